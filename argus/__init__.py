@@ -1,0 +1,1 @@
+"""Argus: tile kernels whose data flow is proved."""

@@ -1,0 +1,1 @@
+"""The pure core: data and functions, no effects."""

@@ -1,0 +1,440 @@
+"""The only constructors of index expressions and conditions: they normalise while they build.
+
+Every rewrite is an identity of the integers under floor division; ranges of symbols are used as facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import gcd
+from typing import cast
+
+from argus.core import interval
+from argus.core.index import (
+    And,
+    Bin,
+    BinOp,
+    Cmp,
+    CmpOp,
+    Cond,
+    Const,
+    Coord,
+    Held,
+    Index,
+    Not,
+    Or,
+    Pick,
+    Read,
+    Sum,
+    Sym,
+    Symbol,
+    digest_of,
+    intern,
+    lookup,
+)
+
+IndexLike = Index | int
+_DISTRIBUTE_LIMIT = 64
+
+
+def const(value: int) -> Const:
+    key = ("const", value)
+    found = lookup(key)
+    if found is not None:
+        return cast(Const, found)
+    return intern(key, Const(value, digest_of("const", value), (value, value)))
+
+
+def sym(symbol: Symbol) -> Sym:
+    key = ("sym", symbol)
+    found = lookup(key)
+    if found is not None:
+        return cast(Sym, found)
+    digest = digest_of("sym", symbol.name, symbol.kind, symbol.low, symbol.high)
+    return intern(key, Sym(symbol, digest, (symbol.low, symbol.high)))
+
+
+def coord(axis: int) -> Coord:
+    key = ("coord", axis)
+    found = lookup(key)
+    if found is not None:
+        return cast(Coord, found)
+    return intern(key, Coord(axis, digest_of("coord", axis), interval.ANY))
+
+
+def index(value: IndexLike) -> Index:
+    return const(value) if isinstance(value, int) else value
+
+
+def _order(atom: Index) -> tuple[int, str, bytes]:
+    match atom:
+        case Sym(symbol=symbol):
+            return 0, symbol.name, atom.digest
+        case Coord(axis=axis):
+            return 1, f"{axis:04}", atom.digest
+        case _:
+            return 2, "", atom.digest
+
+
+def _linear(expression: Index) -> tuple[tuple[tuple[Index, int], ...], int]:
+    match expression:
+        case Const(value=value):
+            return (), value
+        case Sum(terms=terms, constant=constant):
+            return terms, constant
+        case _:
+            return ((expression, 1),), 0
+
+
+def linear(terms: Iterable[tuple[Index, int]], constant: int) -> Index:
+    """`constant + sum(coefficient * term)`, where terms may be any expressions."""
+    total = constant
+    merged: dict[Index, int] = {}
+    for term, coefficient in terms:
+        parts, offset = _linear(term)
+        total += coefficient * offset
+        for atom, factor in parts:
+            merged[atom] = merged.get(atom, 0) + coefficient * factor
+    kept = [(atom, factor) for atom, factor in merged.items() if factor != 0]
+    if not kept:
+        return const(total)
+    if len(kept) == 1 and kept[0][1] == 1 and total == 0:
+        return kept[0][0]
+    ordered = tuple(sorted(kept, key=lambda pair: _order(pair[0])))
+    key = ("sum", ordered, total)
+    found = lookup(key)
+    if found is not None:
+        return cast(Sum, found)
+    digest = digest_of("sum", total, *(part for atom, factor in ordered for part in (atom.digest, factor)))
+    range_ = (total, total)
+    for atom, factor in ordered:
+        range_ = interval.add(range_, interval.scale(atom.range, factor))
+    return intern(key, Sum(ordered, total, digest, range_))
+
+
+def add(*parts: IndexLike) -> Index:
+    return linear([(index(part), 1) for part in parts], 0)
+
+
+def sub(a: IndexLike, b: IndexLike) -> Index:
+    return linear([(index(a), 1), (index(b), -1)], 0)
+
+
+def neg(a: IndexLike) -> Index:
+    return linear([(index(a), -1)], 0)
+
+
+def _bin(op: BinOp, left: Index, right: Index) -> Index:
+    key = ("bin", op, left, right)
+    found = lookup(key)
+    if found is not None:
+        return cast(Bin, found)
+    range_ = interval.of_bin(op, left.range, right.range)
+    if range_[0] is not None and range_[0] == range_[1]:
+        return const(range_[0])
+    return intern(key, Bin(op, left, right, digest_of("bin", op, left.digest, right.digest), range_))
+
+
+def _sorted_pair(a: Index, b: Index) -> tuple[Index, Index]:
+    return (a, b) if _order(a) <= _order(b) else (b, a)
+
+
+def _factors(atom: Index) -> list[Index]:
+    factors: list[Index] = []
+    while isinstance(atom, Bin) and atom.op == "*":
+        factors.append(atom.right)
+        atom = atom.left
+    return [*factors, atom]
+
+
+def _product_of_atoms(a: Index, b: Index) -> Index:
+    factors = sorted(_factors(a) + _factors(b), key=_order)
+    product = factors[0]
+    for factor in factors[1:]:
+        product = _bin("*", product, factor)
+    return product
+
+
+def mul(a: IndexLike, b: IndexLike) -> Index:
+    """The product, multiplied out: a polynomial has one form."""
+    left, right = index(a), index(b)
+    left_terms, left_constant = _linear(left)
+    right_terms, right_constant = _linear(right)
+    if (len(left_terms) + 1) * (len(right_terms) + 1) > _DISTRIBUTE_LIMIT and left_terms and right_terms:
+        return _bin("*", *_sorted_pair(left, right))
+    terms: list[tuple[Index, int]] = [(atom, factor * right_constant) for atom, factor in left_terms]
+    terms += [(atom, factor * left_constant) for atom, factor in right_terms]
+    terms += [
+        (_product_of_atoms(x, y), fx * fy) for x, fx in left_terms for y, fy in right_terms
+    ]
+    return linear(terms, left_constant * right_constant)
+
+
+def _split(expression: Index, divisor: int) -> tuple[Index, Index]:
+    """`(q, r)` with `expression == divisor * q + r`, all that is a visible multiple in q."""
+    terms, constant = _linear(expression)
+    multiples = [(atom, abs(factor) // divisor * (1 if factor > 0 else -1)) for atom, factor in terms]
+    quotient = linear(multiples, constant // divisor)
+    return quotient, linear([(expression, 1), (quotient, -divisor)], 0)
+
+
+def _residue(expression: Index, divisor: int) -> Index:
+    """The expression with every coefficient reduced modulo the divisor."""
+    terms, constant = _linear(expression)
+    return linear([(atom, factor % divisor) for atom, factor in terms], constant % divisor)
+
+
+def floordiv(a: IndexLike, b: IndexLike) -> Index:
+    """`a // b`, floor division; `b` must not be zero."""
+    left, right = index(a), index(b)
+    if not isinstance(right, Const):
+        return const(1) if left is right and right.range[0] is not None and right.range[0] > 0 else _bin("//", left, right)
+    divisor = right.value
+    if divisor == 0:
+        raise ZeroDivisionError("index expression divided by zero")
+    if divisor < 0:
+        return floordiv(neg(left), -divisor)
+    if divisor == 1:
+        return left
+    quotient, rest = _split(left, divisor)
+    if interval.within(rest.range, 0, divisor - 1):
+        return quotient
+    if isinstance(rest, Bin) and rest.op == "//" and isinstance(rest.right, Const) and rest.right.value > 0:
+        return add(quotient, floordiv(rest.left, rest.right.value * divisor))
+    terms, constant = _linear(rest)
+    common = gcd(divisor, *(factor for _, factor in terms))
+    if common > 1:
+        reduced = linear([(atom, factor // common) for atom, factor in terms], constant // common)
+        return add(quotient, floordiv(reduced, divisor // common))
+    return add(quotient, _bin("//", rest, right))
+
+
+def mod(a: IndexLike, b: IndexLike) -> Index:
+    """`a % b`, the remainder of floor division; `b` must not be zero."""
+    left, right = index(a), index(b)
+    if not isinstance(right, Const):
+        return const(0) if left is right else _bin("%", left, right)
+    divisor = right.value
+    if divisor == 0:
+        raise ZeroDivisionError("index expression taken modulo zero")
+    if divisor < 0:
+        return neg(mod(neg(left), -divisor))
+    rest = _unnest_mod(_residue(left, divisor), divisor)
+    if interval.within(rest.range, 0, divisor - 1):
+        return rest
+    terms, constant = _linear(rest)
+    common = gcd(divisor, *(factor for _, factor in terms))
+    if common > 1:
+        reduced = linear([(atom, factor // common) for atom, factor in terms], constant // common)
+        return add(mul(mod(reduced, divisor // common), common), constant % common)
+    return _bin("%", rest, right)
+
+
+def _unnest_mod(rest: Index, divisor: int) -> Index:
+    """`(x % (c * d)) % d` is `x % d`, term by term."""
+    terms, constant = _linear(rest)
+    inner: list[tuple[Index, int]] = []
+    changed = False
+    for atom, factor in terms:
+        if (
+            isinstance(atom, Bin)
+            and atom.op == "%"
+            and isinstance(atom.right, Const)
+            and (factor * atom.right.value) % divisor == 0
+        ):
+            inner.append((atom.left, factor))
+            changed = True
+        else:
+            inner.append((atom, factor))
+    return _residue(linear(inner, constant), divisor) if changed else rest
+
+
+def ceil_div(a: IndexLike, b: IndexLike) -> Index:
+    return floordiv(add(a, sub(b, 1)), b)
+
+
+def minimum(a: IndexLike, b: IndexLike) -> Index:
+    return _extremum("min", index(a), index(b))
+
+
+def maximum(a: IndexLike, b: IndexLike) -> Index:
+    return _extremum("max", index(a), index(b))
+
+
+def _extremum(op: BinOp, left: Index, right: Index) -> Index:
+    difference = sub(left, right).range
+    if difference[1] is not None and difference[1] <= 0:
+        return left if op == "min" else right
+    if difference[0] is not None and difference[0] >= 0:
+        return right if op == "min" else left
+    return _bin(op, *_sorted_pair(left, right))
+
+
+def bit_and(a: IndexLike, b: IndexLike) -> Index:
+    left, right = _sorted_pair(index(a), index(b))
+    for mask, other in ((left, right), (right, left)):
+        if isinstance(mask, Const) and mask.value >= 0 and (mask.value & (mask.value + 1)) == 0:
+            return mod(other, mask.value + 1)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return const(left.value & right.value)
+    return left if left is right else _bin("&", left, right)
+
+
+def bit_or(a: IndexLike, b: IndexLike) -> Index:
+    left, right = _sorted_pair(index(a), index(b))
+    if isinstance(left, Const) and isinstance(right, Const):
+        return const(left.value | right.value)
+    if left is right or right is const(0):
+        return left
+    return right if left is const(0) else _bin("|", left, right)
+
+
+def bit_xor(a: IndexLike, b: IndexLike) -> Index:
+    left, right = _sorted_pair(index(a), index(b))
+    if isinstance(left, Const) and isinstance(right, Const):
+        return const(left.value ^ right.value)
+    if left is right:
+        return const(0)
+    if right is const(0):
+        return left
+    return right if left is const(0) else _bin("^", left, right)
+
+
+def shift_left(a: IndexLike, b: IndexLike) -> Index:
+    left, right = index(a), index(b)
+    return mul(left, 1 << right.value) if isinstance(right, Const) and right.value >= 0 else _bin("<<", left, right)
+
+
+def shift_right(a: IndexLike, b: IndexLike) -> Index:
+    left, right = index(a), index(b)
+    return floordiv(left, 1 << right.value) if isinstance(right, Const) and right.value >= 0 else _bin(">>", left, right)
+
+
+def pick(cond: Cond, then: IndexLike, other: IndexLike) -> Index:
+    yes, no = index(then), index(other)
+    if cond is TRUE or yes is no:
+        return yes
+    if cond is FALSE:
+        return no
+    key = ("pick", cond, yes, no)
+    found = lookup(key)
+    if found is not None:
+        return cast(Pick, found)
+    digest = digest_of("pick", cond.digest, yes.digest, no.digest)
+    return intern(key, Pick(cond, yes, no, digest, interval.hull(yes.range, no.range)))
+
+
+def read(array: str, at: Iterable[IndexLike]) -> Read:
+    where = tuple(index(x) for x in at)
+    key = ("read", array, where)
+    found = lookup(key)
+    if found is not None:
+        return cast(Read, found)
+    return intern(key, Read(array, where, digest_of("read", array, *(x.digest for x in where)), interval.ANY))
+
+
+def held(fragment: str, at: Iterable[IndexLike]) -> Held:
+    where = tuple(index(x) for x in at)
+    key = ("held", fragment, where)
+    found = lookup(key)
+    if found is not None:
+        return cast(Held, found)
+    return intern(key, Held(fragment, where, digest_of("held", fragment, *(x.digest for x in where)), interval.ANY))
+
+
+# -- conditions ------------------------------------------------------------------------------------------
+
+
+def _junction(kind: type[And] | type[Or], parts: Iterable[Cond]) -> Cond:
+    name = "and" if kind is And else "or"
+    absorbing = FALSE if kind is And else TRUE
+    flat: dict[Cond, None] = {}
+    for part in parts:
+        for piece in part.parts if isinstance(part, kind) else (part,):
+            flat[piece] = None
+    if absorbing in flat or any(negate(piece) in flat for piece in flat if not isinstance(piece, And | Or)):
+        return absorbing
+    if len(flat) == 1:
+        return next(iter(flat))
+    ordered = tuple(sorted(flat, key=lambda piece: piece.digest))
+    return _make_junction(kind, name, ordered)
+
+
+def _make_junction(kind: type[And] | type[Or], name: str, ordered: tuple[Cond, ...]) -> Cond:
+    key = (name, ordered)
+    found = lookup(key)
+    if found is not None:
+        return cast(Cond, found)
+    return intern(key, kind(ordered, digest_of(name, *(part.digest for part in ordered))))
+
+
+TRUE = _make_junction(And, "and", ())
+FALSE = _make_junction(Or, "or", ())
+
+
+def all_of(parts: Iterable[Cond]) -> Cond:
+    return _junction(And, parts)
+
+
+def any_of(parts: Iterable[Cond]) -> Cond:
+    return _junction(Or, parts)
+
+
+def negate(cond: Cond) -> Cond:
+    match cond:
+        case And(parts=parts):
+            return any_of(negate(part) for part in parts)
+        case Or(parts=parts):
+            return all_of(negate(part) for part in parts)
+        case Not(part=part):
+            return part
+        case Cmp(op="<=", left=left, right=right):
+            return lt(right, left)
+        case Cmp():
+            key = ("not", cond)
+            found = lookup(key)
+            return cast(Not, found) if found is not None else intern(key, Not(cond, digest_of("not", cond.digest)))
+
+
+def _compare(op: CmpOp, difference: Index) -> Cond:
+    """`difference <= 0` or `difference == 0`, terms divided by their common factor and set apart by sign."""
+    low, high = difference.range
+    if op == "<=":
+        if high is not None and high <= 0:
+            return TRUE
+        if low is not None and low > 0:
+            return FALSE
+    elif (low is not None and low > 0) or (high is not None and high < 0):
+        return FALSE
+    elif low == high == 0:
+        return TRUE
+    terms, constant = _linear(difference)
+    common = gcd(*(factor for _, factor in terms))
+    if op == "==" and constant % common != 0:
+        return FALSE
+    sign = -1 if op == "==" and terms[0][1] < 0 else 1
+    offset = sign * constant // common if op == "==" else -((-constant) // common)
+    scaled = [(atom, sign * factor // common) for atom, factor in terms]
+    left = linear([(atom, factor) for atom, factor in scaled if factor > 0], max(offset, 0))
+    right = linear([(atom, -factor) for atom, factor in scaled if factor < 0], max(-offset, 0))
+    key = ("cmp", op, left, right)
+    found = lookup(key)
+    if found is not None:
+        return cast(Cmp, found)
+    return intern(key, Cmp(op, left, right, digest_of("cmp", op, left.digest, right.digest)))
+
+
+def le(a: IndexLike, b: IndexLike) -> Cond:
+    return _compare("<=", sub(a, b))
+
+
+def lt(a: IndexLike, b: IndexLike) -> Cond:
+    return _compare("<=", linear([(index(a), 1), (index(b), -1)], 1))
+
+
+def eq(a: IndexLike, b: IndexLike) -> Cond:
+    return _compare("==", sub(a, b))
+
+
+def implies(a: Cond, b: Cond) -> Cond:
+    return any_of((negate(a), b))

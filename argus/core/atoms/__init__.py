@@ -1,0 +1,1 @@
+"""The instruction tables, one file an architecture."""

@@ -1,0 +1,62 @@
+"""The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
+E4xx arrays, E5xx limits of this version, E6xx solvers, E7xx usage. A code is never given a second meaning.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Entry:
+    """A code, what it is called, and why it exists in one or two sentences. Its page is docs/errors/CODE.md."""
+
+    code: str
+    title: str
+    explanation: str
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("E001", "file cannot be read", "The file named on the command line is absent, a folder, or not readable."),
+    Entry("E002", "file does not parse", "The file is not Python that this interpreter can parse."),
+    Entry("E003", "file raised while it was loaded", "Running the file to find its kernels ended in an exception."),
+    Entry("E004", "file exports no kernel", "No name at the file's module level is a kernel or a family of kernels."),
+    Entry("E005", "kernel not found in file", "The file exports kernels, but none of the name after the colon."),
+    Entry("E006", "loading took too long", "The file did not finish loading within the time that was allowed."),
+    Entry("E101", "no value while tracing", "Python asked for the value of something that is known only on the GPU."),
+    Entry(
+        "E104",
+        "a scope was left before its end",
+        "A traced loop or branch was left by something that tracing cannot see.",
+    ),
+    Entry(
+        "E105", "called outside a kernel", "A statement of the language was called while no kernel was being traced."
+    ),
+    Entry(
+        "E106", "operand does not fit", "A statement of the language got an operand of the wrong kind, shape or number."
+    ),
+    Entry("E301", "unknown target", "The target is not one that Argus emits code for."),
+    Entry("E302", "output cannot be written", "The output folder or a file in it cannot be created; nothing is left."),
+    Entry("E303", "compiler missing", "The compiler of the target is not installed in this environment."),
+    Entry("E304", "compiler failed", "The compiler rejected the emitted text or stopped: a fault of Argus or of it."),
+    Entry(
+        "E305", "registers spill", "The compiled kernel keeps registers in memory, which costs far more than it saves."
+    ),
+    Entry("E401", "array does not fit its declaration", "An array's shape or element type is not what was declared."),
+    Entry("E402", "assumption not met", "The sizes of the arrays contradict an assumption that the proof relies on."),
+    Entry("E501", "not built yet", "The construct is part of the language, but this reading of it is not built yet."),
+    Entry("E601", "unknown solver", "No installed solver has this name."),
+    Entry("E602", "solver does not load", "The solver is declared, but its module does not import."),
+    Entry("E701", "usage", "The command line does not say what to do."),
+)
+
+_BY_CODE = {item.code: item for item in ENTRIES}
+
+
+def entry(code: str) -> Entry:
+    """The entry of a code such as `E301`.
+
+    Raises:
+        KeyError: the catalogue has no such code.
+    """
+    return _BY_CODE[code]

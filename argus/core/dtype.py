@@ -1,0 +1,43 @@
+"""Element types: a name, a width, a family, and the NumPy type that computes like it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import ml_dtypes
+import numpy as np
+from attrs import frozen
+
+Family = Literal["float", "int"]
+
+
+@frozen
+class DType:
+    name: str
+    bits: int
+    family: Family
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy dtype with the same values and rounding."""
+        return np.dtype(_NUMPY[self.name])
+
+    def __str__(self) -> str:
+        return self.name
+
+
+bf16 = DType("bf16", 16, "float")
+f16 = DType("f16", 16, "float")
+f32 = DType("f32", 32, "float")
+e4m3 = DType("e4m3", 8, "float")
+i32 = DType("i32", 32, "int")
+
+DTYPES = (bf16, f16, f32, e4m3, i32)
+
+_NUMPY: dict[str, type] = {
+    "bf16": ml_dtypes.bfloat16,
+    "f16": np.float16,
+    "f32": np.float32,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "i32": np.int32,
+}

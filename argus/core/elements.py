@@ -1,0 +1,43 @@
+"""Walks over element expressions (`ir.Elem`), children first."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Neither, Num, Op, Test, Where
+
+
+def children(node: Elem | Test) -> tuple[Elem | Test, ...]:
+    match node:
+        case Lit() | Num() | Get() | Holds():
+            return ()
+        case Op(args=args):
+            return args
+        case Cast(arg=arg):
+            return (arg,)
+        case Where(test=test, then=then, other=other):
+            return test, then, other
+        case Compare(left=left, right=right):
+            return left, right
+        case Both(parts=parts) | Either(parts=parts):
+            return parts
+        case Neither(part=part):
+            return (part,)
+        case _:
+            assert_never(node)
+
+
+def nodes(root: Elem) -> tuple[Elem | Test, ...]:
+    """Every node below the root, children before parents, left to right."""
+    order: list[Elem | Test] = []
+    stack: list[Elem | Test] = [root]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        stack.extend(children(node))
+    return tuple(reversed(order))
+
+
+def gets(root: Elem) -> tuple[Get, ...]:
+    """The elements of buffers that an expression reads."""
+    return tuple(node for node in nodes(root) if isinstance(node, Get))

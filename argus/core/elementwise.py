@@ -1,0 +1,48 @@
+"""Element-wise arithmetic: the closed table of named operations, one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+FloatArray = npt.NDArray[Any]
+
+
+@frozen
+class ElementOp:
+    """One operation on elements of one type.
+
+    meaning: on NumPy arrays of the operands' dtype. tags: "combine" demands that tagged operands agree on
+    every shared name and gives the union; sets of contributions pass "linear" operations only.
+    spelling: per target, a format string over positional operands. linear: f(x) scales a sum of products.
+    """
+
+    name: str
+    arity: int
+    meaning: Callable[..., FloatArray]
+    spelling: Mapping[str, str]
+    tags: Literal["combine"] = "combine"
+    linear: bool = False
+
+
+def _both(text: str) -> dict[str, str]:
+    return {"gfx942": text, "sm_90a": text}
+
+
+_ENTRIES = (
+    ElementOp("neg", 1, np.negative, _both("-({0})"), linear=True),
+    ElementOp("add", 2, np.add, _both("({0} + {1})")),
+    ElementOp("sub", 2, np.subtract, _both("({0} - {1})")),
+    ElementOp("mul", 2, np.multiply, _both("({0} * {1})"), linear=True),
+    ElementOp("div", 2, np.divide, _both("({0} / {1})"), linear=True),
+    ElementOp("max", 2, np.maximum, {"gfx942": "__builtin_fmaxf({0}, {1})", "sm_90a": "fmaxf({0}, {1})"}),
+    ElementOp("min", 2, np.minimum, {"gfx942": "__builtin_fminf({0}, {1})", "sm_90a": "fminf({0}, {1})"}),
+    ElementOp("abs", 1, np.abs, {"gfx942": "__builtin_fabsf({0})", "sm_90a": "fabsf({0})"}),
+    ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_elementwise_exp2({0})", "sm_90a": "exp2f({0})"}),
+)
+
+ELEMENT_OPS: Mapping[str, ElementOp] = {entry.name: entry for entry in _ENTRIES}

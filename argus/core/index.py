@@ -1,0 +1,184 @@
+"""Integer index expressions and conditions: the nodes, interned and in normal form.
+
+    Index = Const(n) | Sym(symbol) | Coord(axis) | Sum(terms, constant) | Bin(op, a, b)
+          | Pick(cond, a, b) | Read(array, at) | Held(view, at)
+    Cond  = Cmp(op, a, b) | And(c*) | Or(c*) | Not(c)
+
+Build them with the functions of `argus.core.algebra` only: they normalise, and equal normal forms are the
+same object, so `is` decides equality of forms. `Sum` is the normal form of `+`, `-` and multiplication by a
+number; `Bin` holds what is left: `* // % min max & | ^ << >>`. Division and remainder are floor division and
+modulus (Python's), for every sign.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from threading import Lock
+from typing import Literal, TypeVar, cast
+from weakref import WeakValueDictionary
+
+from attrs import field, frozen
+
+SymbolKind = Literal["size", "block", "loop", "agent", "wave", "thread", "fresh"]
+BinOp = Literal["*", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
+CmpOp = Literal["<=", "=="]
+
+
+@frozen
+class Symbol:
+    """A named integer.
+
+    `low` and `high` (inclusive, None for unbounded) are facts that hold whenever the symbol has a value:
+    simplification uses them, and every query about the symbol assumes them.
+    """
+
+    name: str
+    kind: SymbolKind
+    low: int | None = None
+    high: int | None = None
+
+
+Range = tuple[int | None, int | None]
+
+
+@frozen(eq=False, weakref_slot=True)
+class Const:
+    value: int
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Sym:
+    symbol: Symbol
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Coord:
+    """The coordinate `axis` of the element under consideration, in views and tags."""
+
+    axis: int
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Sum:
+    """`constant + sum(coefficient * atom)`: atoms distinct, coefficients non-zero, in canonical order."""
+
+    terms: tuple[tuple[Index, int], ...]
+    constant: int
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Bin:
+    op: BinOp
+    left: Index
+    right: Index
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Pick:
+    """`then` where `cond` holds, else `other`."""
+
+    cond: Cond
+    then: Index
+    other: Index
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Read:
+    """An element of a read-only integer array: an uninterpreted function of its index."""
+
+    array: str
+    at: tuple[Index, ...]
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Held:
+    """An element of an integer register fragment held by the same thread."""
+
+    fragment: str
+    at: tuple[Index, ...]
+    digest: bytes = field(repr=False)
+    range: Range = field(repr=False)
+
+
+Index = Const | Sym | Coord | Sum | Bin | Pick | Read | Held
+
+
+@frozen(eq=False, weakref_slot=True)
+class Cmp:
+    """`left <= right` or `left == right`: no term stands on both sides, coefficients are positive."""
+
+    op: CmpOp
+    left: Index
+    right: Index
+    digest: bytes = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class And:
+    """All of `parts`; `And(())` is true."""
+
+    parts: tuple[Cond, ...]
+    digest: bytes = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Or:
+    """Any of `parts`; `Or(())` is false."""
+
+    parts: tuple[Cond, ...]
+    digest: bytes = field(repr=False)
+
+
+@frozen(eq=False, weakref_slot=True)
+class Not:
+    part: Cond
+    digest: bytes = field(repr=False)
+
+
+Cond = Cmp | And | Or | Not
+Node = Index | Cond
+NodeT = TypeVar("NodeT", bound=Node)
+
+# Interning makes identity the equality of forms. The key holds its children, so no child is collected while
+# a parent lives, and an entry goes when its node does.
+_table: WeakValueDictionary[tuple[object, ...], Node] = WeakValueDictionary()
+_lock = Lock()
+
+
+def digest_of(tag: str, *parts: object) -> bytes:
+    """A hash of structure alone: equal in every process, used for canonical order and query keys."""
+    hasher = hashlib.blake2b(tag.encode(), digest_size=12)
+    for part in parts:
+        data = part if isinstance(part, bytes) else repr(part).encode()
+        hasher.update(len(data).to_bytes(4, "little"))
+        hasher.update(data)
+    return hasher.digest()
+
+
+def lookup(key: tuple[object, ...]) -> Node | None:
+    """The node with this key, if one is alive."""
+    return _table.get(key)
+
+
+def intern(key: tuple[object, ...], node: NodeT) -> NodeT:
+    """The one node with this key: `node` unless another thread was first."""
+    with _lock:
+        found = _table.get(key)
+        if found is None:
+            _table[key] = node
+            return node
+    return cast(NodeT, found)

@@ -1,0 +1,34 @@
+"""The machines: one row of limits each. Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+
+@frozen
+class Target:
+    """Limits of one architecture.
+
+    unit: threads that run in lockstep (wave, warp). shared_bytes: shared memory of one block.
+    registers: 32-bit registers one thread may hold. banks: shared banks of 4 bytes.
+    queues: the largest number of pending operations that a wait can name, per queue.
+    """
+
+    name: str
+    unit: int
+    max_threads: int
+    shared_bytes: int
+    registers: int
+    banks: int
+    queues: Mapping[str, int]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15})
+sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7})
+
+TARGETS = (gfx942, sm_90a)

@@ -1,0 +1,203 @@
+"""A matrix instruction spread over waves: the fragments it wants and the registers each execution reads."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.atom import Atom
+from argus.core.layout import TV, IntTuple, Layout
+
+IntArray = npt.NDArray[np.int64]
+
+
+@frozen
+class Operands:
+    """For one operand of an `Mma`, who holds what: thread and value index, both of shape `shape`.
+
+    Axes: (wave, repeat along the rows, repeat along k, row, k) for A and B, where the rows of B are n;
+    (wave, repeat along m, repeat along n, m, n) for C.
+    """
+
+    thread: IntArray
+    value: IntArray
+
+
+@frozen
+class Tiling:
+    """How one `Mma` repeats its atom, in terms of registers alone.
+
+    waves: waves along m and n, n fastest. repeat: executions a wave along m, n and k.
+    a, b, c: first register of the operand for repeat (row, k), (row, k), (m, n).
+    """
+
+    waves: tuple[int, int]
+    repeat: tuple[int, int, int]
+    a: Layout
+    b: Layout
+    c: Layout
+
+    @property
+    def threads(self) -> int:
+        """Waves needed, times the lanes of one, is what the agent must have."""
+        return prod(self.waves)
+
+
+def _holders(tv: TV, unit: int) -> tuple[IntArray, IntArray]:
+    """Lane and register that hold each element of an atom's operand, shaped like its tile."""
+    numbers = tv.elements()
+    lane = np.empty(prod(tv.tile), np.int64)
+    value = np.empty(prod(tv.tile), np.int64)
+    lanes, values = np.meshgrid(np.arange(unit), np.arange(numbers.shape[1]), indexing="ij")
+    lane[numbers.ravel()] = lanes.ravel()
+    value[numbers.ravel()] = values.ravel()
+    return lane.reshape(tv.tile, order="F"), value.reshape(tv.tile, order="F")
+
+
+def operands(atom: Atom, tiling: Tiling, role: str) -> Operands:
+    """Threads and registers of operand `role` ("a", "b" or "c") in every execution of the instruction."""
+    tv = atom.operands[role].tv
+    assert tv is not None, f"{atom} has no register layout for operand {role}"
+    lane, value = _holders(tv, atom.unit)
+    first, rows, columns = {
+        "a": (tiling.a, tiling.repeat[0], tiling.repeat[2]),
+        "b": (tiling.b, tiling.repeat[1], tiling.repeat[2]),
+        "c": (tiling.c, tiling.repeat[0], tiling.repeat[1]),
+    }[role]
+    start = first.table().reshape((rows, columns), order="F")
+    wave = np.arange(tiling.threads, dtype=np.int64) * atom.unit
+    shape = (tiling.threads, rows, columns, *lane.shape)
+    thread = np.broadcast_to(wave[:, None, None, None, None] + lane[None, None, None], shape)
+    register = np.broadcast_to(start[None, :, :, None, None] + value[None, None, None], shape)
+    return Operands(thread, register)
+
+
+def _spread(tv: TV, tile: tuple[int, int], units: tuple[int, int]) -> list[tuple[int, int]]:
+    """The modes (extent, stride) of an atom's threads, renumbered for a larger tile.
+
+    units: distance in the tile between neighbours along the rows and along the columns of the atom.
+    """
+    modes: list[tuple[int, int]] = []
+    for extent, stride in tv.threads.modes:
+        along_rows = stride < tv.tile[0]
+        step = stride * units[0] if along_rows else stride // tv.tile[0] * units[1] * tile[0]
+        modes.append((extent, step))
+    return modes
+
+
+def _layout(modes: list[tuple[int, int]]) -> Layout:
+    shape: IntTuple = tuple(extent for extent, _ in modes)
+    return Layout(shape, tuple(stride for _, stride in modes))
+
+
+@frozen
+class TiledMma:
+    """An atom over several waves and a tile: `A` (m, k), `B` (n, k) and `C` (m, n) are its fragments.
+
+    k_run: consecutive k that one lane holds and feeds to successive executions; A and B permute their k
+    slots alike, which the tags prove. k: extent of the fragments along k, a multiple of the run of all lanes.
+    """
+
+    atom: Atom
+    waves: tuple[int, int]
+    tile: tuple[int, int]
+    k_run: int
+    k: int
+
+    def __attrs_post_init__(self) -> None:
+        m, n, _ = _mnk(self.atom)
+        for axis, extent, part in ((0, self.tile[0], m), (1, self.tile[1], n)):
+            if extent % (part * self.waves[axis]) != 0:
+                raise ValueError(f"{self.atom}: tile extent {extent} is not a multiple of {part} x {self.waves[axis]} waves")
+        if self.k_run % self._per_lane != 0 or self.k % self.k_step != 0:
+            raise ValueError(f"{self.atom}: k_run {self.k_run} and k {self.k} do not divide into whole executions")
+
+    @property
+    def _per_lane(self) -> int:
+        tv = self.atom.operands["a"].tv
+        assert tv is not None
+        return tv.values.size
+
+    @property
+    def k_step(self) -> int:
+        """k that all lanes hold in one run each: the smallest extent of a fragment along k."""
+        return _mnk(self.atom)[2] // self._per_lane * self.k_run
+
+    @property
+    def repeat(self) -> tuple[int, int, int]:
+        m, n, k = _mnk(self.atom)
+        return self.tile[0] // (m * self.waves[0]), self.tile[1] // (n * self.waves[1]), self.k // k
+
+    @property
+    def A(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        return self._operand("a", 0)
+
+    @property
+    def B(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        return self._operand("b", 1)
+
+    def _operand(self, role: str, axis: int) -> TV:
+        tv = self.atom.operands[role].tv
+        assert tv is not None
+        rows, per_lane = self.tile[axis], self._per_lane
+        tile = (rows, self.k)
+        part = rows // self.waves[axis]
+        lanes = _spread(tv, tile, (1, self.k_run // per_lane))
+        wave_modes = [(self.waves[1], part if axis == 1 else 0), (self.waves[0], part if axis == 0 else 0)]
+        values = [(self.k_run, rows), (self.k // self.k_step, rows * self.k_step), (self.repeat[axis], tv.tile[0])]
+        return TV(_layout(lanes + wave_modes), _layout(values), tile)
+
+    @property
+    def C(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        tv = self.atom.operands["c"].tv
+        assert tv is not None
+        rows = self.tile[0]
+        lanes = _spread(tv, self.tile, (1, 1))
+        wave_modes = [(self.waves[1], self.tile[1] // self.waves[1] * rows), (self.waves[0], rows // self.waves[0])]
+        inner = [(e, s if s < tv.tile[0] else s // tv.tile[0] * rows) for e, s in tv.values.modes]
+        m, n, _ = _mnk(self.atom)
+        values = [*inner, (self.repeat[0], m), (self.repeat[1], n * rows)]
+        return TV(_layout(lanes + wave_modes), _layout(values), self.tile)
+
+    @property
+    def tiling(self) -> Tiling:
+        """The registers of the fragments above, execution by execution."""
+        e, runs = self._per_lane, self.k // self.k_step
+        per_run = self.k_run // e
+        held = self.k_run * runs
+        size = self.atom.operands["c"].tv
+        assert size is not None
+        c_values = size.values.size
+        rm, rn, _ = self.repeat
+        return Tiling(
+            self.waves,
+            self.repeat,
+            Layout((rm, (per_run, runs)), (held, (e, self.k_run))),
+            Layout((rn, (per_run, runs)), (held, (e, self.k_run))),
+            Layout((rm, rn), (c_values, c_values * rm)),
+        )
+
+
+def _mnk(atom: Atom) -> tuple[int, int, int]:
+    if atom.mnk is None:
+        raise ValueError(f"{atom} is not a matrix instruction")
+    return atom.mnk
+
+
+def spread(tile: tuple[int, int], threads: int, vector: int) -> TV:
+    """Threads over the rows of a row-major tile, `vector` consecutive columns each.
+
+    Neighbouring threads take neighbouring columns, then the next row; the pattern repeats down the tile.
+    Raises ValueError unless rows of threads tile it exactly.
+    """
+    rows, columns = tile
+    if columns % vector != 0 or threads % (columns // vector) != 0:
+        raise ValueError(f"{threads} threads of {vector} elements do not divide rows of {columns}")
+    across = columns // vector
+    down = threads // across
+    if rows % down != 0:
+        raise ValueError(f"{threads} threads of {vector} elements cover {down} rows, which do not divide {rows}")
+    return TV(Layout((across, down), (vector * rows, 1)), Layout((vector, rows // down), (rows, down)), tile)

@@ -1,0 +1,298 @@
+"""Walks over index expressions and conditions: iterative, memoised, so depth and sharing cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar, assert_never, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from argus.core import algebra
+from argus.core.index import (
+    And,
+    Bin,
+    BinOp,
+    Cmp,
+    Cond,
+    Const,
+    Coord,
+    Held,
+    Index,
+    Node,
+    Not,
+    Or,
+    Pick,
+    Read,
+    Sum,
+    Sym,
+    Symbol,
+)
+
+T = TypeVar("T")
+IntArray = npt.NDArray[np.int64]
+Value = int | IntArray
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Const() | Sym() | Coord():
+            return ()
+        case Sum(terms=terms):
+            return tuple(atom for atom, _ in terms)
+        case Bin(left=left, right=right) | Cmp(left=left, right=right):
+            return left, right
+        case Pick(cond=cond, then=then, other=other):
+            return cond, then, other
+        case Read(at=at) | Held(at=at):
+            return at
+        case And(parts=parts) | Or(parts=parts):
+            return parts
+        case Not(part=part):
+            return (part,)
+        case _:
+            assert_never(node)
+
+
+def topological(roots: Iterable[Node]) -> list[Node]:
+    """Every node below the roots, once, children before parents."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in children(node) if child not in seen)
+    return order
+
+
+def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
+    """The value of `visit(node, values of its children)` at the root."""
+    values: dict[Node, T] = {}
+    for node in topological([root]):
+        values[node] = visit(node, [values[child] for child in children(node)])
+    return values[root]
+
+
+def symbols(*roots: Node) -> frozenset[Symbol]:
+    """The symbols that occur below the roots."""
+    return frozenset(node.symbol for node in topological(roots) if isinstance(node, Sym))
+
+
+def mentions(root: Node, kinds: tuple[type[Node], ...]) -> bool:
+    return any(isinstance(node, kinds) for node in topological([root]))
+
+
+def rebuild(node: Node, parts: Sequence[Node]) -> Node:
+    """The node with other children, through the normalising constructors."""
+    match node:
+        case Const() | Sym() | Coord():
+            return node
+        case Sum(terms=terms, constant=constant):
+            atoms = cast("Sequence[Index]", parts)
+            return algebra.linear([(a, f) for a, (_, f) in zip(atoms, terms, strict=True)], constant)
+        case Bin(op=op):
+            return apply(op, cast(Index, parts[0]), cast(Index, parts[1]))
+        case Pick():
+            return algebra.pick(cast(Cond, parts[0]), cast(Index, parts[1]), cast(Index, parts[2]))
+        case Read(array=array):
+            return algebra.read(array, cast("Sequence[Index]", parts))
+        case Held(fragment=fragment):
+            return algebra.held(fragment, cast("Sequence[Index]", parts))
+        case Cmp(op=op):
+            compare = algebra.le if op == "<=" else algebra.eq
+            return compare(cast(Index, parts[0]), cast(Index, parts[1]))
+        case And():
+            return algebra.all_of(cast("Sequence[Cond]", parts))
+        case Or():
+            return algebra.any_of(cast("Sequence[Cond]", parts))
+        case Not():
+            return algebra.negate(cast(Cond, parts[0]))
+        case _:
+            assert_never(node)
+
+
+_APPLY: dict[BinOp, Callable[[Index, Index], Index]] = {
+    "*": algebra.mul,
+    "//": algebra.floordiv,
+    "%": algebra.mod,
+    "min": algebra.minimum,
+    "max": algebra.maximum,
+    "&": algebra.bit_and,
+    "|": algebra.bit_or,
+    "^": algebra.bit_xor,
+    "<<": algebra.shift_left,
+    ">>": algebra.shift_right,
+}
+
+
+def apply(op: BinOp, left: Index, right: Index) -> Index:
+    return _APPLY[op](left, right)
+
+
+NodeT = TypeVar("NodeT", Index, Cond)
+
+
+def substitute(
+    root: NodeT,
+    symbols: Mapping[Symbol, Index],  # noqa: A002 reason: the same notion as the function's name
+    coords: Sequence[Index] | None = None,
+) -> NodeT:
+    """The expression with symbols (and coordinates, if given) replaced all at once."""
+
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        if isinstance(node, Sym):
+            return symbols.get(node.symbol, node)
+        if isinstance(node, Coord) and coords is not None:
+            return coords[node.axis]
+        return rebuild(node, parts)
+
+    return cast(NodeT, fold(root, visit))
+
+
+def evaluate(
+    root: Node,
+    env: Mapping[Symbol, Value],
+    coords: Sequence[Value] = (),
+    arrays: Mapping[str, IntArray] | None = None,
+) -> Value | bool | npt.NDArray[np.bool_]:
+    """The value of an expression (integers) or a condition (booleans), element-wise over NumPy arrays.
+
+    Raises KeyError for a symbol without a value and ZeroDivisionError for a zero divisor.
+    """
+
+    def visit(node: Node, parts: Sequence[Value]) -> Value:
+        match node:
+            case Const(value=value):
+                return value
+            case Sym(symbol=symbol):
+                return env[symbol]
+            case Coord(axis=axis):
+                return coords[axis]
+            case Sum(terms=terms, constant=constant):
+                total: Value = constant
+                for value, (_, factor) in zip(parts, terms, strict=True):
+                    total = total + value * factor
+                return total
+            case Bin(op=op):
+                return number(op, parts[0], parts[1])
+            case Pick():
+                return cast(Value, np.where(parts[0], parts[1], parts[2]))
+            case Read(array=array):
+                return (arrays or {})[array][tuple(parts)]
+            case Held(fragment=fragment):
+                return (arrays or {})[fragment][tuple(parts)]
+            case Cmp(op=op):
+                return cast(Value, parts[0] <= parts[1] if op == "<=" else parts[0] == parts[1])
+            case And():
+                return _junction(np.logical_and, parts, start=True)
+            case Or():
+                return _junction(np.logical_or, parts, start=False)
+            case Not():
+                return cast(Value, np.logical_not(parts[0]))
+            case _:
+                assert_never(node)
+
+    return fold(root, visit)
+
+
+def _junction(combine: np.ufunc, parts: Sequence[Value], *, start: bool) -> Value:
+    result: object = start
+    for part in parts:
+        result = combine(result, part)
+    return cast(Value, result)
+
+
+def number(op: BinOp, a: Value, b: Value) -> Value:
+    """`a op b` on numbers or arrays: the one meaning of every operator."""
+    match op:
+        case "*":
+            return a * b
+        case "//" | "%":
+            if np.any(np.equal(b, 0)):
+                raise ZeroDivisionError(f"{op} by zero in an index expression")
+            return a // b if op == "//" else a % b
+        case "min":
+            return cast(Value, np.minimum(a, b)) if not isinstance(a, int) or not isinstance(b, int) else min(a, b)
+        case "max":
+            return cast(Value, np.maximum(a, b)) if not isinstance(a, int) or not isinstance(b, int) else max(a, b)
+        case "&":
+            return a & b
+        case "|":
+            return a | b
+        case "^":
+            return a ^ b
+        case "<<":
+            return a << b
+        case ">>":
+            return a >> b
+        case _:
+            assert_never(op)
+
+
+# -- text ------------------------------------------------------------------------------------------------
+
+
+def show(root: Node) -> str:
+    """The expression as a person writes it: `128*m0 + 3`, `k < K`."""
+    return fold(root, _show)[0]
+
+
+_LOOSE, _TIGHT, _ATOM = 0, 1, 2
+
+
+def _show(node: Node, parts: Sequence[tuple[str, int]]) -> tuple[str, int]:
+    def wrap(part: tuple[str, int], level: int) -> str:
+        return part[0] if part[1] >= level else f"({part[0]})"
+
+    match node:
+        case Const(value=value):
+            return str(value), _ATOM if value >= 0 else _LOOSE
+        case Sym(symbol=symbol):
+            return symbol.name, _ATOM
+        case Coord(axis=axis):
+            return f"i{axis}", _ATOM
+        case Sum(terms=terms, constant=constant):
+            return _show_sum([(wrap(p, _TIGHT), f) for p, (_, f) in zip(parts, terms, strict=True)], constant), _LOOSE
+        case Bin(op="min" | "max" as op):
+            return f"{op}({parts[0][0]}, {parts[1][0]})", _ATOM
+        case Bin(op="*"):
+            return f"{wrap(parts[0], _TIGHT)}*{wrap(parts[1], _ATOM)}", _TIGHT
+        case Bin(op=op):
+            return f"{wrap(parts[0], _ATOM)} {op} {wrap(parts[1], _ATOM)}", _LOOSE
+        case Pick():
+            return f"({parts[1][0]} if {parts[0][0]} else {parts[2][0]})", _ATOM
+        case Read(array=name) | Held(fragment=name):
+            return f"{name}[{', '.join(part[0] for part in parts)}]", _ATOM
+        case Cmp(op=op, left=left, right=right):
+            return _show_cmp(op, left, right, parts), _LOOSE
+        case And() | Or():
+            if not parts:
+                return ("true" if isinstance(node, And) else "false"), _ATOM
+            return (" and " if isinstance(node, And) else " or ").join(wrap(p, _TIGHT) for p in parts), _LOOSE
+        case Not(part=Cmp()):
+            return parts[0][0].replace(" == ", " != "), _LOOSE
+        case Not():
+            return f"not {wrap(parts[0], _TIGHT)}", _LOOSE
+        case _:
+            assert_never(node)
+
+
+def _show_sum(terms: Sequence[tuple[str, int]], constant: int) -> str:
+    text = ""
+    for name, factor in sorted(terms, key=lambda term: term[1] < 0):
+        size = name if abs(factor) == 1 else f"{abs(factor)}*{name}"
+        text += f" {'-' if factor < 0 else '+'} {size}" if text else ("-" if factor < 0 else "") + size
+    return text if constant == 0 else f"{text} {'-' if constant < 0 else '+'} {abs(constant)}"
+
+
+def _show_cmp(op: str, left: Index, right: Index, parts: Sequence[tuple[str, int]]) -> str:
+    if op == "<=" and isinstance(left, Sum) and left.constant == 1:
+        return f"{show(algebra.sub(left, 1))} < {parts[1][0]}"
+    if op == "<=" and isinstance(left, Const) and not isinstance(right, Const):
+        return f"{parts[1][0]} >= {parts[0][0]}"
+    return f"{parts[0][0]} {op} {parts[1][0]}"

@@ -25,6 +25,16 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E006", "loading took too long", "The file did not finish loading within the time that was allowed."),
     Entry("E101", "no value while tracing", "Python asked for the value of something that is known only on the GPU."),
     Entry(
+        "E102",
+        "name rebound in a traced loop",
+        "A loop's body gave a new object to a name that the next iteration would read.",
+    ),
+    Entry(
+        "E103",
+        "kernel raised while it was traced",
+        "Running the kernel's function to describe the kernel ended in an exception.",
+    ),
+    Entry(
         "E104",
         "a scope was left before its end",
         "A traced loop or branch was left by something that tracing cannot see.",
@@ -34,6 +44,58 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "E106", "operand does not fit", "A statement of the language got an operand of the wrong kind, shape or number."
+    ),
+    Entry(
+        "E107",
+        "kernel is not declared completely",
+        "The decorator, an annotation or the chosen configuration does not say what a kernel needs.",
+    ),
+    Entry(
+        "E108",
+        "no instruction for this copy",
+        "The target has no instruction that copies these bits between these memories.",
+    ),
+    Entry(
+        "E109",
+        "tile does not divide",
+        "The extents of a tile, an instruction and the threads that share it do not divide.",
+    ),
+    Entry(
+        "E201", "used outside its body", "A value or a loop variable is used outside the loop or branch that made it."
+    ),
+    Entry("E203", "shapes of a copy differ", "The two sides of a copy have different shapes."),
+    Entry(
+        "E204",
+        "element types of a copy differ",
+        "The two sides of a copy hold different element types; a copy never converts.",
+    ),
+    Entry(
+        "E205",
+        "elements held by different threads",
+        "Elements that meet in one operation are in the registers of different threads.",
+    ),
+    Entry(
+        "E206",
+        "operand does not fit the instruction",
+        "A fragment's registers or type are not what the matrix instruction takes.",
+    ),
+    Entry(
+        "E207",
+        "branch differs between threads",
+        "A branch or a loop bound depends on the thread, although threads run it together.",
+    ),
+    Entry("E209", "copy of symbolic shape", "A copy's extent is known only on the GPU; tiles have fixed extents."),
+    Entry("E210", "target has no such queue", "A wait names a queue of operations that the target does not have."),
+    Entry(
+        "E211",
+        "swizzle does not divide the tile",
+        "A swizzle permutes blocks that the shared tile is no whole number of.",
+    ),
+    Entry("E212", "loop without a step", "The step of a loop is zero."),
+    Entry(
+        "E213",
+        "number of threads",
+        "The kernel's threads are no whole number of waves, too many, or not what an instruction needs.",
     ),
     Entry("E301", "unknown target", "The target is not one that Argus emits code for."),
     Entry("E302", "output cannot be written", "The output folder or a file in it cannot be created; nothing is left."),

@@ -95,15 +95,15 @@ def _family(name: str, source: Space, target: Space, spelling: str) -> tuple[Ato
     )
 
 
-global_load = _family("global_load", "global", "register", "load_b{bits}(&{{target}}, {{source}})")
-global_store = _family("global_store", "register", "global", "store_b{bits}({{target}}, &{{source}})")
-buffer_load = _family("buffer_load", "global", "register", "buffer_load_b{bits}(&{{target}}, {{source}})")
-buffer_store = _family("buffer_store", "register", "global", "buffer_store_b{bits}({{target}}, &{{source}})")
+global_load = _family("global_load", "global", "register", "load_b{bits}({{target}}, {{source}})")
+global_store = _family("global_store", "register", "global", "store_b{bits}({{target}}, {{source}})")
+buffer_load = _family("buffer_load", "global", "register", "buffer_load_b{bits}({{target}}, {{source}})")
+buffer_store = _family("buffer_store", "register", "global", "buffer_store_b{bits}({{target}}, {{source}})")
 
-ds_read_b64 = _move("ds_read_b64", "shared", "register", 64, "load_b64(&{target}, {source})", _runs(16))
-ds_read_b128 = _move("ds_read_b128", "shared", "register", 128, "load_b128(&{target}, {source})", _READ_B128)
-ds_write_b64 = _move("ds_write_b64", "register", "shared", 64, "store_b64({target}, &{source})", _runs(16))
-ds_write_b128 = _move("ds_write_b128", "register", "shared", 128, "store_b128({target}, &{source})", _runs(8))
+ds_read_b64 = _move("ds_read_b64", "shared", "register", 64, "load_b64({target}, {source})", _runs(16))
+ds_read_b128 = _move("ds_read_b128", "shared", "register", 128, "load_b128({target}, {source})", _READ_B128)
+ds_write_b64 = _move("ds_write_b64", "register", "shared", 64, "store_b64({target}, {source})", _runs(16))
+ds_write_b128 = _move("ds_write_b128", "register", "shared", 128, "store_b128({target}, {source})", _runs(8))
 
 ds_read = (ds_read_b64, ds_read_b128)
 ds_write = (ds_write_b64, ds_write_b128)

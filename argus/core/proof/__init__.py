@@ -1,0 +1,1 @@
+"""The verifier's mathematics: abstract interpretation and obligations, pure functions over the IR."""

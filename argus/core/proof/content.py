@@ -1,0 +1,108 @@
+"""The abstract domain: what a cell holds.
+
+    Bottom                 never written: any bits, not "unreachable"
+    Data(record, inside)   the element with this record where all of `inside` hold, else padding `fill`
+    Top(reason)            anything
+    pieces                 which of these, by element (mask) and by a condition on symbols (guard)
+
+There is no join under which Bottom is an identity, and nothing here turns Top into Data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+from attrs import evolve, frozen
+
+from argus.core.algebra import all_of
+from argus.core.index import Cond, Index
+from argus.core.ir import Stmt
+from argus.core.proof.separate import Sep
+from argus.core.proof.timeline import Shift
+from argus.core.walk import IntArray, substitute
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@frozen(eq=False)
+class Inside:
+    """`0 <= coordinate < extent`, element by element."""
+
+    coordinate: Sep
+    extent: Index
+
+    def at(self, index: tuple[IntArray, ...]) -> Inside:
+        return Inside(self.coordinate.at(index), self.extent)
+
+    def shifted(self, shift: Shift) -> Inside:
+        return Inside(self.coordinate.shifted(shift), substitute(self.extent, shift))
+
+
+@frozen(eq=False)
+class Bottom:
+    """Uninitialised. `where` is the statement that would have had to be waited for, if one is in flight."""
+
+    in_flight: Stmt | None = None
+
+
+@frozen(eq=False)
+class Top:
+    reason: str
+
+
+@frozen(eq=False)
+class Data:
+    """sets: for each contracted name, c(x): how often x was summed, as an expression over `COUNTED`."""
+
+    record: Mapping[str, Sep]
+    inside: tuple[Inside, ...] = ()
+    fill: float = 0.0
+    sets: Mapping[str, Index] | None = None
+
+    def at(self, index: tuple[IntArray, ...]) -> Data:
+        record = {name: sep.at(index) for name, sep in self.record.items()}
+        return evolve(self, record=record, inside=tuple(i.at(index) for i in self.inside))
+
+    def shifted(self, shift: Shift) -> Data:
+        record = {name: sep.shifted(shift) for name, sep in self.record.items()}
+        sets = None if self.sets is None else {n: substitute(c, shift) for n, c in self.sets.items()}
+        return evolve(self, record=record, inside=tuple(i.shifted(shift) for i in self.inside), sets=sets)
+
+
+Value = Bottom | Top | Data
+
+
+@frozen(eq=False)
+class Piece:
+    """The elements of `mask` hold `value` when `guard` is true."""
+
+    mask: BoolArray
+    guard: Cond
+    value: Value
+
+
+Content = tuple[Piece, ...]
+
+
+def everywhere(shape: tuple[int, int], value: Value, guard: Cond) -> Content:
+    return (Piece(np.ones(shape, np.bool_), guard, value),)
+
+
+def shifted(content: Content, shift: Shift) -> Content:
+    """The content of the iteration that `shift` speaks of."""
+    if not shift:
+        return content
+    return tuple(
+        Piece(
+            piece.mask,
+            substitute(piece.guard, shift),
+            piece.value.shifted(shift) if isinstance(piece.value, Data) else piece.value,
+        )
+        for piece in content
+    )
+
+
+def guarded(content: Content, guard: Cond) -> Content:
+    return tuple(evolve(piece, guard=all_of((piece.guard, guard))) for piece in content)

@@ -1,0 +1,315 @@
+"""Which write each read sees, and what the cell then holds: abstract interpretation of the data flow.
+
+Reading back is two independent questions. Time: which execution of which write was last, decided from slots
+and guards. Space: which element of that write, decided by a table from cells. Neither needs an inverse layout.
+That the last write in program order is the one seen presumes that races and waits are in order, which is
+proved apart (`races`, `waits`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import define, evolve, field
+
+from argus.core import algebra
+from argus.core.index import And, Cond
+from argus.core.ir import Alloc, Buffer, Cast, Copy, Get, Map, Reset, Tag, View
+from argus.core.proof.access import Access, Accesses, Meeting, meeting
+from argus.core.proof.content import Bottom, BoolArray, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
+from argus.core.proof.moments import Horizon, Moment, before
+from argus.core.proof.ordering import Ordering, queue_of
+from argus.core.proof.prover import Prover
+from argus.core.proof.separate import Sep, evaluate, same
+from argus.core.proof.timeline import Step, Timeline
+from argus.core.query import Unsat
+from argus.core.walk import IntArray
+
+_PIECE_LIMIT = 8
+
+
+@define(eq=False)
+class Source:
+    """Where some elements of a read come from. taken: per element read, the (thread, value) that wrote it."""
+
+    mask: BoolArray
+    guard: Cond
+    moment: Moment | None
+    taken: tuple[IntArray, IntArray] | None
+    unknown: str = ""
+
+
+@define(eq=False)
+class Flow:
+    """The data flow of one timeline."""
+
+    timeline: Timeline
+    prover: Prover
+    facts: tuple[Cond, ...]
+    accesses: Accesses
+    sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
+    _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
+    _open: set[Step] = field(factory=set[Step], init=False)
+
+    @property
+    def ordering(self) -> Ordering:
+        return Ordering(self.timeline, self.prover, self.facts)
+
+    def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
+        return isinstance(self.prover.prove([*self.facts, *context], goal), Unsat)
+
+    def impossible(self, context: Sequence[Cond], cond: Cond) -> bool:
+        return self.holds(context, algebra.negate(cond))
+
+    # -- time --------------------------------------------------------------------------------------------
+
+    def sources(self, read: Access) -> tuple[Source, ...]:
+        """The writes that the elements of a read come from, under which condition each."""
+        pending: list[tuple[BoolArray, Cond]] = [(np.ones(read.shape, np.bool_), algebra.TRUE)]
+        found: list[Source] = []
+        for moment in before(self.timeline, read.step):
+            if not pending:
+                break
+            if isinstance(moment, Horizon):
+                pending = self._beyond(read, moment, pending, found)
+            elif isinstance(moment.step.stmt, Alloc | Reset):
+                if moment.step.stmt.buffer is read.view.buffer:
+                    break
+            else:
+                for write in self.accesses.of(moment.step):
+                    if write.mode == "write" and write.view.buffer is read.view.buffer:
+                        pending = self._match(read, write, moment, pending, found)
+            if len(found) > _PIECE_LIMIT:
+                return (Source(np.ones(read.shape, np.bool_), algebra.TRUE, None, None, "too many cases of who wrote it"),)
+        found += [Source(mask, guard, None, None) for mask, guard in pending]
+        return tuple(found)
+
+    def _beyond(
+        self, read: Access, horizon: Horizon, pending: list[tuple[BoolArray, Cond]], found: list[Source]
+    ) -> list[tuple[BoolArray, Cond]]:
+        """Elements that may have been written earlier than is looked at are unknown then."""
+        kept: list[tuple[BoolArray, Cond]] = []
+        for mask, guard in pending:
+            if self.impossible([*read.step.context, guard], horizon.reached):
+                kept.append((mask, guard))
+            else:
+                found.append(Source(mask, guard, None, None, "written more iterations ago than is modelled"))
+        return kept
+
+    def _match(
+        self,
+        read: Access,
+        write: Access,
+        moment: Moment,
+        pending: list[tuple[BoolArray, Cond]],
+        found: list[Source],
+    ) -> list[tuple[BoolArray, Cond]]:
+        left: list[tuple[BoolArray, Cond]] = []
+        for mask, guard in pending:
+            left += self._match_one(read, write, moment, mask, guard, found)
+        return left
+
+    def _match_one(
+        self, read: Access, write: Access, moment: Moment, mask: BoolArray, guard: Cond, found: list[Source]
+    ) -> list[tuple[BoolArray, Cond]]:
+        context = [*read.step.context, guard]
+        met_at = meeting(read, write, moment.shift)
+        if met_at is None:
+            if self.impossible(context, moment.exists):
+                return [(mask, guard)]
+            found.append(Source(mask, guard, None, None, "its address does not separate into slot and cell"))
+            return []
+        met, taken = _overlap(met_at, write.shape[1])
+        hit = mask & met
+        cond = algebra.all_of((met_at.slots, moment.exists))
+        if not hit.any() or cond is algebra.FALSE or self.impossible(context, cond):
+            return [(mask, guard)]
+        rest = [(mask & ~met, guard)] if (mask & ~met).any() else []
+        split = self._undecided(context, cond)
+        found.append(Source(hit, algebra.all_of((guard, split)), moment, taken))
+        if split is not algebra.TRUE:
+            rest.append((hit, algebra.all_of((guard, algebra.negate(split)))))
+        return rest
+
+    def _undecided(self, context: Sequence[Cond], cond: Cond) -> Cond:
+        """The parts of a condition that the context does not settle."""
+        parts = cond.parts if isinstance(cond, And) else (cond,)
+        return algebra.all_of(part for part in parts if not self.holds(context, part))
+
+    # -- content -----------------------------------------------------------------------------------------
+
+    def read(self, access: Access) -> Content:
+        """What the elements of a read hold, cases with one meaning merged."""
+        buffer = access.view.buffer
+        if buffer in self.sums:
+            return self.sums[buffer](access.step)
+        if buffer.space == "global":
+            return self._global(access)
+        pieces: list[Piece] = []
+        for source in self.sources(access):
+            pieces += self._from(access, source)
+        return self._merge(tuple(pieces), access.step)
+
+    def _from(self, access: Access, source: Source) -> list[Piece]:
+        if source.moment is None or source.taken is None:
+            value = Top(source.unknown) if source.unknown else Bottom()
+            return [Piece(source.mask, source.guard, value)]
+        moment = source.moment
+        if access.view.buffer.space == "register" and not self._arrived(moment, access, source.guard):
+            return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
+        pieces: list[Piece] = []
+        for piece in guarded(shifted(self.written(moment.step), moment.shift), source.guard):
+            mask = source.mask & piece.mask[source.taken]
+            if mask.any():
+                value = piece.value.at(source.taken) if isinstance(piece.value, Data) else piece.value
+                pieces.append(Piece(mask, piece.guard, value))
+        return pieces
+
+    def _arrived(self, moment: Moment, access: Access, guard: Cond) -> bool:
+        if queue_of(moment.step.stmt) is None:
+            return True
+        return self.ordering.completed(moment, access.step, [*access.step.context, guard]) is not None
+
+    def written(self, step: Step) -> Content:
+        """What a step writes, element by element of its own (thread, value)."""
+        if step in self._written:
+            return self._written[step]
+        if step in self._open:
+            return self._everywhere(step, Top("it is copied round a loop without a beginning"))
+        self._open.add(step)
+        self._written[step] = self._write(step)
+        self._open.discard(step)
+        return self._written[step]
+
+    def _everywhere(self, step: Step, value: Bottom | Top | Data) -> Content:
+        return everywhere(self.accesses.of(step)[-1].shape, value, algebra.TRUE)
+
+    def _write(self, step: Step) -> Content:
+        stmt = step.stmt
+        match stmt:
+            case Copy():
+                return self.read(self.accesses.of(step)[0])
+            case Map(elem=Cast(arg=Get())) | Map(elem=Get()):
+                return self.read(self.accesses.of(step)[0])
+            case _:
+                return self._everywhere(step, Top(f"`{type(stmt).__name__}` has no tag rule yet in the verifier"))
+
+    def _global(self, access: Access) -> Content:
+        stmt = access.step.stmt
+        if access.places is None:
+            return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
+        tag = self._tag_of(access.view)
+        if tag is None:
+            return everywhere(access.shape, Data({}), algebra.TRUE)
+        record: dict[str, Sep] = {}
+        for name, expression in tag.names:
+            component = self._component(expression, access)
+            if component is None:
+                return everywhere(access.shape, Top(f"tag `{name}` mixes symbols and coordinates"), algebra.TRUE)
+            record[name] = component
+        inside: tuple[Inside, ...] = ()
+        fill = 0.0
+        if isinstance(stmt, Copy) and stmt.edge is not None:
+            fill = stmt.edge
+            inside = self._inside(access)
+        return everywhere(access.shape, Data(record, inside, fill), algebra.TRUE)
+
+    def _inside(self, access: Access) -> tuple[Inside, ...]:
+        """The axes on which the access may leave the tensor."""
+        assert access.places is not None
+        found: list[Inside] = []
+        for place, extent in zip(access.places, access.view.buffer.shape, strict=True):
+            context = access.step.context
+            fits = self.holds(context, algebra.lt(place.most, extent)) and self.holds(context, algebra.le(0, place.least))
+            if not fits:
+                found.append(Inside(place, extent))
+        return tuple(found)
+
+    def _component(self, expression: algebra.Index, access: Access) -> Sep | None:
+        assert access.places is not None
+        return evaluate(expression, access.places, self.timeline.kernel.thread, access.shape)
+
+    def _tag_of(self, view: View) -> Tag | None:
+        for step in self.timeline.steps:
+            if isinstance(step.stmt, Tag) and step.stmt.view.buffer is view.buffer:
+                return step.stmt
+        return None
+
+    # -- merging cases -----------------------------------------------------------------------------------
+
+    def _merge(self, pieces: Content, step: Step) -> Content:
+        """Join pieces whose formulas agree: the case of the first iteration with that of the others."""
+        merged: list[Piece] = []
+        for piece in reversed(pieces):
+            for place, other in enumerate(merged):
+                joined = self._join(other, piece, step)
+                if joined is not None:
+                    merged[place] = joined
+                    break
+            else:
+                merged.append(piece)
+        return tuple(self._simplify(piece, step) for piece in merged)
+
+    def _simplify(self, piece: Piece, step: Step) -> Piece:
+        settled = piece.guard is not algebra.TRUE and self.holds(step.context, piece.guard)
+        return evolve(piece, guard=algebra.TRUE) if settled else piece
+
+    def _join(self, one: Piece, two: Piece, step: Step) -> Piece | None:
+        if not isinstance(one.value, Data) or not isinstance(two.value, Data):
+            return None
+        if np.array_equal(one.mask, two.mask):
+            guard = algebra.any_of((one.guard, two.guard))
+            for kept, other in ((one, two), (two, one)):
+                assert isinstance(kept.value, Data)
+                assert isinstance(other.value, Data)
+                if self._agree(kept.value, other.value, [*step.context, other.guard]):
+                    return evolve(kept, guard=guard)
+            return None
+        if one.guard is two.guard and not (one.mask & two.mask).any():
+            return _union(one, two)
+        return None
+
+    def _agree(self, one: Data, two: Data, context: Sequence[Cond]) -> bool:
+        if one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
+            return False
+        if one.sets is not None or two.sets is not None:
+            return False
+        pairs = [(one.record[name], two.record[name]) for name in one.record]
+        for mine, theirs in zip(one.inside, two.inside, strict=True):
+            if mine.extent is not theirs.extent:
+                return False
+            pairs.append((mine.coordinate, theirs.coordinate))
+        return all(self.holds(context, same(a, b)) for a, b in pairs)
+
+
+def _union(one: Piece, two: Piece) -> Piece | None:
+    """Two parts of a tile with one symbolic formula, as one table."""
+    assert isinstance(one.value, Data)
+    assert isinstance(two.value, Data)
+    a, b = one.value, two.value
+    if a.record.keys() != b.record.keys() or len(a.inside) != len(b.inside) or a.fill != b.fill or a.sets or b.sets:
+        return None
+    record: dict[str, Sep] = {}
+    for name in a.record:
+        if a.record[name].base is not b.record[name].base:
+            return None
+        record[name] = Sep(a.record[name].base, np.where(one.mask, a.record[name].table, b.record[name].table))
+    inside: list[Inside] = []
+    for mine, theirs in zip(a.inside, b.inside, strict=True):
+        if mine.extent is not theirs.extent or mine.coordinate.base is not theirs.coordinate.base:
+            return None
+        table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
+        inside.append(Inside(Sep(mine.coordinate.base, table), mine.extent))
+    return Piece(one.mask | two.mask, one.guard, Data(record, tuple(inside), a.fill))
+
+
+def _overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:
+    """Elements of the read that the write covers, and the (thread, value) that wrote each (else 0)."""
+    wrote = np.full(int(max(met.first.max(), met.second.max())) + 1, -1, np.int64)
+    flat = met.second.ravel()
+    wrote[flat] = np.arange(flat.size)
+    taken = wrote[met.first]
+    covered = taken >= 0
+    taken = np.where(covered, taken, 0)
+    return covered, (taken // values, taken % values)

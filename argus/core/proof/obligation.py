@@ -1,0 +1,38 @@
+"""One thing to be proved, where it comes from, and what its failure would mean."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.core.index import Cond, Index
+from argus.core.ir import Stmt
+
+
+@frozen(eq=False)
+class Obligation:
+    """`goal` follows from `hypotheses` and the kernel's facts.
+
+    invariant: the id under which it is reported. what: the statement, in a reader's words.
+    other: the second statement concerned. unknown: why it cannot even be asked (goal is then ignored).
+    witness: named facts of a static fault, recomputed from the program (goal is then false).
+    least: what a counterexample should make small, in order. compared: elements that the goal speaks of.
+    """
+
+    invariant: str
+    what: str
+    stmt: Stmt
+    goal: Cond
+    hypotheses: tuple[Cond, ...] = ()
+    other: Stmt | None = None
+    unknown: str = ""
+    witness: tuple[tuple[str, str], ...] = ()
+    least: tuple[Index, ...] = ()
+    compared: int = 0
+    help: str = ""
+
+
+ASKED_FIRST = (
+    *("I22", "I28", "I18", "I19", "I33", "I37", "I32", "I31", "I30", "I5", "I36", "I38"),
+    *("I1", "I2", "I3", "I4", "I39"),
+)
+"""Causes before symptoms: the order in which failures compete to be the primary diagnostic."""

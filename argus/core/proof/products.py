@@ -1,0 +1,206 @@
+"""One `Mma` under the domain: which tags meet, what the product's record is, and which k it contributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Symbol
+from argus.core.ir import Mma
+from argus.core.proof.content import Data, Inside
+from argus.core.proof.separate import Sep
+from argus.core.tiling import Operands, operands
+from argus.core.walk import IntArray
+
+COUNTED = Symbol("x", "fresh")
+"""The arbitrary contribution that coverage counts."""
+
+
+@frozen(eq=False)
+class Clash:
+    """Two elements that one execution multiplies disagree in a name that both carry.
+
+    goal: the condition that they agree; false where the tables already contradict it. a, b: (thread, value).
+    """
+
+    name: str
+    goal: Cond
+    a: tuple[int, int]
+    b: tuple[int, int]
+    contracted: bool
+
+
+@frozen(eq=False)
+class Term:
+    """`times` contributions of every x with low <= x < high that also satisfies `rest`."""
+
+    times: int
+    low: algebra.Index
+    high: algebra.Index
+    rest: Cond
+
+    @property
+    def count(self) -> algebra.Index:
+        x = algebra.sym(COUNTED)
+        here = algebra.all_of((algebra.le(self.low, x), algebra.lt(x, self.high), self.rest))
+        return algebra.pick(here, self.times, 0)
+
+
+@frozen(eq=False)
+class Product:
+    """What one `Mma` adds: the record of each accumulator element, and contributions of contracted names.
+
+    inside: conditions on the accumulator's elements; where one fails the element receives only zeros.
+    """
+
+    record: dict[str, Sep]
+    inside: tuple[Inside, ...]
+    contracted: str | None
+    terms: tuple[Term, ...]
+    fill: float = 0.0
+
+
+@frozen(eq=False)
+class Operand:
+    """A or B of a statement, arranged by execution: axes (wave, repeat, k repeat, row, k)."""
+
+    data: Data
+    held: Operands
+
+    def table(self, sep: Sep) -> IntArray:
+        return sep.table[self.held.thread, self.held.value]
+
+    def place(self, at: tuple[int, ...]) -> tuple[int, int]:
+        return int(self.held.thread[at]), int(self.held.value[at])
+
+
+def _constant_over(table: IntArray, axes: tuple[int, ...]) -> bool:
+    return bool((table.max(axis=axes, keepdims=True) == table).all())
+
+
+_ROWS, _DEPTH = (1, 3), (2, 4)
+
+
+class Multiplication:
+    """The meeting of two operands' records in one statement."""
+
+    def __init__(self, stmt: Mma, a: Data, b: Data) -> None:
+        self._stmt = stmt
+        self._a = Operand(a, operands(stmt.atom, stmt.tiling, "a"))
+        self._b = Operand(b, operands(stmt.atom, stmt.tiling, "b"))
+        self._c = operands(stmt.atom, stmt.tiling, "c")
+        self._shape = _fragment_shape(stmt)
+        common = [name for name in a.record if name in b.record]
+        self.contracted = [name for name in common if self._varies(name)]
+        self._kept = [name for name in common if name not in self.contracted]
+
+    def _varies(self, name: str) -> bool:
+        """Whether a common name changes along k in either operand."""
+        sides = ((self._a, self._a.data.record[name]), (self._b, self._b.data.record[name]))
+        return not all(_constant_over(side.table(sep), _DEPTH) for side, sep in sides)
+
+    def clashes(self) -> Iterator[Clash]:
+        """One condition a shared name: that the elements multiplied agree in it."""
+        for name in (*self.contracted, *self._kept):
+            yield self._clash(name)
+
+    def _clash(self, name: str) -> Clash:
+        sep_a, sep_b = self._a.data.record[name], self._b.data.record[name]
+        a, b = self._a.table(sep_a), self._b.table(sep_b)
+        contracted = name in self.contracted
+        difference = a[:, :, None, :, :, None, :] - b[:, None, :, :, None, :, :]
+        offset = algebra.sub(sep_b.base, sep_a.base)
+        wanted = offset.value if isinstance(offset, algebra.Const) else int(difference.flat[0])
+        wrong = difference != wanted
+        if not wrong.any():
+            goal = algebra.eq(algebra.add(sep_a.base, wanted), sep_b.base)
+            return Clash(name, goal, self._a.place((0,) * 5), self._b.place((0,) * 5), contracted)
+        w, i, j, kk, m, n, s = (int(x) for x in np.unravel_index(int(wrong.argmax()), wrong.shape))
+        return Clash(
+            name, algebra.FALSE, self._a.place((w, i, kk, m, s)), self._b.place((w, j, kk, n, s)), contracted
+        )
+
+    def product(self) -> Product | str:
+        """What the statement adds, presuming that shared names agree; or why that has no form here."""
+        if len(self.contracted) != 1:
+            return f"{len(self.contracted)} names vary along k in both operands, one is expected"
+        name = self.contracted[0]
+        record: dict[str, Sep] = {}
+        for side, axis in ((self._a, 0), (self._b, 1)):
+            for other, sep in side.data.record.items():
+                if other == name:
+                    continue
+                spread = self._over_accumulator(side, sep, axis)
+                if spread is None:
+                    return f"tag `{other}` varies along k, but only in one operand"
+                record[other] = spread
+        split = self._split_bounds(name)
+        if isinstance(split, str):
+            return split
+        inside, rest = split
+        terms = self._terms(name, rest)
+        return terms if isinstance(terms, str) else Product(record, inside, name, terms)
+
+    def _over_accumulator(self, side: Operand, sep: Sep, axis: int) -> Sep | None:
+        """A row's component as a table over the accumulator's registers."""
+        table = side.table(sep)
+        if not _constant_over(table, _DEPTH):
+            return None
+        rows = table[:, :, 0, :, 0]
+        spread = rows[:, :, None, :, None] if axis == 0 else rows[:, None, :, None, :]
+        over = np.zeros(self._shape, np.int64)
+        over[self._c.thread, self._c.value] = np.broadcast_to(spread, self._c.thread.shape)
+        return Sep(sep.base, over)
+
+    def _split_bounds(self, name: str) -> tuple[tuple[Inside, ...], Cond] | str:
+        """Bounds on rows, which concern the accumulator's element, and bounds on k, which concern x."""
+        rows: list[Inside] = []
+        depth: list[Cond] = []
+        for side, axis in ((self._a, 0), (self._b, 1)):
+            for bound in side.data.inside:
+                spread = self._over_accumulator(side, bound.coordinate, axis)
+                if spread is not None:
+                    rows.append(Inside(spread, bound.extent))
+                    continue
+                along = self._along_counted(side.data.record[name], bound)
+                if along is None:
+                    return "an edge that depends on rows and k together"
+                depth.append(along)
+        return tuple(rows), algebra.all_of(depth)
+
+    def _along_counted(self, tag: Sep, bound: Inside) -> Cond | None:
+        """A bound on the coordinate as a bound on x, where coordinate = x + constant."""
+        difference = bound.coordinate.table - tag.table
+        if not (difference == difference.flat[0]).all():
+            return None
+        offset = algebra.add(algebra.sub(bound.coordinate.base, tag.base), int(difference.flat[0]))
+        coordinate = algebra.add(algebra.sym(COUNTED), offset)
+        return algebra.all_of((algebra.le(0, coordinate), algebra.lt(coordinate, bound.extent)))
+
+    def _terms(self, name: str, rest: Cond) -> tuple[Term, ...] | str:
+        """The multiset of x that one element receives, as runs of consecutive numbers."""
+        sep = self._a.data.record[name]
+        table = self._a.table(sep)
+        if not _constant_over(table, (0, *_ROWS)):
+            return "different rows or waves sum different k"
+        numbers, times = np.unique(table[0, 0, :, 0, :], return_counts=True)
+        terms: list[Term] = []
+        start = 0
+        for place in range(1, len(numbers) + 1):
+            ends = place == len(numbers) or numbers[place] != numbers[place - 1] + 1 or times[place] != times[start]
+            if ends:
+                low = algebra.add(sep.base, int(numbers[start]))
+                high = algebra.add(sep.base, int(numbers[place - 1]) + 1)
+                terms.append(Term(int(times[start]), low, high, rest))
+                start = place
+        return tuple(terms)
+
+
+def _fragment_shape(stmt: Mma) -> tuple[int, int]:
+    threads = stmt.tiling.threads * stmt.atom.unit
+    values = stmt.atom.operands["c"].tv
+    assert values is not None
+    return threads, values.values.size * stmt.tiling.repeat[0] * stmt.tiling.repeat[1]

@@ -1,0 +1,203 @@
+"""A kernel as a line of steps: straight segments and loops in program order, branches as guards.
+
+Every thread executes the same line (roles are refused), so "before" is program order plus the iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from attrs import field, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Await,
+    Commit,
+    Copy,
+    Fence,
+    Fold,
+    For,
+    If,
+    Kernel,
+    Let,
+    Map,
+    Mma,
+    One,
+    Policy,
+    Reset,
+    Roles,
+    Stmt,
+    Sync,
+    Tag,
+    Wait,
+    trips,
+)
+from argus.core.rewrite import in_stmt
+from argus.core.walk import substitute
+
+Shift = dict[Symbol, Index]
+_UNROLL_LIMIT = 64
+
+
+@frozen(eq=False)
+class Loop:
+    """A loop with symbolic bounds at the top level of the kernel."""
+
+    stmt: For
+
+    @property
+    def symbol(self) -> Symbol:
+        return self.stmt.symbol
+
+    @property
+    def trips(self) -> Index:
+        return trips(self.stmt)
+
+    @property
+    def facts(self) -> tuple[Cond, ...]:
+        """What holds of the loop variable inside the body."""
+        k, loop = algebra.sym(self.symbol), self.stmt
+        below = algebra.lt(k, loop.stop) if loop.step > 0 else algebra.lt(loop.stop, k)
+        above = algebra.le(loop.start, k) if loop.step > 0 else algebra.le(k, loop.start)
+        whole = algebra.eq(algebra.mod(algebra.sub(k, loop.start), abs(loop.step)), 0)
+        return tuple(fact for fact in (above, below, whole) if fact is not algebra.TRUE)
+
+    def back(self, distance: int) -> Shift:
+        """The substitution that speaks of the iteration `distance` earlier."""
+        return {self.symbol: algebra.sub(algebra.sym(self.symbol), distance * self.stmt.step)}
+
+    def last(self, distance: int) -> Shift:
+        """The substitution that speaks of the last iteration but `distance`, after the loop."""
+        steps = algebra.sub(self.trips, 1 + distance)
+        return {self.symbol: algebra.add(self.stmt.start, algebra.mul(steps, self.stmt.step))}
+
+    def has_earlier(self, distance: int) -> Cond:
+        """Inside the body: `distance` iterations came before this one."""
+        k, loop = algebra.sym(self.symbol), self.stmt
+        before = algebra.sub(k, distance * loop.step)
+        return algebra.le(loop.start, before) if loop.step > 0 else algebra.le(before, loop.start)
+
+
+@frozen(eq=False)
+class Step:
+    """One execution of a plain statement: under `guard`, in `segment` number, `position` in program order."""
+
+    stmt: Stmt
+    guard: Cond
+    segment: int
+    position: int
+    loop: Loop | None
+
+    @property
+    def context(self) -> tuple[Cond, ...]:
+        """What holds where the step executes, besides the kernel's assumptions."""
+        facts = () if self.loop is None else self.loop.facts
+        return (*facts, self.guard)
+
+
+@frozen(eq=False)
+class Segment:
+    """A run of steps; repeated if `loop` is not None."""
+
+    loop: Loop | None
+    steps: tuple[Step, ...]
+
+
+@frozen(eq=False)
+class NotModelled:
+    """A construct that this analysis has no meaning for."""
+
+    stmt: Stmt
+    reason: str
+
+
+@frozen(eq=False)
+class Timeline:
+    kernel: Kernel
+    segments: tuple[Segment, ...]
+    unmodelled: tuple[NotModelled, ...] = field(default=())
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        return (step for segment in self.segments for step in segment.steps)
+
+    @property
+    def assumptions(self) -> tuple[Cond, ...]:
+        """The kernel's own assumptions."""
+        return tuple(step.stmt.cond for step in self.steps if isinstance(step.stmt, Assume))
+
+    @property
+    def facts(self) -> tuple[Cond, ...]:
+        """The assumptions, and that the block lies in the grid."""
+        pairs = zip(self.kernel.blocks, self.kernel.grid, strict=True)
+        blocks = [algebra.lt(algebra.sym(symbol), count) for symbol, count in pairs]
+        return (*self.assumptions, *(fact for fact in blocks if fact is not algebra.TRUE))
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self.open: list[Step] = []
+        self.position = 0
+        self.unmodelled: list[NotModelled] = []
+
+    def close(self, loop: Loop | None) -> None:
+        if self.open or loop is not None:
+            self.segments.append(Segment(loop, tuple(self.open)))
+            self.open = []
+
+    def add(self, stmt: Stmt, guard: Cond, loop: Loop | None) -> None:
+        self.open.append(Step(stmt, guard, len(self.segments), self.position, loop))
+        self.position += 1
+
+    def refuse(self, stmt: Stmt, reason: str) -> None:
+        self.unmodelled.append(NotModelled(stmt, reason))
+
+
+def timeline(kernel: Kernel) -> Timeline:
+    """The kernel's line. Constructs without a meaning here are listed, never dropped silently."""
+    builder = _Builder()
+    _place(builder, kernel.body, algebra.TRUE, None, {})
+    builder.close(None)
+    return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled))
+
+
+def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | None, at: Shift) -> None:
+    for stmt in body:
+        match stmt:
+            case Alloc() | Copy() | Map() | Mma() | Sync() | Wait() | Reset() | Assert() | Tag() | Assume() | Policy():
+                builder.add(stmt if not at else in_stmt(stmt, at), guard, loop)
+            case If(cond=cond, then=then, otherwise=otherwise):
+                here = substitute(cond, at)
+                _place(builder, then, algebra.all_of((guard, here)), loop, at)
+                _place(builder, otherwise, algebra.all_of((guard, algebra.negate(here))), loop, at)
+            case For():
+                _place_loop(builder, stmt, guard, loop, at)
+            case Roles() | One() | Let() | Fold() | Arrive() | Await() | Commit() | Fence() | Advance():
+                builder.refuse(stmt, f"`{type(stmt).__name__}` is not built yet in the verifier")
+            case _:
+                assert_never(stmt)
+
+
+def _place_loop(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None, at: Shift) -> None:
+    count = trips(stmt)
+    if isinstance(count, Const) and count.value <= _UNROLL_LIMIT:
+        for trip in range(count.value):
+            number = algebra.add(stmt.start, trip * stmt.step)
+            _place(builder, stmt.body, guard, loop, {**at, stmt.symbol: substitute(number, at)})
+        return
+    if loop is not None or guard is not algebra.TRUE:
+        builder.refuse(stmt, "a loop of symbolic length inside another loop or a branch is not built yet in the verifier")
+        return
+    builder.close(None)
+    inner = Loop(stmt)
+    _place(builder, stmt.body, guard, inner, at)
+    builder.close(inner)
+

@@ -1,0 +1,178 @@
+"""Statements with symbols replaced in every expression they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from attrs import evolve
+
+from argus.core.index import Index, Symbol
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Atomic,
+    Await,
+    Both,
+    Cast,
+    Claim,
+    Commit,
+    Compare,
+    Copy,
+    Covers,
+    Distinct,
+    Either,
+    Elem,
+    Equal,
+    Fence,
+    Fold,
+    For,
+    Get,
+    Holds,
+    If,
+    Let,
+    Lit,
+    Map,
+    Mma,
+    Neither,
+    Num,
+    One,
+    Op,
+    Order,
+    Peek,
+    Policy,
+    Products,
+    Relation,
+    Reset,
+    Roles,
+    Stmt,
+    Sync,
+    Tag,
+    TagOf,
+    Test,
+    View,
+    Wait,
+    Where,
+    WrittenOnce,
+    bodies,
+    with_bodies,
+)
+from argus.core.walk import substitute
+
+Names = Mapping[Symbol, Index]
+
+
+def in_view(view: View, names: Names) -> View:
+    at = tuple(substitute(expression, names) for expression in view.at)
+    peer = None if view.peer is None else substitute(view.peer, names)
+    return View(view.buffer, view.shape, at, substitute(view.where, names), peer)
+
+
+def in_elem(elem: Elem, names: Names) -> Elem:
+    match elem:
+        case Lit():
+            return elem
+        case Num(value=value):
+            return Num(substitute(value, names))
+        case Get(view=view, at=at):
+            return Get(in_view(view, names), tuple(substitute(x, names) for x in at))
+        case Op(name=name, args=args):
+            return Op(name, tuple(in_elem(arg, names) for arg in args))
+        case Cast(dtype=dtype, arg=arg):
+            return Cast(dtype, in_elem(arg, names))
+        case Where(test=test, then=then, other=other):
+            return Where(in_test(test, names), in_elem(then, names), in_elem(other, names))
+        case _:
+            assert_never(elem)
+
+
+def in_test(test: Test, names: Names) -> Test:
+    match test:
+        case Holds(cond=cond):
+            return Holds(substitute(cond, names))
+        case Compare(op=op, left=left, right=right):
+            return Compare(op, in_elem(left, names), in_elem(right, names))
+        case Both(parts=parts):
+            return Both(tuple(in_test(part, names) for part in parts))
+        case Either(parts=parts):
+            return Either(tuple(in_test(part, names) for part in parts))
+        case Neither(part=part):
+            return Neither(in_test(part, names))
+        case _:
+            assert_never(test)
+
+
+def in_claim(claim: Claim, names: Names) -> Claim:
+    def of(tag: TagOf) -> TagOf:
+        return TagOf(in_view(tag.view, names), tag.name)
+
+    match claim:
+        case Equal(left=left, right=right):
+            return Equal(of(left), of(right))
+        case Distinct(components=components):
+            return Distinct(tuple(of(tag) for tag in components))
+        case Relation(names=bound, cond=cond):
+            return Relation(tuple((symbol, of(tag)) for symbol, tag in bound), substitute(cond, names))
+        case Covers(of=tag, low=low, high=high, where=where):
+            return Covers(of(tag), substitute(low, names), substitute(high, names), substitute(where, names))
+        case Order(of=tag):
+            return Order(of(tag))
+        case WrittenOnce(view=view, record=record):
+            return WrittenOnce(in_view(view, names), tuple((n, substitute(e, names)) for n, e in record))
+        case Products(view=view, products=products):
+            pairs = tuple(
+                (tuple(substitute(x, names) for x in a), tuple(substitute(x, names) for x in b)) for a, b in products
+            )
+            return Products(in_view(view, names), pairs)
+        case _:
+            assert_never(claim)
+
+
+def in_stmt(stmt: Stmt, names: Names) -> Stmt:
+    """The statement with the symbols replaced, inside its bodies too."""
+    inner = with_bodies(stmt, tuple(tuple(in_stmt(s, names) for s in body) for body in bodies(stmt)))
+    match inner:
+        case Alloc() | Sync() | Commit() | Wait() | Fence() | Policy() | Reset() | Roles() | One():
+            return inner
+        case Let(value=Peek(view=view)):
+            return evolve(inner, value=Peek(in_view(view, names)))
+        case Let(value=Atomic(op=op, view=view, value=value)):
+            return evolve(inner, value=Atomic(op, in_view(view, names), substitute(value, names)))
+        case Let():
+            return inner
+        case Copy(source=source, target=target, signal=signal, peers=peers):
+            return evolve(
+                inner,
+                source=in_view(source, names),
+                target=in_view(target, names),
+                signal=None if signal is None else in_view(signal, names),
+                peers=None if peers is None else substitute(peers, names),
+            )
+        case Map(target=target, elem=elem):
+            return evolve(inner, target=in_view(target, names), elem=in_elem(elem, names))
+        case Fold(target=target, source=source):
+            return evolve(inner, target=in_view(target, names), source=in_view(source, names))
+        case Mma(target=target, a=a, b=b, init=init):
+            views = {"target": in_view(target, names), "a": in_view(a, names), "b": in_view(b, names)}
+            return evolve(inner, **views, init=substitute(init, names))
+        case Arrive(event=event, bytes=count):
+            return evolve(inner, event=in_view(event, names), bytes=substitute(count, names))
+        case Await(event=event, phase=phase):
+            return evolve(inner, event=in_view(event, names), phase=substitute(phase, names))
+        case Advance(by=by):
+            return evolve(inner, by=substitute(by, names))
+        case For(start=start, stop=stop):
+            return evolve(inner, start=substitute(start, names), stop=substitute(stop, names))
+        case If(cond=cond):
+            return evolve(inner, cond=substitute(cond, names))
+        case Tag(view=view, names=record):
+            return evolve(inner, view=in_view(view, names), names=tuple((n, substitute(e, names)) for n, e in record))
+        case Assume(cond=cond):
+            return evolve(inner, cond=substitute(cond, names))
+        case Assert(claim=claim):
+            return evolve(inner, claim=in_claim(claim, names))
+        case _:
+            assert_never(inner)

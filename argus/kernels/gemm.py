@@ -79,8 +79,9 @@ def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a product to sum; rows of 16-byte vectors
+    assume(A.shape[0] * A.shape[1] < 1 << 31, B.shape[0] * B.shape[1] < 1 << 31)  # a buffer descriptor spans 4 GiB
     mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(bm, bn), k=bk, k_run=8)
-    rows_of_64_bytes = Swizzle(2, 3, 2)  # 16-byte chunk ^= row % 4: free of conflicts for b128
+    rows_of_64_bytes = Swizzle(2, 3, 3)  # 16-byte chunk ^= row / 2 % 4: free of conflicts for 32-row fragments
     lds_a = shared(bf16, (2, bm, bk), swizzle=rows_of_64_bytes, banks=1)
     lds_b = shared(bf16, (2, bn, bk), swizzle=rows_of_64_bytes, banks=1)
     m, n = block_id(problem.tiles(bm, bn))

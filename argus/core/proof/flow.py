@@ -14,7 +14,7 @@ import numpy as np
 from attrs import define, evolve, field
 
 from argus.core import algebra
-from argus.core.index import And, Cond
+from argus.core.index import And, Cond, Index
 from argus.core.ir import Alloc, Buffer, Cast, Copy, Get, Map, Reset, Tag, View
 from argus.core.proof.access import Access, Accesses, Meeting, meeting
 from argus.core.proof.content import Bottom, BoolArray, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
@@ -204,7 +204,7 @@ class Flow:
             return everywhere(access.shape, Data({}), algebra.TRUE)
         record: dict[str, Sep] = {}
         for name, expression in tag.names:
-            component = self._component(expression, access)
+            component = self.component(expression, access.places, access.shape)
             if component is None:
                 return everywhere(access.shape, Top(f"tag `{name}` mixes symbols and coordinates"), algebra.TRUE)
             record[name] = component
@@ -226,9 +226,9 @@ class Flow:
                 found.append(Inside(place, extent))
         return tuple(found)
 
-    def _component(self, expression: algebra.Index, access: Access) -> Sep | None:
-        assert access.places is not None
-        return evaluate(expression, access.places, self.timeline.kernel.thread, access.shape)
+    def component(self, expression: Index, places: Sequence[Sep], shape: tuple[int, int]) -> Sep | None:
+        """An expression over a buffer's coordinates, at these places of it."""
+        return evaluate(expression, places, self.timeline.kernel.thread, shape)
 
     def _tag_of(self, view: View) -> Tag | None:
         for step in self.timeline.steps:

@@ -16,6 +16,7 @@ class Obligation:
     other: the second statement concerned. unknown: why it cannot even be asked (goal is then ignored).
     witness: named facts of a static fault, recomputed from the program (goal is then false).
     least: what a counterexample should make small, in order. compared: elements that the goal speaks of.
+    any_block: the goal speaks of the whole grid, so that a block exists must not be presumed.
     """
 
     invariant: str
@@ -29,6 +30,7 @@ class Obligation:
     least: tuple[Index, ...] = ()
     compared: int = 0
     help: str = ""
+    any_block: bool = False
 
 
 ASKED_FIRST = (

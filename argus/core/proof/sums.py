@@ -192,6 +192,21 @@ class Accumulator:
                     yield from self._is_set(step, step.stmt)
             if segment.loop is not None and events:
                 yield from self._adds_up(events, segment.loop)
+                yield from self._runs(events[0], segment.loop)
+
+    def _runs(self, first: Step, loop: Loop) -> Iterator[Obligation]:
+        """A tile that the first iteration sets is set only if there is a first iteration."""
+        assert isinstance(first.stmt, Mma | Map)
+        if not isinstance(first.stmt, Mma) or not _first_trip(first.stmt.init, loop):
+            return
+        if isinstance(self._before(first), Bottom | Top):
+            yield Obligation(
+                "I38",
+                f"the loop that sets `{self.buffer.name}` runs at least once",
+                first.stmt,
+                algebra.le(1, loop.trips),
+                help=f"`assume` a trip, or set `{self.buffer.name}` to zero before the loop",
+            )
 
     def _keeps_record(self, step: Step, product: Product, reference: Product) -> Iterator[Obligation]:
         assert isinstance(step.stmt, Mma)

@@ -1,0 +1,147 @@
+"""Which invariants concern a kernel at all, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+from argus.core.elements import nodes
+from argus.core.ir import (
+    Arrive,
+    Assert,
+    Await,
+    Commit,
+    Copy,
+    Distinct,
+    Equal,
+    Fence,
+    Fold,
+    Kernel,
+    Let,
+    Map,
+    Mma,
+    One,
+    Op,
+    Order,
+    Products,
+    Relation,
+    Roles,
+    Staged,
+    Stmt,
+    Sync,
+    Wait,
+    WrittenOnce,
+    walk,
+)
+
+
+@frozen
+class Features:
+    """What a kernel uses, as far as it decides which invariants concern it."""
+
+    mma: bool
+    shared: bool
+    swizzled: bool
+    barriers: bool
+    outputs: bool
+    relations: bool
+    queues: bool
+    banks: bool
+    roles: bool
+    events: bool
+    proxies: bool
+    folds: bool
+    lets: bool
+    copies: bool
+
+
+def features(kernel: Kernel) -> Features:
+    stmts = list(walk(kernel.body))
+    buffers = {view.buffer for s in stmts if isinstance(s, Copy) for view in (s.source, s.target)}
+    claims = [s.claim for s in stmts if isinstance(s, Assert)]
+
+    def has(*kinds: type[Stmt]) -> bool:
+        return any(isinstance(s, kinds) for s in stmts)
+
+    return Features(
+        mma=has(Mma),
+        shared=any(b.space == "shared" for b in buffers),
+        swizzled=any(isinstance(b.layout, Staged) and b.layout.swizzle is not None for b in buffers),
+        barriers=has(Sync),
+        outputs=any(isinstance(c, WrittenOnce) for c in claims) or _stores(stmts),
+        relations=any(isinstance(c, Equal | Distinct | Relation | Order | Products) for c in claims),
+        queues=any(isinstance(s, Copy) and s.atom.moments.queue is not None for s in stmts) or has(Wait),
+        banks=any(b.banks is not None for b in buffers),
+        roles=has(Roles, One),
+        events=has(Arrive, Await),
+        proxies=has(Fence, Commit) or any(isinstance(s, Copy | Mma) and s.atom.proxy == "async" for s in stmts),
+        folds=has(Fold) or any(isinstance(s, Map) and _reduces(s) for s in stmts),
+        lets=has(Let),
+        copies=has(Copy),
+    )
+
+
+def _stores(stmts: list[Stmt]) -> bool:
+    return any(isinstance(s, Copy) and s.target.buffer.space == "global" for s in stmts)
+
+
+def _reduces(stmt: Map) -> bool:
+    """Exponentials are what a softmax would be recognised by."""
+    return any(isinstance(node, Op) and node.name == "exp2" for node in nodes(stmt.elem))
+
+
+BUILT = frozenset(
+    ("I1", "I2", "I3", "I4", "I5", "I18", "I19", "I22", "I28", "I30", "I31", "I32", "I33", "I36", "I37", "I38", "I39")
+)
+"""Invariants with a check in the verifier."""
+
+_Rule = tuple[Callable[[Features], bool], str]
+
+_RULES: Mapping[str, _Rule] = {
+    "I1": (lambda f: f.mma, "no matrix instruction"),
+    "I2": (lambda f: f.mma, "no matrix instruction"),
+    "I3": (lambda f: f.mma, "no accumulator"),
+    "I4": (lambda f: f.outputs, "nothing is stored to global memory"),
+    "I5": (lambda f: f.shared, "no shared memory"),
+    "I6": (lambda f: f.events, "no barrier is waited on by parity"),
+    "I7": (lambda f: f.events, "no barrier counts bytes"),
+    "I8": (lambda f: f.events, "no barrier counts arrivals but the block's own"),
+    "I9": (lambda f: f.roles, "one role: every wave runs the same statements"),
+    "I10": (lambda f: f.proxies, "no matrix instruction reads shared memory"),
+    "I11": (lambda f: f.proxies, "matrix instructions complete in order"),
+    "I12": (lambda f: f.proxies, "one memory proxy"),
+    "I13": (lambda f: f.proxies, "no bulk stores"),
+    "I14": (lambda f: f.events, "no barrier objects to initialise"),
+    "I15": (lambda f: f.roles, "no cluster"),
+    "I16": (lambda f: f.roles, "no multicast"),
+    "I17": (lambda f: f.proxies, "no matrix descriptors"),
+    "I18": (lambda f: f.swizzled, "no swizzled shared memory"),
+    "I19": (lambda f: f.copies, "no copies"),
+    "I20": (lambda _: False, "results go to global memory straight from the accumulator's layout; I4 checks it"),
+    "I21": (lambda f: f.roles, "no register reallocation between roles"),
+    "I22": (lambda _: True, ""),
+    "I23": (lambda f: f.folds, "no softmax"),
+    "I24": (lambda f: f.folds, "no second product that lags"),
+    "I25": (lambda f: f.folds, "no mask"),
+    "I26": (lambda f: f.lets, "no heads"),
+    "I27": (lambda f: f.lets, "no experts"),
+    "I28": (lambda f: f.copies, "no addresses"),
+    "I29": (lambda f: f.proxies, "no tensor descriptors"),
+    "I30": (lambda f: f.shared, "no shared memory"),
+    "I31": (lambda f: f.queues, "no asynchronous operation"),
+    "I32": (lambda f: f.barriers, "no barrier"),
+    "I33": (lambda f: f.banks, "no bank-conflict degree is declared"),
+    "I34": (lambda f: f.lets, "no split of the contraction between blocks"),
+    "I35": (lambda f: f.folds, "no scale factors"),
+    "I36": (lambda f: f.shared, "no shared memory is staged again"),
+    "I37": (lambda f: f.copies, "no copies"),
+    "I38": (lambda _: True, ""),
+    "I39": (lambda f: f.relations, "no relation is asserted"),
+}
+
+
+def not_applicable(kernel: Kernel) -> dict[str, str]:
+    """For each invariant that does not concern the kernel, the reason."""
+    found = features(kernel)
+    return {invariant: reason for invariant, (concerns, reason) in _RULES.items() if not concerns(found)}

@@ -1,0 +1,147 @@
+"""Faults that need no run: storage over the machine's limits (I22) and bank conflicts beyond what is declared (I33)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.ir import Alloc, Buffer, Copy, Kernel, Staged, Stmt, static
+from argus.core.layout import TV
+from argus.core.proof.access import Access, Accesses
+from argus.core.proof.memory import staged_offsets
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.timeline import Timeline
+from argus.core.walk import IntArray
+
+_BANK_BYTES = 4
+
+
+def shared_bytes(buffer: Buffer) -> int:
+    return prod(static(extent) for extent in buffer.shape) * buffer.dtype.bits // 8
+
+
+def register_words(buffer: Buffer) -> int:
+    """32-bit registers a thread needs for its part of a register tile."""
+    assert isinstance(buffer.layout, TV)
+    return -(-buffer.layout.values.size * buffer.dtype.bits // 32)
+
+
+def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
+    yield from _storage(timeline.kernel, [s.stmt for s in timeline.steps if isinstance(s.stmt, Alloc)])
+    for step in timeline.steps:
+        if isinstance(step.stmt, Copy):
+            for access in accesses.of(step):
+                if access.view.buffer.space == "shared":
+                    yield from _banks(timeline.kernel, step.stmt, access)
+
+
+def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
+    target = kernel.target
+    for space, limit, unit, size in (
+        ("shared", target.shared_bytes, "bytes of shared memory a block", shared_bytes),
+        ("register", target.registers, "registers a thread", register_words),
+    ):
+        chosen = [alloc for alloc in allocs if alloc.buffer.space == space and alloc.count is None]
+        if not chosen:
+            continue
+        need = sum(size(alloc.buffer) for alloc in chosen)
+        largest = max(chosen, key=lambda alloc: size(alloc.buffer))
+        yield Obligation(
+            "I22",
+            f"the kernel fits {limit} {unit}",
+            largest,
+            algebra.TRUE if need <= limit else algebra.FALSE,
+            witness=(
+                ("needs", f"{need} {unit}"),
+                ("limit", f"{limit} on {target}"),
+                ("largest", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),
+            ),
+            help="make the tiles smaller, use fewer stages, or reuse a buffer",
+        )
+
+
+@frozen
+class Conflict:
+    """The worst bank conflict of an access: `degree` different words of one bank in one phase."""
+
+    degree: int
+    bank: int
+    lanes: tuple[int, ...]
+    words: tuple[int, ...]
+
+
+def worst_conflict(addresses: IntArray, phases: tuple[tuple[int, ...], ...], width: int, banks: int) -> Conflict:
+    """Over all executions and phases. addresses: byte addresses, shape (executions, lanes); width in bytes."""
+    worst = Conflict(0, 0, (), ())
+    words = addresses[:, :, None] // _BANK_BYTES + np.arange(max(1, width // _BANK_BYTES))
+    for served in phases:
+        seen = words[:, served, :]
+        if _degrees(seen.reshape(len(seen), -1), banks).max() <= worst.degree:
+            continue
+        for row in seen:
+            found = _conflict(row, served, banks)
+            worst = found if found.degree > worst.degree else worst
+    return worst
+
+
+def _degrees(words: IntArray, banks: int) -> IntArray:
+    """Per row, the largest number of different words in one bank."""
+    degrees = np.zeros(len(words), np.int64)
+    for place, row in enumerate(words):
+        degrees[place] = np.bincount(np.unique(row) % banks, minlength=banks).max()
+    return degrees
+
+
+def _conflict(words: IntArray, served: tuple[int, ...], banks: int) -> Conflict:
+    held: dict[int, dict[int, int]] = defaultdict(dict)
+    for lane, row in zip(served, words, strict=True):
+        for word in row:
+            held[int(word) % banks].setdefault(int(word), lane)
+    bank, found = max(held.items(), key=lambda item: len(item[1]))
+    return Conflict(len(found), bank, tuple(found.values()), tuple(found))
+
+
+def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    buffer = access.view.buffer
+    if buffer.banks is None or access.places is None or not isinstance(buffer.layout, Staged):
+        return
+    what = f"`{stmt.atom}` on `{buffer.name}` has bank conflicts of degree {buffer.banks} at most"
+    offsets = staged_offsets(access.view, access.places)
+    if offsets is None or not stmt.atom.phases:
+        reason = "a tile that moves inside one buffer" if offsets is None else f"`{stmt.atom}` has no phases in its table"
+        yield Obligation("I33", what, stmt, algebra.FALSE, unknown=reason)
+        return
+    worst = conflict_of(stmt, kernel, buffer, offsets)
+    yield _judged(stmt, buffer, what, worst, kernel)
+
+
+def conflict_of(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -> Conflict:
+    """The worst conflict of a copy whose elements lie at these offsets."""
+    size = buffer.dtype.bits // 8
+    count = stmt.atom.vector_bits // buffer.dtype.bits
+    firsts = offsets[:, ::count] * size
+    waves = firsts.reshape(-1, kernel.target.unit, firsts.shape[1]).transpose(0, 2, 1)
+    executions = np.unique(waves.reshape(-1, kernel.target.unit), axis=0)
+    return worst_conflict(executions, stmt.atom.phases, count * size, kernel.target.banks)
+
+
+def _judged(stmt: Stmt, buffer: Buffer, what: str, worst: Conflict, kernel: Kernel) -> Obligation:
+    assert buffer.banks is not None
+    return Obligation(
+        "I33",
+        what,
+        stmt,
+        algebra.TRUE if worst.degree <= buffer.banks else algebra.FALSE,
+        witness=(
+            ("degree", f"{worst.degree}, declared {buffer.banks}"),
+            ("bank", f"{worst.bank} of {kernel.target.banks}"),
+            ("lanes", ", ".join(map(str, worst.lanes))),
+            ("words", ", ".join(map(str, worst.words))),
+        ),
+        help="swizzle the buffer so that lanes of one phase fall into different banks",
+    )

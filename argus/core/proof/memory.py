@@ -1,0 +1,254 @@
+"""Every access: inside its buffer (I37), one instruction wide (I19), in range of its integers (I28)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.index import Cond, Index
+from argus.core.ir import Buffer, Copy, Staged, Stmt, Strided, View
+from argus.core.proof.access import Access, Accesses
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.separate import Sep
+from argus.core.proof.timeline import Step, Timeline
+from argus.core.walk import IntArray, show
+
+_INT32 = (1 << 31) - 1
+_UINT32 = (1 << 32) - 1
+_INT64 = (1 << 63) - 1
+
+
+def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
+    """For each copy of the timeline."""
+    for step in timeline.steps:
+        if isinstance(step.stmt, Copy):
+            for access in accesses.of(step):
+                if access.view.buffer.space != "register":
+                    yield from _of_access(step, step.stmt, access)
+
+
+def _of_access(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    name = access.view.buffer.name
+    if access.places is None:
+        for invariant, what in (("I37", "stays inside"), ("I19", "is aligned in")):
+            yield Obligation(
+                invariant,
+                f"the copy {what} `{name}`",
+                stmt,
+                algebra.FALSE,
+                step.context,
+                unknown=f"an address of `{name}` mixes symbols and coordinates",
+            )
+        return
+    yield from _bounds(step, stmt, access, access.places)
+    yield from _vectors(step, stmt, access, access.places)
+    yield from _integers(step, stmt, access, access.places)
+
+
+def _bounds(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    buffer = access.view.buffer
+    if buffer.space == "global" and stmt.edge is not None:
+        return
+    for axis, (place, extent) in enumerate(zip(places, buffer.shape, strict=True)):
+        goal = algebra.all_of((algebra.le(0, place.least), algebra.lt(place.most, extent)))
+        yield Obligation(
+            "I37",
+            f"coordinate {axis} of the {access.mode} of `{buffer.name}` stays in [0, {show(extent)})",
+            stmt,
+            goal,
+            step.context,
+            compared=place.table.size,
+            help=_bounds_help(buffer, access),
+        )
+
+
+def _bounds_help(buffer: Buffer, access: Access) -> str:
+    if buffer.space != "global":
+        return f"make `{buffer.name}` larger or the index smaller"
+    effect = "read 0 outside the tensor" if access.mode == "read" else "write nothing outside the tensor"
+    return f"give the copy `edge=0`, to {effect}, or `assume(...)` sizes that are whole tiles"
+
+
+# -- vectors -------------------------------------------------------------------------------------------------
+
+
+def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    buffer = access.view.buffer
+    count = stmt.atom.vector_bits // buffer.dtype.bits
+    side = stmt.atom.operands["source" if access.mode == "read" else "target"]
+    wide = side.align * 8 // buffer.dtype.bits
+    what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {side.align} bytes"
+    yield from _consecutive(step, stmt, places, count, what, buffer)
+    match buffer.layout:
+        case Staged():
+            yield from _staged(step, stmt, access, places, count, wide, what)
+        case Strided(strides=strides):
+            goals = [_multiple(place, stride, wide, count) for place, stride in zip(places, strides, strict=True)]
+            yield Obligation(
+                "I19",
+                what,
+                stmt,
+                algebra.all_of(goals) if buffer.align % side.align == 0 else algebra.FALSE,
+                step.context,
+                compared=places[0].table.size // count,
+                help=f"`assume` that the row length is a multiple of {wide}, or use a narrower instruction",
+            )
+            if stmt.edge is not None and count > 1:
+                yield _whole_vectors(step, stmt, places, buffer, count)
+        case _:
+            return
+
+
+def _consecutive(
+    step: Step, stmt: Copy, places: tuple[Sep, ...], count: int, what: str, buffer: Buffer
+) -> Iterator[Obligation]:
+    """Coordinates of one vector: the last axis counts up, the others stay."""
+    for axis, place in enumerate(places):
+        groups = place.table.reshape(place.table.shape[0], -1, count)
+        wanted = groups[:, :, :1] + (np.arange(count) if axis == len(places) - 1 else 0)
+        if not (groups == wanted).all():
+            yield Obligation(
+                "I19",
+                what,
+                stmt,
+                algebra.FALSE,
+                step.context,
+                help=f"spread the tile so that each thread holds runs of {count} elements of `{buffer.name}`",
+            )
+            return
+
+
+def _multiple(place: Sep, stride: Index, wide: int, count: int) -> Cond:
+    """The part of an address that an axis contributes is a multiple of `wide` elements."""
+    if algebra.mod(stride, wide) is algebra.const(0):
+        return algebra.TRUE
+    firsts = place.table.reshape(place.table.shape[0], -1, count)[:, :, 0]
+    if (firsts % wide == firsts.flat[0] % wide).all():
+        coordinate = algebra.eq(algebra.mod(algebra.add(place.base, int(firsts.flat[0])), wide), 0)
+        if coordinate is algebra.TRUE:
+            return coordinate
+        return algebra.any_of((coordinate, algebra.eq(algebra.mod(stride, wide), 0)))
+    return algebra.eq(algebra.mod(stride, wide), 0)
+
+
+def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buffer, count: int) -> Obligation:
+    """No vector reaches over the tensor's edge: extent and start are multiples of it."""
+    last, extent = places[-1], buffer.shape[-1]
+    firsts = last.table.reshape(last.table.shape[0], -1, count)[:, :, 0]
+    starts = algebra.eq(algebra.mod(algebra.add(last.base, int(firsts.flat[0])), count), 0)
+    regular = bool((firsts % count == firsts.flat[0] % count).all())
+    goal = algebra.all_of((starts, algebra.eq(algebra.mod(extent, count), 0))) if regular else algebra.FALSE
+    return Obligation(
+        "I19",
+        f"no vector of {count} elements reaches over the edge of `{buffer.name}`",
+        stmt,
+        goal,
+        step.context,
+        compared=firsts.size,
+        help=f"`assume({show(extent)} % {count} == 0)`, or use a narrower instruction",
+    )
+
+
+def staged_offsets(view: View, places: tuple[Sep, ...]) -> IntArray | None:
+    """Element offsets of the cells in shared memory, slot 0 of every symbolic axis; None if not regular.
+
+    Slots must be whole swizzle periods, which I18 states.
+    """
+    layout = view.buffer.layout
+    assert isinstance(layout, Staged)
+    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
+    offsets = np.zeros(places[0].table.shape, np.int64)
+    for place, stride in zip(places, strides, strict=True):
+        assert isinstance(stride, int)
+        symbolic = place.base is not algebra.const(0)
+        if symbolic and not place.uniform:
+            return None
+        offsets = offsets + (0 if symbolic else place.table) * stride
+    return offsets if layout.swizzle is None else layout.swizzle.table(offsets)
+
+
+def _staged(
+    step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...], count: int, wide: int, what: str
+) -> Iterator[Obligation]:
+    offsets = staged_offsets(access.view, places)
+    if offsets is None:
+        yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown="a tile that moves inside one buffer")
+        return
+    groups = offsets.reshape(offsets.shape[0], -1, count)
+    aligned = bool((groups[:, :, 0] % wide == 0).all())
+    together = bool((groups == groups[:, :, :1] + np.arange(count)).all())
+    yield Obligation(
+        "I19",
+        what,
+        stmt,
+        algebra.TRUE if aligned and together else algebra.FALSE,
+        step.context,
+        compared=groups.shape[0] * groups.shape[1],
+        help="keep rows and swizzle in whole vectors: a swizzle's base must be at least the vector's length",
+    )
+    yield _stages(step, stmt, access, places)
+
+
+def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Obligation:
+    """I18: a slot starts at a multiple of the swizzle's period, so that slots permute apart."""
+    layout = access.view.buffer.layout
+    assert isinstance(layout, Staged)
+    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
+    period = 1 if layout.swizzle is None else layout.swizzle.period
+    whole = all(
+        place.base is algebra.const(0) or (isinstance(stride, int) and stride % period == 0)
+        for place, stride in zip(places, strides, strict=True)
+    )
+    return Obligation(
+        "I18",
+        f"stages of `{access.view.buffer.name}` are whole periods of its swizzle",
+        stmt,
+        algebra.TRUE if whole else algebra.FALSE,
+        step.context,
+        witness=(("period", f"{period} elements"), ("layout", str(layout.layout))),
+        help="make each stage a multiple of the swizzle's period",
+    )
+
+
+# -- integers ------------------------------------------------------------------------------------------------
+
+
+def _integers(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    """Coordinates are 32-bit, byte offsets 64-bit, or unsigned 32-bit through a buffer descriptor."""
+    buffer = access.view.buffer
+    for axis, place in enumerate(places):
+        low, high = place.least.range[0], place.most.range[1]
+        fits = low is not None and high is not None and -_INT32 <= low and high <= _INT32
+        yield Obligation(
+            "I28",
+            f"coordinate {axis} of `{buffer.name}` fits 32 bits",
+            stmt,
+            algebra.TRUE if fits else algebra.all_of((algebra.le(-_INT32, place.least), algebra.le(place.most, _INT32))),
+            step.context,
+        )
+    if isinstance(buffer.layout, Strided):
+        yield from _offsets(step, stmt, buffer, buffer.layout)
+
+
+def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:
+    """The last byte of the tensor, at its largest declared shape, is addressable."""
+    assert isinstance(stmt, Copy)
+    described = stmt.atom.edge == "range_zero"
+    most = _UINT32 if described else _INT64
+    size = algebra.mul(algebra.mul(buffer.shape[0], layout.strides[0]), buffer.dtype.bits // 8)
+    high = size.range[1]
+    goal = algebra.TRUE if high is not None and high <= most else algebra.le(size, most)
+    yield Obligation(
+        "I28",
+        f"byte offsets into `{buffer.name}` fit {'32 bits unsigned' if described else '64 bits'}",
+        stmt,
+        goal,
+        step.context,
+        least=(size,),
+        help=f"`assume` that `{buffer.name}` is smaller than 4 GiB, or copy with `global_load`"
+        if described
+        else f"declare smaller sizes for `{buffer.name}`",
+    )
+

@@ -1,0 +1,173 @@
+"""Races on shared memory: two waves, one cell, one of them writing, and no barrier that orders them.
+
+All waves execute one line of steps and the n-th barriers pair, so one pair of executions stands for all: they
+are ordered iff a barrier lies between, with the earlier one drained before it. Within one wave the LDS works
+in order. I5: the write comes first in program order; I36: the read does; I30: a read that is not drained at
+the barrier; I31: a write that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.proof.access import Access, Meeting, meeting
+from argus.core.proof.flow import Flow
+from argus.core.proof.moments import Horizon, Moment, before
+from argus.core.proof.obligation import Obligation
+from argus.core.walk import IntArray, symbols
+from argus.core.index import Cond
+
+_REPAIRS = {
+    "I5": "put a `sync()` between the write and the read",
+    "I36": "put a `sync()` between the read and the next write of the same cells",
+    "I30": "put `lds.wait(0)` after the read and before the barrier",
+    "I31": "put `lds.wait(0)` after the write and before the barrier",
+}
+
+
+def obligations(flow: Flow) -> Iterator[Obligation]:
+    """One obligation for each pair of accesses that may conflict, at each distance that matters."""
+    for step in flow.timeline.steps:
+        for access in flow.accesses.of(step):
+            if access.view.buffer.space == "shared":
+                if access.mode == "write":
+                    yield from _within(flow, access)
+                yield from _against_earlier(flow, access)
+
+
+def _within(flow: Flow, access: Access) -> Iterator[Obligation]:
+    """Two threads of one statement never write one cell."""
+    name = access.view.buffer.name
+    own = meeting(access, access, {})
+    what = f"no two threads write one cell of `{name}`"
+    if own is None:
+        reason = "its address does not separate into slot and cell"
+        yield Obligation("I5", what, access.step.stmt, algebra.FALSE, access.step.context, unknown=reason)
+        return
+    distinct = len(np.unique(own.first)) == own.first.size
+    goal = algebra.TRUE if distinct else algebra.FALSE
+    yield Obligation("I5", what, access.step.stmt, goal, access.step.context, compared=own.first.size)
+
+
+def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
+    settled: set[Access] = set()
+    for moment in before(flow.timeline, later.step):
+        if isinstance(moment, Horizon):
+            yield from _beyond(flow, later, moment, settled)
+            continue
+        for earlier in flow.accesses.of(moment.step):
+            conflict = "write" in (earlier.mode, later.mode)
+            if earlier.view.buffer is later.view.buffer and conflict and earlier not in settled:
+                found = _pair(flow, earlier, moment, later)
+                if found is not None:
+                    yield found
+                    if found.goal is algebra.TRUE and _for_all_older(flow, moment, later):
+                        settled.add(earlier)
+
+
+def _for_all_older(flow: Flow, moment: Moment, later: Access) -> bool:
+    """Whether this pair being ordered shows that the same pair further apart is ordered too.
+
+    In one loop: a pair further apart contains, as the start of its path, this very path up to an earlier
+    execution of the later step; so the order must not rest on the later step's own guard. From a loop left
+    behind: every wait and barrier relied on must happen whatever the iteration.
+    """
+    if moment.distance == 0:
+        return False
+    loop = later.step.loop
+    context = (*loop.facts, moment.exists) if moment.distance is not None and loop is not None else ()
+    return flow.ordering.relation(moment, later.step, context) == "ordered"
+
+
+def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligation | None:
+    """The obligation of two executions, or None if they cannot touch one cell from two waves."""
+    met = meeting(later, earlier, moment.shift)
+    name = later.view.buffer.name
+    what = f"a barrier orders the {earlier.mode} and the {later.mode} of `{name}`"
+    if met is None:
+        reason = "an address does not separate into slot and cell"
+        return Obligation("I5", what, later.step.stmt, algebra.FALSE, later.step.context, earlier.step.stmt, reason)
+    cond = algebra.all_of((met.slots, moment.exists))
+    if not _two_waves(met, later, earlier, flow.timeline.kernel.target.unit):
+        return None
+    if cond is algebra.FALSE or flow.impossible(later.step.context, cond):
+        return None
+    context = (*later.step.context, cond)
+    relation = flow.ordering.relation(moment, later.step, context)
+    read_first = earlier.mode == "read"
+    code = ("I30" if read_first else "I31") if relation == "undrained" else ("I36" if read_first else "I5")
+    return Obligation(
+        code,
+        what,
+        later.step.stmt,
+        algebra.TRUE if relation == "ordered" else algebra.FALSE,
+        context,
+        earlier.step.stmt,
+        least=tuple(algebra.sym(s) for s in sorted(symbols(cond), key=lambda s: s.name)),
+        compared=met.first.size,
+        help="" if relation == "ordered" else _REPAIRS[code],
+    )
+
+
+def _two_waves(met: Meeting, later: Access, earlier: Access, unit: int) -> bool:
+    """Whether some cell is touched by different waves."""
+    size = int(max(met.first.max(), met.second.max())) + 1
+    mine = _waves(met.first, later, unit, size)
+    theirs = _waves(met.second, earlier, unit, size)
+    both = (mine > 0) & (theirs > 0)
+    alone = (mine == theirs) & ((mine & (mine - 1)) == 0)
+    return bool((both & ~alone).any())
+
+
+def _waves(cells: IntArray, access: Access, unit: int, size: int) -> IntArray:
+    """Per cell, the set of waves that touch it, as bits."""
+    wave = np.arange(access.shape[0], dtype=np.int64)[:, None] // unit
+    bits = np.zeros(size, np.int64)
+    np.bitwise_or.at(bits, cells.ravel(), np.broadcast_to(np.int64(1) << wave, cells.shape).ravel())
+    return bits
+
+
+def _beyond(flow: Flow, later: Access, horizon: Horizon, settled: set[Access]) -> Iterator[Obligation]:
+    """Older conflicts are ordered if the ones within the horizon are; otherwise nothing is known."""
+    if flow.impossible(later.step.context, horizon.reached):
+        return
+    loose = [a for a in _conflicting(flow, later) if a not in settled and not _never(flow, a, later)]
+    for earlier in loose:
+        if _ordered_at_horizon(flow, earlier, later):
+            continue
+        yield Obligation(
+            "I5",
+            f"a barrier orders the {earlier.mode} and the {later.mode} of `{later.view.buffer.name}`",
+            later.step.stmt,
+            algebra.FALSE,
+            later.step.context,
+            earlier.step.stmt,
+            "the two may be more iterations apart than is modelled",
+        )
+
+
+def _conflicting(flow: Flow, later: Access) -> Iterator[Access]:
+    segment = flow.timeline.segments[later.step.segment]
+    for step in segment.steps:
+        for access in flow.accesses.of(step):
+            if access.view.buffer is later.view.buffer and "write" in (access.mode, later.mode):
+                yield access
+
+
+def _never(flow: Flow, earlier: Access, later: Access) -> bool:
+    met = meeting(later, earlier, {})
+    return met is not None and not _two_waves(met, later, earlier, flow.timeline.kernel.target.unit)
+
+
+def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:
+    """A pair that is ordered two iterations apart is ordered at every greater distance."""
+    loop = flow.timeline.segments[later.step.segment].loop
+    if loop is None or earlier.step.loop is not loop:
+        return False
+    moment = Moment(earlier.step, loop.back(2), loop.has_earlier(2), 2)
+    context: tuple[Cond, ...] = (*later.step.context, moment.exists)
+    return flow.ordering.relation(moment, later.step, context) == "ordered"
+

@@ -1,0 +1,73 @@
+"""Nothing is read before it is there: written at all (I38, I5 for shared memory) and arrived (I31)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core import algebra
+from argus.core.ir import Assert, Stmt
+from argus.core.proof.access import Access
+from argus.core.proof.content import Bottom, Piece, Top
+from argus.core.proof.flow import Flow
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.timeline import Step
+
+
+def obligations(flow: Flow) -> Iterator[Obligation]:
+    """For each read of registers or shared memory; accumulators answer for themselves."""
+    for step in flow.timeline.steps:
+        if isinstance(step.stmt, Assert):
+            continue
+        for access in flow.accesses.of(step):
+            buffer = access.view.buffer
+            if access.mode == "read" and buffer.space != "global" and buffer not in flow.sums:
+                yield from _of_read(flow, step, access)
+
+
+def _of_read(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
+    content = flow.read(access)
+    name = access.view.buffer.name
+    shared = access.view.buffer.space == "shared"
+    written = "I5" if shared else "I38"
+    faults = [piece for piece in content if isinstance(piece.value, Bottom | Top)]
+    for piece in faults:
+        yield _fault(step, access, piece, written)
+    if not faults:
+        size = access.shape[0] * access.shape[1]
+        what = f"`{name}` is filled before it is read" if shared else f"`{name}` is written before it is used"
+        yield Obligation(written, what, step.stmt, algebra.TRUE, step.context, compared=size)
+        if not shared:
+            what = f"`{name}` has arrived before it is used"
+            yield Obligation("I31", what, step.stmt, algebra.TRUE, step.context, compared=size)
+
+
+def _fault(step: Step, access: Access, piece: Piece, written: str) -> Obligation:
+    name = access.view.buffer.name
+    context = (*step.context, piece.guard)
+    if isinstance(piece.value, Top):
+        what = f"what `{name}` holds is known"
+        return Obligation(written, what, step.stmt, algebra.FALSE, context, unknown=piece.value.reason)
+    flight = piece.value.in_flight if isinstance(piece.value, Bottom) else None
+    if flight is not None and access.view.buffer.space == "register":
+        return _unwaited(step.stmt, flight, name, context)
+    return Obligation(
+        written,
+        f"`{name}` is {'filled' if written == 'I5' else 'written'} before it is read",
+        step.stmt,
+        algebra.FALSE,
+        context,
+        help=f"fill `{name}` on every path to this line",
+    )
+
+
+def _unwaited(stmt: Stmt, flight: Stmt, name: str, context: tuple[algebra.Cond, ...]) -> Obligation:
+    return Obligation(
+        "I31",
+        f"`{name}` has arrived before it is used",
+        stmt,
+        algebra.FALSE,
+        context,
+        other=flight,
+        help="wait for the load before its registers are used: `vmem.wait(0)` or `lds.wait(0)`, "
+        "or a smaller `pending` count",
+    )

@@ -381,11 +381,32 @@ def any_of(parts: Iterable[Cond]) -> Cond:
 
 
 def negate(cond: Cond) -> Cond:
+    """The opposite, pushed down to comparisons; each part of a shared condition is turned once."""
+    done: dict[Cond, Cond] = {}
+    stack = [cond]
+    while stack:
+        node = stack[-1]
+        waiting = [part for part in _junction_parts(node) if part not in done]
+        if node in done or waiting:
+            if node in done:
+                stack.pop()
+            stack.extend(waiting)
+            continue
+        done[node] = _negate_one(node, done)
+        stack.pop()
+    return done[cond]
+
+
+def _junction_parts(cond: Cond) -> tuple[Cond, ...]:
+    return cond.parts if isinstance(cond, And | Or) else ()
+
+
+def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
     match cond:
         case And(parts=parts):
-            return any_of(negate(part) for part in parts)
+            return any_of(done[part] for part in parts)
         case Or(parts=parts):
-            return all_of(negate(part) for part in parts)
+            return all_of(done[part] for part in parts)
         case Not(part=part):
             return part
         case Cmp(op="<=", left=left, right=right):

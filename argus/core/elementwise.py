@@ -14,7 +14,7 @@ FloatArray = npt.NDArray[Any]
 
 @frozen
 class ElementOp:
-    """One operation on elements of one type.
+    """One operation on elements of one type. `max` and `min` give the other operand for NaN, as the hardware does.
 
     meaning: on NumPy arrays of the operands' dtype. tags: "combine" demands that tagged operands agree on
     every shared name and gives the union; sets of contributions pass "linear" operations only.
@@ -39,8 +39,8 @@ _ENTRIES = (
     ElementOp("sub", 2, np.subtract, _both("({0} - {1})")),
     ElementOp("mul", 2, np.multiply, _both("({0} * {1})"), linear=True),
     ElementOp("div", 2, np.divide, _both("({0} / {1})"), linear=True),
-    ElementOp("max", 2, np.maximum, {"gfx942": "__builtin_fmaxf({0}, {1})", "sm_90a": "fmaxf({0}, {1})"}),
-    ElementOp("min", 2, np.minimum, {"gfx942": "__builtin_fminf({0}, {1})", "sm_90a": "fminf({0}, {1})"}),
+    ElementOp("max", 2, np.fmax, {"gfx942": "__builtin_fmaxf({0}, {1})", "sm_90a": "fmaxf({0}, {1})"}),
+    ElementOp("min", 2, np.fmin, {"gfx942": "__builtin_fminf({0}, {1})", "sm_90a": "fminf({0}, {1})"}),
     ElementOp("abs", 1, np.abs, {"gfx942": "__builtin_fabsf({0})", "sm_90a": "fabsf({0})"}),
     ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_elementwise_exp2({0})", "sm_90a": "exp2f({0})"}),
 )

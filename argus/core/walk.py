@@ -181,6 +181,8 @@ def evaluate(
             case Bin(op=op):
                 return number(op, parts[0], parts[1])
             case Pick():
+                if isinstance(parts[0], bool | np.bool_):
+                    return parts[1] if parts[0] else parts[2]
                 return cast(Value, np.where(parts[0], parts[1], parts[2]))
             case Read(array=array):
                 return (arrays or {})[array][tuple(parts)]
@@ -274,8 +276,8 @@ def _show(node: Node, parts: Sequence[tuple[str, int]]) -> tuple[str, int]:
             if not parts:
                 return ("true" if isinstance(node, And) else "false"), _ATOM
             return (" and " if isinstance(node, And) else " or ").join(wrap(p, _TIGHT) for p in parts), _LOOSE
-        case Not(part=Cmp()):
-            return parts[0][0].replace(" == ", " != "), _LOOSE
+        case Not(part=Cmp(left=left, right=right)):
+            return f"{show(left)} != {show(right)}", _LOOSE
         case Not():
             return f"not {wrap(parts[0], _TIGHT)}", _LOOSE
         case _:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
-from argus.core import algebra
+import numpy as np
+import numpy.typing as npt
+
 from argus.core.atom import Atom, Space
 from argus.core.atoms import gfx942
 from argus.core.dsl.faults import fault
-from argus.core.index import Symbol
 from argus.core.ir import View
 from argus.core.layout import TV
 from argus.core.target import Target
-from argus.core.walk import substitute
+from argus.core.walk import IntArray, evaluate, symbols
 
 _DEFAULTS: Mapping[tuple[str, Space, Space], tuple[Atom, ...]] = {
     ("gfx942", "global", "register"): gfx942.global_load,
@@ -60,22 +62,24 @@ def _fits(atom: Atom, target: Target, spaces: tuple[Space, Space]) -> bool:
 
 
 def run_length(memory: View, by: TV) -> int:
-    """How many consecutive values of a thread are consecutive elements of the tensor's last axis."""
-    thread = algebra.sym(Symbol("thread", "thread", 0, by.threads.size - 1))
+    """How many consecutive values of a thread are consecutive elements of the tensor's last axis.
+
+    Looked at for one setting of the symbols: what is chosen here is proved for all of them later (I19).
+    """
+    trial = {symbol: _TRIAL_SIZE if symbol.kind == "size" else 0 for at in memory.at for symbol in symbols(at)}
+    axes = by.coordinates()
+    places = [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), axes[0].shape) for at in memory.at]
+    follows = np.ones(by.values.size - 1, np.bool_)
+    for axis, place in enumerate(places):
+        step = 1 if axis == len(places) - 1 else 0
+        follows &= (place[:, 1:] - place[:, :-1] == step).all(axis=0)
     count = by.values.size
-    places = [
-        tuple(substitute(at, {}, by.coordinates_at(thread, value)) for at in memory.at) for value in range(count)
-    ]
-    one = algebra.const(1)
-    zero = algebra.const(0)
+    return max(run for run in range(1, count + 1) if count % run == 0 and _in_runs(follows, run))
 
-    def follows(value: int) -> bool:
-        steps = [algebra.sub(b, a) for a, b in zip(places[value - 1], places[value], strict=True)]
-        return steps[-1] is one and all(step is zero for step in steps[:-1])
 
-    run = count
-    while run > 1:
-        if count % run == 0 and all(follows(value) for value in range(count) if value % run != 0):
-            return run
-        run -= 1
-    return 1
+def _in_runs(follows: npt.NDArray[np.bool_], run: int) -> bool:
+    """Whether each value but the first of a run follows the one before."""
+    return bool(follows[np.arange(1, len(follows) + 1) % run != 0].all())
+
+
+_TRIAL_SIZE = 1 << 20

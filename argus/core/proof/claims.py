@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import assert_never
 
 import numpy as np
@@ -48,7 +49,8 @@ def products(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obli
 def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obligation]:
     a, b = accumulator.operands(step)
     names = f"`{stmt.a.buffer.name}` and `{stmt.b.buffer.name}`"
-    compared = 0
+    assert stmt.atom.mnk is not None
+    compared = prod(stmt.tiling.repeat) * stmt.tiling.threads * prod(stmt.atom.mnk)
     for one in a:
         for two in b:
             context = (*step.context, one.guard, two.guard)
@@ -57,7 +59,6 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                 yield Obligation("I1", f"{names} meet on equal tags", stmt, algebra.FALSE, context, unknown=reason)
                 continue
             for clash in Multiplication(stmt, one.value, two.value).clashes():
-                compared = stmt.atom.unit * stmt.tiling.threads
                 yield Obligation(
                     "I1" if clash.contracted else "I2",
                     f"{names} meet on equal `{clash.name}`",

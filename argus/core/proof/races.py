@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from attrs import evolve
 
 from argus.core import algebra
 from argus.core.proof.access import Access, Meeting, meeting
@@ -64,6 +65,8 @@ def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
                 found = _pair(flow, earlier, moment, later)
                 if found is not None:
                     yield found
+                    if found.goal is algebra.TRUE:
+                        yield _drained(found)
                     if found.goal is algebra.TRUE and _for_all_older(flow, moment, later):
                         settled.add(earlier)
 
@@ -110,6 +113,12 @@ def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligat
         compared=met.first.size,
         help="" if relation == "ordered" else _REPAIRS[code],
     )
+
+
+def _drained(ordered: Obligation) -> Obligation:
+    """The companion of an ordered pair: the earlier access is over before the barrier that orders it."""
+    code = "I30" if ordered.invariant == "I36" else "I31"
+    return evolve(ordered, invariant=code, what=ordered.what.replace("orders", "follows the end of"))
 
 
 def _two_waves(met: Meeting, later: Access, earlier: Access, unit: int) -> bool:

@@ -139,6 +139,8 @@ class Accumulator:
                     state = Zero()
                 elif init is not algebra.FALSE and not _first_trip(init, loop):
                     return Top(f"an accumulator that is reset when {show(init)}")
+                elif init is not algebra.FALSE and isinstance(state, Bottom):
+                    state = Zero()
                 return _added(state, product, step.guard)
             case _:
                 return Top(f"`{type(stmt).__name__}` into an accumulator has no rule yet in the verifier")
@@ -149,6 +151,8 @@ class Accumulator:
         first = events[0].stmt
         if isinstance(first, Mma) and _first_trip(first.init, loop):
             before = Zero()
+        elif isinstance(first, Mma) and first.init is not algebra.FALSE:
+            return Top(f"an accumulator that is reset when {show(first.init)}")
         terms: list[Term] = []
         product: Product | str = ""
         for step in events:

@@ -1,0 +1,45 @@
+# Every target works from a clean checkout with Python 3.11+ and make; the first one sets up .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+# Folders and files that a step checks, where they exist.
+SOURCES := $(wildcard argus tests property_tests benchmarks examples conftest.py)
+
+.PHONY: demo test check fuzz golden format clean
+.DEFAULT_GOAL := test
+
+demo: .venv/.stamp
+	@$(BIN)/python -m argus demo
+
+test: .venv/.stamp
+	@echo "[1/5] ruff check"; $(BIN)/ruff check $(SOURCES)
+	@echo "[2/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES)
+	@echo "[3/5] pyright (strict)"; $(BIN)/pyright
+	@echo "[4/5] import contracts"; $(BIN)/lint-imports
+	@echo "[5/5] pytest"; $(BIN)/python -m pytest
+
+check: test
+
+# Endless search with fresh seeds. A find is kept in .hypothesis and comes first in the next search;
+# it becomes an `@example` or a file in tests/corpus, which `make test` repeats for ever.
+fuzz: .venv/.stamp
+	@while $(BIN)/python -m pytest -q --hypothesis-profile=fuzz property_tests; do echo "nothing found; again"; done
+
+# Rewrites the expected texts in tests/golden and tests/corpus: read the diff before you commit it.
+golden: .venv/.stamp
+	@$(BIN)/python -m pytest -q tests --update-golden
+
+format: .venv/.stamp
+	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache
+	find argus $(wildcard tests property_tests benchmarks examples) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.stamp: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Argus needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "setting up .venv (once; about 1 GB with the solvers and the compiler)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942]'
+	@touch $@

@@ -1,0 +1,72 @@
+"""`build`: a kernel as a file that the GPU runs, and what it costs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import platformdirs
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Copy, Kernel, walk
+from argus.core.target import TARGETS, Target
+from argus.emit.artifact import Artifact, described, launch_info, spill_warnings
+from argus.emit.hip import hip_text
+from argus.emit.names import assign
+from argus.emit.report import parse_report
+from argus.emit.toolchain import compile_hip, write_files
+
+COMPILE_SECONDS = 120.0
+
+
+def build(kernel: Kernel, target: Target | str | None = None, directory: Path | None = None) -> Artifact:
+    """Emit a kernel, compile it and read the compiler's report.
+
+    target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
+    and NAME.json go; by default a folder of the user's cache, named after the text.
+
+    Raises:
+        ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
+            E303 without a compiler, E304 if it fails, E501 for a construct that is not emitted yet.
+    """
+    _check_target(kernel, target)
+    text = hip_text(kernel)
+    symbol = assign(kernel).kernel
+    place = _cache(symbol, text) if directory is None else directory
+    compiled = compile_hip(text, symbol, place, COMPILE_SECONDS)
+    report = parse_report(compiled.remarks, compiled.assembly_text)
+    stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
+    launch = launch_info(kernel, symbol, stored)
+    data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
+    (description,) = write_files({f"{symbol}.json": data}, place, symbol)
+    return Artifact(
+        kernel.name,
+        kernel.target.name,
+        text,
+        compiled.source,
+        compiled.assembly,
+        compiled.code,
+        description,
+        report,
+        launch,
+        spill_warnings(kernel, report),
+    )
+
+
+def _check_target(kernel: Kernel, target: Target | str | None) -> None:
+    wanted = kernel.target.name if target is None else str(target)
+    if wanted == kernel.target.name:
+        return
+    known = ", ".join(f"`{each}`" for each in TARGETS)
+    if wanted in {each.name for each in TARGETS}:
+        message = f"`{kernel.name}` is written for `{kernel.target}`, not for `{wanted}`"
+    else:
+        message = f"unknown target `{wanted}`: expected one of {known}"
+    repair = f"build it for `{kernel.target}`"
+    raise ArgusError(Diagnostic("E301", "error", message, help=repair, kernel=kernel.name))
+
+
+def _cache(symbol: str, text: str) -> Path:
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return platformdirs.user_cache_path("argus") / "build" / f"{symbol}-{digest}"

@@ -1,0 +1,166 @@
+"""Index expressions and conditions as C text, with floor division and modulus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, assert_never
+
+from attrs import frozen
+
+from argus.core.index import (
+    And,
+    Bin,
+    Cmp,
+    Cond,
+    Const,
+    Coord,
+    Held,
+    Index,
+    Node,
+    Not,
+    Or,
+    Pick,
+    Read,
+    Sum,
+    Sym,
+    Symbol,
+)
+from argus.core.walk import fold
+from argus.emit.faults import not_built
+from argus.emit.names import Names
+
+Width = Literal["", "(long)", "(unsigned)"]
+
+# How tightly a text binds: an operand of comparison, of + and -, of *, or anything.
+_COMPARED, _ADDED, _MULTIPLIED, _ATOM = 0, 1, 2, 3
+_Part = tuple[str, int]
+
+
+def _wrap(part: _Part, level: int) -> str:
+    return part[0] if part[1] >= level else f"({part[0]})"
+
+
+@frozen
+class CText:
+    """C text over the names of one kernel. `wave` stands for the wave's number, a scalar."""
+
+    names: Names
+    thread: Symbol
+    unit: int
+
+    def index(self, node: Index, width: Width = "") -> str:
+        """An `int`, or arithmetic in the wider type that `width` converts every symbol to."""
+        return fold(node, self._visit(width))[0]
+
+    def factor(self, node: Index, width: Width = "") -> str:
+        """The same, ready to stand beside `*`."""
+        return _wrap(fold(node, self._visit(width)), _MULTIPLIED)
+
+    def cond(self, node: Cond) -> str:
+        return fold(node, self._visit(""))[0]
+
+    def _visit(self, width: Width) -> Callable[[Node, Sequence[_Part]], _Part]:
+        def visit(node: Node, parts: Sequence[_Part]) -> _Part:
+            match node:
+                case Const(value=value):
+                    return str(value), _ATOM if value >= 0 else _ADDED
+                case Sym(symbol=symbol):
+                    return f"{width}{self.names.symbols[symbol]}", _ATOM
+                case Sum():
+                    return _sum(node, parts)
+                case Bin():
+                    return self._bin(node, parts)
+                case Pick():
+                    return f"({_wrap(parts[0], _ADDED)} ? {parts[1][0]} : {parts[2][0]})", _ATOM
+                case Cmp():
+                    return _comparison(node, parts), _COMPARED
+                case And() | Or():
+                    return _junction(node, parts)
+                case Not(part=Cmp(left=left, right=right)):
+                    return f"{_wrap(fold(left, visit), _ADDED)} != {_wrap(fold(right, visit), _ADDED)}", _COMPARED
+                case Not():
+                    return f"!({parts[0][0]})", _ATOM
+                case Coord() | Read() | Held():
+                    raise not_built(f"an index expression with {type(node).__name__.lower()} in it")
+                case _:
+                    assert_never(node)
+
+        return visit
+
+    def _bin(self, node: Bin, parts: Sequence[_Part]) -> _Part:
+        left, right = parts
+        match node.op:
+            case "*":
+                return f"{_wrap(left, _MULTIPLIED)} * {_wrap(right, _ATOM)}", _MULTIPLIED
+            case "//" | "%":
+                return self._division(node, left, right)
+            case "min" | "max":
+                return f"{node.op}({left[0]}, {right[0]})", _ATOM
+            case "&" | "|" | "^" | "<<" | ">>":
+                return f"({_wrap(left, _MULTIPLIED)} {node.op} {_wrap(right, _MULTIPLIED)})", _ATOM
+            case _:
+                assert_never(node.op)
+
+    def _division(self, node: Bin, left: _Part, right: _Part) -> _Part:
+        by = node.right.value if isinstance(node.right, Const) else 0
+        of_thread = isinstance(node.left, Sym) and node.left.symbol == self.thread
+        if node.op == "//" and of_thread and by > 0 and by % self.unit == 0:
+            return self._of_wave(by // self.unit)
+        if by > 0 and by & (by - 1) == 0:
+            # An arithmetic shift and a mask are floor division and its remainder for negative numbers too.
+            shifted = f">> {by.bit_length() - 1}" if node.op == "//" else f"& {by - 1}"
+            return f"({_wrap(left, _ATOM)} {shifted})", _ATOM
+        if _natural(node.left) and _positive(node.right):
+            return f"({_wrap(left, _MULTIPLIED)} {'/' if node.op == '//' else '%'} {_wrap(right, _ATOM)})", _ATOM
+        return f"floor_{'div' if node.op == '//' else 'mod'}({left[0]}, {right[0]})", _ATOM
+
+    def _of_wave(self, waves: int) -> _Part:
+        if waves & (waves - 1) == 0:
+            return ("wave", _ATOM) if waves == 1 else (f"(wave >> {waves.bit_length() - 1})", _ATOM)
+        return f"(wave / {waves})", _ATOM
+
+
+def _natural(node: Index) -> bool:
+    return node.range[0] is not None and node.range[0] >= 0
+
+
+def _positive(node: Index) -> bool:
+    return node.range[0] is not None and node.range[0] > 0
+
+
+def _sum(node: Sum, parts: Sequence[_Part]) -> _Part:
+    text = ""
+    pairs = [(part, factor) for part, (_, factor) in zip(parts, node.terms, strict=True)]
+    for part, factor in sorted(pairs, key=lambda pair: pair[1] < 0):
+        size = _wrap(part, _MULTIPLIED) if abs(factor) == 1 else f"{abs(factor)} * {_wrap(part, _MULTIPLIED)}"
+        sign = "-" if factor < 0 else "+"
+        text = f"{text} {sign} {size}" if text else f"{'-' if factor < 0 else ''}{size}"
+    if node.constant:
+        text = f"{text} {'-' if node.constant < 0 else '+'} {abs(node.constant)}"
+    level = _MULTIPLIED if len(pairs) == 1 and not node.constant and pairs[0][1] > 0 else _ADDED
+    return text, level
+
+
+def _comparison(node: Cmp, parts: Sequence[_Part]) -> str:
+    """`a + 1 <= b` is written `a < b`; a constant goes to the right."""
+    left, right = parts[0][0], parts[1][0]
+    if node.op == "==":
+        return f"{right} == {left}" if isinstance(node.left, Const) else f"{left} == {right}"
+    if isinstance(node.left, Const):
+        return f"{right} >= {left}"
+    if isinstance(node.left, Sum) and node.left.constant > 0:
+        rest = left.removesuffix(f" + {node.left.constant}")
+        less = node.left.constant - 1
+        return f"{rest} + {less} < {right}" if less else f"{rest} < {right}"
+    return f"{left} <= {right}"
+
+
+def _junction(node: And | Or, parts: Sequence[_Part]) -> _Part:
+    if not parts:
+        return ("true" if isinstance(node, And) else "false"), _ATOM
+    sign = " && " if isinstance(node, And) else " || "
+    texts = [
+        part[0] if isinstance(child, Cmp | Not) else f"({part[0]})"
+        for part, child in zip(parts, node.parts, strict=True)
+    ]
+    return sign.join(texts), _COMPARED

@@ -1,0 +1,93 @@
+"""The text of `Copy`: one line a vector."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.core.dtype import DType
+from argus.core.ir import Copy, View
+from argus.emit.address import Place, places
+from argus.emit.faults import not_built
+from argus.emit.scope import Scope, held_by
+
+
+def vectors(copy: Copy) -> tuple[int, ...]:
+    """First values of the vectors that one thread moves. Raises ArgusError (E501) if they do not divide its values."""
+    size = copy.atom.vector_bits // copy.source.buffer.dtype.bits
+    held = copy.by.values.size
+    if size == 0 or held % size:
+        raise not_built(f"{copy.atom} where a thread holds {held} elements of {copy.source.buffer.dtype}", copy.span)
+    return tuple(range(0, held, size))
+
+
+def predicated(copy: Copy, scope: Scope) -> bool:
+    """Whether some thread may skip some of the copy's instructions."""
+    return copy.by.threads.size < scope.threads or (copy.edge is not None and not _folded(copy))
+
+
+def _folded(copy: Copy) -> bool:
+    """Whether being outside is expressed by the offset: a buffer instruction reads 0 and writes nothing there."""
+    return copy.atom.edge == "range_zero" and (copy.edge == 0 or copy.source.buffer.space == "register")
+
+
+def copy_lines(copy: Copy, scope: Scope) -> list[str]:
+    """A block of C statements. Raises ArgusError (E501) for what gfx942 has no copy instruction for."""
+    _check(copy)
+    memory = copy.source if copy.target.buffer.space == "register" else copy.target
+    first = vectors(copy)
+    ranged = copy.atom.edge == "range_zero"
+    width = "(unsigned)" if ranged else "(long)"
+    edge = copy.edge is not None and memory.buffer.space == "global"
+    declared, found = places(memory, copy.by, scope, first, edge=edge, width=width)
+    body = [_move(copy, scope, value, place, memory) for value, place in zip(first, found, strict=True)]
+    lines = ["{", *(f"    {line}" for line in (*declared, *body)), "}"]
+    if copy.by.threads.size == scope.threads:
+        return lines
+    return [f"if ({scope.names.symbols[scope.thread]} < {copy.by.threads.size})", *lines]
+
+
+def _check(copy: Copy) -> None:
+    for given, what in (
+        (copy.signal, "a copy that signals a barrier"),
+        (copy.peers, "a copy to several blocks"),
+        (copy.combine, "a copy that combines with what is there"),
+        (copy.cache, f"the cache policy `{copy.cache}`"),
+        (copy.source.peer or copy.target.peer, "a copy between blocks"),
+    ):
+        if given:
+            raise not_built(what, copy.span)
+    spaces = (copy.source.buffer.space, copy.target.buffer.space)
+    declared = (copy.atom.operands["source"].space, copy.atom.operands["target"].space)
+    if spaces != declared or "register" not in spaces:
+        raise not_built(f"{copy.atom} from {spaces[0]} to {spaces[1]} memory", copy.span)
+    if "shared" in spaces and copy.edge is not None:
+        raise not_built("a copy beyond the edge of shared memory", copy.span)
+    held_by(copy.source if spaces[0] == "register" else copy.target, copy.by, copy.span)
+
+
+def _move(copy: Copy, scope: Scope, value: int, place: Place, memory: View) -> str:
+    """One execution of the instruction, under its predicate."""
+    name = scope.names.buffers[memory.buffer]
+    if copy.atom.edge == "range_zero":
+        offset = f"{memory.buffer.dtype.bits // 8}u * ({place.offset})"
+        folded = place.inside and _folded(copy)
+        there = f"{name}_buffer, {f'guard({place.inside}, {offset})' if folded else offset}"
+    else:
+        there = f"&{name}[{place.offset}]"
+    loads = memory is copy.source
+    held = scope.pointer((copy.target if loads else copy.source).buffer, value)
+    operands = {"source": there, "target": held} if loads else {"source": held, "target": there}
+    done = f"{copy.atom.spelling['gfx942'].format(**operands)};"
+    if not place.inside or _folded(copy):
+        return done
+    if not loads:
+        return f"if ({place.inside}) {done}"
+    word = _fill_word(copy.edge or 0.0, copy.target.buffer.dtype)
+    return f"if ({place.inside}) {done} else fill_b{copy.atom.vector_bits}({held}, {word});"
+
+
+def _fill_word(value: float, dtype: DType) -> str:
+    """The 32-bit word that repeats a value."""
+    element = np.array([value]).astype(dtype.numpy).tobytes()
+    word = int.from_bytes(element * (4 // len(element)), "little")
+    return f"0x{word:08X}u" if word else "0u"

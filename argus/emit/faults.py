@@ -1,0 +1,20 @@
+"""What this version does not emit, as diagnostics."""
+
+from __future__ import annotations
+
+from argus.core.diagnostic import ArgusError, Diagnostic, Label
+from argus.core.span import NOWHERE, Span
+
+
+def not_built(what: str, span: Span = NOWHERE, kernel: str = "") -> ArgusError:
+    """The error (E501) that says which construct the HIP emitter does not know."""
+    return ArgusError(
+        Diagnostic(
+            "E501",
+            "error",
+            f"not built yet: the HIP text of {what}",
+            primary=Label(span, "this cannot be emitted"),
+            help="write it with statements that are emitted: copy, mma, element-wise values, wait, sync, loop, when",
+            kernel=kernel,
+        )
+    )

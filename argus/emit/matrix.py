@@ -1,0 +1,58 @@
+"""The text of `Mma`: every execution of a matrix instruction on the registers of a wave."""
+
+from __future__ import annotations
+
+from argus.core.algebra import FALSE, TRUE
+from argus.core.ir import Mma
+from argus.core.layout import Layout
+from argus.emit.faults import not_built
+from argus.emit.loops import loops
+from argus.emit.scope import Scope, held_by
+
+
+def mma_lines(mma: Mma, scope: Scope) -> list[str]:
+    """All executions of the instruction: every sum over k, then down the rows, then along the columns."""
+    target, a, b = (held_by(view, None, mma.span) for view in (mma.target, mma.a, mma.b))
+    width = scope.accumulators[target]
+    rows, columns, depth = mma.tiling.repeat
+    where = {
+        "a": _affine(mma.tiling.a, (rows, depth), ("mm", "kk"), 1),
+        "b": _affine(mma.tiling.b, (columns, depth), ("nn", "kk"), 1),
+        "c": _affine(mma.tiling.c, (rows, columns), ("mm", "nn"), width),
+    }
+    if None in where.values():
+        raise not_built("a matrix product whose fragments are not evenly spaced in registers", mma.span)
+    names = scope.names.buffers
+    sum_ = f"{names[target]}[{where['c']}]"
+    call = mma.atom.spelling["gfx942"].format(
+        a=f"operand(&{names[a]}[{where['a']}])", b=f"operand(&{names[b]}[{where['b']}])", c=sum_
+    )
+    counters = [("kk", depth), ("nn", columns), ("mm", rows)]
+    return [*_clear(mma, scope, f"f32x{width}"), *loops(counters, f"{sum_} =", f"    {call};")]
+
+
+def _clear(mma: Mma, scope: Scope, kind: str) -> list[str]:
+    if mma.init is FALSE:
+        return []
+    target = scope.names.buffers[mma.target.buffer]
+    rows, columns, _ = mma.tiling.repeat
+    width = scope.accumulators[mma.target.buffer]
+    index = _affine(mma.tiling.c, (rows, columns), ("mm", "nn"), width)
+    loop = loops([("nn", columns), ("mm", rows)], f"{target}[{index}] = {kind}{{}};")
+    if mma.init is TRUE:
+        return loop
+    return [f"if ({scope.text.cond(mma.init)}) {{", *(f"    {line}" for line in loop), "}"]
+
+
+def _affine(layout: Layout, extents: tuple[int, int], names: tuple[str, str], unit: int) -> str | None:
+    """C text of `layout / unit` over the two repeat counters; None if it is no affine function of them."""
+    table = layout.table().reshape(extents, order="F")
+    down = int(table[1, 0] - table[0, 0]) if extents[0] > 1 else 0
+    across = int(table[0, 1] - table[0, 0]) if extents[1] > 1 else 0
+    first = int(table[0, 0])
+    for i in range(extents[0]):
+        for j in range(extents[1]):
+            if int(table[i, j]) != first + down * i + across * j or int(table[i, j]) % unit:
+                return None
+    terms = [name if f == unit else f"{f // unit} * {name}" for name, f in zip(names, (down, across), strict=True) if f]
+    return " + ".join([*terms, *([str(first // unit)] if first or not terms else [])])

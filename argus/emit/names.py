@@ -1,0 +1,75 @@
+"""C identifiers for the symbols and buffers of a kernel: the user's own names wherever C allows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from argus.core.index import Symbol
+from argus.core.ir import Alloc, Buffer, For, Kernel, walk
+
+_OURS = """
+    bf16 f16 f32 i32 s16x4 f32x4 f32x16 b16 b32 b64 b128 guard descriptor operand floor_div floor_mod min max meet
+    wave THREADS HELPER MOVES __global__ __device__ __shared__
+"""
+_CPP = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const constexpr
+    const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern false float
+    for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private
+    protected public register reinterpret_cast requires return short signed sizeof static static_assert static_cast
+    struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual
+    void volatile wchar_t while xor xor_eq
+"""
+_RESERVED = frozenset(f"{_OURS} {_CPP}".split())
+# Names that the emitter itself gives to locals and to helpers with a width.
+_EMITTED = re.compile(r"at\d+(_\d+)?|base\d+|value|kk|mm|nn|\w+_buffer|(buffer_)?(load|store|fill)_b\d+|__.*")
+
+
+@frozen
+class Names:
+    """Identifiers, no two alike."""
+
+    symbols: Mapping[Symbol, str]
+    buffers: Mapping[Buffer, str]
+    kernel: str
+
+
+def assign(kernel: Kernel) -> Names:
+    """Names in program order. Tags and assertions have no part in it."""
+    taken: set[str] = set()
+    symbols: dict[Symbol, str] = {}
+    buffers: dict[Buffer, str] = {}
+    name = _free(kernel.name, taken)
+    for thing in _things(kernel):
+        if isinstance(thing, Symbol):
+            symbols.setdefault(thing, _free(thing.name, taken))
+        else:
+            buffers.setdefault(thing, _free(thing.name, taken))
+    return Names(symbols, buffers, name)
+
+
+def _things(kernel: Kernel) -> Iterator[Symbol | Buffer]:
+    yield from kernel.parameters
+    yield from kernel.sizes
+    yield from kernel.blocks
+    yield kernel.thread
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Alloc):
+            yield stmt.buffer
+        elif isinstance(stmt, For):
+            yield stmt.symbol
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name itself if C and the emitter leave it free, else the first numbered variant that is."""
+    stem = re.sub(r"\W", "_", name, flags=re.ASCII) or "unnamed"
+    if stem[0].isdigit() or stem in _RESERVED or _EMITTED.fullmatch(stem):
+        stem = f"{stem.strip('_')}_" if not stem[0].isdigit() else f"n{stem}"
+    found, count = stem, 1
+    while found in taken or found in _RESERVED or _EMITTED.fullmatch(found):
+        count += 1
+        found = f"{stem}_{count}"
+    taken.add(found)
+    return found

@@ -1,0 +1,49 @@
+"""The text at the head of every emitted HIP file: it needs no header of ROCm."""
+
+from __future__ import annotations
+
+PRELUDE = """\
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define HELPER static __device__ inline __attribute__((always_inline))
+// launch_bounds is ignored for this target; these two attributes are what sets the register budget.
+#define THREADS(n, waves) __attribute__((amdgpu_flat_work_group_size(n, n), amdgpu_waves_per_eu(waves)))
+
+using bf16 = __bf16;
+using f16 = _Float16;
+using f32 = float;
+using i32 = int;
+using s16x4 = short __attribute__((vector_size(8)));
+using f32x4 = float __attribute__((vector_size(16)));
+using f32x16 = float __attribute__((vector_size(64)));
+using b16 = unsigned short __attribute__((may_alias));
+using b32 = unsigned __attribute__((may_alias));
+using b64 = unsigned __attribute__((vector_size(8), may_alias));
+using b128 = unsigned __attribute__((vector_size(16), may_alias));
+
+// Moves of one vector; a predicate is folded into a buffer offset, since the hardware reads 0 beyond the tensor.
+#define MOVES(bits) \\
+    HELPER void load_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; } \\
+    HELPER void store_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; } \\
+    HELPER void fill_b##bits(void* to, unsigned word) { *(b##bits*)to = b##bits{} + word; } \\
+    HELPER void buffer_load_b##bits(void* to, __amdgpu_buffer_rsrc_t from, unsigned offset) { \\
+        *(b##bits*)to = __builtin_amdgcn_raw_buffer_load_b##bits(from, offset, 0, 0); } \\
+    HELPER void buffer_store_b##bits(__amdgpu_buffer_rsrc_t to, unsigned offset, const void* from) { \\
+        __builtin_amdgcn_raw_buffer_store_b##bits(*(const b##bits*)from, to, offset, 0, 0); }
+MOVES(16) MOVES(32) MOVES(64) MOVES(128)
+HELPER unsigned guard(bool inside, unsigned offset) { return inside ? offset : 0xFFFFFFF0u; }
+HELPER __amdgpu_buffer_rsrc_t descriptor(const void* base, long bytes) {
+    return __builtin_amdgcn_make_buffer_rsrc((void*)base, 0, bytes > 0xFFFFFFF0l ? 0xFFFFFFF0u : bytes, 0x00020000);
+}
+HELPER s16x4 operand(const bf16* first) { return *(const s16x4*)first; }
+HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
+HELPER int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
+HELPER int min(int a, int b) { return a < b ? a : b; }
+HELPER int max(int a, int b) { return a > b ? a : b; }
+HELPER void meet() {  // a barrier that the compiler moves no access to shared memory across
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+}
+"""

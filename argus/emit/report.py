@@ -1,0 +1,72 @@
+"""What the compiler says of a kernel, as data."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from attrs import frozen
+
+from argus.core.diagnostic import InternalError
+
+# Remarks of -Rpass-analysis=kernel-resource-usage: `NAME: NUMBER`, the name as in the keys.
+_REMARKS = {
+    "sgprs": "TotalSGPRs",
+    "vgprs": "VGPRs",
+    "agprs": "AGPRs",
+    "scratch_bytes": "ScratchSize [bytes/lane]",
+    "occupancy": "Occupancy [waves/SIMD]",
+    "sgpr_spills": "SGPRs Spill",
+    "vgpr_spills": "VGPRs Spill",
+    "lds_bytes": "LDS Size [bytes/block]",
+}
+_COUNTED = re.compile(r"^\s+((?:v_mfma|ds|global|buffer|flat|scratch|s_barrier|s_waitcnt|s_setprio)\w*)\b")
+
+
+@frozen
+class ResourceReport:
+    """Resources of one compiled kernel.
+
+    sgprs, vgprs, agprs: registers of a wave, as numbers of 32-bit registers a lane. registers: vgprs and agprs as
+    the hardware allocates them. scratch_bytes: memory a lane that stands in for registers. occupancy: waves that
+    fit on one SIMD. spills: registers saved to memory. lds_bytes: shared memory of a block.
+    instructions: opcode and number of occurrences in the text, of memory, matrix and synchronising instructions.
+    """
+
+    sgprs: int
+    vgprs: int
+    agprs: int
+    registers: int
+    scratch_bytes: int
+    occupancy: int
+    sgpr_spills: int
+    vgpr_spills: int
+    lds_bytes: int
+    instructions: tuple[tuple[str, int], ...]
+
+    def count(self, prefix: str) -> int:
+        """Occurrences of all opcodes that start with `prefix`, such as `v_mfma` or `ds_read_b128`."""
+        return sum(number for opcode, number in self.instructions if opcode.startswith(prefix))
+
+    @property
+    def spills(self) -> bool:
+        """Whether registers live in memory."""
+        return self.vgpr_spills > 0 or self.scratch_bytes > 0
+
+
+def parse_report(remarks: str, assembly: str) -> ResourceReport:
+    """The report of a file with one kernel, from the compiler's remarks and its assembly text.
+
+    Raises InternalError if a figure is missing: then the compiler is not the one that this was written for.
+    """
+    found = {field: _number(rf"remark:\s+{re.escape(name)}: (\d+)", remarks, name) for field, name in _REMARKS.items()}
+    registers = _number(r"^\s+\.vgpr_count:\s+(\d+)$", assembly, ".vgpr_count")
+    opcodes = Counter(match[1] for line in assembly.splitlines() if (match := _COUNTED.match(line)))
+    return ResourceReport(**found, registers=registers, instructions=tuple(sorted(opcodes.items())))
+
+
+def _number(pattern: str, text: str, name: str) -> int:
+    match = re.search(pattern, text, re.MULTILINE)
+    if match is None:
+        raise InternalError(f"the compiler reported no figure `{name}`")
+    return int(match[1])

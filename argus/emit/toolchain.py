@@ -1,0 +1,148 @@
+"""The compiler: pip's `ziglang`, whose clang and lld know gfx942. The one file that starts programs."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+
+_CLANG = (
+    *("-x", "hip", "--offload-arch=gfx942", "-nogpulib", "-nogpuinc", "--cuda-device-only", "-O3", "-std=c++17"),
+    *("-ffp-contract=off", "-fuse-cuid=none", "-Wall", "-Wno-unused-function", "-Wno-unused-variable"),
+    *("-S", "-Rpass-analysis=kernel-resource-usage"),
+)
+_ASSEMBLER = ("-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-x", "assembler", "-c")
+_SHOWN_LINES = 8
+
+
+@frozen
+class Compiled:
+    """Files of a compiled kernel: text, assembly, code object; and what the compiler remarked."""
+
+    source: Path
+    assembly: Path
+    code: Path
+    assembly_text: str
+    remarks: str
+
+
+def compiler_present() -> bool:
+    """Whether pip's compiler is installed in this environment."""
+    return importlib.util.find_spec("ziglang") is not None
+
+
+def compile_hip(text: str, stem: str, directory: Path, timeout: float) -> Compiled:
+    """Compile for gfx942 and write `stem`.hip, .s and .hsaco into the directory, each once all three are complete.
+
+    timeout: seconds that each of the three steps may take.
+    Raises ArgusError: E302 if a file cannot be written, E303 if the compiler is missing, E304 if it fails.
+    """
+    if not compiler_present():
+        raise _missing(stem)
+    with _scratch(directory, stem) as scratch:
+        _write(scratch / f"{stem}.hip", text)
+        remarks = _run(("clang", *_CLANG, f"{stem}.hip", "-o", f"{stem}.s"), scratch, stem, timeout)
+        _run(("clang", *_ASSEMBLER, f"{stem}.s", "-o", f"{stem}.o"), scratch, stem, timeout)
+        _run(("ld.lld", "-shared", f"{stem}.o", "-o", f"{stem}.hsaco"), scratch, stem, timeout)
+        assembly = (scratch / f"{stem}.s").read_text(encoding="utf-8")
+        source, listing, code = (_publish(scratch / f"{stem}{end}", directory) for end in (".hip", ".s", ".hsaco"))
+    return Compiled(source, listing, code, assembly, remarks)
+
+
+def write_files(files: Mapping[str, str], directory: Path, stem: str) -> tuple[Path, ...]:
+    """Write texts under these names into the directory, each in one step. Raises ArgusError (E302)."""
+    with _scratch(directory, stem) as scratch:
+        for name, text in files.items():
+            _write(scratch / name, text)
+        return tuple(_publish(scratch / name, directory) for name in files)
+
+
+@contextmanager
+def _scratch(directory: Path, stem: str) -> Generator[Path]:
+    """A folder beside the outputs, on their file system, that is gone afterwards."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{stem}-", dir=directory, ignore_cleanup_errors=True) as name:
+            yield Path(name)
+    except OSError as error:
+        raise _unwritable(directory, error, stem) from error
+
+
+def _write(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+
+
+def _publish(path: Path, directory: Path) -> Path:
+    return path.replace(directory / path.name)
+
+
+def _run(arguments: Sequence[str], scratch: Path, stem: str, timeout: float) -> str:
+    """What the step printed to its error stream."""
+    try:
+        done = subprocess.run(
+            (sys.executable, "-m", "ziglang", *arguments),
+            cwd=scratch,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _failed(stem, f"the compiler did not finish within {timeout:g} s", "") from None
+    if os.strerror(errno.ENOSPC) in done.stderr:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if done.returncode != 0:
+        raise _failed(stem, f"`{arguments[0]}` ended with status {done.returncode}", done.stderr)
+    return done.stderr
+
+
+def _missing(stem: str) -> ArgusError:
+    return ArgusError(
+        Diagnostic(
+            "E303",
+            "error",
+            f"no compiler for gfx942: the package `ziglang` is not installed beside {sys.executable}",
+            help="pip install 'argus[gfx942]'",
+            kernel=stem,
+        )
+    )
+
+
+def _failed(stem: str, what: str, output: str) -> ArgusError:
+    errors = [line for line in output.splitlines() if "error" in line] or output.splitlines()
+    return ArgusError(
+        Diagnostic(
+            "E304",
+            "error",
+            f"the text of `{stem}` did not compile: {what}",
+            facts=(("compiler", "\n".join(errors[:_SHOWN_LINES])),) if errors else (),
+            help="report this with the kernel: the text is Argus's own; ziglang 0.17.0 is the compiler known to work",
+            kernel=stem,
+        )
+    )
+
+
+def _unwritable(directory: Path, error: OSError, stem: str) -> ArgusError:
+    reason = error.strerror or str(error)
+    return ArgusError(
+        Diagnostic(
+            "E302",
+            "error",
+            f"cannot write the output of `{stem}` to {directory}: {reason}",
+            help="name another directory, or make room and allow writing there",
+            kernel=stem,
+        )
+    )

@@ -1,0 +1,97 @@
+"""From statements to instructions: the counts that `s_waitcnt` may leave outstanding.
+
+`Wait` counts the statements of a queue, the hardware its instructions. The count must not exceed the number of
+instructions that the youngest statements surely issue, on every path; a smaller one only waits longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define
+
+from argus.core.atom import Queue
+from argus.core.ir import Copy, For, If, Kernel, Stmt, Wait, bodies, walk
+from argus.emit.copies import predicated, vectors
+from argus.emit.faults import not_built
+from argus.emit.scope import Scope
+
+# The youngest statements of each queue, youngest last, as the fewest instructions each issues; one a path.
+_Paths = frozenset[tuple[int, ...]]
+
+_FIELD_LIMIT: Mapping[str, int] = {"vmem": 63, "lds": 15}
+
+
+def wait_immediate(queue: Queue, count: int) -> int:
+    """The operand of `s_waitcnt` on gfx9 that waits for one counter and leaves the others alone.
+
+    vmcnt is bits 15:14 and 3:0, expcnt bits 6:4, lgkmcnt bits 11:8 [LLVM AMDGPU user guide, "waitcnt" operand].
+    A count above what the field holds is clamped, which waits longer. Raises ArgusError (E501) for other queues.
+    """
+    if queue not in _FIELD_LIMIT:
+        raise not_built(f"a wait on the queue `{queue}`")
+    held = min(count, _FIELD_LIMIT[queue])
+    vector, local = (held, 15) if queue == "vmem" else (63, held)
+    return (vector & 15) | (vector >> 4) << 14 | 7 << 4 | local << 8
+
+
+def wait_counts(kernel: Kernel, scope: Scope) -> dict[Wait, int]:
+    """For each wait, how many instructions it may leave outstanding."""
+    waits = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Wait)]
+    counts: dict[Wait, int] = {}
+    queues: tuple[Queue, ...] = tuple(dict.fromkeys(stmt.queue for stmt in waits))
+    for queue in queues:
+        depth = max(stmt.pending for stmt in waits if stmt.queue == queue)
+        _Flow(queue, depth, scope, counts).body(kernel.body, frozenset({()}))
+    return counts
+
+
+@define
+class _Flow:
+    queue: Queue
+    depth: int
+    scope: Scope
+    counts: dict[Wait, int]
+
+    def body(self, body: tuple[Stmt, ...], paths: _Paths) -> _Paths:
+        for stmt in body:
+            paths = self._stmt(stmt, paths)
+        return paths
+
+    def _stmt(self, stmt: Stmt, paths: _Paths) -> _Paths:
+        match stmt:
+            case Copy() if stmt.atom.moments.queue == self.queue:
+                issued = fewest_instructions(stmt, self.scope)
+                return frozenset(self._youngest((*path, issued), self.depth) for path in paths)
+            case Wait() if stmt.queue == self.queue:
+                left = frozenset(self._youngest(path, stmt.pending) for path in paths)
+                count = min(sum(path) for path in left)
+                self.counts[stmt] = min(count, self.counts.get(stmt, count))
+                return left
+            case For(body=body):
+                return self._loop(body, paths)
+            case If(then=then, otherwise=otherwise):
+                return self.body(then, paths) | self.body(otherwise, paths)
+            case _:
+                for part in bodies(stmt):
+                    paths = paths | self.body(part, paths)
+                return paths
+
+    def _loop(self, body: tuple[Stmt, ...], paths: _Paths) -> _Paths:
+        while True:
+            after = paths | self.body(body, paths)
+            if after == paths:
+                return paths
+            paths = after
+
+    def _youngest(self, path: tuple[int, ...], count: int) -> tuple[int, ...]:
+        return path[max(0, len(path) - count) :]
+
+
+def fewest_instructions(copy: Copy, scope: Scope) -> int:
+    """Instructions that every wave surely issues, even where the compiler merges neighbours into wider ones."""
+    if predicated(copy, scope):
+        return 0
+    bits = copy.atom.vector_bits
+    count = len(vectors(copy))
+    return count if bits >= 128 else count * bits // 128

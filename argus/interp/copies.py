@@ -1,0 +1,210 @@
+"""Copies: addresses at issue, then two moments; and the checks of bounds, vectors and states."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from argus.core.ir import Buffer, Copy
+from argus.interp.machine import Operation, SharedAccess, Wave
+from argus.interp.memory import BOTTOM, OUTSIDE, TOP, AnyArray, BoolArray, IntArray, poison
+from argus.interp.places import MISALIGNED, SCATTERED, STRADDLING, Place
+from argus.interp.prepared import CopyPlan, Side, first_where, registers_of
+from argus.interp.state import Block, coordinates
+from argus.interp.violation import Event
+
+Staged = tuple[AnyArray | None, IntArray | None]
+
+
+def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
+    """Issue a copy: capture its places, judge them, and enter it in its queue."""
+    plan = block.launch.prepared.copy(stmt)
+    rows = slice(wave.first, min(wave.last, stmt.by.threads.size))
+    if rows.start >= rows.stop:
+        return
+    source, target = plan.source.locate(wave.env), plan.target.locate(wave.env)
+    for side, place in ((plan.source, source), (plan.target, target)):
+        _judge(block, wave, side, place, rows, event)
+    mover = _Mover(block, stmt, event, plan, (_Part.of(source, rows), _Part.of(target, rows)))
+    operation = Operation(event, stmt, mover.read, mover.write, _accesses(block, plan, (source, target), rows, event))
+    if block.launch.tags:
+        block.accesses.extend(operation.accesses)
+        _note_stores(block, plan, target, rows, event)
+    _issue(block, wave, stmt, plan, operation, mover)
+
+
+class _Part:
+    """The rows of a place that belong to one wave."""
+
+    __slots__ = ("address", "beyond", "inside")
+
+    def __init__(self, address: IntArray, inside: BoolArray | None, *, beyond: bool) -> None:
+        self.address, self.inside, self.beyond = address, inside, beyond
+
+    @classmethod
+    def of(cls, place: Place, rows: slice) -> _Part:
+        inside = None if place.inside is None else place.inside[rows]
+        if inside is not None and inside.all():
+            inside = None
+        return cls(place.address[rows], inside, beyond=place.beyond is not None)
+
+
+class _Mover:
+    """The two moments of one copy by one wave."""
+
+    def __init__(self, block: Block, stmt: Copy, event: Event, plan: CopyPlan, parts: tuple[_Part, _Part]) -> None:
+        self.block, self.stmt, self.event, self.plan = block, stmt, event, plan
+        self.source, self.target = parts
+
+    def read(self) -> Staged:
+        buffer = self.plan.source.buffer
+        cells = self.block.cells(buffer)
+        at, inside = self.source.address, self.source.inside
+        values = None if cells.values is None else cells.values[at]
+        marks = None if cells.marks is None else cells.marks[at]
+        if inside is not None:
+            fill = poison(buffer.dtype) if self.stmt.edge is None else self.stmt.edge
+            if values is not None:
+                values[~inside] = fill
+            if marks is not None:
+                marks[~inside] = TOP if self.source.beyond else OUTSIDE
+        if marks is not None and buffer.space != "shared":
+            self._judge_states(buffer, marks)
+        return values, marks
+
+    def write(self, staged: Staged) -> None:
+        cells = self.block.cells(self.plan.target.buffer)
+        at, inside = self.target.address, self.target.inside
+        for held, moved in ((cells.values, staged[0]), (cells.marks, staged[1])):
+            if held is None or moved is None:
+                continue
+            if inside is None:
+                held[at] = moved
+            else:
+                held[at[inside]] = moved[inside]
+
+    def _judge_states(self, buffer: Buffer, marks: IntArray) -> None:
+        bottom = marks == BOTTOM
+        if self.target.inside is not None:
+            bottom &= self.target.inside
+        if not bottom.any():
+            return
+        lane, value = first_where(bottom)
+        wave = self.block.waves[self.event.wave]
+        element = _element(wave, self.plan.source, wave.first + lane, value)
+        self.block.launch.reporter.report(
+            "I38",
+            f"`{buffer.name}` is copied while uninitialised",
+            self.event,
+            thread=wave.first + lane,
+            value=value,
+            element=element,
+            buffer=buffer.name,
+        )
+
+
+def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Operation, mover: _Mover) -> None:
+    queue = stmt.atom.moments.queue
+    source, target = plan.source.buffer, plan.target.buffer
+    if source.space == "register":
+        flying = block.settle(wave, source, operation.event, "read")
+        values, marks = mover.read()
+        if flying and marks is not None:
+            marks = np.full_like(marks, TOP)
+        operation.staged = (values, marks)
+    if target.space == "register":
+        block.forget(wave, target)
+        same = [other for other in wave.flying.get(target, ()) if other.stmt.atom.moments.queue == queue]
+        if not same:
+            block.settle(wave, target, operation.event, "written")
+    if queue is None:
+        operation.complete()
+        for access in operation.accesses:
+            access.drained = wave.arrivals
+        return
+    if target.space == "register":
+        wave.flying.setdefault(target, []).append(operation)
+    wave.queue(queue).issue(operation)
+    if block.launch.adversary.schedule.style == "early":
+        wave.queue(queue).complete()
+
+
+def _accesses(
+    block: Block, plan: CopyPlan, places: tuple[Place, Place], rows: slice, event: Event
+) -> tuple[SharedAccess, ...]:
+    if not block.launch.tags:
+        return ()
+    sides = ((plan.source, places[0], False), (plan.target, places[1], True))
+    return tuple(
+        SharedAccess(event, side.buffer, writes, place.cell_set(rows.start, rows.stop), place)
+        for side, place, writes in sides
+        if side.buffer.space == "shared"
+    )
+
+
+def _note_stores(block: Block, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
+    written = block.launch.written.get(plan.target.buffer)
+    if written is None:
+        return
+    registers = place.address.shape[1]
+    block.launch.writes.append((event, registers))
+    number = len(block.launch.writes) - 1
+    lanes = np.arange(rows.start * registers, rows.stop * registers, dtype=np.int64)
+    cells = place.address[rows].reshape(-1)
+    if place.inside is not None:
+        inside = place.inside[rows].reshape(-1)
+        cells, lanes = cells[inside], lanes[inside]
+    written.note(number, cells, lanes)
+
+
+_WHY = {
+    MISALIGNED: "starts at an address that is not a multiple of {align} bytes",
+    SCATTERED: "reaches elements that are not contiguous",
+    STRADDLING: "lies partly inside the tensor and partly outside",
+}
+
+
+def _judge(block: Block, wave: Wave, side: Side, place: Place, rows: slice, event: Event) -> None:
+    reporter = block.launch.reporter
+    if place.beyond is not None and (beyond := place.beyond[rows]).any():
+        lane, value = first_where(beyond)
+        element = _element(wave, side, wave.first + lane, value)
+        extents = [int(block.launch.prepared.scalars.number(e, wave.env, 0, event.stmt)) for e in side.buffer.shape]
+        reporter.report(
+            "I37",
+            f"access outside `{side.buffer.name}`: element {_tuple(element)} of extents {_tuple(extents)}",
+            event,
+            thread=wave.first + lane,
+            value=value,
+            element=element,
+            buffer=side.buffer.name,
+        )
+    if place.crooked is not None and (crooked := place.crooked[rows]).any():
+        assert side.locator is not None
+        lane, run = first_where(crooked != 0)
+        access = side.locator.access
+        why = _WHY[int(crooked[lane, run])].format(align=access.align)
+        value = run * access.vector if place.address.shape[1] % access.vector == 0 else run
+        reporter.report(
+            "I19",
+            f"an access of {access.vector} elements of `{side.buffer.name}` {why}",
+            event,
+            thread=wave.first + lane,
+            value=value,
+            element=_element(wave, side, wave.first + lane, value),
+            buffer=side.buffer.name,
+        )
+
+
+def _tuple(numbers: tuple[int, ...] | list[int]) -> str:
+    return f"[{', '.join(map(str, numbers))}]"
+
+
+def _element(wave: Wave, side: Side, thread: int, value: int) -> tuple[int, ...]:
+    """Buffer coordinates of the element that one register of a copy moves."""
+    if side.locator is not None:
+        return side.locator.coordinates(wave.env, thread, value)
+    registers = registers_of(side.buffer)[1]
+    cell = int(cast(Place, side.fixed).address[thread, value])
+    return coordinates(side.buffer, cell // registers, cell % registers)

@@ -1,0 +1,159 @@
+"""Look for a run that violates something: small sizes first, directed schedules first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import cast
+
+import numpy as np
+from attrs import frozen
+
+from argus.core.algebra import TRUE, all_of
+from argus.core.index import And, Cond, Const, Index, Sym, Symbol
+from argus.core.ir import Assume, Copy, For, Kernel, View, trips, walk
+from argus.core.walk import evaluate, symbols
+from argus.interp.prepared import Prepared
+from argus.interp.run import run_prepared
+from argus.interp.schedule import DIRECTED, Schedule
+from argus.interp.violation import Violation
+
+_SIZES = 40
+
+
+@frozen
+class Witness:
+    """A run that shows a violation."""
+
+    sizes: Mapping[str, int]
+    schedule: Schedule
+    violation: Violation
+
+
+def find(
+    kernel: Kernel,
+    want: Callable[[Violation], bool],
+    sizes: Iterable[Mapping[str, int]],
+    schedules: Iterable[Schedule] = DIRECTED,
+) -> Witness | None:
+    """The first violation that `want` accepts, trying every schedule at one size before the next size.
+
+    Runs track tags and compute no values. Raises ArgusError (E501) as `run` does.
+    """
+    prepared = Prepared(kernel)
+    directed = tuple(schedules)
+    for size in sizes:
+        for schedule in directed:
+            outcome = run_prepared(prepared, size, None, schedule, tags=True, values=False)
+            for violation in outcome.violations:
+                if want(violation):
+                    return Witness(dict(size), schedule, violation)
+    return None
+
+
+def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> Iterator[dict[str, int]]:
+    """Small sizes that satisfy the kernel's assumptions, least work first; `extra` ones among them.
+
+    They come from the kernel's own constants: vectors, tiles, one more than a tile, and a few tiles.
+    """
+    assumption = assumed(kernel)
+    ladders = {symbol: _ladder(kernel, symbol, assumption) for symbol in kernel.sizes}
+    derived = [{symbol.name: n for symbol, n in chosen} for chosen in _combinations(kernel.sizes, ladders)]
+    few = _allowed(kernel, assumption, derived)[:_SIZES]
+    yield from _allowed(kernel, assumption, [*few, *extra])
+
+
+def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
+    """Those that satisfy the assumption, once each, least work first."""
+    kept: dict[tuple[int, ...], dict[str, int]] = {}
+    for size in sizes:
+        if holds(kernel, assumption, size):
+            values = tuple(size[symbol.name] for symbol in kernel.sizes)
+            kept.setdefault(values, {symbol.name: size[symbol.name] for symbol in kernel.sizes})
+    return sorted(kept.values(), key=lambda size: _work(kernel, size))
+
+
+def assumed(kernel: Kernel) -> Cond:
+    """All assumptions about sizes alone."""
+    known = set(kernel.sizes)
+    conditions = [stmt.cond for stmt in walk(kernel.body) if isinstance(stmt, Assume)]
+    return all_of(cond for cond in conditions if symbols(cond) <= known)
+
+
+def holds(kernel: Kernel, assumption: Cond, size: Mapping[str, int]) -> bool:
+    """Whether sizes satisfy an assumption and the ranges of their symbols."""
+    for symbol in kernel.sizes:
+        value = size[symbol.name]
+        if (symbol.low is not None and value < symbol.low) or (symbol.high is not None and value > symbol.high):
+            return False
+    return assumption is TRUE or bool(evaluate(assumption, {symbol: size[symbol.name] for symbol in kernel.sizes}))
+
+
+def _combinations(
+    sizes: Sequence[Symbol], ladders: Mapping[Symbol, tuple[int, ...]]
+) -> Iterator[tuple[tuple[Symbol, int], ...]]:
+    """Each size up its ladder while the others stay low, then all of them at a few rungs together."""
+    for moving in sizes:
+        rungs = [ladders[symbol] if symbol == moving else ladders[symbol][:1] for symbol in sizes]
+        yield from (tuple(zip(sizes, chosen, strict=True)) for chosen in product(*rungs))
+    for chosen in product(*(ladders[symbol][:3] for symbol in sizes)):
+        yield tuple(zip(sizes, chosen, strict=True))
+
+
+def _ladder(kernel: Kernel, symbol: Symbol, assumption: Cond) -> tuple[int, ...]:
+    """Values of one size: the least allowed, a tile, a tile and a bit, then more tiles, each with a bit or without."""
+    tiles, vectors = _extents(kernel, symbol)
+    tile = max(tiles, default=1)
+    least = _least(symbol, assumption)
+    bit = min((vector for vector in vectors if vector % least == 0), default=least)
+    wanted = (least, tile, tile + bit, 2 * tile, 2 * tile + bit, 3 * tile, 3 * tile + bit, *sorted(tiles))
+    return tuple(dict.fromkeys(value for value in wanted if value >= least))
+
+
+def _least(symbol: Symbol, assumption: Cond) -> int:
+    """The least positive value that the assumption allows when only this size is constrained."""
+    parts = assumption.parts if isinstance(assumption, And) else (assumption,)
+    alone = [cond for cond in parts if symbols(cond) == frozenset((symbol,))]
+    for value in range(max(1, symbol.low or 0), 1025):
+        if all(bool(evaluate(cond, {symbol: value})) for cond in alone):
+            return value
+    return 1
+
+
+def _extents(kernel: Kernel, symbol: Symbol) -> tuple[set[int], set[int]]:
+    """Tile extents, and elements of one access, along the axes of tensors that have this size."""
+    tiles: set[int] = set()
+    vectors: set[int] = set()
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Copy):
+            for view in (stmt.source, stmt.target):
+                _extents_of(stmt, view, symbol, tiles, vectors)
+    return tiles, vectors
+
+
+def _extents_of(stmt: Copy, view: View, symbol: Symbol, tiles: set[int], vectors: set[int]) -> None:
+    shape = view.buffer.shape
+    if view.buffer.space != "global" or len(view.shape) != len(shape):
+        return
+    for axis, extent in enumerate(shape):
+        if not isinstance(extent, Sym) or extent.symbol != symbol:
+            continue
+        tile = view.shape[axis]
+        if isinstance(tile, Const):
+            tiles.add(tile.value)
+        if axis == len(shape) - 1:
+            vectors.add(max(1, stmt.atom.vector_bits // view.buffer.dtype.bits))
+
+
+def _work(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, int]:
+    """Blocks times steps of the longest loop, then elements: what a run costs, roughly."""
+    env = {symbol: size[symbol.name] for symbol in kernel.sizes}
+    blocks = prod(_value(extent, env) for extent in kernel.grid)
+    loops = [trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For)]
+    steps = sum(_value(count, env) for count in loops if symbols(count) <= env.keys())
+    return blocks * (1 + steps), sum(size.values())
+
+
+def _value(node: Index, env: Mapping[Symbol, int]) -> int:
+    return int(cast(int, np.asarray(evaluate(node, env))))

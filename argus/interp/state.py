@@ -1,0 +1,127 @@
+"""The state of one launch and of one of its blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import cast
+
+from attrs import define, field
+
+from argus.core.index import Symbol
+from argus.core.ir import Buffer, Stmt
+from argus.core.layout import TV
+from argus.interp.machine import Operation, SharedAccess, Wave
+from argus.interp.memory import Cells, IntArray, Records, Written, blank, unravel
+from argus.interp.prepared import Prepared, registers_of
+from argus.interp.schedule import Adversary
+from argus.interp.violation import Event, Reporter
+
+
+@define(eq=False)
+class Launch:
+    """One run of a kernel: its sizes, global memory, records, and what it found."""
+
+    prepared: Prepared
+    sizes: Mapping[Symbol, int]
+    tensors: dict[Buffer, Cells]
+    values: bool
+    tags: bool
+    adversary: Adversary
+    reporter: Reporter
+    records: Records = field(factory=Records)
+    written: dict[Buffer, Written] = field(factory=dict[Buffer, Written])
+    writes: list[tuple[Event, int]] = field(factory=list[tuple[Event, int]])
+    coverage: Counter[Stmt] = field(factory=Counter[Stmt])
+
+
+@define(eq=False)
+class Contribution:
+    """The marks that one matrix instruction fed to the accumulators `cells` (m, n): a (m, k), b (n, k).
+
+    tiling: the cells of all waves, the same object for the same tiling.
+    """
+
+    tiling: IntArray
+    cells: IntArray
+    a: IntArray
+    b: IntArray
+
+
+@define(eq=False)
+class Gathered:
+    """What the waves of a block hold at one execution of a claim about all of them."""
+
+    event: Event
+    columns: list[tuple[IntArray, ...]] = field(factory=list[tuple[IntArray, ...]])
+
+
+Held = tuple[Buffer, int]
+"""The registers of one fragment in one wave."""
+
+
+@define(eq=False)
+class Block:
+    """One block: shared memory, registers, waves, and the accesses that races are judged by."""
+
+    launch: Launch
+    index: tuple[int, ...]
+    waves: list[Wave]
+    local: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
+    accesses: list[SharedAccess] = field(factory=list[SharedAccess])
+    products: dict[Held, list[Contribution]] = field(factory=dict[Held, list[Contribution]])
+    common: dict[Held, dict[str, str]] = field(factory=dict[Held, dict[str, str]])
+    gathered: dict[tuple[Stmt, tuple[int, ...]], Gathered] = field(factory=dict[tuple[Stmt, tuple[int, ...]], Gathered])
+
+    def cells(self, buffer: Buffer) -> Cells:
+        """The storage of a buffer, uninitialised at first."""
+        launch = self.launch
+        found = launch.tensors.get(buffer) if buffer.space == "global" else self.local.get(buffer)
+        if found is None:
+            if buffer.space == "register":
+                threads, registers = registers_of(buffer)
+                count = threads * registers
+            else:
+                count = int(launch.prepared.shared_cells(buffer).max()) + 1
+            found = blank(count, buffer.dtype, values=launch.values, tags=launch.tags)
+            self.local[buffer] = found
+        return found
+
+    def forget(self, wave: Wave, buffer: Buffer) -> None:
+        """The sums in this wave's registers of `buffer` are no longer there."""
+        self.products.pop((buffer, wave.number), None)
+        self.common.pop((buffer, wave.number), None)
+
+    def settle(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
+        """Whether registers about to be `use`d (read, written) are in flight, which is reported."""
+        flying = wave.flying.get(buffer)
+        if not flying:
+            return False
+        tracked = [operation for operation in flying if operation.stmt.atom.moments.tracked]
+        for operation in tracked:
+            wave.queue(str(operation.stmt.atom.moments.queue)).complete(operation)
+            flying.remove(operation)
+        if flying:
+            self._in_flight(wave, buffer, event, flying[0], use)
+        return bool(flying)
+
+    def _in_flight(self, wave: Wave, buffer: Buffer, event: Event, operation: Operation, use: str) -> None:
+        self.launch.reporter.report(
+            "I31",
+            f"`{buffer.name}` is {use} while the copy into it is in flight",
+            event,
+            thread=wave.first,
+            value=0,
+            element=coordinates(buffer, wave.first, 0),
+            buffer=buffer.name,
+            other=operation.event,
+            other_thread=wave.first,
+            facts=(("queue", str(operation.stmt.atom.moments.queue)),),
+        )
+
+
+def coordinates(buffer: Buffer, thread: int, value: int) -> tuple[int, ...]:
+    """Which element of a fragment's tile a register holds."""
+    layout = cast(TV, buffer.layout)
+    number = layout.threads(thread) + layout.values(value)
+    return unravel(number, layout.tile)

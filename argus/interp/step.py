@@ -1,0 +1,232 @@
+"""One statement of one wave, and one block from start to end."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import numpy as np
+
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Await,
+    Buffer,
+    Commit,
+    Copy,
+    Fence,
+    Fold,
+    For,
+    If,
+    Let,
+    Map,
+    Mma,
+    One,
+    Policy,
+    Reset,
+    Roles,
+    Stmt,
+    Sync,
+    Tag,
+    Wait,
+)
+from argus.core.layout import TV
+from argus.core.walk import evaluate
+from argus.interp import claims, races
+from argus.interp.copies import copy
+from argus.interp.machine import Frame, Wave
+from argus.interp.maps import assign
+from argus.interp.memory import BOTTOM, IntArray, poison
+from argus.interp.mma import multiply
+from argus.interp.places import is_whole
+from argus.interp.prepared import lane_values, registers_of
+from argus.interp.state import Block, Launch
+from argus.interp.violation import Event, not_built
+
+
+def run_block(launch: Launch, index: tuple[int, ...]) -> None:
+    """Run one block to its end and judge what can be judged only then."""
+    block = _start(launch, index)
+    ready = [wave.number for wave in block.waves]
+    while ready:
+        wave = block.waves[launch.adversary.next_wave(ready)]
+        _step(block, wave)
+        if launch.adversary.schedule.style == "mixed":
+            _let_time_pass(block)
+        if wave.blocked or wave.finished:
+            ready = _ready(block)
+    _judge_barriers(block)
+    for wave in block.waves:
+        for queue in wave.queues.values():
+            queue.complete()
+    if launch.tags:
+        races.judge(block)
+        claims.distinct(block)
+
+
+def _start(launch: Launch, index: tuple[int, ...]) -> Block:
+    kernel = launch.prepared.kernel
+    unit = launch.prepared.unit
+    env = {**launch.sizes, **dict(zip(kernel.blocks, index, strict=True))}
+    waves = [
+        Wave(number, number * unit, min((number + 1) * unit, kernel.threads), dict(env), [Frame(kernel.body, ())])
+        for number in range(launch.prepared.waves)
+    ]
+    return Block(launch, index, waves)
+
+
+def _ready(block: Block) -> list[int]:
+    """Waves that can move: a barrier holds those that arrived more often than somebody else."""
+    least = min(wave.arrivals for wave in block.waves)
+    for wave in block.waves:
+        wave.blocked = wave.arrivals > least
+    return [wave.number for wave in block.waves if not wave.blocked and not wave.finished]
+
+
+def _let_time_pass(block: Block) -> None:
+    for wave in block.waves:
+        for queue in wave.queues.values():
+            while queue.running and block.launch.adversary.advances(queue.name):
+                queue.advance()
+
+
+def _judge_barriers(block: Block) -> None:
+    waiting = [wave for wave in block.waves if wave.blocked]
+    if not waiting:
+        return
+    wave = waiting[0]
+    done = min(block.waves, key=lambda other: other.arrivals)
+    assert wave.barrier is not None
+    block.launch.reporter.report(
+        "I32",
+        f"wave {wave.number} waits at its barrier {wave.arrivals}, wave {done.number} ends after {done.arrivals}",
+        wave.barrier,
+        thread=wave.first,
+        other_thread=done.first,
+    )
+
+
+def _step(block: Block, wave: Wave) -> None:
+    """The wave's next statement; entering loops and branches is part of it."""
+    stmt = wave.next()
+    while stmt is not None:
+        block.launch.coverage[stmt] += 1
+        if not _enter(block, wave, stmt):
+            break
+        stmt = wave.next()
+    if stmt is None:
+        wave.finished = True
+        return
+    _execute(block, wave, stmt, wave.event(stmt, block.index))
+
+
+def _enter(block: Block, wave: Wave, stmt: Stmt) -> bool:
+    scalars = block.launch.prepared.scalars
+    if isinstance(stmt, For):
+        start, stop = (scalars.number(bound, wave.env, wave.number, stmt) for bound in (stmt.start, stmt.stop))
+        wave.enter_loop(stmt, range(start, stop, stmt.step))
+        return True
+    if isinstance(stmt, If):
+        wave.enter_branch(stmt, holds=bool(scalars.number(stmt.cond, wave.env, wave.number, stmt)))
+        return True
+    return isinstance(stmt, Policy)
+
+
+def _execute(block: Block, wave: Wave, stmt: Stmt, event: Event) -> None:
+    match stmt:
+        case Alloc(buffer=buffer, count=count):
+            _allocate(block, wave, stmt, buffer, count)
+        case Copy():
+            copy(block, wave, stmt, event)
+        case Map():
+            assign(block, wave, stmt, event)
+        case Mma():
+            multiply(block, wave, stmt, event)
+        case Sync():
+            _arrive(block, wave, stmt, event)
+        case Wait():
+            _wait(wave, stmt)
+        case Tag():
+            _tag(block, wave, stmt)
+        case Reset(buffer=buffer):
+            _reset(block, wave, stmt, buffer)
+        case Assert():
+            if block.launch.tags:
+                claims.claim(block, wave, stmt, event)
+        case For() | If() | Policy() | Assume():
+            pass
+        case Fold() | Let() | Arrive() | Await() | Commit() | Fence() | Advance() | Roles() | One():
+            raise not_built(type(stmt).__name__, stmt)
+        case _:
+            assert_never(stmt)
+
+
+def _allocate(block: Block, wave: Wave, stmt: Stmt, buffer: Buffer, count: int | None) -> None:
+    if count is not None or buffer.space not in ("shared", "register"):
+        raise not_built(f"storage of kind {buffer.space}", stmt)
+    block.cells(buffer)
+    if buffer.space == "register":
+        _clear(block, wave, buffer)
+
+
+def _clear(block: Block, wave: Wave, buffer: Buffer) -> None:
+    cells = block.cells(buffer)
+    registers = registers_of(buffer)[1]
+    rows = slice(wave.first * registers, wave.last * registers)
+    if cells.values is not None:
+        cells.values[rows] = poison(buffer.dtype)
+    if cells.marks is not None:
+        cells.marks[rows] = BOTTOM
+    block.forget(wave, buffer)
+
+
+def _reset(block: Block, wave: Wave, stmt: Reset, buffer: Buffer) -> None:
+    if buffer.space != "register":
+        raise not_built(f"reset of {buffer.space} memory", stmt)
+    _clear(block, wave, buffer)
+
+
+def _arrive(block: Block, wave: Wave, stmt: Sync, event: Event) -> None:
+    if stmt.barrier != "cta" or stmt.how != "meet" or stmt.threads not in (None, block.launch.prepared.kernel.threads):
+        raise not_built("named or split barrier", stmt)
+    wave.arrivals += 1
+    wave.barrier = event
+    wave.blocked = True
+
+
+def _wait(wave: Wave, stmt: Wait) -> None:
+    if stmt.of != "all":
+        raise not_built("wait for reads alone", stmt)
+    for operation in wave.queue(stmt.queue).cover(stmt.pending):
+        for access in operation.accesses:
+            access.drained = wave.arrivals
+        flying = wave.flying.get(operation.stmt.target.buffer)
+        if flying and operation in flying:
+            flying.remove(operation)
+
+
+def _tag(block: Block, wave: Wave, stmt: Tag) -> None:
+    """Tags of tensors are given before the launch; here those of registers."""
+    buffer = stmt.view.buffer
+    if buffer.space == "global":
+        return
+    if buffer.space != "register" or not is_whole(stmt.view):
+        raise not_built(f"tags of {buffer.space} memory", stmt)
+    marks = block.cells(buffer).marks
+    if marks is None:
+        return
+    threads, registers = registers_of(buffer)
+    rows = slice(wave.first, min(wave.last, threads))
+    held = marks.reshape(threads, registers)[rows]
+    layout = buffer.layout
+    assert isinstance(layout, TV)
+    coords = [axis[rows] for axis in layout.coordinates()]
+    columns: dict[str, IntArray] = {}
+    for name, node in stmt.names:
+        value = evaluate(node, {**lane_values(node, rows, block.launch.prepared.unit), **wave.env}, coords)
+        columns[name] = np.broadcast_to(np.asarray(value), held.shape).reshape(-1)
+    first = block.launch.records.add(held.size, columns)
+    fresh = np.arange(first, first + held.size, dtype=np.int64).reshape(held.shape)
+    held[:] = np.where(held >= 0, fresh, held)

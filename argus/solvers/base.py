@@ -1,0 +1,93 @@
+"""What a solver is: one function from a query to an answer, and the meaning that every backend shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from attrs import frozen
+
+from argus.core.algebra import TRUE, le
+from argus.core.index import Bin, Cond, Node
+from argus.core.query import Answer, Budget, Query
+from argus.core.walk import topological
+
+
+@frozen
+class Capabilities:
+    """What a backend decides in general; beyond it, it may still answer, or give up.
+
+    unbounded: symbols without a finite range.
+    nonlinear: products of symbols, and symbolic divisors.
+    bitwise: `& | ^ << >>` on any operands.
+    reads: elements of arrays and fragments, as uninterpreted functions of their index.
+    """
+
+    unbounded: bool
+    nonlinear: bool
+    bitwise: bool
+    reads: bool
+
+    def covers(self, needed: Capabilities) -> bool:
+        """Whether everything needed is provided."""
+        pairs = (
+            (self.unbounded, needed.unbounded),
+            (self.nonlinear, needed.nonlinear),
+            (self.bitwise, needed.bitwise),
+            (self.reads, needed.reads),
+        )
+        return all(has or not need for has, need in pairs)
+
+
+class Solver(Protocol):
+    """A decision procedure for queries.
+
+    The meaning of a query is the same for every backend:
+
+    - Symbols are integers within their ranges (`Symbol.low`, `Symbol.high`, inclusive).
+    - `//` and `%` are floor division and modulus. Only *defined* assignments count: those under which every
+      divisor anywhere in the query is at least 1 and every shift amount at least 0, whether or not a `Pick`
+      selects the branch it stands in. No backend gives a meaning to a divisor of zero or below; an obligation
+      that needs its divisors positive for a proof to mean something must prove that on its own.
+    - Bitwise operators work on two's complement of unlimited width.
+    - An element of an array or of a fragment is an uninterpreted function of its name and index.
+
+    `conformance` in `argus.solvers.conformance` checks these promises.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name users choose it by."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        """Decide the query: never raises on one built by `argus.core.algebra`.
+
+        Sat assigns every symbol of `query.symbols` and satisfies every assertion; Unsat is a proof that no
+        defined assignment does; whatever the backend cannot express or afford is GaveUp with the reason.
+        Equal arguments get equal answers, the clock aside. It may be called from several threads.
+        """
+        ...
+
+
+def definedness(roots: Iterable[Node]) -> tuple[Cond, ...]:
+    """The conditions under which every operator below the roots is defined.
+
+    Innermost first: each may be evaluated where all before it hold.
+    """
+    conditions = dict.fromkeys(_operator_domains(roots))
+    return tuple(condition for condition in conditions if condition is not TRUE)
+
+
+def _operator_domains(roots: Iterable[Node]) -> Iterator[Cond]:
+    for node in topological(roots):
+        match node:
+            case Bin(op="//" | "%", right=divisor):
+                yield le(1, divisor)
+            case Bin(op="<<" | ">>", right=amount):
+                yield le(0, amount)
+            case _:
+                pass

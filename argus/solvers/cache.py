@@ -1,0 +1,133 @@
+"""Answers kept on disk between runs: one SQLite file, which may be lost at any time without harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar, cast
+
+import platformdirs
+from attrs import define, field
+
+from argus.core.index import Symbol, SymbolKind
+from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
+
+# Part of every key: raise it when the meaning of a query or of a normal form changes.
+MEANING = "1"
+_MOST_ROWS = 200_000
+_PATIENCE_SECONDS = 1.0
+T = TypeVar("T")
+
+
+def default_folder() -> Path:
+    """`$ARGUS_CACHE_DIR`, else the user's cache folder."""
+    chosen = os.environ.get("ARGUS_CACHE_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("argus"))
+
+
+@define
+class Cache:
+    """Unsat and Sat by query; GaveUp depends on the budget and is never kept.
+
+    Nothing here raises for what the disk does: a damaged file is replaced, and where the folder cannot be
+    written the cache finds and keeps nothing, and `problem` says why. Several processes and threads may share
+    one folder. A model that comes back is as good as the file: check it before use.
+    """
+
+    folder: Path = field(factory=default_folder)
+    problem: str = ""
+    _connection: sqlite3.Connection | None = field(default=None, init=False, repr=False)
+    _lock: Lock = field(factory=Lock, init=False, repr=False)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "answers.sqlite3"
+
+    def get(self, query: Query) -> Answer | None:
+        """The answer kept for the query, if there is one."""
+        rows = self._guarded(lambda db: db.execute(_SELECT, (_key(query),)).fetchall())
+        return _decode(rows[0]) if rows else None
+
+    def put(self, query: Query, answer: Answer) -> None:
+        if isinstance(answer, GaveUp):
+            return
+        row = (_key(query), *_encode(answer))
+        self._guarded(lambda db: db.execute(_INSERT, row))
+
+    def close(self) -> None:
+        """Release the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _guarded(self, use: Callable[[sqlite3.Connection], T]) -> T | None:
+        if self.problem:
+            return None
+        with self._lock:
+            try:
+                return use(self._open())
+            except sqlite3.OperationalError as error:
+                self.problem = f"{self.path}: {error}"
+            except sqlite3.DatabaseError as error:
+                self._drop(error)
+            except OSError as error:
+                self.problem = f"{self.folder}: {error}"
+        return None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # The lock serialises use, and losing the last answers in a crash costs only their recomputation.
+            connection = sqlite3.connect(
+                self.path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._connection = connection
+            connection.execute("PRAGMA synchronous=OFF")
+            connection.execute(_CREATE)
+            connection.execute(_TRIM, (_MOST_ROWS,))
+        return self._connection
+
+    def _drop(self, error: sqlite3.DatabaseError) -> None:
+        """Remove a damaged file; the next use starts a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError:
+            self.problem = f"{self.path}: {error}"
+
+
+_CREATE = "CREATE TABLE IF NOT EXISTS answers (key TEXT NOT NULL UNIQUE, solver TEXT NOT NULL, model TEXT)"
+_TRIM = "DELETE FROM answers WHERE rowid <= (SELECT max(rowid) FROM answers) - ?"
+_SELECT = "SELECT solver, model FROM answers WHERE key = ?"
+_INSERT = "INSERT OR REPLACE INTO answers (key, solver, model) VALUES (?, ?, ?)"
+
+
+def _key(query: Query) -> str:
+    return f"{MEANING}:{query.key}"
+
+
+def _encode(answer: Unsat | Sat) -> tuple[str, str | None]:
+    if isinstance(answer, Unsat):
+        return answer.solver, None
+    entries = [(s.name, s.kind, s.low, s.high, value) for s, value in answer.model.items()]
+    return answer.solver, json.dumps(entries)
+
+
+def _decode(row: tuple[str, str | None]) -> Answer | None:
+    """The answer of a row, None for a row that no version of this file wrote."""
+    solver, text = row
+    if text is None:
+        return Unsat(solver)
+    try:
+        entries = cast("list[tuple[str, SymbolKind, int | None, int | None, int]]", json.loads(text))
+        model = {Symbol(name, kind, low, high): int(value) for name, kind, low, high, value in entries}
+    except (ValueError, TypeError):
+        return None
+    return Sat(solver, model)

@@ -1,0 +1,131 @@
+"""cvc5 as a backend: the only file that imports it."""
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportAttributeAccessIssue=false
+# cvc5 ships no types; what leaves this file is typed.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_never, cast
+
+import cvc5
+from attrs import frozen
+from cvc5 import Kind
+
+from argus.core.index import Symbol
+from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.solvers.base import Capabilities
+from argus.solvers.form import (
+    AtMost,
+    Choice,
+    Equal,
+    Every,
+    Inexpressible,
+    Lowered,
+    Number,
+    Opposite,
+    Product,
+    Some,
+    Step,
+    Total,
+    Variable,
+)
+from argus.solvers.lowering import lower
+
+Term = Any
+
+
+_CAPABILITIES = Capabilities(unbounded=True, nonlinear=True, bitwise=False, reads=True)
+
+
+@frozen
+class Cvc5:
+    """Integer arithmetic by cvc5; each check has its own term manager and solver."""
+
+    name: str = "cvc5"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        lowered = lower(query)
+        if isinstance(lowered, Inexpressible):
+            return GaveUp(self.name, lowered.reason)
+        manager = cvc5.TermManager()
+        solver = _solver(manager, lowered, budget)
+        terms = _terms(lowered.steps, manager)
+        for position in lowered.asserted:
+            solver.assertFormula(terms[position])
+        outcome = solver.checkSat()
+        if outcome.isUnsat():
+            return Unsat(self.name)
+        if outcome.isSat():
+            return Sat(self.name, _model(solver, lowered, terms))
+        return GaveUp(self.name, f"cvc5 answers unknown: {outcome.getUnknownExplanation().name.lower()}")
+
+
+def _solver(manager: cvc5.TermManager, lowered: Lowered, budget: Budget) -> cvc5.Solver:
+    solver = cvc5.Solver(manager)
+    solver.setLogic(lowered.logic)
+    solver.setOption("produce-models", "true")
+    solver.setOption("tlimit-per", str(max(1, round(budget.seconds * 1000))))
+    solver.setOption("seed", str(budget.seed))
+    return solver
+
+
+def _terms(steps: tuple[Step, ...], manager: cvc5.TermManager) -> list[Term]:
+    terms: list[Term] = []
+    for step in steps:
+        terms.append(_term(step, terms, manager))
+    return terms
+
+
+def _term(step: Step, terms: list[Term], manager: cvc5.TermManager) -> Term:
+    match step:
+        case Number(value=value):
+            return _number(value, manager)
+        case Variable(ordinal=ordinal):
+            return manager.mkConst(manager.getIntegerSort(), f"v{ordinal}")
+        case Total():
+            return _total(step, terms, manager)
+        case Product(left, right):
+            return manager.mkTerm(Kind.MULT, terms[left], terms[right])
+        case Choice(condition, then, other):
+            return manager.mkTerm(Kind.ITE, terms[condition], terms[then], terms[other])
+        case AtMost(left, right):
+            return manager.mkTerm(Kind.LEQ, terms[left], terms[right])
+        case Equal(left, right):
+            return manager.mkTerm(Kind.EQUAL, terms[left], terms[right])
+        case Every(parts):
+            return _junction(Kind.AND, [terms[part] for part in parts], manager)
+        case Some(parts):
+            return _junction(Kind.OR, [terms[part] for part in parts], manager)
+        case Opposite(part):
+            return manager.mkTerm(Kind.NOT, terms[part])
+        case _:
+            assert_never(step)
+
+
+def _number(value: int, manager: cvc5.TermManager) -> Term:
+    # As an int, cvc5 takes 32 bits at most; as text, any number.
+    return manager.mkInteger(str(value))
+
+
+def _total(step: Total, terms: list[Term], manager: cvc5.TermManager) -> Term:
+    addends = [
+        terms[part] if factor == 1 else manager.mkTerm(Kind.MULT, _number(factor, manager), terms[part])
+        for part, factor in step.terms
+    ]
+    if step.constant != 0 or not addends:
+        addends.append(_number(step.constant, manager))
+    return addends[0] if len(addends) == 1 else manager.mkTerm(Kind.ADD, *addends)
+
+
+def _junction(kind: Kind, parts: list[Term], manager: cvc5.TermManager) -> Term:
+    if len(parts) > 1:
+        return manager.mkTerm(kind, *parts)
+    return parts[0] if parts else manager.mkBoolean(kind == Kind.AND)
+
+
+def _model(solver: cvc5.Solver, lowered: Lowered, terms: list[Term]) -> Mapping[Symbol, int]:
+    return {
+        symbol: cast(int, solver.getValue(terms[position]).getIntegerValue()) for symbol, position in lowered.symbols
+    }

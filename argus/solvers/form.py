@@ -1,0 +1,99 @@
+"""First-order integer arithmetic as a list of steps: what the lowering writes and SMT backends read.
+
+    Step = Number(value) | Variable(ordinal) | Total(terms, constant) | Product(left, right)
+         | Choice(condition, then, other)
+         | AtMost(left, right) | Equal(left, right) | Every(parts) | Some(parts) | Opposite(part)
+
+Steps name earlier steps by position: shared parts are written once, and a backend translates the list in one
+loop, however deep the expressions are.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+from argus.core.index import Symbol
+
+Logic = Literal["QF_LIA", "QF_NIA"]
+
+
+@frozen
+class Number:
+    value: int
+
+
+@frozen
+class Variable:
+    """An integer unknown; `ordinal` sets it apart from the others."""
+
+    ordinal: int
+
+
+@frozen
+class Total:
+    """`constant + sum(coefficient * step)`."""
+
+    terms: tuple[tuple[int, int], ...]
+    constant: int
+
+
+@frozen
+class Product:
+    left: int
+    right: int
+
+
+@frozen
+class Choice:
+    condition: int
+    then: int
+    other: int
+
+
+@frozen
+class AtMost:
+    left: int
+    right: int
+
+
+@frozen
+class Equal:
+    left: int
+    right: int
+
+
+@frozen
+class Every:
+    parts: tuple[int, ...]
+
+
+@frozen
+class Some:
+    parts: tuple[int, ...]
+
+
+@frozen
+class Opposite:
+    part: int
+
+
+Step = Number | Variable | Total | Product | Choice | AtMost | Equal | Every | Some | Opposite
+
+
+@frozen
+class Lowered:
+    """A query ready for SMT: the steps at `asserted` must all hold; `symbols` says where each symbol is."""
+
+    logic: Logic
+    steps: tuple[Step, ...]
+    asserted: tuple[int, ...]
+    symbols: tuple[tuple[Symbol, int], ...]
+
+
+@frozen
+class Inexpressible:
+    """The query has no first-order form here."""
+
+    reason: str

@@ -1,0 +1,105 @@
+"""Several backends as one: the first that decides, or all of them checking each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import evolve, field, frozen
+
+from argus.core.diagnostic import InternalError
+from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.solvers.base import Capabilities, Solver
+from argus.solvers.enumeration import Enumerate
+from argus.solvers.model import describe
+from argus.solvers.registry import Deferred
+
+_SMALL = 4096
+
+
+def _union(backends: Iterable[Solver]) -> Capabilities:
+    each = [backend.capabilities for backend in backends]
+    return Capabilities(
+        unbounded=any(c.unbounded for c in each),
+        nonlinear=any(c.nonlinear for c in each),
+        bitwise=any(c.bitwise for c in each),
+        reads=any(c.reads for c in each),
+    )
+
+
+@frozen
+class Portfolio:
+    """Enumerates what is small, then asks the backends in order, then enumerates up to the budget.
+
+    The first definite answer is the answer, under the name of the backend that gave it. Each backend gets an
+    equal share of the seconds, so that a slow one leaves time for the others.
+    """
+
+    backends: tuple[Solver, ...] = field(converter=tuple[Solver, ...])
+    name: str = "portfolio"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _union((Enumerate(), *self.backends))
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        small = evolve(budget, points=min(budget.points, _SMALL))
+        answer = Enumerate().check(query, small)
+        if not isinstance(answer, GaveUp):
+            return answer
+        share = evolve(budget, seconds=budget.seconds / (len(self.backends) + 1))
+        reasons: list[GaveUp] = []
+        for backend in (*self.backends, Enumerate()):
+            answer = backend.check(query, share)
+            if not isinstance(answer, GaveUp):
+                return answer
+            reasons.append(answer)
+        return GaveUp(self.name, _join(reasons))
+
+
+@frozen
+class Everyone:
+    """Asks every backend, with the whole budget each, and compares.
+
+    The answer is the first definite one. Raises InternalError, with both answers and the query, when one
+    backend finds a model of what another refutes: a bug in one of the backends or in their common lowering.
+    """
+
+    backends: tuple[Solver, ...] = field(converter=tuple[Solver, ...])
+    name: str = "all"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _union(self.backends)
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        answers = [backend.check(query, budget) for backend in self.backends]
+        models = [answer for answer in answers if isinstance(answer, Sat)]
+        refusals = [answer for answer in answers if isinstance(answer, Unsat)]
+        if models and refusals:
+            raise InternalError(_disagreement(query, models[0], refusals[0]))
+        definite = [answer for answer in answers if not isinstance(answer, GaveUp)]
+        if definite:
+            return definite[0]
+        return GaveUp(self.name, _join([answer for answer in answers if isinstance(answer, GaveUp)]))
+
+
+def _join(reasons: Sequence[GaveUp]) -> str:
+    return "; ".join(f"{each.solver}: {each.reason}" for each in reasons)
+
+
+def _disagreement(query: Query, model: Sat, refusal: Unsat) -> str:
+    values = ", ".join(f"{s.name}={v}" for s, v in sorted(model.model.items(), key=lambda item: item[0].name))
+    return (
+        f"solvers disagree: {model.solver} finds a model ({values or 'no symbols'}), "
+        f"{refusal.solver} says that there is none, for\n{describe(query)}"
+    )
+
+
+def portfolio() -> Portfolio:
+    """Z3, then cvc5; each is imported when it is first asked."""
+    return Portfolio((Deferred("z3"), Deferred("cvc5")))
+
+
+def everyone() -> Everyone:
+    """Z3, cvc5 and enumeration."""
+    return Everyone((Deferred("z3"), Deferred("cvc5"), Enumerate()))

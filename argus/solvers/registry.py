@@ -1,0 +1,85 @@
+"""Solvers by name: entry points of the group `argus.solvers`, each loaded when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.query import Answer, Budget, Query
+from argus.solvers.base import Capabilities, Solver
+
+GROUP = "argus.solvers"
+
+
+def available() -> tuple[str, ...]:
+    """The names that `get` knows, sorted."""
+    return tuple(sorted(_declared()))
+
+
+@cache
+def get(name: str) -> Solver:
+    """The solver with this name, one instance a process.
+
+    An entry point names a class or function without parameters that returns a Solver. Raises ArgusError E601
+    for a name that nothing declares and E602 for a solver whose module does not import.
+    """
+    declared = _declared()
+    if name not in declared:
+        raise ArgusError(_unknown(name, tuple(sorted(declared))))
+    try:
+        factory = cast("Callable[[], Solver]", declared[name].load())
+    except ImportError as error:
+        raise ArgusError(_broken(declared[name], error)) from error
+    return factory()
+
+
+@frozen
+class Deferred:
+    """The solver `get(name)`, looked up at its first use."""
+
+    name: str
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return get(self.name).capabilities
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        return get(self.name).check(query, budget)
+
+
+def _declared() -> dict[str, EntryPoint]:
+    """Entry points by name; where two packages declare one name, ours counts, then the first."""
+    declared: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: not point.value.startswith("argus.solvers.")):
+        declared.setdefault(point.name, point)
+    return declared
+
+
+def _unknown(name: str, names: tuple[str, ...]) -> Diagnostic:
+    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
+    choices = ", ".join(names) or "none"
+    if not names:
+        advice = "install the argus package, so that its solvers are declared (`pip install .`)"
+    else:
+        advice = f"did you mean `{nearest[0]}`?" if nearest else "choose one of these names"
+    return Diagnostic(
+        code="E601",
+        severity="error",
+        message=f"no solver is named `{name}`; expected one of: {choices}",
+        help=advice,
+    )
+
+
+def _broken(point: EntryPoint, error: ImportError) -> Diagnostic:
+    return Diagnostic(
+        code="E602",
+        severity="error",
+        message=f"the solver `{point.name}` ({point.value}) does not load: {error}",
+        help="install the package that it needs, or choose another solver",
+    )

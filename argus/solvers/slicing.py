@@ -1,0 +1,53 @@
+"""The hypotheses that can matter to a goal: those connected with it through symbols and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from argus.core.index import Cond, Held, Read, Sym, Symbol
+from argus.core.walk import topological
+
+Anchor = Symbol | tuple[str, str]
+
+
+def anchors(condition: Cond) -> frozenset[Anchor]:
+    """What a condition speaks of: its symbols, and its arrays and fragments as (sort, name)."""
+    found: set[Anchor] = set()
+    for node in topological([condition]):
+        match node:
+            case Sym(symbol=symbol):
+                found.add(symbol)
+            case Read(array=name):
+                found.add(("read", name))
+            case Held(fragment=name):
+                found.add(("held", name))
+            case _:
+                pass
+    return frozenset(found)
+
+
+def cone(hypotheses: Sequence[Cond], goal: Cond) -> tuple[tuple[Cond, ...], tuple[Cond, ...]]:
+    """`(connected, others)`: the two share no anchor, and the goal shares none with the others.
+
+    So a model of the connected hypotheses and one of the others together are a model of all.
+    """
+    waiting = {hypothesis: anchors(hypothesis) for hypothesis in hypotheses}
+    holders = _holders(waiting.items())
+    frontier = list(anchors(goal))
+    reached = set(frontier)
+    connected: set[Cond] = set()
+    while frontier:
+        for hypothesis in holders.get(frontier.pop(), ()):
+            connected.add(hypothesis)
+            new = waiting[hypothesis] - reached
+            reached |= new
+            frontier.extend(new)
+    return tuple(h for h in waiting if h in connected), tuple(h for h in waiting if h not in connected)
+
+
+def _holders(pairs: Iterable[tuple[Cond, frozenset[Anchor]]]) -> dict[Anchor, list[Cond]]:
+    holders: dict[Anchor, list[Cond]] = {}
+    for condition, its_anchors in pairs:
+        for anchor in its_anchors:
+            holders.setdefault(anchor, []).append(condition)
+    return holders

@@ -1,0 +1,115 @@
+"""Z3 as a backend: the only file that imports it."""
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# z3 ships no types; what leaves this file is typed.
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_never, cast
+
+import z3
+from attrs import frozen
+
+from argus.core.index import Symbol
+from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.solvers.base import Capabilities
+from argus.solvers.form import (
+    AtMost,
+    Choice,
+    Equal,
+    Every,
+    Inexpressible,
+    Lowered,
+    Number,
+    Opposite,
+    Product,
+    Some,
+    Step,
+    Total,
+    Variable,
+)
+from argus.solvers.lowering import lower
+
+Term = Any
+
+
+_CAPABILITIES = Capabilities(unbounded=True, nonlinear=True, bitwise=False, reads=True)
+
+
+@frozen
+class Z3:
+    """Integer arithmetic by Z3; each check has its own context, so that threads and history cannot interfere."""
+
+    name: str = "z3"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        lowered = lower(query)
+        if isinstance(lowered, Inexpressible):
+            return GaveUp(self.name, lowered.reason)
+        try:
+            return self._decide(lowered, budget)
+        except z3.Z3Exception as error:
+            return GaveUp(self.name, f"z3 failed: {error}")
+
+    def _decide(self, lowered: Lowered, budget: Budget) -> Answer:
+        context = z3.Context()
+        solver = _solver(budget, context)
+        terms = _terms(lowered.steps, context)
+        solver.add(*(terms[position] for position in lowered.asserted))
+        outcome = solver.check()
+        if outcome == z3.unsat:
+            return Unsat(self.name)
+        if outcome == z3.sat:
+            return Sat(self.name, _model(solver.model(), lowered, terms))
+        return GaveUp(self.name, f"z3 answers unknown: {solver.reason_unknown()}")
+
+
+def _solver(budget: Budget, context: z3.Context) -> z3.Solver:
+    # The plain solver beats the tactic of the logic on these queries, most of all where there are products.
+    solver = z3.SimpleSolver(ctx=context)
+    solver.set("timeout", max(1, round(budget.seconds * 1000)))
+    solver.set("random_seed", budget.seed % (1 << 30))
+    return solver
+
+
+def _terms(steps: tuple[Step, ...], context: z3.Context) -> list[Term]:
+    terms: list[Term] = []
+    for step in steps:
+        terms.append(_term(step, terms, context))
+    return terms
+
+
+def _term(step: Step, terms: list[Term], context: z3.Context) -> Term:
+    match step:
+        case Number(value=value):
+            return z3.IntVal(value, context)
+        case Variable(ordinal=ordinal):
+            return z3.Int(f"v{ordinal}", context)
+        case Total(parts, constant):
+            scaled = [terms[part] if factor == 1 else terms[part] * factor for part, factor in parts]
+            return z3.Sum([*scaled, z3.IntVal(constant, context)])
+        case Product(left, right):
+            return terms[left] * terms[right]
+        case Choice(condition, then, other):
+            return z3.If(terms[condition], terms[then], terms[other], context)
+        case AtMost(left, right):
+            return terms[left] <= terms[right]
+        case Equal(left, right):
+            return terms[left] == terms[right]
+        case Every(parts):
+            return z3.And([terms[part] for part in parts]) if parts else z3.BoolVal(True, context)
+        case Some(parts):
+            return z3.Or([terms[part] for part in parts]) if parts else z3.BoolVal(False, context)
+        case Opposite(part):
+            return z3.Not(terms[part], context)
+        case _:
+            assert_never(step)
+
+
+def _model(model: z3.ModelRef, lowered: Lowered, terms: list[Term]) -> Mapping[Symbol, int]:
+    return {
+        symbol: int(cast(Term, model.eval(terms[position], model_completion=True)).as_long())
+        for symbol, position in lowered.symbols
+    }

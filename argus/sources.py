@@ -1,0 +1,25 @@
+"""The one reader of the user's source text: rendering asks it and stays pure."""
+
+from __future__ import annotations
+
+import functools
+import tokenize
+from pathlib import Path
+
+
+@functools.cache
+def read_source(file: str) -> str | None:
+    """The text of a Python file in its declared encoding, or None if it cannot be read.
+
+    Read once a process: a report shows the text that was traced, whatever is saved meanwhile.
+    """
+    try:
+        with tokenize.open(file) as stream:
+            return stream.read()
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return None
+
+
+def current_directory() -> str:
+    """The directory that paths in reports are relative to."""
+    return str(Path.cwd())

@@ -1,0 +1,277 @@
+"""Verification end to end: analyse, prove, refute by replay, report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.diagnostic import Diagnostic, Label
+from argus.core.dsl.kernel import Template
+from argus.core.index import Cond
+from argus.core.invariants import INVARIANTS
+from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
+from argus.core.proof.analysis import Analysis, analyse
+from argus.core.proof.applies import BUILT, not_applicable
+from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
+from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
+from argus.core.walk import show
+from argus.refute import Refutation, Suspect, is_static, refute, static_fault
+from argus.solvers import registry
+from argus.solvers.base import Solver
+from argus.solvers.cache import Cache
+from argus.solvers.session import Session
+
+
+@frozen(eq=False)
+class Judged:
+    """An obligation and what became of it."""
+
+    obligation: Obligation
+    standing: Standing
+    reason: str
+    method: str
+    model: Mapping[str, int]
+
+
+def verify(
+    kernel: Kernel | Template,
+    *,
+    solver: str | Solver = "portfolio",
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> Report:
+    """Prove every invariant of a kernel for all sizes, or refute one by a replayed counterexample.
+
+    solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend.
+    config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
+    Raises ArgusError when the kernel cannot be traced or the solver is unknown.
+    """
+    start = perf_counter()
+    traced = kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])
+    backend = registry.get(solver) if isinstance(solver, str) else solver
+    session = Session(backend, budget or Budget(), cache)
+    analysis = analyse(traced, session)
+    assumptions = analysis.timeline.assumptions
+    if isinstance(session.check(assumptions), Unsat):
+        listed = tuple(show(cond) for cond in assumptions)
+        return _report(traced, backend, Vacuous(listed), (), (_vacuous(traced, listed),), session, start)
+    judged = tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
+    return _conclude(traced, backend, analysis, judged, session, start)
+
+
+def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judged:
+    if obligation.unknown:
+        return Judged(obligation, "unknown", obligation.unknown, "", {})
+    hypotheses = _hypotheses(analysis, obligation)
+    answer: Answer = session.prove(hypotheses, obligation.goal)
+    match answer:
+        case Unsat(solver=method):
+            return Judged(obligation, "proved", "", method, {})
+        case Sat(solver=method):
+            if is_static(obligation):
+                return Judged(obligation, "refuted", "", method, {s.name: n for s, n in answer.model.items()})
+            smallest = session.minimise([*hypotheses, algebra.negate(obligation.goal)], _order(analysis, obligation))
+            model = smallest.model if isinstance(smallest, Sat) else answer.model
+            return Judged(obligation, "refuted", "", method, {s.name: n for s, n in model.items()})
+        case GaveUp(solver=method, reason=reason):
+            return Judged(obligation, "unknown", f"{method} gave up: {reason}", method, {})
+
+
+def _order(analysis: Analysis, obligation: Obligation) -> Sequence[algebra.Index]:
+    sizes = [algebra.sym(symbol) for symbol in analysis.timeline.kernel.sizes]
+    return (algebra.add(*sizes), *sizes, *obligation.least)
+
+
+def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
+    line = analysis.timeline
+    return (*(line.assumptions if obligation.any_block else line.facts), *obligation.hypotheses)
+
+
+# -- conclusions ---------------------------------------------------------------------------------------------
+
+
+def _conclude(
+    kernel: Kernel, solver: Solver, analysis: Analysis, judged: tuple[Judged, ...], session: Session, start: float
+) -> Report:
+    findings = tuple(_findings(kernel, analysis, judged))
+    suspects = sorted((j for j in judged if j.standing == "refuted"), key=_rank)
+    doubtful = sorted((j for j in judged if j.standing == "unknown"), key=_rank)
+    if suspects or doubtful or analysis.unmodelled:
+        found = refute(kernel, [_suspect(kernel, j) for j in (*suspects, *doubtful)])
+        if found is not None:
+            settled = tuple(_settle(finding, found) for finding in findings)
+            others = _others(kernel, found, suspects)
+            return _report(
+                kernel, solver, Refuted(found.counterexample), settled, (found.diagnostic, *others), session, start
+            )
+        return _open(kernel, solver, analysis, findings, [*suspects, *doubtful], session, start)
+    verdict = _proved(analysis, judged)
+    uncovered = _uncovered(kernel, findings)
+    warnings = tuple(_unreached(kernel, buffer) for buffer in uncovered)
+    names = tuple(buffer.name for buffer in uncovered)
+    return _report(kernel, solver, verdict, findings, warnings, session, start, names)
+
+
+def _rank(judged: Judged) -> int:
+    return ASKED_FIRST.index(judged.obligation.invariant)
+
+
+def _suspect(kernel: Kernel, judged: Judged) -> Suspect:
+    if judged.standing != "refuted":
+        return Suspect(judged.obligation, None)
+    return Suspect(judged.obligation, {s.name: judged.model.get(s.name, max(1, s.low or 0)) for s in kernel.sizes})
+
+
+def _findings(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> Iterator[Finding]:
+    absent = not_applicable(kernel)
+    for each in INVARIANTS:
+        mine = [j for j in judged if j.obligation.invariant == each.id]
+        if not mine and each.id in absent:
+            yield Finding(each.id, each.title, "not applicable", absent[each.id])
+        elif each.id not in BUILT:
+            yield Finding(each.id, each.title, "not built yet", "no check for it exists in this version")
+        elif analysis.unmodelled and each.id != "I22":
+            yield Finding(each.id, each.title, "unknown", analysis.unmodelled[0].reason)
+        elif not mine:
+            yield Finding(each.id, each.title, "not applicable", "no two accesses of this kind meet")
+        else:
+            yield _finding(each.id, each.title, mine)
+
+
+def _finding(code: str, title: str, mine: Sequence[Judged]) -> Finding:
+    standing: Standing = "proved"
+    reason = ""
+    for j in mine:
+        if j.standing == "refuted" or (j.standing == "unknown" and standing != "refuted"):
+            standing, reason = "unknown", j.reason or f"{j.obligation.what}: not proved"
+    return Finding(code, title, standing, reason, len(mine), sum(j.obligation.compared for j in mine))
+
+
+def _settle(finding: Finding, found: Refutation) -> Finding:
+    if finding.invariant != found.counterexample.code:
+        return finding
+    return Finding(
+        finding.invariant,
+        finding.title,
+        "refuted",
+        found.counterexample.message,
+        finding.obligations,
+        finding.compared,
+    )
+
+
+def _others(kernel: Kernel, found: Refutation, suspects: Sequence[Judged]) -> tuple[Diagnostic, ...]:
+    """Static faults of other invariants beside the primary one; what a counterexample disturbs is not repeated."""
+    code = found.counterexample.code
+    others = {j.obligation.invariant: j for j in reversed(suspects) if is_static(j.obligation)}
+    return tuple(static_fault(kernel, _suspect(kernel, j)).diagnostic for c, j in others.items() if c != code)
+
+
+def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
+    methods = Counter(j.method for j in judged)
+    coverage: Counter[str] = Counter()
+    for j in judged:
+        coverage[j.obligation.invariant] += j.obligation.compared
+    kernel = analysis.timeline.kernel
+    listed = [show(cond) for cond in analysis.timeline.assumptions]
+    listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
+    listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
+    return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())))
+
+
+def _names(buffers: Sequence[Buffer]) -> str:
+    return ", ".join(buffer.name for buffer in buffers)
+
+
+def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[Buffer, ...]:
+    stmts = list(walk(kernel.body))
+    outputs = {s.target.buffer: None for s in stmts if isinstance(s, Copy) and s.target.buffer.space == "global"}
+    claimed = {
+        s.claim.view.buffer
+        for s in stmts
+        if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and s.claim.record
+    }
+    compared = any(f.invariant == "I4" and f.compared for f in findings)
+    return tuple(buffer for buffer in outputs if buffer not in claimed or not compared)
+
+
+def _open(
+    kernel: Kernel,
+    solver: Solver,
+    analysis: Analysis,
+    findings: tuple[Finding, ...],
+    left: Sequence[Judged],
+    session: Session,
+    start: float,
+) -> Report:
+    """Nothing refuted, something not proved."""
+    if analysis.unmodelled:
+        first = analysis.unmodelled[0]
+        reason, where, code = first.reason, first.stmt.span, "I38"
+    else:
+        worst = left[0]
+        code = worst.obligation.invariant
+        where = worst.obligation.stmt.span
+        reason = f"{worst.obligation.what}: {worst.reason or 'not proved, and no run of the interpreter shows a failure'}"
+    attempt = "state what is missing with `assume(...)`, simplify the addresses named, or raise the budget"
+    doubt = Diagnostic(
+        code,
+        "unknown",
+        f"`{kernel.name}` is neither proved nor refuted",
+        Label(where, reason),
+        notes=(reason,),
+        help=attempt,
+        kernel=kernel.name,
+    )
+    return _report(kernel, solver, Unknown(reason, attempt), findings, (doubt,), session, start)
+
+
+def _vacuous(kernel: Kernel, listed: tuple[str, ...]) -> Diagnostic:
+    return Diagnostic(
+        "E403",
+        "unknown",
+        f"the assumptions of `{kernel.name}` contradict each other",
+        Label(kernel.span, "no launch satisfies them"),
+        notes=tuple(listed),
+        help="remove or weaken an `assume(...)`: from a contradiction anything would follow",
+        kernel=kernel.name,
+    )
+
+
+def _unreached(kernel: Kernel, buffer: Buffer) -> Diagnostic:
+    return Diagnostic(
+        "E404",
+        "unknown",
+        f"no assertion reaches the output `{buffer.name}`",
+        Label(kernel.span, "everything stated is proved, but nothing is stated of this output"),
+        help=f"tag the inputs and end with `assert_written_once({buffer.name}, ...)`",
+        kernel=kernel.name,
+    )
+
+
+def _report(
+    kernel: Kernel,
+    solver: Solver,
+    verdict: Verdict,
+    findings: tuple[Finding, ...],
+    diagnostics: tuple[Diagnostic, ...],
+    session: Session,
+    start: float,
+    uncovered: tuple[str, ...] = (),
+) -> Report:
+    stats = session.stats
+    cost = Cost(
+        perf_counter() - start,
+        stats.asked,
+        stats.by_normal_form,
+        stats.memory_hits + stats.disk_hits,
+        stats.reached_smt,
+    )
+    return Report(kernel.name, str(kernel.target), solver.name, verdict, findings, diagnostics, cost, uncovered)
+

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import ctypes
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from argus.core import algebra
+from argus.core.algebra import const, coord, sym
+from argus.core.diagnostic import ArgusError
+from argus.core.index import Cond, Index, Symbol
+from argus.core.walk import evaluate
+from argus.emit.c_expr import CText
+from argus.emit.names import Names
+from argus.emit.prelude import PRELUDE
+from tests.emit import host
+
+THREAD = Symbol("thread", "thread", 0, 255)
+SYMBOLS = (THREAD, Symbol("k", "loop", 0), Symbol("m", "fresh"), Symbol("n", "fresh"))
+TEXT = CText(Names({s: s.name for s in SYMBOLS}, {}, "kernel"), THREAD, 64)
+thread, k, m, n = (sym(s) for s in SYMBOLS)
+
+
+def test_divisions() -> None:
+    assert TEXT.index(algebra.floordiv(m, 8)) == "(m >> 3)"
+    assert TEXT.index(algebra.mod(m, 8)) == "(m & 7)"
+    assert TEXT.index(algebra.floordiv(k, 12)) == "(k / 12)"
+    assert TEXT.index(algebra.mod(k, 12)) == "(k % 12)"
+    assert TEXT.index(algebra.floordiv(m, 12)) == "floor_div(m, 12)"
+    assert TEXT.index(algebra.mod(m, 12)) == "floor_mod(m, 12)"
+
+
+def test_the_number_of_a_wave_is_a_scalar() -> None:
+    assert TEXT.index(algebra.floordiv(thread, 64)) == "wave"
+    assert TEXT.index(algebra.floordiv(thread, 128)) == "(wave >> 1)"
+    assert TEXT.index(algebra.mod(algebra.floordiv(thread, 64), 2)) == "(wave & 1)"
+    assert TEXT.index(algebra.floordiv(thread, 32)) == "(thread >> 5)"
+
+
+def test_sums_and_products() -> None:
+    assert TEXT.index(algebra.add(algebra.mul(m, 128), algebra.neg(n), 3)) == "128 * m - n + 3"
+    assert TEXT.index(algebra.mul(m, n), "(long)") == "(long)m * (long)n"
+    assert TEXT.factor(algebra.add(m, 1)) == "(m + 1)"
+    assert TEXT.index(algebra.neg(m)) == "-m"
+
+
+def test_conditions() -> None:
+    assert TEXT.cond(algebra.lt(k, n)) == "k < n"
+    assert TEXT.cond(algebra.lt(algebra.add(k, 1), n)) == "k + 1 < n"
+    assert TEXT.cond(algebra.eq(k, 0)) == "k == 0"
+    assert TEXT.cond(algebra.negate(algebra.eq(m, n))) == "m != n"
+    assert TEXT.cond(algebra.TRUE) == "true"
+    assert TEXT.cond(algebra.FALSE) == "false"
+    both = TEXT.cond(algebra.all_of((algebra.le(m, n), algebra.any_of((algebra.eq(m, 1), algebra.eq(m, 2))))))
+    assert both in {"m <= n && (m == 1 || m == 2)", "m <= n && (m == 2 || m == 1)"} | {
+        "(m == 1 || m == 2) && m <= n",
+        "(m == 2 || m == 1) && m <= n",
+    }
+
+
+def test_what_has_no_text_is_said() -> None:
+    with pytest.raises(ArgusError, match=r"E501: not built yet: .* read"):
+        TEXT.index(algebra.read("table", (m,)))
+    with pytest.raises(ArgusError, match="E501"):
+        TEXT.index(coord(0))
+
+
+def _random_index(draw: random.Random, depth: int) -> Index:
+    if depth == 0:
+        return draw.choice((thread, k, m, n, const(draw.randint(-9, 9))))
+    left, right = _random_index(draw, depth - 1), _random_index(draw, depth - 1)
+    positive = draw.choice((1, 2, 3, 4, 7, 8, 12, 64, 128))
+    match draw.randrange(9):
+        case 0 | 1:
+            return algebra.add(left, right)
+        case 2:
+            return algebra.mul(left, draw.randint(-5, 5))
+        case 3:
+            return algebra.floordiv(left, positive)
+        case 4:
+            return algebra.mod(left, positive)
+        case 5:
+            return algebra.minimum(left, right) if draw.random() < 0.5 else algebra.maximum(left, right)
+        case 6:
+            return algebra.pick(_random_cond(draw, left, right), left, right)
+        case 7:
+            operation = draw.choice((algebra.bit_xor, algebra.bit_or, algebra.bit_and))
+            return operation(left, right)
+        case _:
+            return algebra.sub(left, right)
+
+
+def _random_cond(draw: random.Random, left: Index, right: Index) -> Cond:
+    first, second = algebra.le(left, right), algebra.eq(algebra.mod(left, 4), 1)
+    both = draw.choice((algebra.all_of, algebra.any_of))((first, algebra.negate(second)))
+    return draw.choice((first, second, both, algebra.negate(both), algebra.lt(right, left)))
+
+
+@pytest.mark.skipif(not host.available(), reason="runs C text on 64-bit Linux")
+def test_the_text_computes_what_the_expression_means(tmp_path: Path) -> None:
+    draw = random.Random(7)  # noqa: S311 reason: a fixed sample of expressions
+    wanted = [_random_index(draw, draw.randint(1, 4)) for _ in range(150)]
+    conds = [_random_cond(draw, _random_index(draw, 2), _random_index(draw, 2)) for _ in range(50)]
+    lines = [f"out[{i}] = {TEXT.index(node)};" for i, node in enumerate(wanted)]
+    lines += [f"out[{len(wanted) + i}] = {TEXT.cond(cond)};" for i, cond in enumerate(conds)]
+    head = 'extern "C" void all(int thread, int k, int m, int n, int* out) { int wave = thread / 64;'
+    body = "\n".join((head, *lines, "}"))
+    library = host.compiled(PRELUDE, body, tmp_path)
+    for _ in range(40):
+        values = (draw.randrange(256), draw.randrange(1000), draw.randint(-500, 500), draw.randint(-500, 500))
+        env = dict(zip(SYMBOLS, values, strict=True))
+        out = np.zeros(len(lines), np.int32)
+        library.all(*values, out.ctypes.data_as(ctypes.c_void_p))
+        expected = [int(evaluate(node, env)) for node in (*wanted, *conds)]
+        assert out.tolist() == expected

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.interp.interpret import interpret
+from tests.interp.programs import gemm
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def zeros(*shape: int, dtype: npt.DTypeLike = BF16) -> npt.NDArray[Any]:
+    return np.zeros(shape, dtype)
+
+
+def refused(*arrays: Any) -> Diagnostic:  # noqa: ANN401 reason: what a user may pass
+    with pytest.raises(ArgusError) as caught:
+        interpret(gemm(), *arrays)
+    return caught.value.diagnostic
+
+
+def test_outputs_are_new_arrays() -> None:
+    a, b, c = np.ones((3, 8), BF16), np.ones((5, 8), BF16), zeros(3, 5)
+    found = interpret(gemm(), a, b, c)
+    assert set(found) == {"C"}
+    assert (found["C"].astype(np.float32) == 8).all()
+    assert not c.any()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        ((zeros(2, 4), zeros(2, 4)), "takes 3 arrays (A, B, C), found 2"),
+        (
+            (zeros(2, 4, dtype=np.float32), zeros(2, 4), zeros(2, 2)),
+            "`A` expects elements of type bfloat16 (bf16), found float32",
+        ),
+        ((zeros(2, 4, 1), zeros(2, 4), zeros(2, 2)), "`A` expects 2 axes (M, K), found 3"),
+        ((zeros(2, 4), zeros(2, 8), zeros(2, 2)), "`B` expects shape (N, K) = (2, 4), found (2, 8)"),
+        (([1.0], zeros(2, 8), zeros(2, 2)), "`A` expects a NumPy array, found list"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(arrays: tuple[Any, ...], text: str) -> None:
+    diagnostic = refused(*arrays)
+    assert diagnostic.code == "E401"
+    assert text in diagnostic.message
+
+
+def test_a_broken_assumption_is_shown_with_its_values() -> None:
+    diagnostic = refused(zeros(2, 6), zeros(2, 6), zeros(2, 2))
+    assert diagnostic.code == "E402"
+    assert "does not hold for K = 6" in diagnostic.message
+    assert diagnostic.facts == (("K", "6"),)
+
+
+def test_a_size_of_zero_is_an_assumption_broken_or_nothing_to_do() -> None:
+    assert refused(zeros(2, 0), zeros(2, 0), zeros(2, 2)).code == "E402"
+    assert interpret(gemm(), zeros(0, 4), zeros(3, 4), zeros(0, 3))["C"].shape == (0, 3)

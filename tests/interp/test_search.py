@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from argus.interp.run import run
+from argus.interp.schedule import DIRECTED, Schedule
+from argus.interp.search import find, sizes_in_order
+from argus.kernels.gemm import gemm as shipped
+from tests.interp.programs import gemm
+
+
+def test_sizes_satisfy_the_assumptions_and_grow() -> None:
+    sizes = list(sizes_in_order(gemm()))
+    assert sizes[0] == {"M": 1, "N": 1, "K": 4}
+    assert len(sizes) <= 40
+    assert all(size["K"] % 4 == 0 for size in sizes)
+    assert {"M": 65, "N": 65, "K": 20} in sizes
+    assert {"M": 1, "N": 1, "K": 48} in sizes
+    assert sorted({size["M"] for size in sizes})[:3] == [1, 64, 65]
+
+
+def test_extra_sizes_are_among_them_if_they_are_allowed() -> None:
+    sizes = list(sizes_in_order(gemm(), extra=[{"M": 7, "N": 9, "K": 12}, {"M": 7, "N": 9, "K": 13}]))
+    assert {"M": 7, "N": 9, "K": 12} in sizes
+    assert {"M": 7, "N": 9, "K": 13} not in sizes
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "smallest"),
+    [
+        ("B backwards", "I1", {"M": 1, "N": 1, "K": 20}),
+        ("no edge", "I37", {"M": 1, "N": 1, "K": 4}),
+        ("one row of tiles", "I4", {"M": 65, "N": 1, "K": 4}),
+        ("no load wait", "I31", {"M": 1, "N": 1, "K": 4}),
+        ("one buffer", "I36", {"M": 1, "N": 1, "K": 20}),
+    ],
+)
+def test_the_smallest_failing_size_is_found(edit: str, code: str, smallest: dict[str, int]) -> None:
+    twin = gemm(edit)
+    witness = find(twin, lambda violation: violation.code == code, sizes_in_order(twin), DIRECTED)
+    assert witness is not None
+    assert dict(witness.sizes) == smallest
+    replayed = run(twin, witness.sizes, schedule=witness.schedule, values=False)
+    assert witness.violation in replayed.violations
+
+
+def test_nothing_is_found_in_a_correct_kernel() -> None:
+    whole = shipped.trace()
+    schedules = (DIRECTED[0], Schedule("mixed", 3))
+    assert find(whole, lambda _: True, sizes_in_order(whole), schedules) is None

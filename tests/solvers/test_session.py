@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+from argus.core.algebra import TRUE, add, all_of, ceil_div, eq, floordiv, le, lt, mod, mul, negate, read, sym
+from argus.core.diagnostic import InternalError
+from argus.core.index import Symbol
+from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.solvers.base import Capabilities
+from argus.solvers.cache import Cache
+from argus.solvers.cvc5_backend import Cvc5
+from argus.solvers.session import Session
+from argus.solvers.z3_backend import Z3
+
+n = sym(Symbol("n", "size", 1, None))
+k = sym(Symbol("k", "loop", 0, None))
+t = sym(Symbol("t", "thread", 0, 255))
+free = sym(Symbol("f", "fresh"))
+
+
+@define
+class Recording:
+    """Z3, or a scripted answer, with the queries that it was asked."""
+
+    answer: Answer | None = None
+    name: str = "recording"
+    capabilities: Capabilities = field(factory=lambda: Z3().capabilities)
+    queries: list[Query] = field(factory=list[Query])
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        self.queries.append(query)
+        return self.answer if self.answer is not None else Z3().check(query, budget)
+
+
+def test_normal_forms_need_no_solver() -> None:
+    solver = Recording()
+    session = Session(solver)
+    both = all_of([lt(k, n), le(t, k)])
+
+    assert session.prove([], TRUE) == Unsat("normal form")
+    assert session.prove([both], lt(k, n)) == Unsat("normal form")
+    assert session.prove([lt(k, n), le(t, k)], both) == Unsat("normal form")
+    assert session.prove([eq(t, 3), negate(eq(t, 3))], lt(k, n)) == Unsat("normal form")
+    assert solver.queries == []
+    assert (session.stats.asked, session.stats.by_normal_form) == (4, 4)
+
+
+def test_proof_and_counterexample() -> None:
+    session = Session(Z3())
+    inside = lt(k, ceil_div(n, 128))
+
+    assert session.prove([inside], lt(mul(k, 128), n)) == Unsat("z3")
+    answer = session.prove([inside], lt(add(mul(k, 128), t), n))
+    assert isinstance(answer, Sat)
+    assert set(answer.model) == {k.symbol, n.symbol, t.symbol}
+
+
+def test_unconnected_hypotheses_are_sliced_away_from_a_proof() -> None:
+    solver = Recording()
+
+    assert isinstance(Session(solver).prove([lt(k, n), le(t, 7)], le(add(k, 1), mul(n, 2))), Unsat)
+    assert [query.symbols for query in solver.queries] == [(k.symbol, n.symbol)]
+
+
+def test_counterexample_covers_the_sliced_hypotheses_too() -> None:
+    answer = Session(Z3()).prove([lt(k, n), le(7, t)], le(add(k, 2), n))
+
+    assert isinstance(answer, Sat)
+    assert answer.model[t.symbol] >= 7
+
+
+def test_contradiction_among_sliced_hypotheses_is_a_proof() -> None:
+    parity = [eq(mod(free, 2), 0), eq(mod(free, 4), 1)]
+
+    assert isinstance(Session(Z3()).prove([lt(k, n), *parity], le(add(k, 2), n)), Unsat)
+
+
+def test_memory_answers_the_second_time() -> None:
+    solver = Recording()
+    session = Session(solver)
+    first = session.prove([lt(k, n)], le(add(k, 2), n))
+
+    assert session.prove([lt(k, n)], le(add(k, 2), n)) == first
+    assert len(solver.queries) == 1
+    assert (session.stats.asked, session.stats.reached_smt, session.stats.memory_hits) == (2, 1, 1)
+    assert session.stats.seconds > 0
+
+
+def test_disk_answers_the_next_session(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    hard = ([lt(k, n)], le(add(k, 2), n))
+    first = Session(Z3(), cache=cache).prove(*hard)
+    session = Session(Recording(GaveUp("recording", "tired")), cache=cache)
+
+    assert session.prove(*hard) == first
+    assert (session.stats.disk_hits, session.stats.reached_smt) == (1, 0)
+    cache.close()
+
+
+def test_wrong_model_from_disk_is_asked_again(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put(Query((lt(k, n),)), Sat("z3", {k.symbol: 5, n.symbol: 5}))
+    session = Session(Z3(), cache=cache)
+
+    answer = session.check([lt(k, n)])
+
+    assert isinstance(answer, Sat)
+    assert answer.model[k.symbol] < answer.model[n.symbol]
+    assert session.stats.disk_hits == 0
+    cache.close()
+
+
+def test_giving_up_is_counted_and_passed_on() -> None:
+    session = Session(Recording(GaveUp("recording", "tired")))
+
+    assert session.prove([lt(k, n)], le(add(k, 2), n)) == GaveUp("recording", "tired")
+    assert session.stats.gave_up == 1
+
+
+def test_enumerated_answers_are_no_smt() -> None:
+    session = Session(Recording(Unsat("enumerate")))
+    session.check([lt(k, n)])
+
+    assert (session.stats.enumerated, session.stats.reached_smt) == (1, 0)
+
+
+def test_wrong_model_is_an_internal_error() -> None:
+    session = Session(Recording(Sat("recording", {k.symbol: 5, n.symbol: 5})))
+
+    with pytest.raises(InternalError, match="model from recording is wrong: k < n does not hold"):
+        session.check([lt(k, n)])
+
+
+@pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=lambda solver: solver.name)
+def test_minimal_model_is_lexicographic(solver: Z3 | Cvc5) -> None:
+    session = Session(solver)
+    assertions = [le(1000, add(n, mul(k, 3))), le(n, 900), le(17, t), eq(mod(t, 5), 1)]
+
+    by_size = session.minimise(assertions, [n, k, t])
+    by_trip = session.minimise(assertions, [k, n, t])
+
+    assert isinstance(by_size, Sat)
+    assert isinstance(by_trip, Sat)
+    assert [by_size.model[s.symbol] for s in (n, k, t)] == [1, 333, 21]
+    assert [by_trip.model[s.symbol] for s in (n, k, t)] == [898, 34, 21]
+
+
+def test_minimising_expressions_without_lower_bound_stops_at_zero() -> None:
+    session = Session(Z3())
+    answer = session.minimise([le(free, 100), le(7, mul(free, free))], [free, floordiv(free, k), read("t", [free])])
+
+    assert isinstance(answer, Sat)
+    assert answer.model[free.symbol] <= 3
+
+
+def test_minimise_passes_on_what_the_assertions_answer() -> None:
+    assert isinstance(Session(Z3()).minimise([lt(k, n), lt(n, k)], [n]), Unsat)
+    tired = GaveUp("recording", "tired")
+    assert Session(Recording(tired)).minimise([lt(k, n)], [n]) == tired
+
+
+def test_minimise_keeps_the_best_found_when_the_solver_gives_up() -> None:
+    @define
+    class Once(Recording):
+        def check(self, query: Query, budget: Budget) -> Answer:
+            self.answer = GaveUp("once", "tired") if self.queries else None
+            return super().check(query, budget)
+
+    answer = Session(Once()).minimise([le(5, n)], [n])
+
+    assert isinstance(answer, Sat)
+    assert answer.model[n.symbol] >= 5

@@ -11,7 +11,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
-from argus.core.index import Cond
+from argus.core.index import Cond, Coord
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
@@ -19,9 +19,9 @@ from argus.core.proof.applies import BUILT, not_applicable
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
-from argus.core.walk import show
+from argus.core.walk import show, topological
 from argus.refute import Refutation, Suspect, is_static, refute, static_fault
-from argus.solvers import registry
+from argus.solver_choice import resolve
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.session import Session
@@ -41,20 +41,21 @@ class Judged:
 def verify(
     kernel: Kernel | Template,
     *,
-    solver: str | Solver = "portfolio",
+    solver: str | Solver | None = None,
     budget: Budget | None = None,
     config: str | None = None,
     cache: Cache | None = None,
 ) -> Report:
     """Prove every invariant of a kernel for all sizes, or refute one by a replayed counterexample.
 
-    solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend.
+    solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
+    by default the portfolio, or what `use_solver` has chosen.
     config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
     Raises ArgusError when the kernel cannot be traced or the solver is unknown.
     """
     start = perf_counter()
     traced = kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])
-    backend = registry.get(solver) if isinstance(solver, str) else solver
+    backend = resolve(solver)
     session = Session(backend, budget or Budget(), cache)
     analysis = analyse(traced, session)
     assumptions = analysis.timeline.assumptions
@@ -69,6 +70,8 @@ def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judg
     if obligation.unknown:
         return Judged(obligation, "unknown", obligation.unknown, "", {})
     hypotheses = _hypotheses(analysis, obligation)
+    if obligation.stated and isinstance(session.check(hypotheses), Unsat):
+        return Judged(obligation, "unknown", "the program never gets there: nothing would be compared", "", {})
     answer: Answer = session.prove(hypotheses, obligation.goal)
     match answer:
         case Unsat(solver=method):
@@ -90,7 +93,8 @@ def _order(analysis: Analysis, obligation: Obligation) -> Sequence[algebra.Index
 
 def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
     line = analysis.timeline
-    return (*(line.assumptions if obligation.any_block else line.facts), *obligation.hypotheses)
+    given = {"facts": line.facts, "assumptions": line.assumptions, "nothing": ()}[obligation.given]
+    return (*given, *obligation.hypotheses)
 
 
 # -- conclusions ---------------------------------------------------------------------------------------------
@@ -195,10 +199,16 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[Buffer, .
     claimed = {
         s.claim.view.buffer
         for s in stmts
-        if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and s.claim.record
+        if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and _tells_apart(s.claim)
     }
     compared = any(f.invariant == "I4" and f.compared for f in findings)
     return tuple(buffer for buffer in outputs if buffer not in claimed or not compared)
+
+
+def _tells_apart(claim: WrittenOnce) -> bool:
+    """Whether the record mentions every coordinate: a constant record would hold of anything."""
+    axes = {n.axis for n in topological([e for _, e in claim.record]) if isinstance(n, Coord)}
+    return len(axes) == len(claim.view.shape)
 
 
 def _open(

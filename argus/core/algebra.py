@@ -164,9 +164,7 @@ def mul(a: IndexLike, b: IndexLike) -> Index:
         return _bin("*", *_sorted_pair(left, right))
     terms: list[tuple[Index, int]] = [(atom, factor * right_constant) for atom, factor in left_terms]
     terms += [(atom, factor * left_constant) for atom, factor in right_terms]
-    terms += [
-        (_product_of_atoms(x, y), fx * fy) for x, fx in left_terms for y, fy in right_terms
-    ]
+    terms += [(_product_of_atoms(x, y), fx * fy) for x, fx in left_terms for y, fy in right_terms]
     return linear(terms, left_constant * right_constant)
 
 
@@ -188,7 +186,9 @@ def floordiv(a: IndexLike, b: IndexLike) -> Index:
     """`a // b`, floor division; `b` must not be zero."""
     left, right = index(a), index(b)
     if not isinstance(right, Const):
-        return const(1) if left is right and right.range[0] is not None and right.range[0] > 0 else _bin("//", left, right)
+        return (
+            const(1) if left is right and right.range[0] is not None and right.range[0] > 0 else _bin("//", left, right)
+        )
     divisor = right.value
     if divisor == 0:
         raise ZeroDivisionError("index expression divided by zero")
@@ -307,7 +307,9 @@ def shift_left(a: IndexLike, b: IndexLike) -> Index:
 
 def shift_right(a: IndexLike, b: IndexLike) -> Index:
     left, right = index(a), index(b)
-    return floordiv(left, 1 << right.value) if isinstance(right, Const) and right.value >= 0 else _bin(">>", left, right)
+    return (
+        floordiv(left, 1 << right.value) if isinstance(right, Const) and right.value >= 0 else _bin(">>", left, right)
+    )
 
 
 def pick(cond: Cond, then: IndexLike, other: IndexLike) -> Index:
@@ -345,7 +347,7 @@ def held(fragment: str, at: Iterable[IndexLike]) -> Held:
 # -- conditions ------------------------------------------------------------------------------------------
 
 
-def _junction(kind: type[And] | type[Or], parts: Iterable[Cond]) -> Cond:
+def _junction(kind: type[And | Or], parts: Iterable[Cond]) -> Cond:
     name = "and" if kind is And else "or"
     absorbing = FALSE if kind is And else TRUE
     flat: dict[Cond, None] = {}
@@ -360,7 +362,7 @@ def _junction(kind: type[And] | type[Or], parts: Iterable[Cond]) -> Cond:
     return _make_junction(kind, name, ordered)
 
 
-def _make_junction(kind: type[And] | type[Or], name: str, ordered: tuple[Cond, ...]) -> Cond:
+def _make_junction(kind: type[And | Or], name: str, ordered: tuple[Cond, ...]) -> Cond:
     key = (name, ordered)
     found = lookup(key)
     if found is not None:

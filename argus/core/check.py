@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core.diagnostic import Diagnostic, Label
+from argus.core.elements import gets
 from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.ir import (
     Alloc,
@@ -21,7 +22,6 @@ from argus.core.ir import (
     bodies,
     walk,
 )
-from argus.core.elements import gets
 from argus.core.walk import show, symbols
 
 

@@ -111,7 +111,9 @@ class TiledMma:
         m, n, _ = _mnk(self.atom)
         for axis, extent, part in ((0, self.tile[0], m), (1, self.tile[1], n)):
             if extent % (part * self.waves[axis]) != 0:
-                raise ValueError(f"{self.atom}: tile extent {extent} is not a multiple of {part} x {self.waves[axis]} waves")
+                raise ValueError(
+                    f"{self.atom}: tile extent {extent} is not a multiple of {part} x {self.waves[axis]} waves"
+                )
         if self.k_run % self._per_lane != 0 or self.k % self.k_step != 0:
             raise ValueError(f"{self.atom}: k_run {self.k_run} and k {self.k} do not divide into whole executions")
 

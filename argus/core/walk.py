@@ -139,7 +139,7 @@ NodeT = TypeVar("NodeT", Index, Cond)
 
 def substitute(
     root: NodeT,
-    symbols: Mapping[Symbol, Index],  # noqa: A002 reason: the same notion as the function's name
+    symbols: Mapping[Symbol, Index],
     coords: Sequence[Index] | None = None,
 ) -> NodeT:
     """The expression with symbols (and coordinates, if given) replaced all at once."""

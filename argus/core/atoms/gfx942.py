@@ -21,7 +21,7 @@ _READ_B128 = tuple(
     tuple(half + lane for lane in lanes)
     for half in (0, 32)
     for lanes in (
-        (*range(0, 4), *range(20, 24)),
+        (*range(4), *range(20, 24)),
         (*range(4, 8), *range(16, 20)),
         (*range(8, 12), *range(28, 32)),
         (*range(12, 16), *range(24, 28)),
@@ -67,7 +67,9 @@ mfma_f32_16x16x16_bf16 = _mfma(
 )
 
 
-def _move(name: str, source: Space, target: Space, bits: int, spelling: str, phases: tuple[tuple[int, ...], ...]) -> Atom:
+def _move(
+    name: str, source: Space, target: Space, bits: int, spelling: str, phases: tuple[tuple[int, ...], ...]
+) -> Atom:
     """A copy of `bits` contiguous bits a thread between registers and memory, completed by its counter."""
     memory_align = bits // 8
     return Atom(
@@ -90,9 +92,7 @@ _WIDTHS = (16, 32, 64, 128)
 
 
 def _family(name: str, source: Space, target: Space, spelling: str) -> tuple[Atom, ...]:
-    return tuple(
-        _move(f"{name}_b{bits}", source, target, bits, spelling.format(bits=bits), ()) for bits in _WIDTHS
-    )
+    return tuple(_move(f"{name}_b{bits}", source, target, bits, spelling.format(bits=bits), ()) for bits in _WIDTHS)
 
 
 global_load = _family("global_load", "global", "register", "load_b{bits}({{target}}, {{source}})")

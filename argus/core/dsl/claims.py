@@ -75,9 +75,7 @@ def assert_distinct(*components: TagOf) -> None:
 def assert_relation(*arguments: TagOf | Callable[..., Bool]) -> None:
     """A condition over tag components, element by element: `assert_relation(a.tag.k, b.tag.k, lambda x, y: x <= y)`."""
     *components, condition = arguments
-    bound = [
-        (Symbol(f"{of.view.buffer.name}.{of.name}", "fresh"), of) for of in components if isinstance(of, TagOf)
-    ]
+    bound = [(Symbol(f"{of.view.buffer.name}.{of.name}", "fresh"), of) for of in components if isinstance(of, TagOf)]
     if isinstance(condition, TagOf) or len(bound) != len(components) or not bound:
         fault("E106", "`assert_relation` takes tag components and, last, a function of them")
     cond = condition(*(Int(algebra.sym(symbol)) for symbol, _ in bound))

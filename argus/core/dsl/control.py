@@ -104,7 +104,9 @@ def otherwise() -> Iterator[None]:
     body = tracer.scopes[-1].body
     last = body[-1] if body else None
     if not isinstance(last, If) or last.otherwise:
-        fault("E106", "`otherwise` does not follow a `when`", help="put `with otherwise():` right after its `with when`")
+        fault(
+            "E106", "`otherwise` does not follow a `when`", help="put `with otherwise():` right after its `with when`"
+        )
     scope = tracer.open("otherwise")
     yield
     body[-1] = evolve(last, otherwise=tracer.close(scope))
@@ -117,7 +119,9 @@ def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
     if tracer.grid:
         fault("E106", "the grid is declared twice", help="call `block_id` once and keep its result")
     tracer.grid = grid
-    tracer.blocks = tuple(Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last(count)) for axis, count in enumerate(grid))
+    tracer.blocks = tuple(
+        Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last(count)) for axis, count in enumerate(grid)
+    )
     return tuple(Int(algebra.sym(symbol)) for symbol in tracer.blocks)
 
 

@@ -17,7 +17,7 @@ from argus.core.ir import Copy, Map, Mma, Stmt, View
 from argus.core.elements import gets
 from argus.core.layout import TV
 from argus.core.proof.separate import Sep, evaluate, numbers
-from argus.core.proof.timeline import Shift, Step, Timeline
+from argus.core.proof.timeline import Shift, Step, Timeline, is_whole
 from argus.core.walk import IntArray
 
 Mode = Literal["read", "write"]
@@ -129,6 +129,8 @@ class Accesses:
     def _access(self, step: Step, side: Side) -> Access:
         shape = (side.by.threads.size, side.by.values.size)
         if side.view.buffer.space == "register":
+            if side.by != side.view.buffer.layout or not is_whole(side.view):
+                return Access(step, side.view, side.mode, None, shape)
             thread = np.arange(shape[0], dtype=np.int64)[:, None]
             own = numbers(np.broadcast_to(thread * shape[1] + np.arange(shape[1]), shape))
             return Access(step, side.view, side.mode, (own,), shape)

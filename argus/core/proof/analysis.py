@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.ir import Buffer, Copy, Kernel, Mma, Sync
-from argus.core.proof import budgets, claims, memory, races, reads
+from argus.core.proof import budgets, claims, divisors, elementwise, memory, races, reads
 from argus.core.proof.access import Accesses
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
@@ -37,11 +37,12 @@ def analyse(kernel: Kernel, prover: Prover) -> Analysis:
 
 
 def _obligations(line: Timeline, accesses: Accesses, prover: Prover) -> Iterator[Obligation]:
-    flow = Flow(line, prover, line.facts, accesses)
+    flow = Flow(line, prover, line.facts, accesses, elementwise.content)
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
     yield from budgets.obligations(line, accesses)
+    yield from divisors.obligations(line)
     yield from memory.obligations(line, accesses)
     yield from _barriers(line)
     yield from _global_order(line)
@@ -50,7 +51,9 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover) -> Iterator
     for accumulator in sums:
         yield from accumulator.obligations()
     yield from claims.products(flow, sums)
+    yield from elementwise.agreements(flow)
     yield from claims.asserted(flow)
+    yield from claims.unclaimed(flow)
 
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:

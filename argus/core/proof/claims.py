@@ -7,6 +7,7 @@ from math import prod
 from typing import assert_never
 
 import numpy as np
+from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Sum, Sym, Symbol
@@ -34,7 +35,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import COUNTED, Multiplication
 from argus.core.proof.separate import Sep, same
 from argus.core.proof.sums import Accumulator
-from argus.core.proof.timeline import Step
+from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show, substitute, symbols
 
 
@@ -104,7 +105,40 @@ def asserted(flow: Flow) -> Iterator[Obligation]:
     """The obligations of every assertion in the program."""
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Assert):
-            yield from _claim(flow, step, step.stmt, step.stmt.claim)
+            yield from (evolve(each, stated=True) for each in _claim(flow, step, step.stmt, step.stmt.claim))
+
+
+def unclaimed(flow: Flow) -> Iterator[Obligation]:
+    """Outputs that no claim mentions: still, no element may be written by two threads."""
+    claimed = {
+        step.stmt.claim.view.buffer
+        for step in flow.timeline.steps
+        if isinstance(step.stmt, Assert) and isinstance(step.stmt.claim, WrittenOnce)
+    }
+    for step in flow.timeline.steps:
+        for access in flow.accesses.of(step):
+            buffer = access.view.buffer
+            if access.mode == "write" and buffer.space == "global" and buffer not in claimed:
+                yield from _apart(flow, access, buffer)
+
+
+def _apart(flow: Flow, store: Access, buffer: Buffer) -> Iterator[Obligation]:
+    stores = [
+        access
+        for step in flow.timeline.steps
+        for access in flow.accesses.of(step)
+        if access.mode == "write" and access.view.buffer is buffer
+    ]
+    what = f"no element of `{buffer.name}` is written twice"
+    if len(stores) > 1 or store.places is None or store.step.loop is not None:
+        reason = "outputs stored by several statements or in a loop are not built yet in the verifier"
+        yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
+        return
+    tables = np.stack([place.table.ravel() for place in store.places])
+    distinct = np.unique(tables, axis=1).shape[1] == tables.shape[1]
+    goal = algebra.TRUE if distinct else algebra.FALSE
+    yield Obligation("I4", what + " within a block", store.step.stmt, goal, store.step.context)
+    yield _apart_between(flow, store, store.places, buffer)
 
 
 def _claim(flow: Flow, step: Step, stmt: Assert, claim: Claim) -> Iterator[Obligation]:
@@ -242,6 +276,10 @@ _CASES = 4096
 
 def _written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> Iterator[Obligation]:
     buffer = claim.view.buffer
+    if not is_whole(claim.view):
+        reason = "a claim on part of a tensor is not built yet in the verifier"
+        yield Obligation("I4", f"`{buffer.name}` is written once", stmt, algebra.FALSE, step.context, unknown=reason)
+        return
     stores = [
         access
         for earlier in flow.timeline.steps
@@ -345,7 +383,7 @@ def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buf
         least=_sizes_first(algebra.all_of((*hypotheses, goal))),
         compared=places[0].table.size,
         help="the grid must count enough tiles: `ceil_div(size, tile)` on each axis",
-        any_block=True,
+        given="assumptions",
     )
 
 

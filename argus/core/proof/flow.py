@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.index import And, Cond, Index
-from argus.core.ir import Alloc, Buffer, Cast, Copy, Get, Map, Reset, Tag, View
+from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Tag, View
 from argus.core.proof.access import Access, Accesses, Meeting, meeting
 from argus.core.proof.content import Bottom, BoolArray, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
 from argus.core.proof.moments import Horizon, Moment, before
@@ -48,6 +48,7 @@ class Flow:
     prover: Prover
     facts: tuple[Cond, ...]
     accesses: Accesses
+    map_rule: Callable[[Flow, Step, Map], Content]
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
     _open: set[Step] = field(factory=set[Step], init=False)
@@ -190,8 +191,8 @@ class Flow:
         match stmt:
             case Copy():
                 return self.read(self.accesses.of(step)[0])
-            case Map(elem=Cast(arg=Get())) | Map(elem=Get()):
-                return self.read(self.accesses.of(step)[0])
+            case Map():
+                return self.map_rule(self, step, stmt)
             case _:
                 return self._everywhere(step, Top(f"`{type(stmt).__name__}` has no tag rule yet in the verifier"))
 
@@ -199,11 +200,8 @@ class Flow:
         stmt = access.step.stmt
         if access.places is None:
             return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
-        tag = self._tag_of(access.view)
-        if tag is None:
-            return everywhere(access.shape, Data({}), algebra.TRUE)
         record: dict[str, Sep] = {}
-        for name, expression in tag.names:
+        for name, expression in self._tag_of(access.view):
             component = self.component(expression, access.places, access.shape)
             if component is None:
                 return everywhere(access.shape, Top(f"tag `{name}` mixes symbols and coordinates"), algebra.TRUE)
@@ -230,11 +228,11 @@ class Flow:
         """An expression over a buffer's coordinates, at these places of it."""
         return evaluate(expression, places, self.timeline.kernel.thread, shape)
 
-    def _tag_of(self, view: View) -> Tag | None:
-        for step in self.timeline.steps:
-            if isinstance(step.stmt, Tag) and step.stmt.view.buffer is view.buffer:
-                return step.stmt
-        return None
+    def _tag_of(self, view: View) -> tuple[tuple[str, Index], ...]:
+        """The record that the program gives the tensor's elements; names given twice count as not given."""
+        given = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is view.buffer]
+        names = [name for record in given for name, _ in record]
+        return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
 
     # -- merging cases -----------------------------------------------------------------------------------
 

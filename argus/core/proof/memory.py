@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Index
+from argus.core.index import Bin, Cond, Const, Index, Pick, Sum, Symbol
 from argus.core.ir import Buffer, Copy, Staged, Stmt, Strided, View
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Step, Timeline
-from argus.core.walk import IntArray, show
+from argus.core.walk import IntArray, show, substitute, topological
 
 _INT32 = (1 << 31) - 1
 _UINT32 = (1 << 32) - 1
@@ -218,18 +218,39 @@ def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> 
 def _integers(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
     """Coordinates are 32-bit, byte offsets 64-bit, or unsigned 32-bit through a buffer descriptor."""
     buffer = access.view.buffer
-    for axis, place in enumerate(places):
-        low, high = place.least.range[0], place.most.range[1]
-        fits = low is not None and high is not None and -_INT32 <= low and high <= _INT32
+    for axis, (place, expression) in enumerate(zip(places, access.view.at, strict=True)):
+        goals = [_fits(algebra.add(place.base, number)) for number in (place.low, place.high)]
+        goals += [_fits(node) for node in _intermediate(expression, access)]
         yield Obligation(
-            "I28",
-            f"coordinate {axis} of `{buffer.name}` fits 32 bits",
-            stmt,
-            algebra.TRUE if fits else algebra.all_of((algebra.le(-_INT32, place.least), algebra.le(place.most, _INT32))),
-            step.context,
+            "I28", f"coordinate {axis} of `{buffer.name}` fits 32 bits", stmt, algebra.all_of(goals), step.context
         )
     if isinstance(buffer.layout, Strided):
         yield from _offsets(step, stmt, buffer, buffer.layout)
+
+
+def _fits(expression: Index) -> Cond:
+    low, high = expression.range
+    if low is not None and high is not None and -_INT32 <= low and high <= _INT32:
+        return algebra.TRUE
+    return algebra.all_of((algebra.le(-_INT32, expression), algebra.le(expression, _INT32)))
+
+
+def _intermediate(expression: Index, access: Access) -> Iterator[Index]:
+    """Every partial result of a coordinate's computation, for coordinates anywhere in the tile."""
+    extents = [extent.value if isinstance(extent, Const) else None for extent in access.view.shape]
+    inner = [
+        algebra.sym(Symbol(f"i{axis}", "fresh", 0, None if extent is None else extent - 1))
+        for axis, extent in enumerate(extents)
+    ]
+    for node in topological([substitute(expression, {}, inner)]):
+        match node:
+            case Sum(terms=terms):
+                yield node
+                yield from (algebra.mul(atom, factor) for atom, factor in terms)
+            case Bin() | Pick():
+                yield node
+            case _:
+                continue
 
 
 def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:

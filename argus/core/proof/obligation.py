@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from attrs import frozen
 
 from argus.core.index import Cond, Index
@@ -16,7 +18,9 @@ class Obligation:
     other: the second statement concerned. unknown: why it cannot even be asked (goal is then ignored).
     witness: named facts of a static fault, recomputed from the program (goal is then false).
     least: what a counterexample should make small, in order. compared: elements that the goal speaks of.
-    any_block: the goal speaks of the whole grid, so that a block exists must not be presumed.
+    given: what may be presumed: all the kernel's facts; its assumptions alone, where the goal speaks of the
+    whole grid, so that a block need not exist; or nothing but the hypotheses.
+    stated: the program asserts it, so it must be reached: hypotheses that contradict each other prove nothing.
     """
 
     invariant: str
@@ -30,7 +34,8 @@ class Obligation:
     least: tuple[Index, ...] = ()
     compared: int = 0
     help: str = ""
-    any_block: bool = False
+    given: Literal["facts", "assumptions", "nothing"] = "facts"
+    stated: bool = False
 
 
 ASKED_FIRST = (

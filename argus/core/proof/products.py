@@ -125,6 +125,8 @@ class Multiplication:
 
     def product(self) -> Product | str:
         """What the statement adds, presuming that shared names agree; or why that has no form here."""
+        if any(side.data.inside and side.data.fill != 0 for side in (self._a, self._b)):
+            return "an operand is padded with another number than 0, which a sum would notice"
         if len(self.contracted) != 1:
             return f"{len(self.contracted)} names vary along k in both operands, one is expected"
         name = self.contracted[0]
@@ -158,8 +160,9 @@ class Multiplication:
     def _split_bounds(self, name: str) -> tuple[tuple[Inside, ...], Cond] | str:
         """Bounds on rows, which concern the accumulator's element, and bounds on k, which concern x."""
         rows: list[Inside] = []
-        depth: list[Cond] = []
+        depths: list[Cond] = []
         for side, axis in ((self._a, 0), (self._b, 1)):
+            depth: list[Cond] = []
             for bound in side.data.inside:
                 spread = self._over_accumulator(side, bound.coordinate, axis)
                 if spread is not None:
@@ -169,7 +172,10 @@ class Multiplication:
                 if along is None:
                     return "an edge that depends on rows and k together"
                 depth.append(along)
-        return tuple(rows), algebra.all_of(depth)
+            depths.append(algebra.all_of(depth))
+        if depths[0] is not depths[1]:
+            return "one operand is padded along k where the other is not: 0 times what may be infinite"
+        return tuple(rows), depths[0]
 
     def _along_counted(self, tag: Sep, bound: Inside) -> Cond | None:
         """A bound on the coordinate as a bound on x, where coordinate = x + constant."""

@@ -9,13 +9,18 @@ from argus.core.ir import Assert, Stmt
 from argus.core.proof.access import Access
 from argus.core.proof.content import Bottom, Piece, Top
 from argus.core.proof.flow import Flow
+from argus.core.proof.moments import Horizon, before
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.ordering import queue_of
 from argus.core.proof.timeline import Step
 
 
 def obligations(flow: Flow) -> Iterator[Obligation]:
     """For each read of registers or shared memory; accumulators answer for themselves."""
     for step in flow.timeline.steps:
+        for access in flow.accesses.of(step):
+            if access.mode == "write" and access.view.buffer.space == "register":
+                yield from _landed(flow, step, access)
         if isinstance(step.stmt, Assert):
             continue
         for access in flow.accesses.of(step):
@@ -39,6 +44,35 @@ def _of_read(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
         if not shared:
             what = f"`{name}` has arrived before it is used"
             yield Obligation("I31", what, step.stmt, algebra.TRUE, step.context, compared=size)
+
+
+def _landed(flow: Flow, step: Step, write: Access) -> Iterator[Obligation]:
+    """No load into the same registers is still in flight when they are written: it would land later.
+
+    Loads on one queue land in order.
+    """
+    queue = queue_of(step.stmt)
+    context = step.context
+    for moment in before(flow.timeline, step):
+        if isinstance(moment, Horizon):
+            continue
+        earlier = queue_of(moment.step.stmt)
+        loads = [a for a in flow.accesses.of(moment.step) if a.mode == "write" and a.view.buffer is write.view.buffer]
+        if not loads or earlier is None or earlier == queue or flow.impossible(context, moment.exists):
+            continue
+        done = flow.ordering.completed(moment, step, [*context, moment.exists]) is not None
+        name = write.view.buffer.name
+        yield Obligation(
+            "I31",
+            f"no load of `{name}` is in flight when it is written again",
+            step.stmt,
+            algebra.TRUE if done else algebra.FALSE,
+            (*context, moment.exists),
+            other=moment.step.stmt,
+            help="wait for the load before its registers are written again",
+        )
+        if done and moment.distance != 0:
+            return
 
 
 def _fault(step: Step, access: Access, piece: Piece, written: str) -> Obligation:

@@ -126,8 +126,8 @@ class Accumulator:
 
     def _after(self, state: State, step: Step, loop: Loop | None) -> State:
         stmt = step.stmt
-        if step.guard is not algebra.TRUE and not isinstance(stmt, Mma):
-            return Top("the accumulator is assigned in a branch")
+        if step.guard is not algebra.TRUE and not (isinstance(stmt, Mma) and stmt.init is algebra.FALSE):
+            return Top("the accumulator is set in a branch")
         match stmt:
             case Map(elem=Lit(value=0.0)):
                 return Zero()
@@ -153,6 +153,8 @@ class Accumulator:
             before = Zero()
         elif isinstance(first, Mma) and first.init is not algebra.FALSE:
             return Top(f"an accumulator that is reset when {show(first.init)}")
+        if isinstance(first, Mma) and first.init is not algebra.FALSE and events[0].guard is not algebra.TRUE:
+            return Top("the accumulator is set in a branch")
         terms: list[Term] = []
         product: Product | str = ""
         for step in events:
@@ -203,7 +205,7 @@ class Accumulator:
         assert isinstance(first.stmt, Mma | Map)
         if not isinstance(first.stmt, Mma) or not _first_trip(first.stmt.init, loop):
             return
-        if isinstance(self._before(first), Bottom | Top):
+        if not isinstance(self._before(first), Zero):
             yield Obligation(
                 "I38",
                 f"the loop that sets `{self.buffer.name}` runs at least once",
@@ -224,6 +226,13 @@ class Accumulator:
                 step.context,
                 compared=sep.table.size,
             )
+        yield Obligation(
+            "I2",
+            f"each element of `{self.buffer.name}` is padding for all of its products or for none",
+            step.stmt,
+            _bounded_alike(product.inside, reference.inside),
+            step.context,
+        )
 
     def _is_set(self, step: Step, stmt: Mma) -> Iterator[Obligation]:
         what = f"`{self.buffer.name}` is set before it is added to"
@@ -288,7 +297,14 @@ def _at_start(product: Product, loop: Loop | None) -> Product:
     if loop is None:
         return product
     start = {loop.symbol: loop.stmt.start}
-    return evolve(product, record={name: sep.shifted(start) for name, sep in product.record.items()})
+    record = {name: sep.shifted(start) for name, sep in product.record.items()}
+    return evolve(product, record=record, inside=tuple(bound.shifted(start) for bound in product.inside))
+
+
+def _bounded_alike(one: Sequence[Inside], two: Sequence[Inside]) -> Cond:
+    if len(one) != len(two) or any(a.extent is not b.extent for a, b in zip(one, two, strict=True)):
+        return algebra.FALSE
+    return algebra.all_of(same(a.coordinate, b.coordinate) for a, b in zip(one, two, strict=True))
 
 
 def _added(state: State, product: Product, guard: Cond) -> State:

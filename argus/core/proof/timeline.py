@@ -36,11 +36,12 @@ from argus.core.ir import (
     Stmt,
     Sync,
     Tag,
+    View,
     Wait,
     trips,
 )
 from argus.core.rewrite import in_stmt
-from argus.core.walk import substitute
+from argus.core.walk import substitute, symbols
 
 Shift = dict[Symbol, Index]
 _UNROLL_LIMIT = 64
@@ -173,7 +174,7 @@ def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | 
     for stmt in body:
         match stmt:
             case Alloc() | Copy() | Map() | Mma() | Sync() | Wait() | Reset() | Assert() | Tag() | Assume() | Policy():
-                builder.add(stmt if not at else in_stmt(stmt, at), guard, loop)
+                _place_plain(builder, stmt, guard, loop, at)
             case If(cond=cond, then=then, otherwise=otherwise):
                 here = substitute(cond, at)
                 _place(builder, then, algebra.all_of((guard, here)), loop, at)
@@ -184,6 +185,38 @@ def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | 
                 builder.refuse(stmt, f"`{type(stmt).__name__}` is not built yet in the verifier")
             case _:
                 assert_never(stmt)
+
+
+def _place_plain(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
+    unusual = _unusual(stmt, plain=guard is algebra.TRUE and loop is None)
+    if unusual:
+        builder.refuse(stmt, unusual)
+        return
+    builder.add(stmt if not at else in_stmt(stmt, at), guard, loop)
+
+
+def _unusual(stmt: Stmt, *, plain: bool) -> str:
+    """What a plain statement asks for beyond what is modelled; empty if nothing."""
+    match stmt:
+        case Assume(cond=cond):
+            about_sizes = all(symbol.kind == "size" for symbol in symbols(cond))
+            return "" if plain and about_sizes else "an assumption that no launcher can check: it is not about sizes alone"
+        case Tag(view=view):
+            return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
+        case Copy(signal=None, peers=None, combine=None, source=source, target=target):
+            partial = any(view.where is not algebra.TRUE or view.peer is not None for view in (source, target))
+            return "a view of a peer, or with a condition of its own, is not built yet in the verifier" if partial else ""
+        case Copy():
+            return "a copy that signals, reaches peers or combines is not built yet in the verifier"
+        case Wait(of="reads"):
+            return "a wait for reads alone is not built yet in the verifier"
+        case _:
+            return ""
+
+
+def is_whole(view: View) -> bool:
+    """Whether a view is its buffer, coordinate by coordinate."""
+    return all(at is algebra.coord(axis) for axis, at in enumerate(view.at)) and len(view.at) == len(view.shape)
 
 
 def _place_loop(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None, at: Shift) -> None:

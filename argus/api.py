@@ -1,0 +1,61 @@
+"""The readings of a kernel that a user calls, for a kernel or for an instance of a family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from argus.build import build as build_kernel
+from argus.core.dsl.kernel import Template
+from argus.core.ir import Kernel
+from argus.core.target import Target
+from argus.emit.artifact import Artifact
+from argus.interp.interpret import interpret as interpret_kernel
+from argus.interp.schedule import Schedule
+
+Array = npt.NDArray[Any]
+
+
+def interpret(
+    kernel: Kernel | Template,
+    *arrays: Array,
+    config: str | None = None,
+    schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
+) -> dict[str, Array]:
+    """Run a kernel on one array a parameter, in order, as a launch would; its outputs by name, as new arrays.
+
+    An output's contents are ignored (unless the kernel reads them too); its shape binds sizes.
+    config: which instance of a family, by default the first. schedule: when asynchronous operations take effect.
+
+    Raises:
+        ArgusError: E401 for an array that does not fit, E402 for an assumption that the sizes break, E501 for
+            a construct without a meaning here, E1xx when the kernel cannot be traced.
+    """
+    return interpret_kernel(traced(kernel, config), *arrays, schedule=schedule)
+
+
+def build(
+    kernel: Kernel | Template,
+    target: Target | str | None = None,
+    directory: Path | str | None = None,
+    *,
+    config: str | None = None,
+) -> Artifact:
+    """Emit a kernel, compile it, and read what the compiler says of its registers and memory.
+
+    target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
+    and NAME.json go; by default a folder of the user's cache. config: as for `interpret`.
+
+    Raises:
+        ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
+            E303 without a compiler, E304 if it fails, E501 for what is not emitted yet, E1xx when the kernel
+            cannot be traced.
+    """
+    return build_kernel(traced(kernel, config), target, None if directory is None else Path(directory))
+
+
+def traced(kernel: Kernel | Template, config: str | None = None) -> Kernel:
+    """The kernel itself, or the instance of a family that `config` names, by default the first."""
+    return kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])

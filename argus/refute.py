@@ -98,7 +98,8 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
     """A fault that needs no run: its witness is computed from the program, at the sizes that show it."""
     obligation = suspect.obligation
     message = f"not so: {obligation.what}"
-    sizes = suspect.sizes if suspect.sizes is not None and symbols(obligation.goal) else {}
+    sizes: Mapping[str, int] = suspect.sizes or {}
+    sizes = sizes if symbols(obligation.goal) else {}
     launch = (("launch", ", ".join(f"{name}={value}" for name, value in sizes.items())),) if sizes else ()
     diagnostic = Diagnostic(
         obligation.invariant,

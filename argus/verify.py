@@ -152,7 +152,7 @@ def _finding(code: str, title: str, mine: Sequence[Judged]) -> Finding:
     standing: Standing = "proved"
     reason = ""
     for j in mine:
-        if j.standing == "refuted" or (j.standing == "unknown" and standing != "refuted"):
+        if j.standing != "proved" and standing == "proved":
             standing, reason = "unknown", j.reason or f"{j.obligation.what}: not proved"
     return Finding(code, title, standing, reason, len(mine), sum(j.obligation.compared for j in mine))
 
@@ -228,7 +228,9 @@ def _open(
         worst = left[0]
         code = worst.obligation.invariant
         where = worst.obligation.stmt.span
-        reason = f"{worst.obligation.what}: {worst.reason or 'not proved, and no run of the interpreter shows a failure'}"
+        reason = (
+            f"{worst.obligation.what}: {worst.reason or 'not proved, and no run of the interpreter shows a failure'}"
+        )
     attempt = "state what is missing with `assume(...)`, simplify the addresses named, or raise the budget"
     doubt = Diagnostic(
         code,
@@ -284,4 +286,3 @@ def _report(
         stats.reached_smt,
     )
     return Report(kernel.name, str(kernel.target), solver.name, verdict, findings, diagnostics, cost, uncovered)
-

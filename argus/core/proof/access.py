@@ -12,9 +12,9 @@ import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
+from argus.core.elements import gets
 from argus.core.index import Cond, Index
 from argus.core.ir import Copy, Map, Mma, Stmt, View
-from argus.core.elements import gets
 from argus.core.layout import TV
 from argus.core.proof.separate import Sep, evaluate, numbers
 from argus.core.proof.timeline import Shift, Step, Timeline, is_whole
@@ -35,7 +35,6 @@ class Access:
     mode: Mode
     places: tuple[Sep, ...] | None
     shape: tuple[int, int]
-
 
 
 @frozen(eq=False)

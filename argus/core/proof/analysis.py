@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.ir import Buffer, Copy, Kernel, Mma, Sync
-from argus.core.proof import budgets, claims, divisors, elementwise, memory, races, reads
+from argus.core.proof import budgets, claims, divisors, elementwise, memory, outputs, races, reads
 from argus.core.proof.access import Accesses
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
@@ -53,7 +53,7 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover) -> Iterator
     yield from claims.products(flow, sums)
     yield from elementwise.agreements(flow)
     yield from claims.asserted(flow)
-    yield from claims.unclaimed(flow)
+    yield from outputs.unclaimed(flow)
 
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:

@@ -113,7 +113,9 @@ def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
     what = f"`{stmt.atom}` on `{buffer.name}` has bank conflicts of degree {buffer.banks} at most"
     offsets = staged_offsets(access.view, access.places)
     if offsets is None or not stmt.atom.phases:
-        reason = "a tile that moves inside one buffer" if offsets is None else f"`{stmt.atom}` has no phases in its table"
+        reason = (
+            "a tile that moves inside one buffer" if offsets is None else f"`{stmt.atom}` has no phases in its table"
+        )
         yield Obligation("I33", what, stmt, algebra.FALSE, unknown=reason)
         return
     worst = conflict_of(stmt, kernel, buffer, offsets)

@@ -106,3 +106,14 @@ def shifted(content: Content, shift: Shift) -> Content:
 
 def guarded(content: Content, guard: Cond) -> Content:
     return tuple(evolve(piece, guard=all_of((piece.guard, guard))) for piece in content)
+
+
+def why_not(value: Value) -> str:
+    """What keeps a value from being a record; empty if it is one."""
+    match value:
+        case Top(reason=reason):
+            return reason
+        case Bottom():
+            return "an operand is not written, or still in flight"
+        case Data():
+            return ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core import algebra
-from argus.core.index import Bin, Cond, Const, Index, Node
-from argus.core.ir import Assert, Copy, Covers, For, Kernel, Mma, Stmt, Tag, View, WrittenOnce, walk, If
 from argus.core.check import views
+from argus.core.index import Bin, Cond, Const, Index, Node
+from argus.core.ir import Assert, Copy, Covers, For, If, Kernel, Mma, Stmt, Tag, View, WrittenOnce, walk
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.timeline import Timeline
 from argus.core.walk import show, topological

@@ -26,7 +26,9 @@ def content(flow: Flow, step: Step, stmt: Map) -> Content:
         if len(pieces) != 1 or pieces[0].guard is not algebra.TRUE or not pieces[0].mask.all():
             return everywhere(shape, Top("operands hold different things in different cases"), algebra.TRUE)
         if not isinstance(value, Data):
-            return everywhere(shape, value if isinstance(value, Top) else Top("an operand is not written"), algebra.TRUE)
+            return everywhere(
+                shape, value if isinstance(value, Top) else Top("an operand is not written"), algebra.TRUE
+            )
         operands.append(value)
     return everywhere(shape, _combined(stmt, operands), algebra.TRUE)
 

@@ -17,7 +17,7 @@ from argus.core import algebra
 from argus.core.index import And, Cond, Index
 from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Tag, View
 from argus.core.proof.access import Access, Accesses, Meeting, meeting
-from argus.core.proof.content import Bottom, BoolArray, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
+from argus.core.proof.content import BoolArray, Bottom, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
 from argus.core.proof.moments import Horizon, Moment, before
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
@@ -82,7 +82,9 @@ class Flow:
                     if write.mode == "write" and write.view.buffer is read.view.buffer:
                         pending = self._match(read, write, moment, pending, found)
             if len(found) > _PIECE_LIMIT:
-                return (Source(np.ones(read.shape, np.bool_), algebra.TRUE, None, None, "too many cases of who wrote it"),)
+                return (
+                    Source(np.ones(read.shape, np.bool_), algebra.TRUE, None, None, "too many cases of who wrote it"),
+                )
         found += [Source(mask, guard, None, None) for mask, guard in pending]
         return tuple(found)
 
@@ -219,7 +221,9 @@ class Flow:
         found: list[Inside] = []
         for place, extent in zip(access.places, access.view.buffer.shape, strict=True):
             context = access.step.context
-            fits = self.holds(context, algebra.lt(place.most, extent)) and self.holds(context, algebra.le(0, place.least))
+            fits = self.holds(context, algebra.lt(place.most, extent)) and self.holds(
+                context, algebra.le(0, place.least)
+            )
             if not fits:
                 found.append(Inside(place, extent))
         return tuple(found)
@@ -230,7 +234,9 @@ class Flow:
 
     def _tag_of(self, view: View) -> tuple[tuple[str, Index], ...]:
         """The record that the program gives the tensor's elements; names given twice count as not given."""
-        given = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is view.buffer]
+        given = [
+            s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is view.buffer
+        ]
         names = [name for record in given for name, _ in record]
         return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
 

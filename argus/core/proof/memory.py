@@ -230,7 +230,7 @@ def _integers(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -
 
 def _fits(expression: Index) -> Cond:
     low, high = expression.range
-    if low is not None and high is not None and -_INT32 <= low and high <= _INT32:
+    if low is not None and high is not None and low >= -_INT32 and high <= _INT32:
         return algebra.TRUE
     return algebra.all_of((algebra.le(-_INT32, expression), algebra.le(expression, _INT32)))
 
@@ -272,4 +272,3 @@ def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterato
         if described
         else f"declare smaller sizes for `{buffer.name}`",
     )
-

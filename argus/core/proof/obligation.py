@@ -6,8 +6,10 @@ from typing import Literal
 
 from attrs import frozen
 
+from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Stmt
+from argus.core.walk import symbols
 
 
 @frozen(eq=False)
@@ -43,3 +45,10 @@ ASKED_FIRST = (
     *("I1", "I2", "I3", "I4", "I39"),
 )
 """Causes before symptoms: the order in which failures compete to be the primary diagnostic."""
+
+
+def sizes_first(cond: Cond) -> tuple[Index, ...]:
+    """The symbols of a condition, in the order in which a counterexample should make them small."""
+    rank = {"size": 0, "block": 1, "loop": 2}
+    ordered = sorted(symbols(cond), key=lambda s: (rank.get(s.kind, 3), s.name))
+    return tuple(algebra.sym(symbol) for symbol in ordered)

@@ -56,7 +56,9 @@ class Ordering:
     def _happens(self, passed: Step, shift: Shift, context: Sequence[Cond]) -> bool:
         return self.certain(substitute(passed.guard, shift), context)
 
-    def relation(self, moment: Moment, step: Step, context: Sequence[Cond]) -> Literal["ordered", "undrained", "unordered"]:
+    def relation(
+        self, moment: Moment, step: Step, context: Sequence[Cond]
+    ) -> Literal["ordered", "undrained", "unordered"]:
         """Whether a barrier separates the two executions for threads of different waves.
 
         "undrained": a barrier stands between, but the earlier operation need not be over when it is passed.

@@ -119,9 +119,7 @@ class Multiplication:
             goal = algebra.eq(algebra.add(sep_a.base, wanted), sep_b.base)
             return Clash(name, goal, self._a.place((0,) * 5), self._b.place((0,) * 5), contracted)
         w, i, j, kk, m, n, s = (int(x) for x in np.unravel_index(int(wrong.argmax()), wrong.shape))
-        return Clash(
-            name, algebra.FALSE, self._a.place((w, i, kk, m, s)), self._b.place((w, j, kk, n, s)), contracted
-        )
+        return Clash(name, algebra.FALSE, self._a.place((w, i, kk, m, s)), self._b.place((w, j, kk, n, s)), contracted)
 
     def product(self) -> Product | str:
         """What the statement adds, presuming that shared names agree; or why that has no form here."""

@@ -14,12 +14,12 @@ import numpy as np
 from attrs import evolve
 
 from argus.core import algebra
+from argus.core.index import Cond
 from argus.core.proof.access import Access, Meeting, meeting
 from argus.core.proof.flow import Flow
 from argus.core.proof.moments import Horizon, Moment, before
 from argus.core.proof.obligation import Obligation
 from argus.core.walk import IntArray, symbols
-from argus.core.index import Cond
 
 _REPAIRS = {
     "I5": "put a `sync()` between the write and the read",
@@ -35,11 +35,11 @@ def obligations(flow: Flow) -> Iterator[Obligation]:
         for access in flow.accesses.of(step):
             if access.view.buffer.space == "shared":
                 if access.mode == "write":
-                    yield from _within(flow, access)
+                    yield from _within(access)
                 yield from _against_earlier(flow, access)
 
 
-def _within(flow: Flow, access: Access) -> Iterator[Obligation]:
+def _within(access: Access) -> Iterator[Obligation]:
     """Two threads of one statement never write one cell."""
     name = access.view.buffer.name
     own = meeting(access, access, {})
@@ -179,4 +179,3 @@ def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:
     moment = Moment(earlier.step, loop.back(2), loop.has_earlier(2), 2)
     context: tuple[Cond, ...] = (*later.step.context, moment.exists)
     return flow.ordering.relation(moment, later.step, context) == "ordered"
-

@@ -31,8 +31,8 @@ from argus.core.index import (
     Sym,
     Symbol,
 )
-from argus.core.walk import IntArray, apply, children, number, substitute, topological
 from argus.core.proof.timeline import Shift
+from argus.core.walk import IntArray, apply, children, number, substitute, topological
 
 
 @frozen(eq=False)
@@ -64,7 +64,7 @@ class Sep:
 
     def at(self, index: tuple[IntArray, ...] | IntArray) -> Sep:
         """The same quantity looked up at other (thread, value) places."""
-        return Sep(self.base, cast(IntArray, self.table[index]))
+        return Sep(self.base, self.table[index])
 
     def shifted(self, shift: Shift) -> Sep:
         return self if not shift else separate(substitute(self.base, shift), self.table)
@@ -82,9 +82,7 @@ def numbers(table: IntArray) -> Sep:
     return Sep(algebra.const(0), table)
 
 
-def evaluate(
-    expression: Index, coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]
-) -> Sep | None:
+def evaluate(expression: Index, coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]) -> Sep | None:
     """The expression over a fragment of this shape; None where symbols and coordinates do not come apart.
 
     shape: (threads, values). `thread` is the symbol that counts threads.
@@ -140,7 +138,7 @@ def _bin(node: Bin, left: Sep, right: Sep) -> Sep | None:
     if left.uniform and right.uniform:
         whole = apply(node.op, left.least, right.least)
         return separate(whole, np.zeros_like(left.table))
-    if node.op == "*" and (pure_left and left.uniform or pure_right and right.uniform):
+    if node.op == "*" and ((pure_left and left.uniform) or (pure_right and right.uniform)):
         scaled, factor = (right, left.low) if pure_left else (left, right.low)
         return separate(algebra.mul(scaled.base, factor), scaled.table * factor)
     if node.op in ("//", "%") and pure_right and right.uniform:

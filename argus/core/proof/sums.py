@@ -355,4 +355,3 @@ def _merge(terms: list[Term]) -> list[Term]:
         else:
             merged.append(term)
     return merged
-

@@ -200,12 +200,16 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
     match stmt:
         case Assume(cond=cond):
             about_sizes = all(symbol.kind == "size" for symbol in symbols(cond))
-            return "" if plain and about_sizes else "an assumption that no launcher can check: it is not about sizes alone"
+            return (
+                "" if plain and about_sizes else "an assumption that no launcher can check: it is not about sizes alone"
+            )
         case Tag(view=view):
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
         case Copy(signal=None, peers=None, combine=None, source=source, target=target):
             partial = any(view.where is not algebra.TRUE or view.peer is not None for view in (source, target))
-            return "a view of a peer, or with a condition of its own, is not built yet in the verifier" if partial else ""
+            return (
+                "a view of a peer, or with a condition of its own, is not built yet in the verifier" if partial else ""
+            )
         case Copy():
             return "a copy that signals, reaches peers or combines is not built yet in the verifier"
         case Wait(of="reads"):
@@ -227,10 +231,11 @@ def _place_loop(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None, at
             _place(builder, stmt.body, guard, loop, {**at, stmt.symbol: substitute(number, at)})
         return
     if loop is not None or guard is not algebra.TRUE:
-        builder.refuse(stmt, "a loop of symbolic length inside another loop or a branch is not built yet in the verifier")
+        builder.refuse(
+            stmt, "a loop of symbolic length inside another loop or a branch is not built yet in the verifier"
+        )
         return
     builder.close(None)
     inner = Loop(stmt)
     _place(builder, stmt.body, guard, inner, at)
     builder.close(inner)
-

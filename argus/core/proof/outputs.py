@@ -1,0 +1,236 @@
+"""Outputs (I4): no element written twice, none left out, each by the value that the program claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.index import Cond, Const, Index, Sum, Sym, Symbol
+from argus.core.ir import Assert, Buffer, Copy, WrittenOnce
+from argus.core.proof.access import Access
+from argus.core.proof.content import Data, Inside, why_not
+from argus.core.proof.flow import Flow
+from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.separate import Sep, same
+from argus.core.proof.timeline import Step, is_whole
+from argus.core.walk import show, substitute
+
+
+def unclaimed(flow: Flow) -> Iterator[Obligation]:
+    """Outputs that no claim mentions: still, no element may be written by two threads."""
+    claimed = {
+        step.stmt.claim.view.buffer
+        for step in flow.timeline.steps
+        if isinstance(step.stmt, Assert) and isinstance(step.stmt.claim, WrittenOnce)
+    }
+    for step in flow.timeline.steps:
+        for access in flow.accesses.of(step):
+            buffer = access.view.buffer
+            if access.mode == "write" and buffer.space == "global" and buffer not in claimed:
+                yield from _apart(flow, access, buffer)
+
+
+def _apart(flow: Flow, store: Access, buffer: Buffer) -> Iterator[Obligation]:
+    stores = [
+        access
+        for step in flow.timeline.steps
+        for access in flow.accesses.of(step)
+        if access.mode == "write" and access.view.buffer is buffer
+    ]
+    what = f"no element of `{buffer.name}` is written twice"
+    if len(stores) > 1 or store.places is None or store.step.loop is not None:
+        reason = "outputs stored by several statements or in a loop are not built yet in the verifier"
+        yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
+        return
+    tables = np.stack([place.table.ravel() for place in store.places])
+    distinct = np.unique(tables, axis=1).shape[1] == tables.shape[1]
+    goal = algebra.TRUE if distinct else algebra.FALSE
+    yield Obligation("I4", what + " within a block", store.step.stmt, goal, store.step.context)
+    yield _apart_between(flow, store, store.places, buffer)
+
+
+def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> Iterator[Obligation]:
+    buffer = claim.view.buffer
+    if not is_whole(claim.view):
+        reason = "a claim on part of a tensor is not built yet in the verifier"
+        yield Obligation("I4", f"`{buffer.name}` is written once", stmt, algebra.FALSE, step.context, unknown=reason)
+        return
+    stores = [
+        access
+        for earlier in flow.timeline.steps
+        for access in flow.accesses.of(earlier)
+        if access.mode == "write" and access.view.buffer is buffer
+    ]
+    what = f"each element of `{buffer.name}` is written exactly once"
+    if not stores:
+        yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
+        return
+    store = stores[0]
+    places = store.places
+    loose = store.step.loop is not None or store.step.guard is not algebra.TRUE
+    if len(stores) > 1 or places is None or loose:
+        reason = "outputs stored by several statements, in a loop or in a branch are not built yet in the verifier"
+        yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=store.step.stmt)
+        return
+    yield _apart_within(store, places, what)
+    yield _apart_between(flow, store, places, buffer)
+    yield _reaches_all(flow, store, places, buffer)
+    yield from _holds_record(flow, store, places, claim)
+
+
+def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligation:
+    """Within one block, elements go to different places and fill a box."""
+    tables = np.stack([place.table.ravel() for place in places])
+    distinct = np.unique(tables, axis=1).shape[1]
+    box = int(np.prod([place.high - place.low + 1 for place in places]))
+    whole = distinct == tables.shape[1] == box
+    return Obligation(
+        "I4",
+        what + ", within a block",
+        store.step.stmt,
+        algebra.TRUE if whole else algebra.FALSE,
+        store.step.context,
+        compared=tables.shape[1],
+        help="give the store a layout that holds every element of the tile once",
+    )
+
+
+def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
+    """Two different blocks never store to one element of the tensor."""
+    kernel = flow.timeline.kernel
+    other = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in kernel.blocks}
+    met: list[Cond] = []
+    for axis, (place, extent) in enumerate(zip(places, buffer.shape, strict=True)):
+        mine = algebra.add(place.base, _offset(axis, place, ""))
+        theirs = algebra.add(substitute(place.base, other), _offset(axis, place, "'"))
+        met += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
+    grid = [algebra.lt(other[s], count) for s, count in zip(kernel.blocks, kernel.grid, strict=True)]
+    equal = algebra.all_of(algebra.eq(algebra.sym(s), other[s]) for s in kernel.blocks)
+    return Obligation(
+        "I4",
+        f"no two blocks write one element of `{buffer.name}`",
+        store.step.stmt,
+        equal,
+        (*met, *grid),
+        least=sizes_first(algebra.all_of((*met, *grid))),
+        compared=places[0].table.size,
+        help="every coordinate of the grid must choose another tile",
+    )
+
+
+def _offset(axis: int, place: Sep, mark: str) -> Index:
+    return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", place.low, place.high))
+
+
+def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
+    """Each element has a block that stores it: the one found by dividing its coordinates."""
+    kernel = flow.timeline.kernel
+    grid = dict(zip(kernel.blocks, kernel.grid, strict=True))
+    hypotheses: list[Cond] = []
+    chosen: dict[Symbol, Index] = {}
+    what = f"each element of `{buffer.name}` is written by some block"
+    for axis, (place, extent) in enumerate(zip(places, buffer.shape, strict=True)):
+        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
+        hypotheses.append(algebra.lt(element, extent))
+        block = _only_block(place.base, kernel.blocks)
+        if block is None and not isinstance(place.base, Const):
+            reason = f"coordinate {axis} of the store is {show(place.base)}, not a multiple of one block coordinate"
+            return Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
+        if block is not None:
+            symbol, factor = block
+            if symbol in chosen:
+                return Obligation(
+                    "I4", what, store.step.stmt, algebra.FALSE, help="two axes follow one grid coordinate"
+                )
+            chosen[symbol] = algebra.floordiv(algebra.sub(element, place.low), factor)
+    goals: list[Cond] = []
+    for axis, place in enumerate(places):
+        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
+        start = substitute(place.base, chosen)
+        goals += [
+            algebra.le(algebra.add(start, place.low), element),
+            algebra.le(element, algebra.add(start, place.high)),
+        ]
+    for symbol, number in chosen.items():
+        goals += [algebra.le(0, number), algebra.lt(number, grid[symbol])]
+    goal = algebra.all_of(goals)
+    return Obligation(
+        "I4",
+        what,
+        store.step.stmt,
+        goal,
+        tuple(hypotheses),
+        least=sizes_first(algebra.all_of((*hypotheses, goal))),
+        compared=places[0].table.size,
+        help="the grid must count enough tiles: `ceil_div(size, tile)` on each axis",
+        given="assumptions",
+    )
+
+
+def _only_block(base: Index, blocks: tuple[Symbol, ...]) -> tuple[Symbol, int] | None:
+    """(block coordinate, factor) if that is all the expression consists of."""
+    terms = base.terms if isinstance(base, Sum) else ((base, 1),)
+    if len(terms) != 1:
+        return None
+    atom, factor = terms[0]
+    return (atom.symbol, factor) if isinstance(atom, Sym) and atom.symbol in blocks and factor > 0 else None
+
+
+def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:
+    """What is stored at coordinates carries the record that the claim gives them."""
+    name = store.view.buffer.name
+    for piece in flow.written(store.step):
+        context = (*store.step.context, piece.guard)
+        what = f"each element of `{name}` holds what the claim says"
+        if not isinstance(piece.value, Data):
+            reason = why_not(piece.value)
+            yield Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)
+            continue
+        for tag, expression in claim.record:
+            yield _component_held(flow, store, places, piece.value, tag, expression, context)
+        for bound in piece.value.inside:
+            yield _not_padding(store, places, bound, context)
+
+
+def _component_held(
+    flow: Flow,
+    store: Access,
+    places: tuple[Sep, ...],
+    value: Data,
+    tag: str,
+    expression: Index,
+    context: tuple[Cond, ...],
+) -> Obligation:
+    name = store.view.buffer.name
+    what = f"`{tag}` of each element stored in `{name}` is {show(expression)} of its place"
+    wanted = flow.component(expression, places, store.shape)
+    if wanted is None:
+        reason = "the claim mixes symbols and coordinates"
+        return Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)
+    if tag not in value.record:
+        reason = f"the value stored carries no tag `{tag}`"
+        return Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)
+    goal = same(value.record[tag], wanted)
+    help_text = f"the store's layout or tile number is not the one that `{tag}` was computed for"
+    return Obligation(
+        "I4", what, store.step.stmt, goal, context, least=sizes_first(goal), compared=wanted.table.size, help=help_text
+    )
+
+
+def _not_padding(store: Access, places: tuple[Sep, ...], bound: Inside, context: tuple[Cond, ...]) -> Obligation:
+    """An element that is stored is not padding: the store's own bounds imply the value's."""
+    name = store.view.buffer.name
+    what = f"no padding is stored in `{name}`"
+    for place, extent in zip(places, store.view.buffer.shape, strict=True):
+        if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent:
+            return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
+    goal = algebra.all_of((algebra.le(0, bound.coordinate.least), algebra.lt(bound.coordinate.most, bound.extent)))
+    edge = () if not isinstance(store.step.stmt, Copy) else _within(places, store)
+    return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
+
+
+def _within(places: tuple[Sep, ...], store: Access) -> tuple[Cond, ...]:
+    pairs = zip(places, store.view.buffer.shape, strict=True)
+    return tuple(algebra.lt(place.least, extent) for place, extent in pairs)

@@ -14,9 +14,10 @@ from argus.core.walk import show, topological
 
 
 def obligations(timeline: Timeline) -> Iterator[Obligation]:
-    """From the assumptions that divide by numbers alone, so that no divisor vouches for itself."""
-    solid = tuple(cond for cond in timeline.assumptions if not any(_divisors([cond])))
+    """From the facts that divide by numbers alone, so that no divisor vouches for itself."""
     for stmt, roots in _expressions(timeline.kernel):
+        known = timeline.assumptions if stmt is timeline.kernel.body[0] else timeline.facts
+        solid = tuple(cond for cond in known if not any(_divisors([cond])))
         for divisor in dict.fromkeys(_divisors(roots)):
             yield Obligation(
                 "I28",

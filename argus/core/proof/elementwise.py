@@ -1,4 +1,8 @@
-"""Element-wise arithmetic under the domain: the result's record is the union, shared names must agree (I2)."""
+"""Element-wise arithmetic under the domain: the result's record is the union, shared names must agree (I2).
+
+A set of contributions passes rounding and multiplication by a number; anything else closes it, and the result
+carries no set. Padding becomes some unknown number, which no sum accepts as zero.
+"""
 
 from __future__ import annotations
 
@@ -40,15 +44,12 @@ def _combined(stmt: Map, operands: list[Data]) -> Value:
         return Top("a value made of numbers alone carries no record")
     if len(operands) == 1 and _scales(stmt.elem):
         return operands[0]
-    if any(data.inside for data in operands):
-        return Top("arithmetic on padding has no rule yet in the verifier")
-    if any(data.sets is not None for data in operands) and not _scales(stmt.elem):
-        return Top("a sum that takes part in further arithmetic has no rule yet in the verifier")
     record: dict[str, Sep] = {}
-    bounds: tuple[Inside, ...] = ()
+    bounds: list[Inside] = []
     for data in operands:
         record.update(data.record)
-    return Data(record, bounds)
+        bounds += data.inside
+    return Data(record, tuple(bounds), float("nan"))
 
 
 def _scales(elem: Elem) -> bool:

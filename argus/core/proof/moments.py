@@ -33,9 +33,10 @@ class Moment:
 
 @frozen(eq=False)
 class Horizon:
-    """Before this point nothing is known if `reached` holds."""
+    """Before this point of a loop nothing is known if `reached` holds."""
 
     reached: Cond
+    segment: Segment
 
 
 def before(timeline: Timeline, step: Step) -> Iterator[Moment | Horizon]:
@@ -58,7 +59,7 @@ def _earlier_laps(segment: Segment) -> Iterator[Moment | Horizon]:
         for earlier in reversed(segment.steps):
             exists = algebra.all_of((loop.has_earlier(distance), substitute(earlier.guard, shift)))
             yield Moment(earlier, shift, exists, distance)
-    yield Horizon(loop.has_earlier(HORIZON + 1))
+    yield Horizon(loop.has_earlier(HORIZON + 1), segment)
 
 
 def _of_segment(segment: Segment) -> Iterator[Moment | Horizon]:
@@ -73,7 +74,7 @@ def _of_segment(segment: Segment) -> Iterator[Moment | Horizon]:
         for earlier in reversed(segment.steps):
             exists = algebra.all_of((ran, substitute(earlier.guard, shift)))
             yield Moment(earlier, shift, exists, None, lap)
-    yield Horizon(algebra.lt(HORIZON, loop.trips))
+    yield Horizon(algebra.lt(HORIZON, loop.trips), segment)
 
 
 def between(timeline: Timeline, moment: Moment, step: Step) -> Iterator[tuple[Step, Shift]]:

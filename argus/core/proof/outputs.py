@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Sum, Sym, Symbol
+from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, WrittenOnce
 from argus.core.proof.access import Access
 from argus.core.proof.content import Data, Inside, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.raster import Raster, only_coordinate, raster
 from argus.core.proof.separate import Sep, same
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show, substitute
@@ -99,24 +100,25 @@ def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligati
 
 def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
     """Two different blocks never store to one element of the tensor."""
-    kernel = flow.timeline.kernel
-    other = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in kernel.blocks}
+    grid = raster(flow.timeline.kernel, places)
+    other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in grid.counts}
     met: list[Cond] = []
-    for axis, (place, extent) in enumerate(zip(places, buffer.shape, strict=True)):
+    for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
         mine = algebra.add(place.base, _offset(axis, place, ""))
         theirs = algebra.add(substitute(place.base, other), _offset(axis, place, "'"))
         met += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
-    grid = [algebra.lt(other[s], count) for s, count in zip(kernel.blocks, kernel.grid, strict=True)]
-    equal = algebra.all_of(algebra.eq(algebra.sym(s), other[s]) for s in kernel.blocks)
+    for symbol, count in grid.counts.items():
+        met += [algebra.lt(algebra.sym(symbol), count), algebra.lt(other[symbol], count)]
     return Obligation(
         "I4",
         f"no two blocks write one element of `{buffer.name}`",
         store.step.stmt,
-        equal,
-        (*met, *grid),
-        least=sizes_first(algebra.all_of((*met, *grid))),
+        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in grid.counts),
+        tuple(met),
+        least=sizes_first(algebra.all_of(met)),
         compared=places[0].table.size,
         help="every coordinate of the grid must choose another tile",
+        given="assumptions",
     )
 
 
@@ -126,36 +128,23 @@ def _offset(axis: int, place: Sep, mark: str) -> Index:
 
 def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
     """Each element has a block that stores it: the one found by dividing its coordinates."""
-    kernel = flow.timeline.kernel
-    grid = dict(zip(kernel.blocks, kernel.grid, strict=True))
+    grid = raster(flow.timeline.kernel, places)
+    what = f"each element of `{buffer.name}` is written by some block"
     hypotheses: list[Cond] = []
     chosen: dict[Symbol, Index] = {}
-    what = f"each element of `{buffer.name}` is written by some block"
-    for axis, (place, extent) in enumerate(zip(places, buffer.shape, strict=True)):
+    for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
         element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
         hypotheses.append(algebra.lt(element, extent))
-        block = _only_block(place.base, kernel.blocks)
-        if block is None and not isinstance(place.base, Const):
-            reason = f"coordinate {axis} of the store is {show(place.base)}, not a multiple of one block coordinate"
+        block = only_coordinate(place.base, grid.counts)
+        if isinstance(place.base, Const):
+            continue
+        if block is None or block[0] in chosen:
+            reason = (
+                f"coordinate {axis} of the store is {show(place.base)}, not a multiple of a grid coordinate of its own"
+            )
             return Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
-        if block is not None:
-            symbol, factor = block
-            if symbol in chosen:
-                return Obligation(
-                    "I4", what, store.step.stmt, algebra.FALSE, help="two axes follow one grid coordinate"
-                )
-            chosen[symbol] = algebra.floordiv(algebra.sub(element, place.low), factor)
-    goals: list[Cond] = []
-    for axis, place in enumerate(places):
-        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
-        start = substitute(place.base, chosen)
-        goals += [
-            algebra.le(algebra.add(start, place.low), element),
-            algebra.le(element, algebra.add(start, place.high)),
-        ]
-    for symbol, number in chosen.items():
-        goals += [algebra.le(0, number), algebra.lt(number, grid[symbol])]
-    goal = algebra.all_of(goals)
+        chosen[block[0]] = algebra.floordiv(algebra.sub(element, place.low), block[1])
+    goal = _stored(grid, chosen)
     return Obligation(
         "I4",
         what,
@@ -169,13 +158,17 @@ def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buf
     )
 
 
-def _only_block(base: Index, blocks: tuple[Symbol, ...]) -> tuple[Symbol, int] | None:
-    """(block coordinate, factor) if that is all the expression consists of."""
-    terms = base.terms if isinstance(base, Sum) else ((base, 1),)
-    if len(terms) != 1:
-        return None
-    atom, factor = terms[0]
-    return (atom.symbol, factor) if isinstance(atom, Sym) and atom.symbol in blocks and factor > 0 else None
+def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
+    """The chosen block exists, and its tile holds the element."""
+    goals: list[Cond] = []
+    for axis, place in enumerate(grid.places):
+        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
+        start = substitute(place.base, chosen)
+        goals += [algebra.le(algebra.add(start, place.low), element)]
+        goals += [algebra.le(element, algebra.add(start, place.high))]
+    for symbol, number in chosen.items():
+        goals += [algebra.le(0, number), algebra.lt(number, grid.counts[symbol])]
+    return algebra.all_of(goals)
 
 
 def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:

@@ -143,7 +143,7 @@ def _beyond(flow: Flow, later: Access, horizon: Horizon, settled: set[Access]) -
     """Older conflicts are ordered if the ones within the horizon are; otherwise nothing is known."""
     if flow.impossible(later.step.context, horizon.reached):
         return
-    loose = [a for a in _conflicting(flow, later) if a not in settled and not _never(flow, a, later)]
+    loose = [a for a in _conflicting(flow, later, horizon) if a not in settled and not _never(flow, a, later)]
     for earlier in loose:
         if _ordered_at_horizon(flow, earlier, later):
             continue
@@ -158,9 +158,8 @@ def _beyond(flow: Flow, later: Access, horizon: Horizon, settled: set[Access]) -
         )
 
 
-def _conflicting(flow: Flow, later: Access) -> Iterator[Access]:
-    segment = flow.timeline.segments[later.step.segment]
-    for step in segment.steps:
+def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access]:
+    for step in horizon.segment.steps:
         for access in flow.accesses.of(step):
             if access.view.buffer is later.view.buffer and "write" in (access.mode, later.mode):
                 yield access

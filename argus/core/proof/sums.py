@@ -13,7 +13,7 @@ from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cmp, Cond, Index
-from argus.core.ir import Buffer, Lit, Map, Mma
+from argus.core.ir import Assert, Buffer, Covers, Lit, Map, Mma, Stmt
 from argus.core.layout import TV
 from argus.core.proof.content import Bottom, Content, Data, Inside, Top, everywhere
 from argus.core.proof.flow import Flow
@@ -26,12 +26,13 @@ from argus.core.walk import show, substitute, symbols
 
 @frozen(eq=False)
 class Held:
-    """A sum: its elements' record and bounds, and how often x went into it."""
+    """A sum: its elements' record and bounds, how often x went into it, and when it has been set at all."""
 
     record: dict[str, Sep]
     inside: tuple[Inside, ...]
     contracted: str
     count: Index
+    valid: Cond
 
 
 @frozen(eq=False)
@@ -90,14 +91,15 @@ class Accumulator:
             state = self._at_head(state, segment, segment.loop)
         for step in self.events(segment):
             if step.position < at.position:
-                state = self._after(state, step, segment.loop)
+                state = self._after(state, step)
         return state
 
     def content(self, at: Step) -> Content:
         """The same, as the domain's value."""
         match self.state(at):
-            case Held(record=record, inside=inside, contracted=name, count=count):
-                value = Data(record, inside, 0.0, {name: count})
+            case Held(record=record, inside=inside, contracted=name, count=count, valid=valid):
+                set_here = self.flow.holds(at.context, valid)
+                value = Data(record, inside, 0.0, {name: count}) if set_here else Bottom()
             case Zero():
                 value = Top("zeros carry no record")
             case Bottom() | Top() as other:
@@ -113,7 +115,7 @@ class Accumulator:
         events = self.events(segment)
         if segment.loop is None:
             for step in events:
-                state = self._after(state, step, None)
+                state = self._after(state, step)
             return state
         if not events:
             return state
@@ -122,9 +124,9 @@ class Accumulator:
             return head
         loop = segment.loop
         end = {loop.symbol: algebra.add(loop.stmt.start, algebra.mul(loop.trips, loop.stmt.step))}
-        return evolve(head, count=substitute(head.count, end))
+        return evolve(head, count=substitute(head.count, end), valid=substitute(head.valid, end))
 
-    def _after(self, state: State, step: Step, loop: Loop | None) -> State:
+    def _after(self, state: State, step: Step) -> State:
         stmt = step.stmt
         if step.guard is not algebra.TRUE and not (isinstance(stmt, Mma) and stmt.init is algebra.FALSE):
             return Top("the accumulator is set in a branch")
@@ -135,51 +137,29 @@ class Accumulator:
                 product = self.product(step)
                 if isinstance(product, str):
                     return Top(product)
-                if loop is None and init is algebra.TRUE:
-                    state = Zero()
-                elif init is not algebra.FALSE and not _first_trip(init, loop):
-                    return Top(f"an accumulator that is reset when {show(init)}")
-                elif init is not algebra.FALSE and isinstance(state, Bottom):
-                    state = Zero()
-                return _added(state, product, step.guard)
+                return _added(state, product, step.guard, init)
             case _:
                 return Top(f"`{type(stmt).__name__}` into an accumulator has no rule yet in the verifier")
 
     def _at_head(self, before: State, segment: Segment, loop: Loop) -> State:
         """The state at the start of iteration k, for every k."""
         events = self.events(segment)
-        first = events[0].stmt
-        if isinstance(first, Mma) and _first_trip(first.init, loop):
-            before = Zero()
-        elif isinstance(first, Mma) and first.init is not algebra.FALSE:
-            return Top(f"an accumulator that is reset when {show(first.init)}")
-        if isinstance(first, Mma) and first.init is not algebra.FALSE and events[0].guard is not algebra.TRUE:
-            return Top("the accumulator is set in a branch")
-        terms: list[Term] = []
-        product: Product | str = ""
-        for step in events:
-            if not isinstance(step.stmt, Mma):
-                return Top("an accumulator that is assigned inside the loop that sums it")
-            if step is not events[0] and step.stmt.init is not algebra.FALSE:
-                return Top("an accumulator that is reset in the middle of a loop")
-            product = self.product(step)
-            if isinstance(product, str):
-                return Top(product)
-            terms += [evolve(t, rest=algebra.all_of((t.rest, step.guard))) for t in product.terms]
-        closed = telescoped(terms, loop)
+        refusal = _irregular(events, loop)
+        if refusal:
+            return Top(refusal)
+        products = [self.product(step) for step in events]
+        reasons = [each for each in products if isinstance(each, str)]
+        if reasons:
+            return Top(reasons[0])
+        known = [each for each in products if isinstance(each, Product)]
+        closed = telescoped(_terms(events, known), loop)
         if isinstance(closed, str):
             return Top(closed)
-        assert isinstance(product, Product)
-        start = {loop.symbol: loop.stmt.start}
-        record = {name: sep.shifted(start) for name, sep in product.record.items()}
-        inside = tuple(i.shifted(start) for i in product.inside)
         total = algebra.add(*(term.count for term in closed))
-        if isinstance(before, Held):
-            return evolve(before, count=algebra.add(before.count, total))
-        if isinstance(before, Zero):
-            assert product.contracted is not None
-            return Held(record, inside, product.contracted, total)
-        return before
+        first = _at_start(known[0], loop)
+        stmt = events[0].stmt
+        assert isinstance(stmt, Mma)
+        return _entered(before, first, total, loop, resets=stmt.init is not algebra.FALSE)
 
     # -- obligations -------------------------------------------------------------------------------------
 
@@ -195,24 +175,17 @@ class Accumulator:
                         continue
                     reference = reference or _at_start(product, segment.loop)
                     yield from self._keeps_record(step, product, reference)
-                    yield from self._is_set(step, step.stmt)
+                    yield self._is_set(step, step.stmt, step.stmt.init)
             if segment.loop is not None and events:
                 yield from self._adds_up(events, segment.loop)
-                yield from self._runs(events[0], segment.loop)
+        for step in self.flow.timeline.steps:
+            if not isinstance(step.stmt, Mma) and self._reads(step):
+                yield self._is_set(step, step.stmt, algebra.FALSE)
 
-    def _runs(self, first: Step, loop: Loop) -> Iterator[Obligation]:
-        """A tile that the first iteration sets is set only if there is a first iteration."""
-        assert isinstance(first.stmt, Mma | Map)
-        if not isinstance(first.stmt, Mma) or not _first_trip(first.stmt.init, loop):
-            return
-        if not isinstance(self._before(first), Zero):
-            yield Obligation(
-                "I38",
-                f"the loop that sets `{self.buffer.name}` runs at least once",
-                first.stmt,
-                algebra.le(1, loop.trips),
-                help=f"`assume` a trip, or set `{self.buffer.name}` to zero before the loop",
-            )
+    def _reads(self, step: Step) -> bool:
+        if isinstance(step.stmt, Assert):
+            return isinstance(step.stmt.claim, Covers) and step.stmt.claim.of.view.buffer is self.buffer
+        return any(a.mode == "read" and a.view.buffer is self.buffer for a in self.flow.accesses.of(step))
 
     def _keeps_record(self, step: Step, product: Product, reference: Product) -> Iterator[Obligation]:
         assert isinstance(step.stmt, Mma)
@@ -234,35 +207,28 @@ class Accumulator:
             step.context,
         )
 
-    def _is_set(self, step: Step, stmt: Mma) -> Iterator[Obligation]:
-        what = f"`{self.buffer.name}` is set before it is added to"
-        state = self._before(step)
-        set_here = stmt.init is algebra.TRUE or _first_trip(stmt.init, step.loop)
-        if set_here or isinstance(state, Zero | Held):
-            yield Obligation("I38", what, stmt, algebra.TRUE, step.context)
-        elif isinstance(state, Bottom):
-            yield Obligation("I38", what, stmt, algebra.FALSE, step.context)
-        else:
-            yield Obligation("I38", what, stmt, algebra.FALSE, step.context, unknown=state.reason)
-
-    def _before(self, step: Step) -> State:
-        """The state before a step of a loop's first trip, or before a straight step."""
-        state: State = Bottom()
-        for segment in self.flow.timeline.segments[: step.segment]:
-            state = self._through(state, segment)
-        for event in self.events(self.flow.timeline.segments[step.segment]):
-            if event.position < step.position:
-                state = self._after(state, event, step.loop)
-        return state
+    def _is_set(self, step: Step, stmt: Stmt, init: Cond) -> Obligation:
+        """The tile has been set, on every path, or is set here."""
+        what = f"`{self.buffer.name}` is set before it is {'added to' if isinstance(stmt, Mma) else 'used'}"
+        advice = f"set `{self.buffer.name}` to zero first, or `assume` that the loop which sets it runs at least once"
+        match self.state(step):
+            case Bottom():
+                goal, reason = init, ""
+            case Zero():
+                goal, reason = algebra.TRUE, ""
+            case Held(valid=valid):
+                goal, reason = algebra.any_of((valid, init)), ""
+            case Top(reason=reason):
+                goal = algebra.FALSE
+        return Obligation("I38", what, stmt, goal, step.context, unknown=reason, help=advice)
 
     def _adds_up(self, events: Sequence[Step], loop: Loop) -> Iterator[Obligation]:
         """The induction step of the closed form: c(k) + what the body adds = c(k + step)."""
-        terms: list[Term] = []
-        for step in events:
-            product = self.product(step)
-            if isinstance(product, str):
-                return
-            terms += [evolve(t, rest=algebra.all_of((t.rest, step.guard))) for t in product.terms]
+        products = [self.product(step) for step in events if isinstance(step.stmt, Mma)]
+        known = [each for each in products if isinstance(each, Product)]
+        if len(known) != len(events):
+            return
+        terms = _terms(events, known)
         closed = telescoped(terms, loop)
         if isinstance(closed, str):
             return
@@ -307,16 +273,65 @@ def _bounded_alike(one: Sequence[Inside], two: Sequence[Inside]) -> Cond:
     return algebra.all_of(same(a.coordinate, b.coordinate) for a, b in zip(one, two, strict=True))
 
 
-def _added(state: State, product: Product, guard: Cond) -> State:
+def _terms(events: Sequence[Step], products: Sequence[Product]) -> list[Term]:
+    """What the steps add, each under its own guard."""
+    pairs = zip(events, products, strict=True)
+    return [evolve(t, rest=algebra.all_of((t.rest, step.guard))) for step, product in pairs for t in product.terms]
+
+
+def _irregular(events: Sequence[Step], loop: Loop) -> str:
+    """Why a loop that writes the tile is not a plain sum, set at most by its first step in its first iteration."""
+    for place, step in enumerate(events):
+        if not isinstance(step.stmt, Mma):
+            return "an accumulator that is assigned inside the loop that sums it"
+        init = step.stmt.init
+        if init is algebra.FALSE:
+            continue
+        if place > 0 or not _first_trip(init, loop):
+            return f"an accumulator that is reset in a loop when {show(init)}"
+        if step.guard is not algebra.TRUE:
+            return "the accumulator is set in a branch"
+    return ""
+
+
+def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets: bool) -> State:
+    """The state after the iterations before k, of which `total` counts the contributions.
+
+    resets: the first iteration discards what was there; before it, that is still there.
+    """
+    assert first.contracted is not None
+    fresh = algebra.eq(algebra.sym(loop.symbol), loop.stmt.start) if resets else algebra.FALSE
+    summed = Held(
+        first.record, first.inside, first.contracted, total, algebra.negate(fresh) if resets else algebra.TRUE
+    )
+    match before:
+        case Zero():
+            return evolve(summed, valid=algebra.TRUE)
+        case Held(count=count, valid=valid):
+            carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)
+            set_before = algebra.any_of((valid, algebra.negate(fresh))) if resets else valid
+            return evolve(before, count=carried, valid=set_before)
+        case Bottom():
+            return summed if resets else before
+        case Top():
+            return before
+
+
+def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
+    """One statement more: what was there counts unless it is reset."""
     terms = [evolve(t, rest=algebra.all_of((t.rest, guard))) for t in product.terms]
     added = algebra.add(*(term.count for term in terms)) if terms else algebra.const(0)
+    assert product.contracted is not None
+    alone = Held(product.record, product.inside, product.contracted, added, init)
     match state:
         case Zero():
-            assert product.contracted is not None
-            return Held(product.record, product.inside, product.contracted, added)
-        case Held():
-            return evolve(state, count=algebra.add(state.count, added))
-        case _:
+            return evolve(alone, valid=algebra.TRUE)
+        case Held(count=count, valid=valid):
+            kept = algebra.pick(init, 0, count)
+            return evolve(state, count=algebra.add(kept, added), valid=algebra.any_of((valid, init)))
+        case Bottom():
+            return state if init is algebra.FALSE else alone
+        case Top():
             return state
 
 

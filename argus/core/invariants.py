@@ -329,6 +329,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         "T",
         "shared memory and registers",
     ),
+    Invariant(
+        "I39",
+        "every stated relation between tags holds",
+        "At each `assert_equal`, `assert_distinct` and `assert_relation`, the components named satisfy it, element by "
+        "element.",
+        "T",
+        "kernels that state one",
+    ),
 )
 
 _BY_ID = {invariant.id: invariant for invariant in INVARIANTS}

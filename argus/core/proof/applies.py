@@ -118,7 +118,7 @@ _RULES: Mapping[str, _Rule] = {
     "I17": (lambda f: f.proxies, "no matrix descriptors"),
     "I18": (lambda f: f.swizzled, "no swizzled shared memory"),
     "I19": (lambda f: f.copies, "no copies"),
-    "I20": (lambda _: False, "results go to global memory straight from the accumulator's layout; I4 checks it"),
+    "I20": (lambda f: f.roles, "no store instruction with a layout of its own; I4 checks each element stored"),
     "I21": (lambda f: f.roles, "no register reallocation between roles"),
     "I22": (lambda _: True, ""),
     "I23": (lambda f: f.folds, "no softmax"),

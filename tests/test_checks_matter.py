@@ -1,0 +1,74 @@
+"""Each check of the verifier earns its place: with it switched off, a broken twin passes as proved."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from argus.core.dsl.kernel import Template
+from argus.core.proof import budgets, claims, flow, memory, outputs, races
+from argus.core.proof.obligation import Obligation
+from argus.core.verdict import Proved, Refuted
+from argus.verify import verify
+
+REFUTED = Path(__file__).parent / "corpus" / "refuted"
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def load(name: str) -> Template:
+    spec = importlib.util.spec_from_file_location(f"twin_{name}", REFUTED / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return next(value for value in vars(module).values() if isinstance(value, Template))
+
+
+def nothing(*_: object) -> Iterator[Obligation]:
+    return iter(())
+
+
+def without(module: object, name: str) -> Patch:
+    return lambda patch: patch.setattr(module, name, nothing)
+
+
+def loads_arrive_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(flow.Flow, "_arrived", lambda *_: True)
+
+
+CASES: tuple[tuple[str, str, Patch], ...] = (
+    ("lds_over_budget", "I22", without(budgets, "_storage")),
+    ("bank_conflicts", "I33", without(budgets, "_banks")),
+    ("store_without_predicate", "I37", without(memory, "_bounds")),
+    ("misaligned_vector", "I19", without(memory, "_vectors")),
+    ("descriptor_too_large", "I28", without(memory, "_integers")),
+    ("missing_barrier_raw", "I5", without(races, "obligations")),
+    ("missing_barrier_war", "I36", without(races, "obligations")),
+    ("undrained_read", "I30", without(races, "obligations")),
+    ("undrained_write", "I31", without(races, "obligations")),
+    ("wait_dropped", "I31", loads_arrive_at_once),
+    ("wait_too_weak", "I31", loads_arrive_at_once),
+    ("swapped_k_order", "I1", without(claims, "products")),
+    ("k_counted_twice", "I3", without(claims, "_covers")),
+    ("blocks_collide", "I4", without(claims, "written_once")),
+    ("grid_too_small", "I4", without(claims, "written_once")),
+    ("claim_off_by_one", "I4", without(outputs, "_holds_record")),
+    ("relation_too_strong", "I39", without(claims, "_relation")),
+)
+
+
+@pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
+def test_a_twin_slips_past_without_its_check(
+    twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = load(twin)
+    verdict = verify(kernel, solver="z3").verdict
+    assert isinstance(verdict, Refuted)
+    assert verdict.counterexample.code == code
+
+    switch_off(monkeypatch)
+
+    assert isinstance(verify(kernel, solver="z3").verdict, Proved)

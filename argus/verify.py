@@ -186,7 +186,8 @@ def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
     listed = [show(cond) for cond in analysis.timeline.assumptions]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
-    return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())))
+    results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
+    return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
 
 
 def _names(buffers: Sequence[Buffer]) -> str:

@@ -9,6 +9,8 @@ from random import Random
 from typing import Any, cast
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 from attrs import evolve, frozen
 
 from argus.core import algebra
@@ -40,11 +42,12 @@ from argus.core.ir import (
     walk,
     with_bodies,
 )
-from argus.core.layout import TV, Swizzle
+from argus.core.layout import TV, Layout, Swizzle
 from argus.core.rewrite import in_stmt
 from argus.core.tiling import spread
 from argus.core.walk import substitute, symbols
 
+Array = npt.NDArray[Any]
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
 
 
@@ -60,13 +63,33 @@ def load(path: Path) -> Any:  # noqa: ANN401 reason: a module
 
 def templates(path: Path) -> tuple[Template, ...]:
     """The kernels of a file, in its order."""
-    return tuple(value for value in vars(load(path)).values() if isinstance(value, Template))
+    values = cast("Iterable[object]", vars(load(path)).values())
+    return tuple(value for value in values if isinstance(value, Template))
 
 
 def proved_kernels() -> dict[str, Kernel]:
     """The kernels of tests/corpus/proved, by file."""
     found = {path.stem: templates(path) for path in sorted((CORPUS / "proved").glob("*.py"))}
     return {name: template.trace() for name, several in found.items() for template in several}
+
+
+KERNELS = proved_kernels()
+"""What the verifier proves as it stands."""
+
+PRODUCTS = {name: kernel for name, kernel in KERNELS.items() if name not in ("scaled_output", "relu_output")}
+"""Those whose output is A B^T itself."""
+
+
+def within_bound(a: Array, b: Array, c: Array) -> bool:
+    """|C - A B^T| <= u |A B^T| + (1 + u) e.
+
+    e = 2 K 2^-24 |A| |B|^T bounds fp32 sums of exact products in any order; u = 2^-8 is the rounding to bf16.
+    """
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    exact = left @ right.T
+    error = 2 * a.shape[1] * 2.0**-24 * (np.abs(left) @ np.abs(right).T)
+    unit = 2.0**-8
+    return bool((np.abs(c.astype(np.float64) - exact) <= unit * np.abs(exact) + (1 + unit) * error).all())
 
 
 # -- edits ---------------------------------------------------------------------------------------------------
@@ -122,8 +145,8 @@ def _rebuilt(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 rea
         return made if any(a is not b for a, b in zip(made, parts, strict=True)) else parts
     if type(node).__module__ != "argus.core.ir":
         return node
-    changed = {}
-    for field in attrs.fields(type(node)):
+    changed: dict[str, Any] = {}
+    for field in attrs.fields(cast("type[Any]", type(node))):
         before = getattr(node, field.name)
         after = _rebuilt(before, exchange)
         if after is not before:
@@ -463,15 +486,16 @@ def change_tiling(kernel: Kernel, random: Random) -> Mutant | None:
         return None
     tiling = stmt.tiling
     role = random.choice(["a", "b"])
-    layout = getattr(tiling, role)
-    table = layout.table()
-    rows, columns = tiling.repeat[0 if role == "a" else 1], tiling.repeat[2]
-    if rows * columns < 2:
+    layout: Layout = getattr(tiling, role)
+    if random.random() < 0.5 and not isinstance(layout.shape, int) and not isinstance(layout.stride, int):
+        (rows, inner), (first, steps) = layout.shape, layout.stride
+        if isinstance(inner, int) or isinstance(steps, int):
+            return None
+        other = Layout((rows, inner[::-1]), (first, steps[::-1]))
+    else:
+        other = Layout(layout.size, int(layout.table().min()))
+    if other.table().tolist() == layout.table().tolist():
         return None
-    from argus.core.layout import Layout  # noqa: PLC0415
-
-    per = int(sorted(set(table.tolist()))[1])
-    other = Layout((rows, columns), (per, per * rows)) if random.random() < 0.5 else Layout((rows, columns), (0, per))
     return _with(kernel, stmt, (evolve(stmt, tiling=evolve(tiling, **{role: other})),), f"registers of {role}")
 
 

@@ -1,5 +1,6 @@
 """The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
-E4xx arrays, E5xx limits of this version, E6xx solvers, E7xx usage. A code is never given a second meaning.
+E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage. A code is never
+given a second meaning.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E003", "file raised while it was loaded", "Running the file to find its kernels ended in an exception."),
     Entry("E004", "file exports no kernel", "No name at the file's module level is a kernel or a family of kernels."),
     Entry("E005", "kernel not found in file", "The file exports kernels, but none of the name after the colon."),
-    Entry("E006", "loading took too long", "The file did not finish loading within the time that was allowed."),
+    Entry(
+        "E006",
+        "loading took too long",
+        "The file, or the function of one of its kernels, did not finish within the time that was allowed.",
+    ),
     Entry("E101", "no value while tracing", "Python asked for the value of something that is known only on the GPU."),
     Entry(
         "E102",
@@ -106,6 +111,14 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("E401", "array does not fit its declaration", "An array's shape or element type is not what was declared."),
     Entry("E402", "assumption not met", "The sizes of the arrays contradict an assumption that the proof relies on."),
+    Entry(
+        "E403", "assumptions contradict each other", "No launch meets all assumptions, so that anything would follow."
+    ),
+    Entry(
+        "E404",
+        "output without an assertion",
+        "Everything stated is proved, but no assertion says what an output of the kernel must hold.",
+    ),
     Entry("E501", "not built yet", "The construct is part of the language, but this reading of it is not built yet."),
     Entry("E601", "unknown solver", "No installed solver has this name."),
     Entry("E602", "solver does not load", "The solver is declared, but its module does not import."),

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from argus.core.diagnostic import Diagnostic, Label
-from argus.core.elements import gets
-from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.elements import gets, indices
+from argus.core.index import Cond, Const, Coord, Index, Node, Symbol
 from argus.core.ir import (
+    Advance,
     Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Atomic,
+    Await,
     Buffer,
+    Claim,
     Copy,
+    Covers,
+    Distinct,
+    Equal,
+    Fold,
     For,
-    Get,
     If,
     Kernel,
+    Let,
     Map,
     Mma,
+    Order,
+    Peek,
+    Products,
+    Relation,
+    Reset,
     Stmt,
+    Tag,
     View,
+    WrittenOnce,
     bodies,
     walk,
+    whole,
 )
-from argus.core.walk import show, symbols
+from argus.core.span import Span
+from argus.core.target import Target
+from argus.core.walk import mentions, show, symbols
 
 
 def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
@@ -31,7 +53,7 @@ def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
 
 
 def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
-    yield from _threads(kernel)
+    yield from thread_count(kernel.name, kernel.target, kernel.threads, kernel.span)
     yield from _scopes(kernel)
     for stmt in walk(kernel.body):
         match stmt:
@@ -39,8 +61,9 @@ def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
                 yield from _copy(kernel, stmt)
             case Map():
                 yield from _map(kernel, stmt)
-            case Mma():
+            case Mma(init=init):
                 yield from _mma(kernel, stmt)
+                yield from _uniform(kernel, stmt, init)
             case If(cond=cond):
                 yield from _uniform(kernel, stmt, cond)
             case For(start=start, stop=stop):
@@ -53,81 +76,135 @@ def _fault(kernel: Kernel, stmt: Stmt, code: str, message: str, help: str = "", 
     return Diagnostic(code, "error", message, Label(stmt.span, here), help=help, kernel=kernel.name)
 
 
-def _threads(kernel: Kernel) -> Iterator[Diagnostic]:
-    unit, most = kernel.target.unit, kernel.target.max_threads
-    if kernel.threads <= 0 or kernel.threads % unit != 0 or kernel.threads > most:
-        yield Diagnostic(
-            "E213",
-            "error",
-            f"kernel `{kernel.name}` has {kernel.threads} threads; {kernel.target} runs whole waves of {unit}, at most {most}",
-            Label(kernel.span, "declared here"),
-            help=f"choose a multiple of {unit} up to {most}",
-            kernel=kernel.name,
-        )
+def thread_count(name: str, target: Target, threads: int, span: Span) -> tuple[Diagnostic, ...]:
+    """A fault unless the threads are whole waves that the target can run."""
+    unit, most = target.unit, target.max_threads
+    if 0 < threads <= most and threads % unit == 0:
+        return ()
+    message = f"kernel `{name}` has {threads} threads; {target} runs whole waves of {unit}, at most {most}"
+    label = Label(span, "declared here")
+    return (Diagnostic("E213", "error", message, label, help=f"choose a multiple of {unit} up to {most}", kernel=name),)
 
 
 def _scopes(kernel: Kernel) -> Iterator[Diagnostic]:
-    """Registers, loop variables: used only inside the body they were made in."""
-    known: set[Symbol] = {*kernel.sizes, *kernel.blocks, kernel.thread}
-    yield from _scope(kernel, kernel.body, set(kernel.parameters), known)
+    """Registers and loop variables are used only inside the body they were made in; the grid depends on sizes."""
+    sizes = frozenset(kernel.sizes)
+    for extent in kernel.grid:
+        for symbol in _sorted(symbols(extent) - sizes):
+            message = f"the grid depends on `{symbol.name}`, which is no size"
+            yield Diagnostic("E201", "error", message, Label(kernel.span, "declared here"), kernel=kernel.name)
+    yield from _scope(kernel, kernel.body, frozenset(kernel.parameters), sizes | {*kernel.blocks, kernel.thread})
 
 
-def _scope(kernel: Kernel, body: tuple[Stmt, ...], outer: set[Buffer], known: set[Symbol]) -> Iterator[Diagnostic]:
+def _scope(
+    kernel: Kernel, body: tuple[Stmt, ...], outer: frozenset[Buffer], known: frozenset[Symbol]
+) -> Iterator[Diagnostic]:
     buffers = set(outer)
     for stmt in body:
         if isinstance(stmt, Alloc):
             buffers.add(stmt.buffer)
-            continue
-        for view in views(stmt):
-            if view.buffer not in buffers:
-                yield _fault(
-                    kernel,
-                    stmt,
-                    "E201",
-                    f"`{view.buffer.name}` is used outside the body it was made in",
-                    f"make it before the loop or branch (it was made at {view.buffer.span})",
-                    "used here",
-                )
-            for expression in view.at:
-                yield from _known(kernel, stmt, expression, known)
-        for condition in _conditions(stmt):
-            yield from _known(kernel, stmt, condition, known)
-        inner = {*known, stmt.symbol} if isinstance(stmt, For) else known
+        for buffer in dict.fromkeys(view.buffer for view in views(stmt)):
+            if buffer not in buffers:
+                yield _outside(kernel, stmt, buffer)
+        for symbol in _sorted(symbols(*expressions(stmt)) - known):
+            yield _undefined(kernel, stmt, symbol)
+        inner = known | {stmt.symbol} if isinstance(stmt, For) else known
         for part in bodies(stmt):
-            yield from _scope(kernel, part, buffers, inner)
+            yield from _scope(kernel, part, frozenset(buffers), inner)
+        if isinstance(stmt, Let):
+            known |= {stmt.symbol}
 
 
-def _conditions(stmt: Stmt) -> tuple[Cond, ...]:
+def _sorted(found: frozenset[Symbol]) -> list[Symbol]:
+    return sorted(found, key=lambda symbol: symbol.name)
+
+
+def _outside(kernel: Kernel, stmt: Stmt, buffer: Buffer) -> Diagnostic:
+    return Diagnostic(
+        "E201",
+        "error",
+        f"`{buffer.name}` is used outside the body it was made in",
+        Label(stmt.span, "used here"),
+        (Label(buffer.span, "made here"),),
+        help="make it with `registers(...)` before the loop or branch, and assign it inside",
+        kernel=kernel.name,
+    )
+
+
+def _undefined(kernel: Kernel, stmt: Stmt, symbol: Symbol) -> Diagnostic:
+    return _fault(
+        kernel,
+        stmt,
+        "E201",
+        f"`{symbol.name}` is used outside the loop that defines it",
+        "compute what is needed after the loop from its bounds",
+        "used here",
+    )
+
+
+def views(stmt: Stmt) -> tuple[View, ...]:
+    """The views that a statement touches or speaks of, not those of the statements inside it."""
     match stmt:
-        case If(cond=cond):
-            return (cond,)
-        case Mma(init=init):
-            return (init,)
+        case Copy(source=source, target=target, signal=signal):
+            return (source, target) if signal is None else (source, target, signal)
+        case Map(target=target, elem=elem):
+            return target, *(get.view for get in gets(elem))
+        case Fold(target=target, source=source):
+            return target, source
+        case Mma(target=target, a=a, b=b):
+            return target, a, b
+        case Arrive(event=event) | Await(event=event):
+            return (event,)
+        case Let(value=Peek(view=view) | Atomic(view=view)) | Tag(view=view):
+            return (view,)
+        case Advance(counter=buffer) | Reset(buffer=buffer):
+            return (whole(buffer),)
+        case Assert(claim=claim):
+            return claim_views(claim)
         case _:
             return ()
 
 
-def _known(kernel: Kernel, stmt: Stmt, expression: Index | Cond, known: set[Symbol]) -> Iterator[Diagnostic]:
-    for symbol in sorted(symbols(expression) - known, key=lambda s: s.name):
-        yield _fault(
-            kernel,
-            stmt,
-            "E201",
-            f"`{symbol.name}` is used outside the loop that defines it",
-            "compute what is needed after the loop from its bounds",
-            "used here",
-        )
+def claim_views(claim: Claim) -> tuple[View, ...]:
+    match claim:
+        case Equal(left=left, right=right):
+            return left.view, right.view
+        case Distinct(components=components):
+            return tuple(of.view for of in components)
+        case Relation(names=names):
+            return tuple(of.view for _, of in names)
+        case Covers(of=of) | Order(of=of):
+            return (of.view,)
+        case WrittenOnce(view=view) | Products(view=view):
+            return (view,)
+        case _:
+            assert_never(claim)
 
 
-def views(stmt: Stmt) -> tuple[View, ...]:
-    """The views that a statement touches, not those of the statements inside it."""
+def expressions(stmt: Stmt) -> tuple[Node, ...]:
+    """The expressions and conditions of a statement, its views included, not those of the statements inside it."""
+    placed = tuple(
+        part for view in views(stmt) for part in (*view.at, view.where, *(() if view.peer is None else (view.peer,)))
+    )
+    return (*placed, *_own_expressions(stmt))
+
+
+def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
     match stmt:
-        case Copy(source=source, target=target):
-            return source, target
-        case Map(target=target, elem=elem):
-            return target, *(get.view for get in gets(elem))
-        case Mma(target=target, a=a, b=b):
-            return target, a, b
+        case Map(elem=elem):
+            return indices(elem)
+        case Mma(init=cond) | If(cond=cond) | Assume(cond=cond):
+            return (cond,)
+        case Arrive(bytes=value) | Await(phase=value) | Advance(by=value) | Let(value=Atomic(value=value)):
+            return (value,)
+        case Copy(peers=peers):
+            return () if peers is None else (peers,)
+        case For(start=start, stop=stop):
+            return start, stop
+        case Tag(names=record) | Assert(claim=WrittenOnce(record=record)):
+            return tuple(value for _, value in record)
+        case Assert(claim=Covers(low=low, high=high, where=where)):
+            return low, high, where
         case _:
             return ()
 
@@ -156,7 +233,7 @@ def _copy(kernel: Kernel, stmt: Copy) -> Iterator[Diagnostic]:
 
 def _map(kernel: Kernel, stmt: Map) -> Iterator[Diagnostic]:
     for get in gets(stmt.elem):
-        if not _same_holder(stmt, get):
+        if get.view.buffer.layout != stmt.target.buffer.layout:
             yield _fault(
                 kernel,
                 stmt,
@@ -164,10 +241,6 @@ def _map(kernel: Kernel, stmt: Map) -> Iterator[Diagnostic]:
                 f"`{get.view.buffer.name}` is held by other threads than `{stmt.target.buffer.name}`",
                 "give both tiles one thread-value layout, or go through shared memory",
             )
-
-
-def _same_holder(stmt: Map, get: Get) -> bool:
-    return get.view.buffer.layout == stmt.target.buffer.layout
 
 
 def _mma(kernel: Kernel, stmt: Mma) -> Iterator[Diagnostic]:
@@ -185,13 +258,18 @@ def _mma(kernel: Kernel, stmt: Mma) -> Iterator[Diagnostic]:
         yield _fault(kernel, stmt, "E204", f"`{stmt.atom}` is not an instruction of {kernel.target}")
 
 
+def _differs(kernel: Kernel, node: Node) -> bool:
+    """Whether an expression has another value in another thread, or for another element."""
+    return kernel.thread in symbols(node) or mentions(node, (Coord,))
+
+
 def _uniform(kernel: Kernel, stmt: Stmt, cond: Cond) -> Iterator[Diagnostic]:
-    if kernel.thread in symbols(cond):
+    if _differs(kernel, cond):
         yield _fault(
             kernel,
             stmt,
             "E207",
-            f"the branch `{show(cond)}` differs between threads",
+            f"the {'start of the sum' if isinstance(stmt, Mma) else 'branch'} `{show(cond)}` differs between threads",
             "branch on sizes, blocks and loop variables; mask elements with `where(...)`",
             "must be uniform",
         )
@@ -199,7 +277,7 @@ def _uniform(kernel: Kernel, stmt: Stmt, cond: Cond) -> Iterator[Diagnostic]:
 
 def _loop(kernel: Kernel, stmt: For, start: Index, stop: Index) -> Iterator[Diagnostic]:
     for bound in (start, stop):
-        if kernel.thread in symbols(bound):
+        if _differs(kernel, bound):
             yield _fault(
                 kernel, stmt, "E207", f"the loop bound `{show(bound)}` differs between threads", "make it uniform"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from argus.core.index import Node
 from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Neither, Num, Op, Test, Where
 
 
@@ -41,3 +42,19 @@ def nodes(root: Elem) -> tuple[Elem | Test, ...]:
 def gets(root: Elem) -> tuple[Get, ...]:
     """The elements of buffers that an expression reads."""
     return tuple(node for node in nodes(root) if isinstance(node, Get))
+
+
+def indices(root: Elem) -> tuple[Node, ...]:
+    """The integer expressions and conditions in an expression."""
+    found: list[Node] = []
+    for node in nodes(root):
+        match node:
+            case Num(value=value):
+                found.append(value)
+            case Get(at=at):
+                found.extend(at)
+            case Holds(cond=cond):
+                found.append(cond)
+            case _:
+                continue
+    return tuple(found)

@@ -500,10 +500,14 @@ class Kernel:
         return (*self.prologue, *middle, *self.epilogue)
 
 
+def _copied(arguments: Mapping[str, Buffer]) -> Mapping[str, Buffer]:
+    return dict(arguments)
+
+
 @frozen(eq=False)
 class Launch:
     kernel: Kernel
-    arguments: Mapping[str, Buffer] = field(converter=dict)
+    arguments: Mapping[str, Buffer] = field(converter=_copied)
 
 
 @frozen(eq=False)
@@ -516,7 +520,7 @@ class Program:
 def static(extent: Index) -> int:
     """The number a constant expression is. Raises ValueError for a symbolic one."""
     if not isinstance(extent, Const):
-        raise ValueError("a symbolic extent where a number is needed")
+        raise ValueError("a symbolic extent where a number is needed")  # noqa: TRY004 reason: the value is wrong
     return extent.value
 
 

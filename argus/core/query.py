@@ -48,12 +48,16 @@ class Unsat:
     solver: str
 
 
+def _copied(model: Mapping[Symbol, int]) -> Mapping[Symbol, int]:
+    return dict(model)
+
+
 @frozen
 class Sat:
     """An assignment, one integer for every symbol of the query."""
 
     solver: str
-    model: Mapping[Symbol, int] = field(converter=dict)
+    model: Mapping[Symbol, int] = field(converter=_copied)
 
 
 @frozen

@@ -51,7 +51,7 @@ def _holders(tv: TV, unit: int) -> tuple[IntArray, IntArray]:
     numbers = tv.elements()
     lane = np.empty(prod(tv.tile), np.int64)
     value = np.empty(prod(tv.tile), np.int64)
-    lanes, values = np.meshgrid(np.arange(unit), np.arange(numbers.shape[1]), indexing="ij")
+    lanes, values = np.indices((unit, numbers.shape[1]), dtype=np.int64)
     lane[numbers.ravel()] = lanes.ravel()
     value[numbers.ravel()] = values.ravel()
     return lane.reshape(tv.tile, order="F"), value.reshape(tv.tile, order="F")

@@ -21,12 +21,14 @@ class Proved(_Verdict):
 
     obligations: how many statements were proved. methods: what proved them, with counts.
     coverage: per invariant, how many elements its obligations compared, per block and iteration.
+    results: what each output holds, in words.
     """
 
     obligations: int
     methods: tuple[tuple[str, int], ...]
     assumptions: tuple[str, ...]
     coverage: tuple[tuple[str, int], ...]
+    results: tuple[str, ...] = ()
 
     __bool__ = _Verdict.__bool__
 

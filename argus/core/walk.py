@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar, assert_never, cast
+from typing import NamedTuple, TypeVar, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -241,47 +241,63 @@ def number(op: BinOp, a: Value, b: Value) -> Value:
 
 def show(root: Node) -> str:
     """The expression as a person writes it: `128*m0 + 3`, `k < K`."""
-    return fold(root, _show)[0]
+    return fold(root, _show).text
 
 
 _LOOSE, _TIGHT, _ATOM = 0, 1, 2
 
 
-def _show(node: Node, parts: Sequence[tuple[str, int]]) -> tuple[str, int]:
-    def wrap(part: tuple[str, int], level: int) -> str:
-        return part[0] if part[1] >= level else f"({part[0]})"
+class _Shown(NamedTuple):
+    """A text, how tightly it binds, and for an equation the text of its opposite."""
 
+    text: str
+    level: int
+    opposite: str = ""
+
+    def at(self, level: int) -> str:
+        return self.text if self.level >= level else f"({self.text})"
+
+
+def _show(node: Node, parts: Sequence[_Shown]) -> _Shown:
     match node:
         case Const(value=value):
-            return str(value), _ATOM if value >= 0 else _LOOSE
+            return _Shown(str(value), _ATOM if value >= 0 else _LOOSE)
         case Sym(symbol=symbol):
-            return symbol.name, _ATOM
+            return _Shown(symbol.name, _ATOM)
         case Coord(axis=axis):
-            return f"i{axis}", _ATOM
+            return _Shown(f"i{axis}", _ATOM)
         case Sum(terms=terms, constant=constant):
-            return _show_sum([(wrap(p, _TIGHT), f) for p, (_, f) in zip(parts, terms, strict=True)], constant), _LOOSE
-        case Bin(op="min" | "max" as op):
-            return f"{op}({parts[0][0]}, {parts[1][0]})", _ATOM
-        case Bin(op="*"):
-            return f"{wrap(parts[0], _TIGHT)}*{wrap(parts[1], _ATOM)}", _TIGHT
+            return _Shown(
+                _show_sum([(p.at(_TIGHT), f) for p, (_, f) in zip(parts, terms, strict=True)], constant), _LOOSE
+            )
         case Bin(op=op):
-            return f"{wrap(parts[0], _ATOM)} {op} {wrap(parts[1], _ATOM)}", _LOOSE
+            return _show_bin(op, parts[0], parts[1])
         case Pick():
-            return f"({parts[1][0]} if {parts[0][0]} else {parts[2][0]})", _ATOM
+            return _Shown(f"({parts[1].text} if {parts[0].text} else {parts[2].text})", _ATOM)
         case Read(array=name) | Held(fragment=name):
-            return f"{name}[{', '.join(part[0] for part in parts)}]", _ATOM
-        case Cmp(op=op, left=left, right=right):
-            return _show_cmp(op, left, right, parts), _LOOSE
+            return _Shown(f"{name}[{', '.join(part.text for part in parts)}]", _ATOM)
+        case Cmp():
+            return _show_cmp(node, parts[0].text, parts[1].text)
+        case And(parts=()):
+            return _Shown("true", _ATOM)
+        case Or(parts=()):
+            return _Shown("false", _ATOM)
         case And() | Or():
-            if not parts:
-                return ("true" if isinstance(node, And) else "false"), _ATOM
-            return (" and " if isinstance(node, And) else " or ").join(wrap(p, _TIGHT) for p in parts), _LOOSE
-        case Not(part=Cmp(left=left, right=right)):
-            return f"{show(left)} != {show(right)}", _LOOSE
+            return _Shown((" and " if isinstance(node, And) else " or ").join(p.at(_TIGHT) for p in parts), _LOOSE)
         case Not():
-            return f"not {wrap(parts[0], _TIGHT)}", _LOOSE
+            return _Shown(parts[0].opposite or f"not {parts[0].at(_TIGHT)}", _LOOSE)
         case _:
             assert_never(node)
+
+
+def _show_bin(op: BinOp, left: _Shown, right: _Shown) -> _Shown:
+    match op:
+        case "min" | "max":
+            return _Shown(f"{op}({left.text}, {right.text})", _ATOM)
+        case "*":
+            return _Shown(f"{left.at(_TIGHT)}*{right.at(_ATOM)}", _TIGHT)
+        case _:
+            return _Shown(f"{left.at(_ATOM)} {op} {right.at(_ATOM)}", _LOOSE)
 
 
 def _show_sum(terms: Sequence[tuple[str, int]], constant: int) -> str:
@@ -292,9 +308,11 @@ def _show_sum(terms: Sequence[tuple[str, int]], constant: int) -> str:
     return text if constant == 0 else f"{text} {'-' if constant < 0 else '+'} {abs(constant)}"
 
 
-def _show_cmp(op: str, left: Index, right: Index, parts: Sequence[tuple[str, int]]) -> str:
-    if op == "<=" and isinstance(left, Sum) and left.constant == 1:
-        return f"{show(algebra.sub(left, 1))} < {parts[1][0]}"
-    if op == "<=" and isinstance(left, Const) and not isinstance(right, Const):
-        return f"{parts[1][0]} >= {parts[0][0]}"
-    return f"{parts[0][0]} {op} {parts[1][0]}"
+def _show_cmp(node: Cmp, left: str, right: str) -> _Shown:
+    if node.op == "==":
+        return _Shown(f"{left} == {right}", _LOOSE, opposite=f"{left} != {right}")
+    if isinstance(node.left, Sum) and node.left.constant == 1:
+        return _Shown(f"{left.removesuffix(' + 1')} < {right}", _LOOSE)
+    if isinstance(node.left, Const) and not isinstance(node.right, Const):
+        return _Shown(f"{right} >= {left}", _LOOSE)
+    return _Shown(f"{left} <= {right}", _LOOSE)

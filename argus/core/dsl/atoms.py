@@ -64,11 +64,15 @@ def _fits(atom: Atom, target: Target, spaces: tuple[Space, Space]) -> bool:
 def run_length(memory: View, by: TV) -> int:
     """How many consecutive values of a thread are consecutive elements of the tensor's last axis.
 
-    Looked at for one setting of the symbols: what is chosen here is proved for all of them later (I19).
+    Looked at for one setting of the symbols: what is chosen here is proved for all of them later (I19). One where
+    that setting divides by zero.
     """
     trial = {symbol: _TRIAL_SIZE if symbol.kind == "size" else 0 for at in memory.at for symbol in symbols(at)}
     axes = by.coordinates()
-    places = [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), axes[0].shape) for at in memory.at]
+    try:
+        places = [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), axes[0].shape) for at in memory.at]
+    except ZeroDivisionError:
+        return 1
     follows = np.ones(by.values.size - 1, np.bool_)
     for axis, place in enumerate(places):
         step = 1 if axis == len(places) - 1 else 0

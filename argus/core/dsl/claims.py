@@ -4,45 +4,94 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from argus.core import algebra
-from argus.core.dsl.faults import fault
+from argus.core.dsl.faults import described, fault
 from argus.core.dsl.fragments import Fragment
 from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, unwrap
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
-from argus.core.index import Index, Symbol
+from argus.core.index import Cond, Coord, Index, Symbol
 from argus.core.ir import Assert, Assume, Claim, Covers, Distinct, Equal, Relation, Tag, TagOf, View, WrittenOnce
+from argus.core.walk import mentions, show, symbols
 
-Record = Callable[..., Mapping[str, IntLike]]
+Names = Mapping[str, IntLike]
+# By arity, so that the parameters of a lambda have a type; a tensor has up to five axes in practice.
+Record = (
+    Callable[[Int], Names]
+    | Callable[[Int, Int], Names]
+    | Callable[[Int, Int, Int], Names]
+    | Callable[[Int, Int, Int, Int], Names]
+    | Callable[[Int, Int, Int, Int, Int], Names]
+)
 
 
 def tag(tensor: Tensor | Fragment, names: Record) -> None:
     """Give every element a named record of integer expressions over its coordinates."""
     tracer = current("tag")
-    tracer.emit(Tag(tensor.view, _record(tensor.view, names), span=tracer.span()))
+    view = _tagged("tag", tensor)
+    tracer.emit(Tag(view, _record(view, names), span=tracer.span()))
+
+
+def _tagged(what: str, tensor: Tensor | Fragment) -> View:
+    if isinstance(tensor, Tensor | Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        return tensor.view
+    fault("E106", f"`{what}` takes a tensor or a register tile, found {described(tensor)}")
 
 
 def _record(view: View, names: Record) -> tuple[tuple[str, Index], ...]:
     rank = len(view.shape)
-    arity = len(inspect.signature(names).parameters)
-    if arity != rank:
-        fault(
-            "E106",
-            f"a tag function of {arity} coordinates for `{view.buffer.name}`, which has {rank} axes",
-            help="take one argument for each axis",
-        )
-    record = names(*(Int(algebra.coord(axis)) for axis in range(rank)))
-    if not isinstance(record, Mapping) or not record:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code
-        fault("E106", f"a tag function gives a named record, found {record!r}", help="return `dict(m=m, k=k)`")
-    return tuple((name, unwrap(value)) for name, value in record.items())
+    _check_arity(f"the record of `{view.buffer.name}`", names, rank)
+    record: object = cast(Callable[..., object], names)(*(Int(algebra.coord(axis)) for axis in range(rank)))
+    if not isinstance(record, Mapping) or not record:
+        fault("E106", f"a tag function gives a named record, found {described(record)}", help="return `dict(m=m, k=k)`")
+    return tuple((_component_name(name), unwrap(value)) for name, value in cast(Names, record).items())
+
+
+def _component_name(name: object) -> str:
+    if isinstance(name, str) and name.isidentifier() and not name.startswith("_"):
+        return name
+    fault(
+        "E106",
+        f"a component of a tag is named by an identifier, found {described(name)}",
+        help="return `dict(m=m, k=k)`",
+    )
+
+
+def _check_arity(what: str, function: Callable[..., object], count: int) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        fault("E106", f"{what} is a function of {count} arguments, found {described(function)}", help="give a `lambda`")
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        found = len(signature.parameters)
+        fault("E106", f"{what} is a function of {count} arguments, found one of {found}", help="take one for each axis")
 
 
 def assume(*conditions: Bool | bool) -> None:
-    """Conditions that hold at every launch: the proof may use them, the launcher checks them."""
+    """Conditions on sizes that hold at every launch: the proof may use them, the launcher checks them."""
     tracer = current("assume")
     for condition in conditions:
-        tracer.emit(Assume(as_cond(condition), span=tracer.span()))
+        node = as_cond(condition)
+        _check_assumption(node)
+        tracer.emit(Assume(node, span=tracer.span()))
+
+
+def _check_assumption(cond: Cond) -> None:
+    """A launcher can check what is written over sizes; anything else would be believed unchecked."""
+    inner = sorted(f"`{symbol.name}`" for symbol in symbols(cond) if symbol.kind != "size")
+    if mentions(cond, (Coord,)):
+        inner.append("an element's coordinate")
+    if inner:
+        fault(
+            "E106",
+            f"the assumption `{show(cond)}` is not about sizes alone: it names {inner[0]}",
+            here="a launcher could not check this",
+            help="assume conditions on the tensors' sizes; what follows from the program is proved, not assumed",
+        )
 
 
 def _claim(what: str, claim: Claim) -> None:
@@ -50,33 +99,56 @@ def _claim(what: str, claim: Claim) -> None:
     tracer.emit(Assert(claim, span=tracer.span()))
 
 
+def _component(what: str, of: TagOf) -> TagOf:
+    if isinstance(of, TagOf):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        return of
+    fault("E106", f"`{what}` takes a component of a tag, found {described(of)}", help="write `x.tag.k`")
+
+
 def assert_covers(of: TagOf, low: IntLike, high: IntLike, *, where: Bool | bool = True) -> None:
     """The set component holds each integer of [low, high) once and nothing else, at every element."""
-    _claim("assert_covers", Covers(of, unwrap(low), unwrap(high), as_cond(where)))
+    component = _component("assert_covers", of)
+    _claim("assert_covers", Covers(component, unwrap(low), unwrap(high), as_cond(where)))
 
 
 def assert_written_once(tensor: Tensor, names: Record) -> None:
     """Each element of the tensor is stored exactly once, by a value with this record."""
-    _claim("assert_written_once", WrittenOnce(tensor.view, _record(tensor.view, names)))
+    view = _tagged("assert_written_once", tensor)
+    _claim("assert_written_once", WrittenOnce(view, _record(view, names)))
 
 
 def assert_equal(left: TagOf, right: TagOf) -> None:
     """Two components agree, element by element as each thread holds them."""
-    _claim("assert_equal", Equal(left, right))
+    _claim("assert_equal", Equal(_component("assert_equal", left), _component("assert_equal", right)))
 
 
 def assert_distinct(*components: TagOf) -> None:
     """No two elements agree in all of these components."""
     if not components:
         fault("E106", "`assert_distinct` needs at least one component")
-    _claim("assert_distinct", Distinct(components))
+    _claim("assert_distinct", Distinct(tuple(_component("assert_distinct", of) for of in components)))
 
 
-def assert_relation(*arguments: TagOf | Callable[..., Bool]) -> None:
+Condition = (
+    Callable[[Int], Bool]
+    | Callable[[Int, Int], Bool]
+    | Callable[[Int, Int, Int], Bool]
+    | Callable[[Int, Int, Int, Int], Bool]
+    | Callable[[Int, Int, Int, Int, Int], Bool]
+)
+
+
+def assert_relation(*arguments: TagOf | Condition) -> None:
     """A condition over tag components, element by element: `assert_relation(a.tag.k, b.tag.k, lambda x, y: x <= y)`."""
-    *components, condition = arguments
-    bound = [(Symbol(f"{of.view.buffer.name}.{of.name}", "fresh"), of) for of in components if isinstance(of, TagOf)]
-    if isinstance(condition, TagOf) or len(bound) != len(components) or not bound:
+    *components, condition = arguments or (None,)
+    if not components or not callable(condition):
         fault("E106", "`assert_relation` takes tag components and, last, a function of them")
-    cond = condition(*(Int(algebra.sym(symbol)) for symbol, _ in bound))
+    bound = [_bind(of) for of in components]
+    _check_arity("the condition of `assert_relation`", condition, len(bound))
+    cond = cast(Callable[..., Bool], condition)(*(Int(algebra.sym(symbol)) for symbol, _ in bound))
     _claim("assert_relation", Relation(tuple(bound), as_cond(cond)))
+
+
+def _bind(of: TagOf | Condition) -> tuple[Symbol, TagOf]:
+    component = _component("assert_relation", cast(TagOf, of))
+    return Symbol(f"{component.view.buffer.name}.{component.name}", "fresh"), component

@@ -2,83 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 from attrs import evolve
 
 from argus.core import algebra
 from argus.core.dsl import place
 from argus.core.dsl.faults import fault
-from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, unwrap
+from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, extent, number, several, unwrap
 from argus.core.dsl.tracer import Scope, Tracer, current
 from argus.core.index import Const, Index, Symbol
 from argus.core.ir import For, If
 
 
 class loop:  # noqa: N801 reason: reads as a keyword of the language
-    """`for k in loop(n)`, `loop(lo, hi)`, `loop(lo, hi, step=-1)`: a loop of the kernel, traced once.
+    """`for k in loop(n)`, `loop(lo, hi)`, `loop(lo, hi, step=-1)`: a loop of the kernel, traced once."""
+
+    def __init__(self, *bounds: IntLike, step: int = 1, unroll: int | None = None) -> None:
+        if len(bounds) not in (1, 2):
+            fault("E106", f"`loop` takes one or two bounds, found {len(bounds)}", help="write `loop(lo, hi, step=s)`")
+        self._step = number(step, "the step of a loop")
+        if self._step == 0:
+            fault("E212", "the step of a loop is zero", help="give a positive or negative step")
+        self._start: Index = unwrap(bounds[0]) if len(bounds) == 2 else algebra.const(0)
+        self._stop = unwrap(bounds[-1])
+        self._unroll = None if unroll is None else extent(unroll, "the unrolling of a loop")
+
+    def __iter__(self) -> Iteration:
+        frame = place.user_frame()
+        if frame is not None and not place.called_by_for(frame):
+            fault(
+                "E106",
+                "a loop of the kernel is not the loop of a `for` statement",
+                here="`enumerate`, `zip` and `list` would count its one traced iteration",
+                help="write `for k in loop(...):`",
+            )
+        return Iteration(current("loop"), self._start, self._stop, self._step, self._unroll)
+
+
+class Iteration:
+    """The one traced iteration of a loop.
 
     A class, not a generator: a loop left by `break` must leave its scope open, so that the trace notices.
     """
 
-    def __init__(self, *bounds: IntLike, step: int = 1, unroll: int | None = None) -> None:
-        if len(bounds) not in (1, 2):
-            fault("E106", f"`loop` takes one or two bounds, found {len(bounds)}")
-        if step == 0:
-            fault("E212", "the step of a loop is zero", help="give a positive or negative step")
-        self._start: Index = unwrap(bounds[0]) if len(bounds) == 2 else algebra.const(0)
-        self._stop = unwrap(bounds[-1])
-        self._step = step
-        self._unroll = unroll
-        self._scope: Scope | None = None
-        self._tracer: Tracer | None = None
+    def __init__(self, tracer: Tracer, start: Index, stop: Index, step: int, unroll: int | None) -> None:
+        self._tracer = tracer
+        self._bounds = (start, stop, step, unroll)
         self._symbol = Symbol("", "loop")
-        self._carried: dict[str, Any] = {}
+        self._scope: Scope | None = None
+        self._carried: dict[str, object] = {}
 
-    def __iter__(self) -> loop:
+    def __iter__(self) -> Iteration:
         return self
 
     def __next__(self) -> Int:
         frame = place.user_frame()
-        if self._scope is None:
-            return self._enter(frame)
-        self._leave(frame)
-        raise StopIteration
-
-    def _enter(self, frame: FrameType | None) -> Int:
-        tracer = current("loop")
-        self._tracer = tracer
-        low, high = _bounds(self._start, self._stop, self._step)
-        self._symbol = Symbol(tracer.name("i"), "loop", low, high)
-        self._scope = tracer.open("loop")
+        if self._scope is not None:
+            self._leave(self._scope, frame)
+            raise StopIteration
+        start, stop, step, _ = self._bounds
+        self._symbol = Symbol(self._tracer.name("i"), "loop", *_enclosure(start, stop, step))
+        self._scope = self._tracer.open("loop")
         if frame is not None:
-            local = frame.f_locals
-            self._carried = {name: local[name] for name in place.carried_names(frame) if name in local}
+            names = _names(frame)
+            self._carried = {name: names[name] for name in place.carried_names(frame) if name in names}
         return Int(algebra.sym(self._symbol))
 
-    def _leave(self, frame: FrameType | None) -> None:
-        assert self._tracer is not None
-        assert self._scope is not None
-        body = self._tracer.close(self._scope)
-        local = {} if frame is None else frame.f_locals
+    def _leave(self, scope: Scope, frame: FrameType | None) -> None:
+        body = self._tracer.close(scope)
+        names: Mapping[str, object] = {} if frame is None else _names(frame)
         for name, before in self._carried.items():
-            if local.get(name) is not before:
-                fault(
-                    "E102",
-                    f"`{name}` is rebound inside a traced loop; a rebinding does not carry to the next iteration",
-                    here="in the body of this loop",
-                    span=self._scope.span,
-                    help=f"make `{name}` with `registers(...)` and assign it in place, or give the new value a new name",
-                )
-        self._tracer.emit(
-            For(self._symbol, self._start, self._stop, self._step, body, self._unroll, span=self._scope.span)
-        )
+            if names.get(name) is not before:
+                _rebound(name, scope)
+        start, stop, step, unroll = self._bounds
+        self._tracer.emit(For(self._symbol, start, stop, step, body, unroll, span=scope.span))
 
 
-def _bounds(start: Index, stop: Index, step: int) -> tuple[int | None, int | None]:
+def _names(frame: FrameType) -> Mapping[str, object]:
+    return {**frame.f_globals, **frame.f_locals}
+
+
+def _rebound(name: str, scope: Scope) -> None:
+    fault(
+        "E102",
+        f"`{name}` is rebound inside a traced loop; a rebinding does not carry to the next iteration",
+        here="in the body of this loop",
+        span=scope.span,
+        help=f"make `{name}` with `registers(...)` and assign it in place, or give the new value a new name",
+    )
+
+
+def _enclosure(start: Index, stop: Index, step: int) -> tuple[int | None, int | None]:
     """Constants that enclose the loop variable wherever the body runs."""
     if step > 0:
         high = stop.range[1]
@@ -88,17 +105,17 @@ def _bounds(start: Index, stop: Index, step: int) -> tuple[int | None, int | Non
 
 
 @contextmanager
-def when(cond: Bool | bool) -> Iterator[None]:
+def when(cond: Bool | bool) -> Generator[None]:
     """The body runs where the condition holds; it must be uniform over the wave."""
     tracer = current("when")
-    scope = tracer.open("when")
     node = as_cond(cond)
+    scope = tracer.open("when")
     yield
-    tracer.emit(If(node, tracer.close(scope), span=scope.span))
+    tracer.emit(If(node, tracer.leave(scope), span=scope.span))
 
 
 @contextmanager
-def otherwise() -> Iterator[None]:
+def otherwise() -> Generator[None]:
     """The other branch of the `when` just before."""
     tracer = current("otherwise")
     body = tracer.scopes[-1].body
@@ -109,15 +126,17 @@ def otherwise() -> Iterator[None]:
         )
     scope = tracer.open("otherwise")
     yield
-    body[-1] = evolve(last, otherwise=tracer.close(scope))
+    body[-1] = evolve(last, otherwise=tracer.leave(scope))
 
 
 def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
     """The coordinates of this block in a grid of `counts` blocks; declares the kernel's grid."""
     tracer = current("block_id")
-    grid = tuple(unwrap(count) for count in counts)
+    grid = tuple(unwrap(count) for count in several(counts, "`block_id`"))
     if tracer.grid:
         fault("E106", "the grid is declared twice", help="call `block_id` once and keep its result")
+    if len(grid) not in (1, 2, 3):
+        fault("E106", f"a grid of {len(grid)} axes", help="a grid has one, two or three axes")
     tracer.grid = grid
     tracer.blocks = tuple(
         Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last(count)) for axis, count in enumerate(grid)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
+from typing import Union, overload
 
 from argus.core import algebra
-from argus.core.dsl.faults import fault
-from argus.core.dsl.handles import Bool, Int
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.handles import Bool, ElementWise, Int, as_cond, unwrap
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dsl.views import TagNames
 from argus.core.dtype import DType
@@ -18,7 +18,7 @@ from argus.core.layout import TV
 Operand = Union["Fragment", Int, float]
 
 
-class Fragment:
+class Fragment(ElementWise):
     """A tile in registers under a thread-value layout."""
 
     __slots__ = ("mutable", "view")
@@ -52,6 +52,7 @@ class Fragment:
 
     def to(self, dtype: DType) -> Fragment:
         """The same elements rounded to another type."""
+        check_dtype(dtype)
         return _emit(Cast(dtype, _get(self)), dtype, self.layout, "value")
 
     def __add__(self, other: Operand) -> Fragment:
@@ -82,18 +83,26 @@ class Fragment:
         return elementwise("neg", self)
 
     def __iadd__(self, other: Operand) -> Fragment:
-        return self._assign(Op("add", (_get(self), _elem(other))))
+        return self._update("add", other)
 
     def __isub__(self, other: Operand) -> Fragment:
-        return self._assign(Op("sub", (_get(self), _elem(other))))
+        return self._update("sub", other)
 
     def __imul__(self, other: Operand) -> Fragment:
-        return self._assign(Op("mul", (_get(self), _elem(other))))
+        return self._update("mul", other)
+
+    def __itruediv__(self, other: Operand) -> Fragment:
+        return self._update("div", other)
 
     def __setitem__(self, item: slice, value: Operand) -> None:
         if item != slice(None):
             fault("E106", "only the whole of a register tile can be assigned", help="write `x[:] = value`")
+        _leader("assignment", (self, value))
         self._assign(_elem(value))
+
+    def _update(self, name: str, other: Operand) -> Fragment:
+        _leader(name, (self, other))
+        return self._assign(Op(name, (_get(self), _elem(other))))
 
     def _assign(self, elem: Elem) -> Fragment:
         if not self.mutable:
@@ -117,8 +126,6 @@ class Fragment:
 def registers(dtype: DType, layout: TV) -> Fragment:
     """A register tile, uninitialised, assigned in place (`x[:] = ...`, `x += ...`, `copy`, `mma`)."""
     tracer = current("registers")
-    if not isinstance(layout, TV):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`registers` takes a thread-value layout, found {layout!r}", help="use `mm.A`, `spread(...)`")
     return Fragment(_allocate(tracer, dtype, layout, tracer.name("registers")), mutable=True)
 
 
@@ -131,6 +138,8 @@ def zeros(dtype: DType, layout: TV) -> Fragment:
 
 
 def _allocate(tracer: Tracer, dtype: DType, layout: TV, name: str) -> View:
+    check_dtype(dtype)
+    check_layout(layout)
     if layout.threads.size != tracer.threads:
         fault(
             "E109",
@@ -142,6 +151,20 @@ def _allocate(tracer: Tracer, dtype: DType, layout: TV, name: str) -> View:
     buffer = Buffer(name, "register", dtype, shape, layout, span=tracer.span())
     tracer.emit(Alloc(buffer, span=tracer.span()))
     return whole(buffer)
+
+
+def check_dtype(dtype: DType) -> None:
+    if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault(
+            "E106",
+            f"expected an element type, found {described(dtype)}",
+            help="use `bf16`, `f16`, `f32`, `e4m3` or `i32`",
+        )
+
+
+def check_layout(layout: TV) -> None:
+    if not isinstance(layout, TV):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"expected a thread-value layout, found {described(layout)}", help="use `mm.A` or `spread(...)`")
 
 
 def fresh(dtype: DType, layout: TV, kind: str) -> Fragment:
@@ -168,7 +191,7 @@ def _elem(value: Operand) -> Elem:
         return Num(value.node)
     if isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return Lit(float(value))
-    fault("E106", f"expected a register tile or a number, found {value!r}")
+    fault("E106", f"expected a register tile or a number, found {described(value)}")
 
 
 def elementwise(name: str, *operands: Operand) -> Fragment:
@@ -202,25 +225,46 @@ def exp2(x: Fragment) -> Fragment:
     return elementwise("exp2", x)
 
 
-def where(cond: Bool, then: Operand, other: Operand) -> Fragment:
+def where(cond: Bool | bool, then: Operand, other: Operand) -> Fragment:
     """`then` at the elements whose coordinates satisfy the condition, else `other`."""
     leader = _leader("where", [then, other])
-    elem = Where(Holds(cond.node), _elem(then), _elem(other))
+    elem = Where(Holds(as_cond(cond)), _elem(then), _elem(other))
     return _emit(elem, leader.dtype, leader.layout, "value")
+
+
+@overload
+def maximum(a: Int | int, b: Int | int) -> Int: ...
+
+
+@overload
+def maximum(a: Fragment, b: Operand) -> Fragment: ...
+
+
+@overload
+def maximum(a: Operand, b: Fragment) -> Fragment: ...
 
 
 def maximum(a: Operand, b: Operand) -> Fragment | Int:
     """The larger, of tiles element by element or of integers."""
-    return _extremum("max", a, b)
+    if isinstance(a, Int | int) and isinstance(b, Int | int):
+        return Int(algebra.maximum(unwrap(a), unwrap(b)))
+    return elementwise("max", a, b)
+
+
+@overload
+def minimum(a: Int | int, b: Int | int) -> Int: ...
+
+
+@overload
+def minimum(a: Fragment, b: Operand) -> Fragment: ...
+
+
+@overload
+def minimum(a: Operand, b: Fragment) -> Fragment: ...
 
 
 def minimum(a: Operand, b: Operand) -> Fragment | Int:
     """The smaller, of tiles element by element or of integers."""
-    return _extremum("min", a, b)
-
-
-def _extremum(name: str, a: Operand, b: Operand) -> Fragment | Int:
     if isinstance(a, Int | int) and isinstance(b, Int | int):
-        left, right = (x.node if isinstance(x, Int) else algebra.const(x) for x in (a, b))
-        return Int(algebra.maximum(left, right) if name == "max" else algebra.minimum(left, right))
-    return elementwise(name, a, b)
+        return Int(algebra.minimum(unwrap(a), unwrap(b)))
+    return elementwise("min", a, b)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import NoReturn, Union
 
 from argus.core import algebra
-from argus.core.dsl.faults import fault
-from argus.core.index import Cond, Const, Index
-from argus.core.walk import show
+from argus.core.dsl.faults import described, fault
+from argus.core.index import Cond, Const, Coord, Index
+from argus.core.walk import mentions, show
 
 
 class Bool:
@@ -18,11 +18,15 @@ class Bool:
     def __init__(self, node: Cond) -> None:
         self.node = node
 
-    def __and__(self, other: Bool) -> Bool:
-        return Bool(algebra.all_of((self.node, other.node)))
+    def __and__(self, other: Bool | bool) -> Bool:
+        return Bool(algebra.all_of((self.node, as_cond(other))))
 
-    def __or__(self, other: Bool) -> Bool:
-        return Bool(algebra.any_of((self.node, other.node)))
+    __rand__ = __and__
+
+    def __or__(self, other: Bool | bool) -> Bool:
+        return Bool(algebra.any_of((self.node, as_cond(other))))
+
+    __ror__ = __or__
 
     def __invert__(self) -> Bool:
         return Bool(algebra.negate(self.node))
@@ -43,6 +47,12 @@ class Bool:
         return show(self.node)
 
 
+class ElementWise:
+    """A value whose own operators take an integer of the kernel as a number for each of its elements."""
+
+    __slots__ = ()
+
+
 IntLike = Union["Int", int]
 
 
@@ -55,11 +65,15 @@ class Int:
         self.node = node
 
     def __add__(self, other: IntLike) -> Int:
+        if isinstance(other, ElementWise):
+            return NotImplemented
         return Int(algebra.add(self.node, unwrap(other)))
 
     __radd__ = __add__
 
     def __sub__(self, other: IntLike) -> Int:
+        if isinstance(other, ElementWise):
+            return NotImplemented
         return Int(algebra.sub(self.node, unwrap(other)))
 
     def __rsub__(self, other: IntLike) -> Int:
@@ -68,7 +82,12 @@ class Int:
     def __neg__(self) -> Int:
         return Int(algebra.neg(self.node))
 
+    def __pos__(self) -> Int:
+        return self
+
     def __mul__(self, other: IntLike) -> Int:
+        if isinstance(other, ElementWise):
+            return NotImplemented
         return Int(algebra.mul(self.node, unwrap(other)))
 
     __rmul__ = __mul__
@@ -79,6 +98,14 @@ class Int:
     def __rfloordiv__(self, other: IntLike) -> Int:
         return Int(algebra.floordiv(unwrap(other), _divisor(self)))
 
+    def __truediv__(self, other: IntLike) -> Int:
+        if isinstance(other, ElementWise):
+            return NotImplemented
+        _no_fractions(self, other)
+
+    def __rtruediv__(self, other: IntLike) -> Int:
+        _no_fractions(other, self)
+
     def __mod__(self, other: IntLike) -> Int:
         return Int(algebra.mod(self.node, _divisor(other)))
 
@@ -88,8 +115,12 @@ class Int:
     def __and__(self, other: IntLike) -> Int:
         return Int(algebra.bit_and(self.node, unwrap(other)))
 
+    __rand__ = __and__
+
     def __or__(self, other: IntLike) -> Int:
         return Int(algebra.bit_or(self.node, unwrap(other)))
+
+    __ror__ = __or__
 
     def __xor__(self, other: IntLike) -> Int:
         return Int(algebra.bit_xor(self.node, unwrap(other)))
@@ -97,10 +128,16 @@ class Int:
     __rxor__ = __xor__
 
     def __lshift__(self, other: IntLike) -> Int:
-        return Int(algebra.shift_left(self.node, unwrap(other)))
+        return Int(algebra.shift_left(self.node, _distance(other)))
+
+    def __rlshift__(self, other: IntLike) -> Int:
+        return Int(algebra.shift_left(unwrap(other), _distance(self)))
 
     def __rshift__(self, other: IntLike) -> Int:
-        return Int(algebra.shift_right(self.node, unwrap(other)))
+        return Int(algebra.shift_right(self.node, _distance(other)))
+
+    def __rrshift__(self, other: IntLike) -> Int:
+        return Int(algebra.shift_right(unwrap(other), _distance(self)))
 
     def __lt__(self, other: IntLike) -> Bool:
         return Bool(algebra.lt(self.node, unwrap(other)))
@@ -114,33 +151,43 @@ class Int:
     def __ge__(self, other: IntLike) -> Bool:
         return Bool(algebra.le(unwrap(other), self.node))
 
-    def __eq__(self, other: object) -> Bool:  # type: ignore[override]  # a condition, as for `<`
-        return eq(self, _int_like(other))
+    def __eq__(self, other: object) -> Bool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as `<`: a condition
+        return eq(self, _comparable(other))
 
-    def __ne__(self, other: object) -> Bool:  # type: ignore[override]  # a condition, as for `<`
-        return ~eq(self, _int_like(other))
+    def __ne__(self, other: object) -> Bool:  # pyright: ignore[reportIncompatibleMethodOverride]  # as `<`: a condition
+        return ~eq(self, _comparable(other))
 
     def __hash__(self) -> int:
         return hash(self.node)
 
+    def __bool__(self) -> bool:
+        return self._number("Python asks for true or false here") != 0
+
     def __index__(self) -> int:
+        return self._number("Python asks for a number here")
+
+    def _number(self, here: str) -> int:
         if isinstance(self.node, Const):
             return self.node.value
         fault(
             "E101",
             f"the integer `{show(self.node)}` has no value while the kernel is traced",
-            here="Python asks for a number here",
-            help="loop with `loop(...)` instead of `range(...)`; extents of tiles must be Python integers",
+            here=here,
+            help="loop with `loop(...)`, branch with `when(...)`; extents of tiles must be Python integers",
         )
 
     def __repr__(self) -> str:
         return show(self.node)
 
 
-def _int_like(value: object) -> IntLike:
+def _no_fractions(a: IntLike, b: IntLike) -> NoReturn:
+    fault("E106", f"integers of the kernel have no fractions: `{a!r} / {b!r}`", help="divide with `//` or `ceil_div`")
+
+
+def _comparable(value: object) -> IntLike:
     if isinstance(value, Int | int):
         return value
-    fault("E106", f"an integer of the kernel is compared with {value!r}", help="compare it with an integer")
+    fault("E106", f"an integer of the kernel is compared with {described(value)}", help="compare it with an integer")
 
 
 def unwrap(value: IntLike) -> Index:
@@ -149,13 +196,63 @@ def unwrap(value: IntLike) -> Index:
         return value.node
     if isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return algebra.const(int(value))
-    fault("E106", f"expected an integer, found {value!r}", here="this value is not an integer of the kernel")
+    fault("E106", f"expected an integer, found {described(value)}", here="this value is not an integer of the kernel")
+
+
+def place(value: IntLike) -> Index:
+    """The node behind an integer that places a whole view. Raises E106 for one that differs between its elements."""
+    node = unwrap(value)
+    if mentions(node, (Coord,)):
+        fault(
+            "E106",
+            f"`{show(node)}` is the coordinate of an element; a view is placed for all its elements alike",
+            help="compute the place of each element with `.gather(shape, function)`",
+        )
+    return node
+
+
+def number(value: IntLike, what: str) -> int:
+    """A number known while the kernel is traced. Raises E101 for a symbolic one, E106 for what is no integer."""
+    if isinstance(value, Int):
+        return value.__index__()
+    if isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        return int(value)
+    fault("E106", f"{what} is an integer, found {described(value)}", here="this value is not an integer")
+
+
+def extent(value: IntLike, what: str) -> int:
+    """A positive number known while the kernel is traced. Raises E101 or E106 otherwise."""
+    found = number(value, what)
+    if found <= 0:
+        fault("E106", f"{what} is {found}", here="an extent counts elements", help="give a number from 1")
+    return found
+
+
+def extents(shape: tuple[IntLike, ...], what: str) -> tuple[int, ...]:
+    """A shape known while the kernel is traced. Raises E101 or E106 otherwise."""
+    return tuple(extent(value, f"an extent of {what}") for value in several(shape, what))
+
+
+def several(values: tuple[IntLike, ...], what: str) -> tuple[IntLike, ...]:
+    """The values, one an axis. Raises E106 for a lone value."""
+    if isinstance(values, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        return tuple(values)
+    fault(
+        "E106", f"{what} takes one integer an axis, found {described(values)}", help="write a tuple: `(rows, columns)`"
+    )
 
 
 def _divisor(value: IntLike) -> Index:
     node = unwrap(value)
     if node is algebra.const(0):
         fault("E106", "an integer of the kernel is divided by zero", here="the divisor is 0")
+    return node
+
+
+def _distance(value: IntLike) -> Index:
+    node = unwrap(value)
+    if node.range[1] is not None and node.range[1] < 0:
+        fault("E106", f"an integer of the kernel is shifted by {show(node)} bits", here="the distance is negative")
     return node
 
 
@@ -175,4 +272,4 @@ def as_cond(value: Bool | bool) -> Cond:
         return value.node
     if isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return algebra.TRUE if value else algebra.FALSE
-    fault("E106", f"expected a condition, found {value!r}", here="this is not a condition on integers")
+    fault("E106", f"expected a condition, found {described(value)}", here="this is not a condition on integers")

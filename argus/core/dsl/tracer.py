@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType
+from typing import NoReturn
 
 from argus.core.dsl import place
 from argus.core.dsl.faults import fault
@@ -22,7 +23,6 @@ class Scope:
         self.opener = opener
         self.span = span
         self.body: list[Stmt] = []
-        self.closed = False
 
 
 class Tracer:
@@ -36,7 +36,7 @@ class Tracer:
         self.grid: tuple[Index, ...] = ()
         self.blocks: tuple[Symbol, ...] = ()
         self.thread = Symbol("thread", "thread", 0, threads - 1)
-        self._names: dict[str, int] = {}
+        self._names: dict[str, int] = {"thread": 1}
 
     def span(self) -> Span:
         return place.span_of(place.user_frame(), self.root)
@@ -65,17 +65,27 @@ class Tracer:
     def close(self, scope: Scope) -> tuple[Stmt, ...]:
         """The statements of the scope; a scope inside that is still open was left by `break` or `return`."""
         if self.scopes[-1] is not scope:
-            left = self.scopes[-1]
-            fault(
-                "E104",
-                f"`{left.opener}` was left before its end",
-                here="this scope is still open",
-                span=left.span,
-                help="`break`, `continue` and `return` cannot leave a traced loop; use `when(...)` around the rest",
-            )
+            left_early(self.scopes[-1].opener, self.scopes[-1].span)
         self.scopes.pop()
-        scope.closed = True
         return tuple(scope.body)
+
+    def leave(self, scope: Scope) -> tuple[Stmt, ...]:
+        """`close` at the end of a `with` statement, which must be reached by falling off the end of its body."""
+        frame = place.user_frame()
+        if frame is not None and place.leaves_early(frame):
+            left_early(scope.opener, scope.span)
+        return self.close(scope)
+
+
+def left_early(opener: str, span: Span) -> NoReturn:
+    """Raise E104 at what opened the scope."""
+    fault(
+        "E104",
+        f"`{opener}` was left before its end",
+        here="its body is left by `break`, `continue` or `return`",
+        span=span,
+        help="Python leaves while tracing, for every iteration and thread alike; put the rest into `with when(...):`",
+    )
 
 
 _current: ContextVar[Tracer | None] = ContextVar("argus_tracer", default=None)
@@ -90,7 +100,7 @@ def current(what: str) -> Tracer:
 
 
 @contextmanager
-def tracing(tracer: Tracer) -> Iterator[None]:
+def tracing(tracer: Tracer) -> Generator[None]:
     token = _current.set(tracer)
     try:
         yield

@@ -13,7 +13,7 @@ from argus.core import algebra
 from argus.core.ir import Alloc, Buffer, Copy, Kernel, Staged, Stmt, static
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses
-from argus.core.proof.memory import staged_offsets
+from argus.core.proof.memory import slots_of, staged_offsets
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.timeline import Timeline
 from argus.core.walk import IntArray
@@ -112,10 +112,11 @@ def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
         return
     what = f"`{stmt.atom}` on `{buffer.name}` has bank conflicts of degree {buffer.banks} at most"
     offsets = staged_offsets(access.view, access.places)
-    if offsets is None or not stmt.atom.phases:
-        reason = (
-            "a tile that moves inside one buffer" if offsets is None else f"`{stmt.atom}` has no phases in its table"
-        )
+    row = kernel.target.banks * _BANK_BYTES
+    shifted = any(stride * buffer.dtype.bits // 8 % row for _, stride in slots_of(access, access.places))
+    if offsets is None or shifted or not stmt.atom.phases:
+        moving = "a tile that moves inside one buffer, or slots that begin in different banks"
+        reason = moving if stmt.atom.phases else f"`{stmt.atom}` has no phases in its table"
         yield Obligation("I33", what, stmt, algebra.FALSE, unknown=reason)
         return
     worst = conflict_of(stmt, kernel, buffer, offsets)

@@ -22,12 +22,9 @@ from argus.core.ir import (
     Products,
     Relation,
     TagOf,
-    View,
     WrittenOnce,
 )
-from argus.core.layout import TV
-from argus.core.proof.access import Access
-from argus.core.proof.content import Content, Data, Inside, why_not
+from argus.core.proof.content import Data, Inside, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
@@ -116,7 +113,7 @@ def _claim(flow: Flow, step: Step, stmt: Assert, claim: Claim) -> Iterator[Oblig
 def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obligation]:
     name = claim.of.name
     what = f"`{claim.of.view.buffer.name}` sums each {name} of [{show(claim.low)}, {show(claim.high)}) once"
-    for piece in _content_of(flow, step, claim.of.view):
+    for piece in flow.tile(step, claim.of.view):
         context = (*step.context, piece.guard)
         if not isinstance(piece.value, Data) or piece.value.sets is None or name not in piece.value.sets:
             reason = why_not(piece.value) or f"no set of contributions is known for `{name}`"
@@ -147,22 +144,11 @@ def _some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
     return tuple(algebra.lt(bound.coordinate.least, bound.extent) for bound in inside)
 
 
-def _content_of(flow: Flow, step: Step, view: View) -> Content:
-    """What a register tile holds when an assertion looks at it."""
-    buffer = view.buffer
-    if buffer in flow.sums:
-        return flow.sums[buffer](step)
-    assert isinstance(buffer.layout, TV)
-    shape = (buffer.layout.threads.size, buffer.layout.values.size)
-    own = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape)
-    return flow.read(Access(step, view, "read", (Sep(algebra.const(0), own),), shape))
-
-
 def _component(flow: Flow, step: Step, of: TagOf) -> Sep | str:
     """One component over a whole tile, or why it is not known."""
     if of.view.buffer.space != "register":
         return "assertions on tags of memory are not built yet in the verifier"
-    content = _content_of(flow, step, of.view)
+    content = flow.tile(step, of.view)
     if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
         return f"`{of.view.buffer.name}` holds different things in different cases"
     value = content[0].value

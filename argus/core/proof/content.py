@@ -54,12 +54,17 @@ class Top:
 
 @frozen(eq=False)
 class Data:
-    """sets: for each contracted name, c(x): how often x was summed, as an expression over `COUNTED`."""
+    """sets: for each contracted name, c(x): how often x was summed, as an expression over `COUNTED`.
+
+    form: what was computed from what was loaded or summed, in words. computed: by more than rounding.
+    """
 
     record: Mapping[str, Sep]
     inside: tuple[Inside, ...] = ()
     fill: float = 0.0
     sets: Mapping[str, Index] | None = None
+    form: str = ""
+    computed: bool = False
 
     def at(self, index: tuple[IntArray, ...]) -> Data:
         record = {name: sep.at(index) for name, sep in self.record.items()}

@@ -1,23 +1,27 @@
 """Element-wise arithmetic under the domain: the result's record is the union, shared names must agree (I2).
 
-A set of contributions passes rounding and multiplication by a number; anything else closes it, and the result
-carries no set. Padding becomes some unknown number, which no sum accepts as zero.
+A set of contributions stays with the value, whatever is computed from the sum; what that is, is kept in words and
+told by the verdict. Only rounded values may be multiplied further: the products of a computed operand are not those
+of what was loaded. Padding becomes some unknown number, which no sum accepts as zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from argus.core import algebra
 from argus.core.elements import gets, nodes
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.index import Cond
+from argus.core.index import Cond, Index
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.proof.content import Content, Data, Inside, Top, Value, everywhere
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep, same
 from argus.core.proof.timeline import Step
+from argus.core.walk import show
 
 
 def content(flow: Flow, step: Step, stmt: Map) -> Content:
@@ -42,14 +46,50 @@ def _combined(stmt: Map, operands: list[Data]) -> Value:
         return Top("a choice between elements has no tag rule yet in the verifier")
     if not operands:
         return Top("a value made of numbers alone carries no record")
+    names = [name for data in operands for name in data.sets or {}]
+    if len(set(names)) != len(names):
+        return Top("arithmetic between two sums over one name has no rule yet in the verifier")
+    forms = iter(data.form for data in operands)
+    form = _form(stmt.elem, forms)
+    computed = any(data.computed for data in operands) or not _rounds(stmt.elem)
     if len(operands) == 1 and _scales(stmt.elem):
-        return operands[0]
+        return evolve(operands[0], form=form, computed=computed)
     record: dict[str, Sep] = {}
     bounds: list[Inside] = []
+    sets: dict[str, Index] = {}
     for data in operands:
         record.update(data.record)
         bounds += data.inside
-    return Data(record, tuple(bounds), float("nan"))
+        sets.update(data.sets or {})
+    return Data(record, tuple(bounds), float("nan"), sets or None, form, computed)
+
+
+def _form(elem: Elem, operands: Iterator[str]) -> str:
+    """The expression in words; `operands` are the forms of what it reads, left to right."""
+    match elem:
+        case Get():
+            return next(operands)
+        case Lit(value=value):
+            return f"{value:g}"
+        case Num(value=value):
+            return show(value)
+        case Cast(dtype=dtype, arg=arg):
+            return f"{dtype}({_form(arg, operands)})"
+        case Op(name=name, args=args):
+            return f"{name}({', '.join(_form(arg, operands) for arg in args)})"
+        case Where():
+            return "a choice"
+
+
+def _rounds(elem: Elem) -> bool:
+    """Whether the expression is one operand, converted between types of floating point at most."""
+    match elem:
+        case Get():
+            return True
+        case Cast(dtype=dtype, arg=arg):
+            return dtype.family == "float" and _rounds(arg)
+        case _:
+            return False
 
 
 def _scales(elem: Elem) -> bool:
@@ -57,8 +97,8 @@ def _scales(elem: Elem) -> bool:
     match elem:
         case Get():
             return True
-        case Cast(arg=arg):
-            return _scales(arg)
+        case Cast(dtype=dtype, arg=arg):
+            return dtype.family == "float" and _scales(arg)
         case Op(name="neg", args=(arg,)):
             return _scales(arg)
         case Op(name="mul", args=(left, right)):

@@ -16,13 +16,14 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.index import And, Cond, Index
 from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Tag, View
+from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, Meeting, meeting
 from argus.core.proof.content import BoolArray, Bottom, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
 from argus.core.proof.moments import Horizon, Moment, before
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
 from argus.core.proof.separate import Sep, evaluate, same
-from argus.core.proof.timeline import Step, Timeline
+from argus.core.proof.timeline import Segment, Step, Timeline
 from argus.core.query import Unsat
 from argus.core.walk import IntArray
 
@@ -92,6 +93,8 @@ class Flow:
         self, read: Access, horizon: Horizon, pending: list[tuple[BoolArray, Cond]], found: list[Source]
     ) -> list[tuple[BoolArray, Cond]]:
         """Elements that may have been written earlier than is looked at are unknown then."""
+        if not self._writes(horizon.segment, read.view.buffer):
+            return pending
         kept: list[tuple[BoolArray, Cond]] = []
         for mask, guard in pending:
             if self.impossible([*read.step.context, guard], horizon.reached):
@@ -99,6 +102,15 @@ class Flow:
             else:
                 found.append(Source(mask, guard, None, None, "written more iterations ago than is modelled"))
         return kept
+
+    def _writes(self, segment: Segment, buffer: Buffer) -> bool:
+        """Whether some step of the segment writes the buffer or makes it anew."""
+        for step in segment.steps:
+            if isinstance(step.stmt, Alloc | Reset) and step.stmt.buffer is buffer:
+                return True
+            if any(a.mode == "write" and a.view.buffer is buffer for a in self.accesses.of(step)):
+                return True
+        return False
 
     def _match(
         self,
@@ -213,12 +225,22 @@ class Flow:
         if isinstance(stmt, Copy) and stmt.edge is not None:
             fill = stmt.edge
             inside = self._inside(access)
-        return everywhere(access.shape, Data(record, inside, fill), algebra.TRUE)
+        return everywhere(access.shape, Data(record, inside, fill, form=access.view.buffer.name), algebra.TRUE)
 
     def _inside(self, access: Access) -> tuple[Inside, ...]:
         """That the access is inside the tensor, axis by axis; also where that is always so, to keep one form."""
         assert access.places is not None
         return tuple(Inside(p, e) for p, e in zip(access.places, access.view.buffer.shape, strict=True))
+
+    def tile(self, step: Step, view: View) -> Content:
+        """What a whole register tile holds when an assertion looks at it."""
+        buffer = view.buffer
+        if buffer in self.sums:
+            return self.sums[buffer](step)
+        assert isinstance(buffer.layout, TV)
+        shape = (buffer.layout.threads.size, buffer.layout.values.size)
+        own = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape)
+        return self.read(Access(step, view, "read", (Sep(algebra.const(0), own),), shape))
 
     def component(self, expression: Index, places: Sequence[Sep], shape: tuple[int, int]) -> Sep | None:
         """An expression over a buffer's coordinates, at these places of it."""
@@ -269,7 +291,7 @@ class Flow:
     def _agree(self, one: Data, two: Data, context: Sequence[Cond]) -> bool:
         if one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
             return False
-        if one.sets is not None or two.sets is not None:
+        if one.sets is not None or two.sets is not None or (one.form, one.computed) != (two.form, two.computed):
             return False
         pairs = [(one.record[name], two.record[name]) for name in one.record]
         for mine, theirs in zip(one.inside, two.inside, strict=True):
@@ -284,6 +306,8 @@ def _union(one: Piece, two: Piece) -> Piece | None:
     assert isinstance(one.value, Data)
     assert isinstance(two.value, Data)
     a, b = one.value, two.value
+    if (a.form, a.computed) != (b.form, b.computed):
+        return None
     if a.record.keys() != b.record.keys() or len(a.inside) != len(b.inside) or a.fill != b.fill or a.sets or b.sets:
         return None
     record: dict[str, Sep] = {}
@@ -297,7 +321,7 @@ def _union(one: Piece, two: Piece) -> Piece | None:
             return None
         table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
         inside.append(Inside(Sep(mine.coordinate.base, table), mine.extent))
-    return Piece(one.mask | two.mask, one.guard, Data(record, tuple(inside), a.fill))
+    return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))
 
 
 def _overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:

@@ -179,11 +179,12 @@ def _staged(
     groups = offsets.reshape(offsets.shape[0], -1, count)
     aligned = bool((groups[:, :, 0] % wide == 0).all())
     together = bool((groups == groups[:, :, :1] + np.arange(count)).all())
+    slots = algebra.all_of(_slot_aligned(place, stride, wide) for place, stride in slots_of(access, places))
     yield Obligation(
         "I19",
         what,
         stmt,
-        algebra.TRUE if aligned and together else algebra.FALSE,
+        slots if aligned and together else algebra.FALSE,
         step.context,
         compared=groups.shape[0] * groups.shape[1],
         help="keep rows and swizzle in whole vectors: a swizzle's base must be at least the vector's length",
@@ -191,16 +192,27 @@ def _staged(
     yield _stages(step, stmt, access, places)
 
 
+def slots_of(access: Access, places: tuple[Sep, ...]) -> Iterator[tuple[Sep, int]]:
+    """The symbolic axes of a shared tensor and the distance of their neighbours, in elements."""
+    layout = access.view.buffer.layout
+    assert isinstance(layout, Staged)
+    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
+    for place, stride in zip(places, strides, strict=True):
+        assert isinstance(stride, int)
+        if place.base is not algebra.const(0):
+            yield place, stride
+
+
+def _slot_aligned(place: Sep, stride: int, wide: int) -> Cond:
+    return algebra.eq(algebra.mod(algebra.mul(place.least, stride), wide), 0)
+
+
 def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Obligation:
     """I18: a slot starts at a multiple of the swizzle's period, so that slots permute apart."""
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
-    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
     period = 1 if layout.swizzle is None else layout.swizzle.period
-    whole = all(
-        place.base is algebra.const(0) or (isinstance(stride, int) and stride % period == 0)
-        for place, stride in zip(places, strides, strict=True)
-    )
+    whole = all(stride % period == 0 for _, stride in slots_of(access, places))
     return Obligation(
         "I18",
         f"stages of `{access.view.buffer.name}` are whole periods of its swizzle",

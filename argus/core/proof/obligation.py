@@ -22,6 +22,7 @@ class Obligation:
     least: what a counterexample should make small, in order. compared: elements that the goal speaks of.
     given: what may be presumed: all the kernel's facts; its assumptions alone, where the goal speaks of the
     whole grid, so that a block need not exist; or nothing but the hypotheses.
+    tells: a fact that the verdict should mention if the obligation is proved.
     stated: the program asserts it, so it must be reached: hypotheses that contradict each other prove nothing.
     """
 
@@ -38,6 +39,7 @@ class Obligation:
     help: str = ""
     given: Literal["facts", "assumptions", "nothing"] = "facts"
     stated: bool = False
+    tells: str = ""
 
 
 ASKED_FIRST = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
-from argus.core.ir import Assert, Buffer, Copy, WrittenOnce
+from argus.core.ir import Assert, Buffer, Copy, Covers, WrittenOnce
 from argus.core.proof.access import Access
 from argus.core.proof.content import Data, Inside, why_not
 from argus.core.proof.flow import Flow
@@ -183,6 +183,7 @@ def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: Wri
             continue
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
+        yield from _covered(flow, store, piece.value, context)
         for bound in piece.value.inside:
             yield _not_padding(store, places, bound, context)
 
@@ -210,6 +211,38 @@ def _component_held(
     return Obligation(
         "I4", what, store.step.stmt, goal, context, least=sizes_first(goal), compared=wanted.table.size, help=help_text
     )
+
+
+def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) -> Iterator[Obligation]:
+    """Each set that went into what is stored is the very set that an assertion speaks of."""
+    name = store.view.buffer.name
+    told = f"each element of `{name}` is {value.form}"
+    yield Obligation("I4", f"what `{name}` holds is known", store.step.stmt, algebra.TRUE, context, tells=told)
+    for counted, count in (value.sets or {}).items():
+        asserted = any(count is other for other in _asserted_counts(flow, counted))
+        yield Obligation(
+            "I3",
+            f"the sum over `{counted}` that is stored in `{name}` is the one asserted",
+            store.step.stmt,
+            algebra.TRUE,
+            context,
+            unknown=""
+            if asserted
+            else f"no `assert_covers` speaks of the sum over `{counted}` that is stored in `{name}`",
+        )
+
+
+def _asserted_counts(flow: Flow, counted: str) -> Iterator[Index]:
+    """How often x was summed, at each unconditional assertion of coverage."""
+    for step in flow.timeline.steps:
+        if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
+            continue
+        claim = step.stmt.claim
+        if step.guard is not algebra.TRUE or step.loop is not None or claim.of.name != counted:
+            continue
+        for piece in flow.tile(step, claim.of.view):
+            if isinstance(piece.value, Data) and piece.value.sets is not None:
+                yield piece.value.sets[counted]
 
 
 def _not_padding(store: Access, places: tuple[Sep, ...], bound: Inside, context: tuple[Cond, ...]) -> Obligation:

@@ -125,6 +125,9 @@ class Multiplication:
         """What the statement adds, presuming that shared names agree; or why that has no form here."""
         if any(side.data.inside and side.data.fill != 0 for side in (self._a, self._b)):
             return "an operand is padded with another number than 0, which a sum would notice"
+        for side in (self._a, self._b):
+            if side.data.computed:
+                return f"an operand was computed, as {side.data.form}: its products are not those of what was loaded"
         if len(self.contracted) != 1:
             return f"{len(self.contracted)} names vary along k in both operands, one is expected"
         name = self.contracted[0]

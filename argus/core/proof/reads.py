@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from argus.core import algebra
+from argus.core.atom import Queue
+from argus.core.index import Cond
 from argus.core.ir import Assert, Stmt
 from argus.core.proof.access import Access
 from argus.core.proof.content import Bottom, Piece, Top
 from argus.core.proof.flow import Flow
-from argus.core.proof.moments import Horizon, before
+from argus.core.proof.moments import Horizon, Moment, before
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.ordering import queue_of
 from argus.core.proof.timeline import Step
@@ -52,27 +56,57 @@ def _landed(flow: Flow, step: Step, write: Access) -> Iterator[Obligation]:
     Loads on one queue land in order.
     """
     queue = queue_of(step.stmt)
-    context = step.context
+    drained: set[Step] = set()
     for moment in before(flow.timeline, step):
         if isinstance(moment, Horizon):
+            yield from _landed_long_ago(flow, step, write, moment, drained)
             continue
-        earlier = queue_of(moment.step.stmt)
-        loads = [a for a in flow.accesses.of(moment.step) if a.mode == "write" and a.view.buffer is write.view.buffer]
-        if not loads or earlier is None or earlier == queue or flow.impossible(context, moment.exists):
+        if not _loads(flow, moment.step, write, queue) or flow.impossible(step.context, moment.exists):
             continue
-        done = flow.ordering.completed(moment, step, [*context, moment.exists]) is not None
-        name = write.view.buffer.name
-        yield Obligation(
-            "I31",
-            f"no load of `{name}` is in flight when it is written again",
-            step.stmt,
-            algebra.TRUE if done else algebra.FALSE,
-            (*context, moment.exists),
-            other=moment.step.stmt,
-            help="wait for the load before its registers are written again",
-        )
-        if done and moment.distance != 0:
-            return
+        context = [*step.context, moment.exists]
+        done = flow.ordering.completed(moment, step, context) is not None
+        yield _overwritten(step, write, moment.step, (*step.context, moment.exists), done=done)
+        if done and _always_drained(flow, moment, step):
+            drained.add(moment.step)
+
+
+def _loads(flow: Flow, earlier: Step, write: Access, queue: Queue | None) -> bool:
+    """Whether a step is a load of the same registers that does not land in order with the write."""
+    if queue_of(earlier.stmt) in (None, queue):
+        return False
+    return any(a.mode == "write" and a.view.buffer is write.view.buffer for a in flow.accesses.of(earlier))
+
+
+def _always_drained(flow: Flow, moment: Moment, step: Step) -> bool:
+    """Whether the load is waited for whatever the iteration: the wait rests on no guard but its own loop's facts."""
+    context = () if step.loop is None else step.loop.facts
+    return moment.lap + (moment.distance or 0) > 0 and flow.ordering.completed(moment, step, context) is not None
+
+
+def _landed_long_ago(
+    flow: Flow, step: Step, write: Access, horizon: Horizon, drained: set[Step]
+) -> Iterator[Obligation]:
+    """Loads older than is looked at are known to have landed only if every newer one certainly had."""
+    queue = queue_of(step.stmt)
+    loads = [s for s in horizon.segment.steps if _loads(flow, s, write, queue) and s not in drained]
+    if not loads or flow.impossible(step.context, horizon.reached):
+        return
+    yield evolve(
+        _overwritten(step, write, loads[0], step.context, done=False),
+        unknown="the load may have been issued more iterations ago than is modelled",
+    )
+
+
+def _overwritten(step: Step, write: Access, load: Step, context: tuple[Cond, ...], *, done: bool) -> Obligation:
+    return Obligation(
+        "I31",
+        f"no load of `{write.view.buffer.name}` is in flight when it is written again",
+        step.stmt,
+        algebra.TRUE if done else algebra.FALSE,
+        context,
+        other=load.stmt,
+        help="wait for the load before its registers are written again",
+    )
 
 
 def _fault(step: Step, access: Access, piece: Piece, written: str) -> Obligation:

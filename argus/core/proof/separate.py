@@ -133,6 +133,8 @@ def _sum(parts: Sequence[Sep | None], factors: Sequence[int], constant: int, zer
 
 def _bin(node: Bin, left: Sep, right: Sep) -> Sep | None:
     pure_left, pure_right = left.base is algebra.const(0), right.base is algebra.const(0)
+    if node.op in ("//", "%") and pure_right and (right.table == 0).any():
+        return None
     if pure_left and pure_right:
         return numbers(cast(IntArray, number(node.op, left.table, right.table)))
     if left.uniform and right.uniform:

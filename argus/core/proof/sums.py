@@ -7,13 +7,14 @@ summed by telescoping: runs [low(k), high(k)) with high(k) = low(k + 1) add up t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 import numpy as np
 from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cmp, Cond, Index
-from argus.core.ir import Assert, Buffer, Covers, Lit, Map, Mma, Stmt
+from argus.core.ir import Alloc, Assert, Buffer, Covers, Lit, Map, Mma, Reset, Stmt
 from argus.core.layout import TV
 from argus.core.proof.content import Bottom, Content, Data, Inside, Top, everywhere
 from argus.core.proof.flow import Flow
@@ -52,12 +53,13 @@ class Accumulator:
     _products: dict[Step, Product | str] = field(factory=dict[Step, "Product | str"], init=False)
 
     def events(self, segment: Segment) -> tuple[Step, ...]:
-        """The steps of a segment that write the tile."""
-        return tuple(
-            step
-            for step in segment.steps
-            if any(a.mode == "write" and a.view.buffer is self.buffer for a in self.flow.accesses.of(step))
-        )
+        """The steps of a segment that write the tile or make it anew."""
+        return tuple(step for step in segment.steps if self._touches(step))
+
+    def _touches(self, step: Step) -> bool:
+        if isinstance(step.stmt, Alloc | Reset):
+            return step.stmt.buffer is self.buffer
+        return any(a.mode == "write" and a.view.buffer is self.buffer for a in self.flow.accesses.of(step))
 
     def operands(self, step: Step) -> tuple[Content, Content]:
         a, b, *_ = self.flow.accesses.of(step)
@@ -99,7 +101,7 @@ class Accumulator:
         match self.state(at):
             case Held(record=record, inside=inside, contracted=name, count=count, valid=valid):
                 set_here = self.flow.holds(at.context, valid)
-                value = Data(record, inside, 0.0, {name: count}) if set_here else Bottom()
+                value = Data(record, inside, 0.0, {name: count}, f"sum over {name}") if set_here else Bottom()
             case Zero():
                 value = Top("zeros carry no record")
             case Bottom() | Top() as other:
@@ -128,6 +130,8 @@ class Accumulator:
 
     def _after(self, state: State, step: Step) -> State:
         stmt = step.stmt
+        if isinstance(stmt, Alloc | Reset):
+            return Bottom()
         if step.guard is not algebra.TRUE and not (isinstance(stmt, Mma) and stmt.init is algebra.FALSE):
             return Top("the accumulator is set in a branch")
         match stmt:
@@ -152,6 +156,8 @@ class Accumulator:
         if reasons:
             return Top(reasons[0])
         known = [each for each in products if isinstance(each, Product)]
+        if len({each.contracted for each in known}) != 1:
+            return Top("one accumulator sums over different names")
         closed = telescoped(_terms(events, known), loop)
         if isinstance(closed, str):
             return Top(closed)
@@ -169,10 +175,10 @@ class Accumulator:
         for segment in self.flow.timeline.segments:
             events = self.events(segment)
             for step in events:
-                if isinstance(step.stmt, Mma):
-                    product = self.product(step)
-                    if isinstance(product, str):
-                        continue
+                if not isinstance(step.stmt, Mma) or step.stmt.init is algebra.TRUE:
+                    reference = None
+                product = self.product(step) if isinstance(step.stmt, Mma) else ""
+                if isinstance(step.stmt, Mma) and isinstance(product, Product):
                     reference = reference or _at_start(product, segment.loop)
                     yield from self._keeps_record(step, product, reference)
                     yield self._is_set(step, step.stmt, step.stmt.init)
@@ -189,15 +195,16 @@ class Accumulator:
 
     def _keeps_record(self, step: Step, product: Product, reference: Product) -> Iterator[Obligation]:
         assert isinstance(step.stmt, Mma)
-        for name, sep in product.record.items():
-            goal = same(sep, reference.record[name]) if name in reference.record else algebra.FALSE
+        for name in dict.fromkeys((*product.record, *reference.record)):
+            both = name in product.record and name in reference.record
+            goal = same(product.record[name], reference.record[name]) if both else algebra.FALSE
             yield Obligation(
                 "I2",
                 f"each element of `{self.buffer.name}` sums products of one `{name}`",
                 step.stmt,
                 goal,
                 step.context,
-                compared=sep.table.size,
+                compared=prod(self._shape()),
             )
         yield Obligation(
             "I2",
@@ -307,6 +314,8 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
     match before:
         case Zero():
             return evolve(summed, valid=algebra.TRUE)
+        case Held(contracted=name) if name != first.contracted and not resets:
+            return Top("one accumulator sums over different names")
         case Held(count=count, valid=valid):
             carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)
             set_before = algebra.any_of((valid, algebra.negate(fresh))) if resets else valid
@@ -326,6 +335,10 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
     match state:
         case Zero():
             return evolve(alone, valid=algebra.TRUE)
+        case Held() if init is algebra.TRUE:
+            return alone
+        case Held(contracted=name) if name != product.contracted:
+            return Top("one accumulator sums over different names")
         case Held(count=count, valid=valid):
             kept = algebra.pick(init, 0, count)
             return evolve(state, count=algebra.add(kept, added), valid=algebra.any_of((valid, init)))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.index import Bin, Cond, Const, Index, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -41,7 +41,7 @@ from argus.core.ir import (
     trips,
 )
 from argus.core.rewrite import in_stmt
-from argus.core.walk import substitute, symbols
+from argus.core.walk import substitute, symbols, topological
 
 Shift = dict[Symbol, Index]
 _UNROLL_LIMIT = 64
@@ -148,6 +148,7 @@ class _Builder:
         self.open: list[Step] = []
         self.position = 0
         self.unmodelled: list[NotModelled] = []
+        self.copies = 0
 
     def close(self, loop: Loop | None) -> None:
         if self.open or loop is not None:
@@ -199,9 +200,11 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
     """What a plain statement asks for beyond what is modelled; empty if nothing."""
     match stmt:
         case Assume(cond=cond):
-            about_sizes = all(symbol.kind == "size" for symbol in symbols(cond))
+            about_sizes = all(symbol.kind == "size" for symbol in symbols(cond)) and not _divides_by_symbols(cond)
             return (
-                "" if plain and about_sizes else "an assumption that no launcher can check: it is not about sizes alone"
+                ""
+                if plain and about_sizes
+                else "an assumption that no launcher can check: it is not about sizes alone, or divides by one"
             )
         case Tag(view=view):
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
@@ -218,17 +221,33 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
             return ""
 
 
+def _divides_by_symbols(cond: Cond) -> bool:
+    nodes = topological([cond])
+    return any(isinstance(n, Bin) and n.op in ("//", "%") and not isinstance(n.right, Const) for n in nodes)
+
+
 def is_whole(view: View) -> bool:
     """Whether a view is its buffer, coordinate by coordinate."""
     return all(at is algebra.coord(axis) for axis, at in enumerate(view.at)) and len(view.at) == len(view.shape)
 
 
+def _instance(builder: _Builder, stmt: For, at: Shift) -> For:
+    """One copy of a loop inside unrolled ones: its own bounds, and a loop variable of its own."""
+    builder.copies += 1
+    own = evolve(stmt.symbol, name=f"{stmt.symbol.name}_{builder.copies}", low=None, high=None)
+    inner = {**at, stmt.symbol: algebra.sym(own)}
+    body = tuple(in_stmt(s, inner) for s in stmt.body)
+    return evolve(stmt, symbol=own, start=substitute(stmt.start, at), stop=substitute(stmt.stop, at), body=body)
+
+
 def _place_loop(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None, at: Shift) -> None:
+    if at:
+        stmt = _instance(builder, stmt, at)
     count = trips(stmt)
     if isinstance(count, Const) and count.value <= _UNROLL_LIMIT:
         for trip in range(count.value):
             number = algebra.add(stmt.start, trip * stmt.step)
-            _place(builder, stmt.body, guard, loop, {**at, stmt.symbol: substitute(number, at)})
+            _place(builder, stmt.body, guard, loop, {**at, stmt.symbol: number})
         return
     if loop is not None or guard is not algebra.TRUE:
         builder.refuse(

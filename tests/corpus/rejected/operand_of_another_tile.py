@@ -4,7 +4,7 @@
 from argus.language import (
     Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,
     ds_write_b128, eq, f32, gfx942, global_load, kernel, lds, loop, mfma, mfma_f32_32x32x8_bf16, mma, registers,
-    shared, spread, sync, tag, vmem, when, zeros,
+    shared, spread, sync, tag, vmem, when,
 )
 
 
@@ -45,7 +45,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
         copy(lds_a[k % 2], a, via=ds_read_b128)
         copy(lds_b[k % 2], b, via=ds_read_b128)
         lds.wait(0)
-        mma(mm, acc, zeros(bf16, mm.C), b, init=eq(k, 0))
+        mma(mm, acc, next_a, b, init=eq(k, 0))
         with when(k + 1 < depth):
             stage(k + 1)
         sync()

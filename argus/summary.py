@@ -1,0 +1,220 @@
+"""A verdict as a few lines of text, and as JSON data. Diagnostics have their own renderer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+from typing import Literal, assert_never
+
+from attrs import asdict
+
+from argus.core.verdict import (
+    Cost,
+    Counterexample,
+    Finding,
+    Proved,
+    Refuted,
+    Report,
+    Standing,
+    Unknown,
+    Vacuous,
+    Verdict,
+)
+from argus.emit.artifact import Artifact
+from argus.render import to_json
+
+SCHEMA = "argus.report/1"
+BUILD_SCHEMA = "argus.build/1"
+Word = Literal["proved", "refuted", "unknown", "vacuous"]
+_WIDTH = 100
+_MARGIN = 18
+
+
+def word(verdict: Verdict) -> Word:
+    """The verdict in one word."""
+    match verdict:
+        case Proved():
+            return "proved"
+        case Refuted():
+            return "refuted"
+        case Unknown():
+            return "unknown"
+        case Vacuous():
+            return "vacuous"
+        case _:
+            assert_never(verdict)
+
+
+def headline(report: Report) -> str:
+    """The first line of a verdict."""
+    return f"{report.kernel} ({report.target}): {word(report.verdict)}{_meaning(report)}"
+
+
+def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[str]:
+    """What stands below the headline: invariants, assumptions, coverage, cost.
+
+    every_invariant: also those that do not apply, each with its reason, and a line for each that does.
+    """
+    if isinstance(report.verdict, Unknown):
+        yield from _row("why", report.verdict.reason)
+        yield from _row("try", report.verdict.attempt)
+    yield from _invariants(report.findings, every_invariant)
+    yield from _list("assumptions", assumptions(report.verdict))
+    yield from _coverage(report)
+    yield from _cost(report.cost, report.solver)
+
+
+def _meaning(report: Report) -> str:
+    match report.verdict:
+        case Proved() if report.uncovered:
+            return f", but nothing is stated of {', '.join(report.uncovered)}"
+        case Proved():
+            return " for all sizes that meet the assumptions"
+        case Refuted(counterexample=found):
+            return f" by {found.code}, {_HOW[found.replayed]}"
+        case Unknown():
+            return ", neither proved nor refuted"
+        case Vacuous():
+            return ", the assumptions contradict each other"
+        case _:
+            assert_never(report.verdict)
+
+
+_HOW = {"interpreter": "replayed in the interpreter", "recomputed": "recomputed from the program"}
+
+
+def assumptions(verdict: Verdict) -> tuple[str, ...]:
+    """What the verdict rests on; empty for a counterexample, which needs nothing."""
+    return verdict.assumptions if isinstance(verdict, Proved | Vacuous) else ()
+
+
+def _invariants(findings: Sequence[Finding], every: bool) -> Iterator[str]:
+    for standing in _STANDINGS:
+        found = [finding for finding in findings if finding.standing == standing]
+        if found and every:
+            yield from _row(standing, f"{len(found)}")
+            yield from (line for finding in found for line in _detail(finding))
+        elif found and standing == "not applicable":
+            yield from _row(standing, f"{len(found)} invariants, listed with -v")
+        elif found:
+            yield from _row(standing, ", ".join(finding.invariant for finding in found))
+
+
+_STANDINGS: tuple[Standing, ...] = ("proved", "refuted", "unknown", "not built yet", "not applicable")
+
+
+def _detail(finding: Finding) -> Iterator[str]:
+    counted = f"{finding.obligations} obligations" if finding.obligations else ""
+    counted += f", {finding.compared:,} elements" if finding.compared else ""
+    rest = "; ".join(part for part in (counted, finding.reason) if part)
+    text = f"{finding.invariant:<4} {finding.title}{f' ({rest})' if rest else ''}"
+    yield from wrap(text, _WIDTH, initial_indent="    ", subsequent_indent=" " * 9)
+
+
+def _list(name: str, items: Iterable[str]) -> Iterator[str]:
+    label = name
+    for item in items:
+        yield from _row(label, item)
+        label = ""
+
+
+def _coverage(report: Report) -> Iterator[str]:
+    if isinstance(report.verdict, Proved):
+        counts = [f"{code} {count:,}" for code, count in _numbered(report.verdict.coverage) if count]
+        yield from _row("coverage", f"elements compared: {', '.join(counts)}")
+
+
+def _numbered(coverage: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """In the order of the invariants: I2 before I10."""
+    return sorted(coverage, key=lambda pair: int(pair[0][1:]))
+
+
+def _cost(cost: Cost, solver: str) -> Iterator[str]:
+    yield from _row(
+        "cost",
+        f"{cost.seconds:.2f} s with {solver}: {cost.asked} questions; {cost.by_normal_form} by normal form, "
+        f"{cost.remembered} remembered, {cost.smt} to SMT",
+    )
+
+
+def _row(label: str, text: str) -> Iterator[str]:
+    yield from wrap(
+        text,
+        _WIDTH,
+        initial_indent=f"  {label:<{_MARGIN - 2}}",
+        subsequent_indent=" " * _MARGIN,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+# -- resources -----------------------------------------------------------------------------------------------
+
+
+def artifact_lines(artifact: Artifact) -> Iterator[str]:
+    """What a built kernel costs, and where its files lie."""
+    report = artifact.report
+    yield f"{artifact.name} ({artifact.target}): compiled"
+    yield from _row(
+        "registers",
+        f"{report.registers} of a lane ({report.vgprs} vector, {report.agprs} accumulation), {report.sgprs} scalar",
+    )
+    yield from _row(
+        "spills",
+        f"{report.vgpr_spills} vector, {report.sgpr_spills} scalar, {report.scratch_bytes} bytes of scratch a lane",
+    )
+    yield from _row("LDS", f"{report.lds_bytes:,} bytes a block")
+    yield from _row("occupancy", f"{report.occupancy} waves a SIMD")
+    yield from _row("instructions", _mix(artifact))
+    yield from _list("files", (str(path) for path in files(artifact)))
+
+
+def files(artifact: Artifact) -> tuple[str, ...]:
+    """Source, assembly, code object and description."""
+    paths = (artifact.source, artifact.assembly, artifact.code, artifact.description)
+    return tuple(str(path) for path in paths)
+
+
+def _mix(artifact: Artifact) -> str:
+    kinds = ("v_mfma", "ds_read", "ds_write", "buffer_load", "buffer_store", "global_load", "global_store", "s_barrier")
+    counted = ((kind, artifact.report.count(kind)) for kind in kinds)
+    return ", ".join(f"{number} {kind}" for kind, number in counted if number)
+
+
+# -- JSON ----------------------------------------------------------------------------------------------------
+
+
+def report_json(report: Report) -> dict[str, object]:
+    """One kernel of the schema `argus.report/1`. Keys are never removed or given another meaning within it."""
+    verdict = report.verdict
+    return {
+        "name": report.kernel,
+        "target": report.target,
+        "solver": report.solver,
+        "verdict": word(verdict),
+        "exit_code": report.exit_code,
+        "reason": verdict.reason if isinstance(verdict, Unknown) else "",
+        "attempt": verdict.attempt if isinstance(verdict, Unknown) else "",
+        "findings": [asdict(finding) for finding in report.findings],
+        "diagnostics": [to_json(diagnostic) for diagnostic in report.diagnostics],
+        "assumptions": list(assumptions(verdict)),
+        "coverage": dict(_numbered(verdict.coverage)) if isinstance(verdict, Proved) else {},
+        "uncovered": list(report.uncovered),
+        "cost": asdict(report.cost),
+        "counterexample": _counterexample_json(verdict.counterexample) if isinstance(verdict, Refuted) else None,
+    }
+
+
+def _counterexample_json(found: Counterexample) -> dict[str, object]:
+    return {**asdict(found), "sizes": dict(found.sizes), "iteration": dict(found.iteration)}
+
+
+def artifact_json(artifact: Artifact) -> dict[str, object]:
+    """One kernel of the schema `argus.build/1`."""
+    return {
+        "name": artifact.name,
+        "target": artifact.target,
+        "files": list(files(artifact)),
+        "report": {**asdict(artifact.report), "instructions": dict(artifact.report.instructions)},
+        "diagnostics": [to_json(warning) for warning in artifact.warnings],
+    }

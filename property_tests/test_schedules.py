@@ -1,0 +1,62 @@
+"""Claim: a proved kernel violates nothing and computes the same numbers under every schedule, at every size.
+
+The numbers are C = A B^T within the bound of fp32 sums in any order, whatever the order was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argus.interp.interpret import interpret
+from argus.interp.run import run
+from argus.interp.schedule import Schedule
+from argus.interp.search import assumed, holds
+from property_tests.programs import PRODUCTS, within_bound
+
+Array = npt.NDArray[Any]
+BF16 = np.dtype(ml_dtypes.bfloat16)
+ORDERS = st.sampled_from(["random", "lowest", "highest", "round_robin"])
+SCHEDULES = st.builds(Schedule, st.sampled_from(["early", "late", "mixed"]), st.integers(0, 1 << 16), ORDERS)
+NAMES = st.sampled_from(sorted(PRODUCTS))
+
+
+def extents(tile: int) -> st.SearchStrategy[int]:
+    """Sizes of a few tiles, half of them close to a whole number of tiles."""
+    near = st.sampled_from([1, tile - 1, tile, tile + 1, 2 * tile - 1, 2 * tile, 2 * tile + 1])
+    return near | st.integers(1, 2 * tile + 2)
+
+
+def sizes_of(name: str, data: st.DataObject) -> dict[str, int]:
+    """Sizes that the kernel's assumptions admit, rounded up to multiples that they ask for."""
+    kernel = PRODUCTS[name]
+    assumption = assumed(kernel)
+    drawn = {"M": data.draw(extents(64)), "N": data.draw(extents(64)), "K": 8 * data.draw(st.integers(1, 18))}
+    for unit in (1, 4, 8, 32, 64):
+        rounded = {size: -(-value // unit) * unit for size, value in drawn.items()}
+        if holds(kernel, assumption, rounded):
+            return rounded
+    return {"M": 64, "N": 64, "K": 32}
+
+
+def matrix(rows: int, columns: int, seed: int) -> Array:
+    return np.random.default_rng(seed).standard_normal((rows, columns)).astype(BF16)
+
+
+@settings(max_examples=30)
+@given(name=NAMES, schedule=SCHEDULES, data=st.data())
+def test_every_schedule_gives_the_same_numbers(name: str, schedule: Schedule, data: st.DataObject) -> None:
+    kernel, sizes = PRODUCTS[name], sizes_of(name, data)
+    a, b = matrix(sizes["M"], sizes["K"], 1), matrix(sizes["N"], sizes["K"], 2)
+    expected = interpret(
+        kernel, a, b, np.empty((sizes["M"], sizes["N"]), BF16), schedule=Schedule("early", 0, "lowest")
+    )
+    outcome = run(kernel, sizes, {"A": a, "B": b}, schedule)
+    assert outcome.violations == ()
+    assert np.array_equal(outcome.arrays["C"], expected["C"])
+    assert within_bound(a, b, outcome.arrays["C"])

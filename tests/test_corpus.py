@@ -1,0 +1,120 @@
+"""Every kernel of tests/corpus has the verdict of its first line, by each solver, and the report beside it.
+
+The first line is `# verdict:` and `proved`, `unknown`, `refuted I5` or `rejected E104`. A report is the text that a
+user sees, NAME.txt beside NAME.py; `make golden` accepts new texts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.verdict import Counterexample, Proved, Refuted, Report, Unknown
+from argus.render import render_plain
+from argus.sources import read_source
+from argus.verify import verify
+from property_tests.programs import CORPUS, templates
+
+ROOT = CORPUS.parents[1]
+STATIC = {"I18", "I22", "I28", "I33"}
+KINDS = ("proved", "refuted", "unknown", "rejected")
+both_solvers = pytest.mark.parametrize("solver", ["z3", "cvc5"])
+
+
+def named(path: Path) -> str:
+    return path.stem
+
+
+def files(kind: str) -> list[Path]:
+    return sorted((CORPUS / kind).glob("*.py"))
+
+
+def wanted(path: Path) -> list[str]:
+    """The words of the verdict in the first line of a file."""
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# verdict: "), f"{path.name} starts with no verdict"
+    return first.removeprefix("# verdict: ").split()
+
+
+def verified(path: Path, solver: str) -> Report:
+    (template,) = templates(path)
+    return verify(template, solver=solver)
+
+
+def compare_report(path: Path, diagnostic: Diagnostic, *, update: bool) -> None:
+    """The report, with paths relative to the repository, against the text beside the kernel."""
+    text = render_plain(diagnostic, read_source, root=str(ROOT)) + "\n"
+    beside = path.with_suffix(".txt")
+    if update:
+        beside.write_text(text, encoding="utf-8")
+    assert beside.exists(), f"no report beside {path.name}: run with --update-golden and read what it wrote"
+    assert text == beside.read_text(encoding="utf-8"), f"differs from {beside.name}; `make golden` accepts the new text"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_holds_kernels_of_its_verdict(kind: str) -> None:
+    found = files(kind)
+    assert found
+    assert {wanted(path)[0] for path in found} == {kind}
+    reports = {path.stem for path in (CORPUS / kind).glob("*.txt")}
+    assert reports == ({path.stem for path in found} if kind in ("refuted", "rejected") else set())
+
+
+@both_solvers
+@pytest.mark.parametrize("path", files("proved"), ids=named)
+def test_proved(path: Path, solver: str) -> None:
+    report = verified(path, solver)
+    assert isinstance(report.verdict, Proved), report.diagnostics
+    assert report.exit_code == 0
+    assert all(finding.standing in ("proved", "not applicable", "not built yet") for finding in report.findings)
+
+
+@both_solvers
+@pytest.mark.parametrize("path", files("unknown"), ids=named)
+def test_unknown(path: Path, solver: str) -> None:
+    report = verified(path, solver)
+    assert isinstance(report.verdict, Unknown), report.verdict
+    assert report.verdict.reason
+    assert report.verdict.attempt
+    assert report.exit_code == 2
+
+
+@both_solvers
+@pytest.mark.parametrize("path", files("refuted"), ids=named)
+def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
+    report = verified(path, solver)
+    _, code = wanted(path)
+    assert isinstance(report.verdict, Refuted), report.verdict
+    assert report.exit_code == 1
+    found = report.verdict.counterexample
+    assert found.code == code, found
+    check_counterexample(path, found)
+    compare_report(path, report.diagnostics[0], update=update_golden and solver == "z3")
+
+
+def check_counterexample(path: Path, found: Counterexample) -> None:
+    """It was shown, not concluded, and it says where."""
+    assert found.place.startswith(f"{path}:")
+    if found.code in STATIC:
+        assert found.replayed == "recomputed"
+        return
+    assert found.replayed == "interpreter"
+    assert [name for name, _ in found.sizes] == ["M", "K", "N"]
+    assert found.element is not None
+    assert found.thread is not None
+    assert found.schedule
+
+
+@pytest.mark.parametrize("path", files("rejected"), ids=named)
+def test_rejected(path: Path, update_golden: bool) -> None:
+    (template,) = templates(path)
+    with pytest.raises(ArgusError) as caught:
+        template.trace()
+    diagnostic = caught.value.diagnostic
+    assert diagnostic.code == wanted(path)[1], diagnostic
+    frame = diagnostic.primary.span.frame
+    assert frame is not None
+    assert frame.file == str(path)
+    compare_report(path, diagnostic, update=update_golden)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argus import doctor
+from argus.doctor import Check, as_json, examine, table
+
+
+def named(checks: tuple[Check, ...], group: str) -> dict[str, Check]:
+    return {check.name: check for check in checks if check.group == group}
+
+
+def test_this_environment_is_described() -> None:
+    checks = examine()
+
+    assert {"all", "cvc5", "enumerate", "portfolio", "z3"} <= named(checks, "solvers").keys()
+    assert named(checks, "packages")["numpy"].state == "good"
+    assert all(check.repair and check.loses for check in checks if check.state == "degraded")
+
+
+def test_devices_are_seen_without_starting_anything(tmp_path: Path) -> None:
+    assert named(examine(tmp_path), "GPUs")["any"].state == "absent"
+
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "kfd").touch()
+    (tmp_path / "proc" / "driver" / "nvidia" / "gpus" / "0000:01:00.0").mkdir(parents=True)
+
+    assert named(examine(tmp_path), "GPUs").keys() == {"NVIDIA", "AMD"}
+
+
+def test_a_missing_compiler_is_named_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "compiler_present", lambda: False)
+    checks = examine()
+
+    assert named(checks, "compilers")["gfx942"].state == "degraded"
+    assert "  gfx942: without it there is no `argus build`" in "\n".join(table(checks))
+    assert "pip install 'argus[gfx942]'" in "\n".join(table(checks))
+
+
+def test_a_missing_solver_is_named_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.registry, "available", lambda: ("cvc5",))
+    monkeypatch.setattr(doctor, "_DISTRIBUTIONS", {"nosuch": "nosuch-solver", "cvc5": "cvc5"})
+    solvers = named(examine(), "solvers")
+
+    assert solvers["cvc5"].state == "good"
+    assert solvers["nosuch"].repair == "pip install nosuch-solver"
+
+
+def test_an_unusable_cache_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "file"))
+
+    assert named(examine(), "cache")["answers"].state == "degraded"
+
+
+def test_the_document_holds_every_check() -> None:
+    checks = examine()
+
+    document = as_json(checks)
+
+    assert document["schema"] == "argus.doctor/1"
+    assert len(list(table(checks))) > len(checks)

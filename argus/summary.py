@@ -59,9 +59,15 @@ def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[s
         yield from _row("why", report.verdict.reason)
         yield from _row("try", report.verdict.attempt)
     yield from _invariants(report.findings, every_invariant)
+    yield from _list("results", _results(report.verdict))
     yield from _list("assumptions", assumptions(report.verdict))
     yield from _coverage(report)
     yield from _cost(report.cost, report.solver)
+
+
+def _results(verdict: Verdict) -> tuple[str, ...]:
+    """What the outputs hold, if that is proved."""
+    return verdict.results if isinstance(verdict, Proved) else ()
 
 
 def _meaning(report: Report) -> str:
@@ -198,6 +204,7 @@ def report_json(report: Report) -> dict[str, object]:
         "findings": [asdict(finding) for finding in report.findings],
         "diagnostics": [to_json(diagnostic) for diagnostic in report.diagnostics],
         "assumptions": list(assumptions(verdict)),
+        "results": list(_results(verdict)),
         "coverage": dict(_numbered(verdict.coverage)) if isinstance(verdict, Proved) else {},
         "uncovered": list(report.uncovered),
         "cost": asdict(report.cost),

@@ -116,9 +116,8 @@ def _conclude(
             )
         return _open(kernel, solver, analysis, findings, [*suspects, *doubtful], session, start)
     verdict = _proved(analysis, judged)
-    uncovered = _uncovered(kernel, findings)
-    warnings = tuple(_unreached(kernel, buffer) for buffer in uncovered)
-    names = tuple(buffer.name for buffer in uncovered)
+    names = _uncovered(kernel, findings)
+    warnings = tuple(_unreached(kernel, name) for name in names)
     return _report(kernel, solver, verdict, findings, warnings, session, start, names)
 
 
@@ -194,7 +193,8 @@ def _names(buffers: Sequence[Buffer]) -> str:
     return ", ".join(buffer.name for buffer in buffers)
 
 
-def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[Buffer, ...]:
+def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    """Outputs that no non-trivial claim reaches; a kernel without outputs does nothing that could be claimed."""
     stmts = list(walk(kernel.body))
     outputs = {s.target.buffer: None for s in stmts if isinstance(s, Copy) and s.target.buffer.space == "global"}
     claimed = {
@@ -203,7 +203,9 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[Buffer, .
         if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and _tells_apart(s.claim)
     }
     compared = any(f.invariant == "I4" and f.compared for f in findings)
-    return tuple(buffer for buffer in outputs if buffer not in claimed or not compared)
+    if not outputs:
+        return ("(no output)",)
+    return tuple(buffer.name for buffer in outputs if buffer not in claimed or not compared)
 
 
 def _tells_apart(claim: WrittenOnce) -> bool:
@@ -257,13 +259,13 @@ def _vacuous(kernel: Kernel, listed: tuple[str, ...]) -> Diagnostic:
     )
 
 
-def _unreached(kernel: Kernel, buffer: Buffer) -> Diagnostic:
+def _unreached(kernel: Kernel, name: str) -> Diagnostic:
     return Diagnostic(
         "E404",
         "unknown",
-        f"no assertion reaches the output `{buffer.name}`",
+        f"no assertion reaches the output `{name}`",
         Label(kernel.span, "everything stated is proved, but nothing is stated of this output"),
-        help=f"tag the inputs and end with `assert_written_once({buffer.name}, ...)`",
+        help=f"tag the inputs and end with `assert_written_once({name}, ...)`",
         kernel=kernel.name,
     )
 

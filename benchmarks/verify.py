@@ -48,8 +48,9 @@ def seconds(action: Callable[[], object], times: int) -> float:
 
 def child(code: str, *arguments: str) -> list[str]:
     """What a fresh interpreter prints."""
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(  # noqa: S603  # our own text, no shell
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT, env=usual
     )
     return done.stdout.split()
 

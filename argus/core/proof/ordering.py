@@ -24,6 +24,15 @@ def queue_of(stmt: Stmt) -> Queue | None:
     return None
 
 
+def _in_order(older: Stmt, younger: Stmt) -> bool:
+    """Whether the younger of two operations on one queue never completes first: loads and stores may."""
+    return queue_of(older) == "lds" or _stores(older) == _stores(younger)
+
+
+def _stores(stmt: Stmt) -> bool:
+    return isinstance(stmt, Copy) and stmt.target.buffer.space == "global"
+
+
 @frozen(eq=False)
 class Ordering:
     """Decides order between executions of steps of one timeline."""
@@ -49,7 +58,9 @@ class Ordering:
             if isinstance(stmt, Wait) and stmt.queue == queue:
                 if stmt.pending <= younger and self._happens(passed, shift, context):
                     return place + 1
-            elif queue_of(stmt) == queue and self._happens(passed, shift, context):
+            elif (
+                queue_of(stmt) == queue and _in_order(moment.step.stmt, stmt) and self._happens(passed, shift, context)
+            ):
                 younger += 1
         return None
 

@@ -41,7 +41,7 @@ def sizes_of(name: str, data: st.DataObject) -> dict[str, int]:
         rounded = {size: -(-value // unit) * unit for size, value in drawn.items()}
         if holds(kernel, assumption, rounded):
             return rounded
-    return {"M": 64, "N": 64, "K": 32}
+    return {"M": 64, "N": 64, "K": 64}
 
 
 def matrix(rows: int, columns: int, seed: int) -> Array:

@@ -255,7 +255,7 @@ def _mma(kernel: Kernel, stmt: Mma) -> Iterator[Diagnostic]:
             "make waves times the wave's lanes the number of threads",
         )
     if kernel.target.name not in stmt.atom.targets:
-        yield _fault(kernel, stmt, "E204", f"`{stmt.atom}` is not an instruction of {kernel.target}")
+        yield _fault(kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {kernel.target}")
 
 
 def _differs(kernel: Kernel, node: Node) -> bool:

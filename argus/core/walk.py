@@ -240,11 +240,13 @@ def number(op: BinOp, a: Value, b: Value) -> Value:
 
 
 def show(root: Node) -> str:
-    """The expression as a person writes it: `128*m0 + 3`, `k < K`."""
-    return fold(root, _show).text
+    """The expression as a person writes it: `128*m0 + 3`, `k < K`; parts of thousands of characters as `...`."""
+    return fold(root, _show_short).text
 
 
 _LOOSE, _TIGHT, _ATOM = 0, 1, 2
+# Sharing makes the text exponentially longer than the expression; nobody reads so far.
+_LONGEST = 4000
 
 
 class _Shown(NamedTuple):
@@ -256,6 +258,11 @@ class _Shown(NamedTuple):
 
     def at(self, level: int) -> str:
         return self.text if self.level >= level else f"({self.text})"
+
+
+def _show_short(node: Node, parts: Sequence[_Shown]) -> _Shown:
+    shown = _show(node, parts)
+    return shown if len(shown.text) <= _LONGEST else _Shown("...", _ATOM)
 
 
 def _show(node: Node, parts: Sequence[_Shown]) -> _Shown:

@@ -9,7 +9,7 @@ from typing import cast
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.fragments import Fragment
-from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, unwrap
+from argus.core.dsl.handles import Bool, Int, IntLike, OfInts, as_cond, unwrap
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Coord, Index, Symbol
@@ -17,14 +17,8 @@ from argus.core.ir import Assert, Assume, Claim, Covers, Distinct, Equal, Relati
 from argus.core.walk import mentions, show, symbols
 
 Names = Mapping[str, IntLike]
-# By arity, so that the parameters of a lambda have a type; a tensor has up to five axes in practice.
-Record = (
-    Callable[[Int], Names]
-    | Callable[[Int, Int], Names]
-    | Callable[[Int, Int, Int], Names]
-    | Callable[[Int, Int, Int, Int], Names]
-    | Callable[[Int, Int, Int, Int, Int], Names]
-)
+Record = OfInts[Names]
+Condition = OfInts[Bool]
 
 
 def tag(tensor: Tensor | Fragment, names: Record) -> None:
@@ -45,7 +39,11 @@ def _record(view: View, names: Record) -> tuple[tuple[str, Index], ...]:
     _check_arity(f"the record of `{view.buffer.name}`", names, rank)
     record: object = cast(Callable[..., object], names)(*(Int(algebra.coord(axis)) for axis in range(rank)))
     if not isinstance(record, Mapping) or not record:
-        fault("E106", f"a tag function gives a named record, found {described(record)}", help="return `dict(m=m, k=k)`")
+        fault(
+            "E106",
+            f"a tag function gives a named record, found {described(cast(object, record))}",
+            help="return `dict(m=m, k=k)`",
+        )
     return tuple((_component_name(name), unwrap(value)) for name, value in cast(Names, record).items())
 
 
@@ -127,15 +125,6 @@ def assert_distinct(*components: TagOf) -> None:
     if not components:
         fault("E106", "`assert_distinct` needs at least one component")
     _claim("assert_distinct", Distinct(tuple(_component("assert_distinct", of) for of in components)))
-
-
-Condition = (
-    Callable[[Int], Bool]
-    | Callable[[Int, Int], Bool]
-    | Callable[[Int, Int, Int], Bool]
-    | Callable[[Int, Int, Int, Int], Bool]
-    | Callable[[Int, Int, Int, Int, Int], Bool]
-)
 
 
 def assert_relation(*arguments: TagOf | Condition) -> None:

@@ -23,8 +23,8 @@ def described(value: object) -> str:
     """A value as a report names it: never by its address in memory, so that equal runs report alike."""
     if isinstance(value, tuple):
         return f"({', '.join(map(described, cast(tuple[object, ...], value)))})"
-    literal = value is None or isinstance(value, int | float | str | dict)
-    return repr(cast(object, value)) if literal else f"a value of type `{type(value).__name__}`"
+    literal = value is None or type(value) in (bool, int, float, str, dict)
+    return repr(value) if literal else f"a value of type `{type(value).__name__}`"
 
 
 def raised(name: str, problem: Exception, declaration: Span) -> Diagnostic:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, Union
+from collections.abc import Callable
+from typing import NoReturn, TypeVar, Union
 
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
@@ -178,6 +179,17 @@ class Int:
 
     def __repr__(self) -> str:
         return show(self.node)
+
+
+R = TypeVar("R")
+OfInts = (
+    Callable[[Int], R]
+    | Callable[[Int, Int], R]
+    | Callable[[Int, Int, Int], R]
+    | Callable[[Int, Int, Int, Int], R]
+    | Callable[[Int, Int, Int, Int, Int], R]
+)
+"""A function of coordinates, one an axis: by arity, so that the parameters of a lambda have a type."""
 
 
 def _no_fractions(a: IntLike, b: IntLike) -> NoReturn:

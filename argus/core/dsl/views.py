@@ -8,7 +8,7 @@ from typing import Any, Union, cast
 
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Int, IntLike, extent, extents, number, place, several, unwrap
+from argus.core.dsl.handles import Int, IntLike, OfInts, extent, extents, number, place, several, unwrap
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
 from argus.core.ir import TagOf, View, static
@@ -158,10 +158,10 @@ class Tensor:
             position = algebra.floordiv(position, size)
         return self._view(new, [position, *reversed(coords)] if old else [])
 
-    def gather(self, shape: tuple[IntLike, ...], where: Callable[..., Iterable[IntLike]]) -> Tensor:
+    def gather(self, shape: tuple[IntLike, ...], where: OfInts[Iterable[IntLike]]) -> Tensor:
         """A computed view: element `i` of the result is element `where(*i)` of this tensor."""
         sizes = tuple(_size(size) for size in several(shape, "the shape of a gather"))
-        places: object = where(*(Int(algebra.coord(axis)) for axis in range(len(sizes))))
+        places = cast(Callable[..., object], where)(*(Int(algebra.coord(axis)) for axis in range(len(sizes))))
         found = tuple(unwrap(x) for x in several(cast(tuple[IntLike, ...], places), "the function of a gather"))
         if len(found) != len(self.view.shape):
             fault(

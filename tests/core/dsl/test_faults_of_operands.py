@@ -1,6 +1,9 @@
 """Operands that do not fit: E106, E108, E109, E203 to E207, E209 to E211; every one at the user's line."""
 
+# ruff: noqa: ARG001, ARG005, B015
+# Reason: bodies share one signature and have no use for what a faulty line would give.
 # pyright: reportArgumentType=false, reportCallIssue=false, reportOperatorIssue=false, reportIndexIssue=false
+# pyright: reportUnusedExpression=false
 # Reason: what the type checker would refuse is what must be refused while tracing, too.
 
 from __future__ import annotations

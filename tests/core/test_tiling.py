@@ -1,0 +1,144 @@
+"""Fragments of matrix instructions against the closed formulas of the AMD matrix instruction calculator."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+
+from argus.core.atom import Atom
+from argus.core.atoms.gfx942 import ATOMS, mfma_f32_16x16x16_bf16, mfma_f32_32x32x8_bf16
+from argus.core.layout import TV
+from argus.core.tiling import TiledMma, operands, spread
+from argus.core.walk import IntArray
+
+LANE, REGISTER = np.indices((64, 4), dtype=np.int64)
+
+
+def layout_of(atom: Atom, role: str) -> tuple[IntArray, ...]:
+    tv = atom.operands[role].tv
+    assert tv is not None
+    return tv.coordinates()
+
+
+@pytest.mark.parametrize("role", ["a", "b"])
+def test_operands_of_32x32x8(role: str) -> None:
+    row, k = layout_of(mfma_f32_32x32x8_bf16, role)
+    assert np.array_equal(row, LANE % 32)
+    assert np.array_equal(k, 4 * (LANE // 32) + REGISTER)
+
+
+def test_accumulator_of_32x32x8() -> None:
+    lane, register = np.indices((64, 16), dtype=np.int64)
+    row, column = layout_of(mfma_f32_32x32x8_bf16, "c")
+    assert np.array_equal(row, 8 * (register // 4) + 4 * (lane // 32) + register % 4)
+    assert np.array_equal(column, lane % 32)
+
+
+@pytest.mark.parametrize("role", ["a", "b"])
+def test_operands_of_16x16x16(role: str) -> None:
+    row, k = layout_of(mfma_f32_16x16x16_bf16, role)
+    assert np.array_equal(row, LANE % 16)
+    assert np.array_equal(k, 4 * (LANE // 16) + REGISTER)
+
+
+def test_accumulator_of_16x16x16() -> None:
+    row, column = layout_of(mfma_f32_16x16x16_bf16, "c")
+    assert np.array_equal(row, 4 * (LANE // 16) + REGISTER)
+    assert np.array_equal(column, LANE % 16)
+
+
+@pytest.mark.parametrize("atom", [atom for atom in ATOMS if atom.mnk], ids=str)
+@pytest.mark.parametrize("role", ["a", "b", "c"])
+def test_an_operand_is_held_once(atom: Atom, role: str) -> None:
+    tv = atom.operands[role].tv
+    assert tv is not None
+    assert sorted(tv.elements().ravel().tolist()) == list(range(prod(tv.tile)))
+
+
+TILED = [
+    TiledMma(mfma_f32_32x32x8_bf16, (2, 2), (128, 128), 8, 32),
+    TiledMma(mfma_f32_32x32x8_bf16, (1, 4), (32, 256), 4, 16),
+    TiledMma(mfma_f32_32x32x8_bf16, (4, 1), (128, 64), 4, 8),
+    TiledMma(mfma_f32_16x16x16_bf16, (2, 4), (128, 256), 8, 64),
+    TiledMma(mfma_f32_16x16x16_bf16, (1, 1), (16, 32), 4, 16),
+]
+
+
+def held(tv: TV, thread: IntArray, register: IntArray) -> tuple[IntArray, IntArray]:
+    rows, columns = tv.coordinates()
+    return rows[thread, register], columns[thread, register]
+
+
+@pytest.mark.parametrize("mm", TILED, ids=str)
+def test_fragments_hold_what_the_instruction_multiplies(mm: TiledMma) -> None:
+    """In every execution the rows and the k of the operands' registers are those of the accumulator's registers."""
+    a, b, c = (operands(mm.atom, mm.tiling, role) for role in "abc")
+    a_row, a_k = held(mm.A, a.thread, a.value)
+    b_row, b_k = held(mm.B, b.thread, b.value)
+    c_row, c_column = held(mm.C, c.thread, c.value)
+    # (wave, repeat m, repeat n, repeat k, m, n, k)
+    assert (a_row[:, :, None, :, :, None, :] == c_row[:, :, :, None, :, :, None]).all()
+    assert (b_row[:, None, :, :, None, :, :] == c_column[:, :, :, None, :, :, None]).all()
+    assert (a_k[:, :, None, :, :, None, :] == b_k[:, None, :, :, None, :, :]).all()
+
+
+@pytest.mark.parametrize("mm", TILED, ids=str)
+def test_each_product_is_made_once(mm: TiledMma) -> None:
+    a, c = operands(mm.atom, mm.tiling, "a"), operands(mm.atom, mm.tiling, "c")
+    _, k = held(mm.A, a.thread, a.value)
+    per_row = np.moveaxis(k, 2, -1).reshape(-1, mm.k)
+    assert np.array_equal(np.sort(per_row, axis=1), np.broadcast_to(np.arange(mm.k), per_row.shape))
+    row, column = held(mm.C, c.thread, c.value)
+    numbers = (row + mm.tile[0] * column).ravel()
+    assert np.array_equal(np.sort(numbers), np.arange(prod(mm.tile)))
+
+
+@pytest.mark.parametrize("mm", TILED, ids=str)
+def test_registers_of_a_fragment_are_all_used(mm: TiledMma) -> None:
+    for role, tv in (("a", mm.A), ("b", mm.B), ("c", mm.C)):
+        assert set(operands(mm.atom, mm.tiling, role).value.ravel().tolist()) == set(range(tv.values.size))
+
+
+def test_tiles_must_divide() -> None:
+    with pytest.raises(ValueError, match="not a multiple of 32 x 2 waves"):
+        TiledMma(mfma_f32_32x32x8_bf16, (2, 2), (96, 128), 8, 32)
+    with pytest.raises(ValueError, match="do not divide into whole executions"):
+        TiledMma(mfma_f32_32x32x8_bf16, (2, 2), (128, 128), 8, 24)
+    with pytest.raises(ValueError, match="is not a matrix instruction"):
+        TiledMma(ATOMS[-1], (2, 2), (128, 128), 8, 32)
+
+
+def test_spread_covers_a_tile_in_row_order() -> None:
+    tv = spread((64, 32), 256, 8)
+    row, column = tv.coordinates()
+    assert np.array_equal(row[:, 0], np.arange(256) // 4)
+    assert np.array_equal(column, 8 * (np.arange(256)[:, None] % 4) + np.arange(8))
+    for wrong in ((64, 12, 8), (64, 32, 3), (7, 32, 8)):
+        with pytest.raises(ValueError, match="divide"):
+            spread(wrong[:2], 256, wrong[2])
+
+
+def test_the_table_has_one_entry_an_instruction() -> None:
+    assert len({atom.name for atom in ATOMS}) == len(ATOMS)
+    for atom in ATOMS:
+        assert atom.targets == {"gfx942"}
+        assert atom.unit == 64
+        assert set(atom.spelling) == atom.targets
+        assert atom.issue_cycles > 0
+
+
+@pytest.mark.parametrize("atom", [atom for atom in ATOMS if atom.mnk is None], ids=str)
+def test_a_copy_is_consistent(atom: Atom) -> None:
+    source, target = atom.operands["source"], atom.operands["target"]
+    assert source.vector_bits == target.vector_bits == atom.vector_bits
+    memory = target if source.space == "register" else source
+    assert {source.space, target.space} - {"register"} == {memory.space}
+    assert memory.align == atom.vector_bits // 8
+    assert atom.name.endswith(f"_b{atom.vector_bits}")
+    assert atom.moments.queue == ("lds" if memory.space == "shared" else "vmem")
+    served = [lane for phase in atom.phases for lane in phase]
+    assert served == [] if memory.space == "global" else sorted(served) == list(range(64))
+    for phase in atom.phases:
+        assert len(phase) * atom.vector_bits <= 32 * 32

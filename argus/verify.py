@@ -11,7 +11,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
-from argus.core.index import Cond, Coord
+from argus.core.index import Cond, Coord, Index
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
@@ -86,7 +86,7 @@ def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judg
             return Judged(obligation, "unknown", f"{method} gave up: {reason}", method, {})
 
 
-def _order(analysis: Analysis, obligation: Obligation) -> Sequence[algebra.Index]:
+def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
     sizes = [algebra.sym(symbol) for symbol in analysis.timeline.kernel.sizes]
     return (algebra.add(*sizes), *sizes, *obligation.least)
 

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Symbol
+from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.ir import Mma
 from argus.core.proof.content import Data, Inside
 from argus.core.proof.separate import Sep
@@ -38,12 +38,12 @@ class Term:
     """`times` contributions of every x with low <= x < high that also satisfies `rest`."""
 
     times: int
-    low: algebra.Index
-    high: algebra.Index
+    low: Index
+    high: Index
     rest: Cond
 
     @property
-    def count(self) -> algebra.Index:
+    def count(self) -> Index:
         x = algebra.sym(COUNTED)
         here = algebra.all_of((algebra.le(self.low, x), algebra.lt(x, self.high), self.rest))
         return algebra.pick(here, self.times, 0)
@@ -113,7 +113,7 @@ class Multiplication:
         contracted = name in self.contracted
         difference = a[:, :, None, :, :, None, :] - b[:, None, :, :, None, :, :]
         offset = algebra.sub(sep_b.base, sep_a.base)
-        wanted = offset.value if isinstance(offset, algebra.Const) else int(difference.flat[0])
+        wanted = offset.value if isinstance(offset, Const) else int(difference.flat[0])
         wrong = difference != wanted
         if not wrong.any():
             goal = algebra.eq(algebra.add(sep_a.base, wanted), sep_b.base)

@@ -128,7 +128,7 @@ def _fault(step: Step, access: Access, piece: Piece, written: str) -> Obligation
     )
 
 
-def _unwaited(stmt: Stmt, flight: Stmt, name: str, context: tuple[algebra.Cond, ...]) -> Obligation:
+def _unwaited(stmt: Stmt, flight: Stmt, name: str, context: tuple[Cond, ...]) -> Obligation:
     return Obligation(
         "I31",
         f"`{name}` has arrived before it is used",

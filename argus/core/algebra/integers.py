@@ -1,7 +1,4 @@
-"""The only constructors of index expressions and conditions: they normalise while they build.
-
-Every rewrite is an identity of the integers under floor division; ranges of symbols are used as facts.
-"""
+"""Arithmetic on index expressions, in normal form."""
 
 from __future__ import annotations
 
@@ -11,19 +8,12 @@ from typing import cast
 
 from argus.core import interval
 from argus.core.index import (
-    And,
     Bin,
     BinOp,
-    Cmp,
-    CmpOp,
-    Cond,
     Const,
     Coord,
     Held,
     Index,
-    Not,
-    Or,
-    Pick,
     Read,
     Sum,
     Sym,
@@ -76,7 +66,8 @@ def _order(atom: Index) -> tuple[int, str, bytes]:
             return 2, "", atom.digest
 
 
-def _linear(expression: Index) -> tuple[tuple[tuple[Index, int], ...], int]:
+def linear_terms(expression: Index) -> tuple[tuple[tuple[Index, int], ...], int]:
+    """((atom, coefficient), ...) and constant: the expression as a linear form over its atoms."""
     match expression:
         case Const(value=value):
             return (), value
@@ -91,7 +82,7 @@ def linear(terms: Iterable[tuple[Index, int]], constant: int) -> Index:
     total = constant
     merged: dict[Index, int] = {}
     for term, coefficient in terms:
-        parts, offset = _linear(term)
+        parts, offset = linear_terms(term)
         total += coefficient * offset
         for atom, factor in parts:
             merged[atom] = merged.get(atom, 0) + coefficient * factor
@@ -158,8 +149,8 @@ def _product_of_atoms(a: Index, b: Index) -> Index:
 def mul(a: IndexLike, b: IndexLike) -> Index:
     """The product, multiplied out: a polynomial has one form."""
     left, right = index(a), index(b)
-    left_terms, left_constant = _linear(left)
-    right_terms, right_constant = _linear(right)
+    left_terms, left_constant = linear_terms(left)
+    right_terms, right_constant = linear_terms(right)
     if (len(left_terms) + 1) * (len(right_terms) + 1) > _DISTRIBUTE_LIMIT and left_terms and right_terms:
         return _bin("*", *_sorted_pair(left, right))
     terms: list[tuple[Index, int]] = [(atom, factor * right_constant) for atom, factor in left_terms]
@@ -170,7 +161,7 @@ def mul(a: IndexLike, b: IndexLike) -> Index:
 
 def _split(expression: Index, divisor: int) -> tuple[Index, Index]:
     """`(q, r)` with `expression == divisor * q + r`, all that is a visible multiple in q."""
-    terms, constant = _linear(expression)
+    terms, constant = linear_terms(expression)
     multiples = [(atom, abs(factor) // divisor * (1 if factor > 0 else -1)) for atom, factor in terms]
     quotient = linear(multiples, constant // divisor)
     return quotient, linear([(expression, 1), (quotient, -divisor)], 0)
@@ -178,7 +169,7 @@ def _split(expression: Index, divisor: int) -> tuple[Index, Index]:
 
 def _residue(expression: Index, divisor: int) -> Index:
     """The expression with every coefficient reduced modulo the divisor."""
-    terms, constant = _linear(expression)
+    terms, constant = linear_terms(expression)
     return linear([(atom, factor % divisor) for atom, factor in terms], constant % divisor)
 
 
@@ -201,7 +192,7 @@ def floordiv(a: IndexLike, b: IndexLike) -> Index:
         return quotient
     if isinstance(rest, Bin) and rest.op == "//" and isinstance(rest.right, Const) and rest.right.value > 0:
         return add(quotient, floordiv(rest.left, rest.right.value * divisor))
-    terms, constant = _linear(rest)
+    terms, constant = linear_terms(rest)
     common = gcd(divisor, *(factor for _, factor in terms))
     if common > 1:
         reduced = linear([(atom, factor // common) for atom, factor in terms], constant // common)
@@ -222,7 +213,7 @@ def mod(a: IndexLike, b: IndexLike) -> Index:
     rest = _unnest_mod(_residue(left, divisor), divisor)
     if interval.within(rest.range, 0, divisor - 1):
         return rest
-    terms, constant = _linear(rest)
+    terms, constant = linear_terms(rest)
     common = gcd(divisor, *(factor for _, factor in terms))
     if common > 1:
         reduced = linear([(atom, factor // common) for atom, factor in terms], constant // common)
@@ -232,7 +223,7 @@ def mod(a: IndexLike, b: IndexLike) -> Index:
 
 def _unnest_mod(rest: Index, divisor: int) -> Index:
     """`(x % (c * d)) % d` is `x % d`, term by term."""
-    terms, constant = _linear(rest)
+    terms, constant = linear_terms(rest)
     inner: list[tuple[Index, int]] = []
     changed = False
     for atom, factor in terms:
@@ -312,20 +303,6 @@ def shift_right(a: IndexLike, b: IndexLike) -> Index:
     )
 
 
-def pick(cond: Cond, then: IndexLike, other: IndexLike) -> Index:
-    yes, no = index(then), index(other)
-    if cond is TRUE or yes is no:
-        return yes
-    if cond is FALSE:
-        return no
-    key = ("pick", cond, yes, no)
-    found = lookup(key)
-    if found is not None:
-        return cast(Pick, found)
-    digest = digest_of("pick", cond.digest, yes.digest, no.digest)
-    return intern(key, Pick(cond, yes, no, digest, interval.hull(yes.range, no.range)))
-
-
 def read(array: str, at: Iterable[IndexLike]) -> Read:
     where = tuple(index(x) for x in at)
     key = ("read", array, where)
@@ -342,122 +319,3 @@ def held(fragment: str, at: Iterable[IndexLike]) -> Held:
     if found is not None:
         return cast(Held, found)
     return intern(key, Held(fragment, where, digest_of("held", fragment, *(x.digest for x in where)), interval.ANY))
-
-
-# -- conditions ------------------------------------------------------------------------------------------
-
-
-def _junction(kind: type[And | Or], parts: Iterable[Cond]) -> Cond:
-    name = "and" if kind is And else "or"
-    absorbing = FALSE if kind is And else TRUE
-    flat: dict[Cond, None] = {}
-    for part in parts:
-        for piece in part.parts if isinstance(part, kind) else (part,):
-            flat[piece] = None
-    if absorbing in flat or any(negate(piece) in flat for piece in flat if not isinstance(piece, And | Or)):
-        return absorbing
-    if len(flat) == 1:
-        return next(iter(flat))
-    ordered = tuple(sorted(flat, key=lambda piece: piece.digest))
-    return _make_junction(kind, name, ordered)
-
-
-def _make_junction(kind: type[And | Or], name: str, ordered: tuple[Cond, ...]) -> Cond:
-    key = (name, ordered)
-    found = lookup(key)
-    if found is not None:
-        return cast(Cond, found)
-    return intern(key, kind(ordered, digest_of(name, *(part.digest for part in ordered))))
-
-
-TRUE = _make_junction(And, "and", ())
-FALSE = _make_junction(Or, "or", ())
-
-
-def all_of(parts: Iterable[Cond]) -> Cond:
-    return _junction(And, parts)
-
-
-def any_of(parts: Iterable[Cond]) -> Cond:
-    return _junction(Or, parts)
-
-
-def negate(cond: Cond) -> Cond:
-    """The opposite, pushed down to comparisons; each part of a shared condition is turned once."""
-    done: dict[Cond, Cond] = {}
-    stack = [cond]
-    while stack:
-        node = stack[-1]
-        waiting = [part for part in _junction_parts(node) if part not in done]
-        if node in done or waiting:
-            if node in done:
-                stack.pop()
-            stack.extend(waiting)
-            continue
-        done[node] = _negate_one(node, done)
-        stack.pop()
-    return done[cond]
-
-
-def _junction_parts(cond: Cond) -> tuple[Cond, ...]:
-    return cond.parts if isinstance(cond, And | Or) else ()
-
-
-def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
-    match cond:
-        case And(parts=parts):
-            return any_of(done[part] for part in parts)
-        case Or(parts=parts):
-            return all_of(done[part] for part in parts)
-        case Not(part=part):
-            return part
-        case Cmp(op="<=", left=left, right=right):
-            return lt(right, left)
-        case Cmp():
-            key = ("not", cond)
-            found = lookup(key)
-            return cast(Not, found) if found is not None else intern(key, Not(cond, digest_of("not", cond.digest)))
-
-
-def _compare(op: CmpOp, difference: Index) -> Cond:
-    """`difference <= 0` or `difference == 0`, terms divided by their common factor and set apart by sign."""
-    low, high = difference.range
-    if op == "<=":
-        if high is not None and high <= 0:
-            return TRUE
-        if low is not None and low > 0:
-            return FALSE
-    elif (low is not None and low > 0) or (high is not None and high < 0):
-        return FALSE
-    elif low == high == 0:
-        return TRUE
-    terms, constant = _linear(difference)
-    common = gcd(*(factor for _, factor in terms))
-    if op == "==" and constant % common != 0:
-        return FALSE
-    sign = -1 if op == "==" and terms[0][1] < 0 else 1
-    offset = sign * constant // common if op == "==" else -((-constant) // common)
-    scaled = [(atom, sign * factor // common) for atom, factor in terms]
-    left = linear([(atom, factor) for atom, factor in scaled if factor > 0], max(offset, 0))
-    right = linear([(atom, -factor) for atom, factor in scaled if factor < 0], max(-offset, 0))
-    key = ("cmp", op, left, right)
-    found = lookup(key)
-    if found is not None:
-        return cast(Cmp, found)
-    return intern(key, Cmp(op, left, right, digest_of("cmp", op, left.digest, right.digest)))
-
-
-def le(a: IndexLike, b: IndexLike) -> Cond:
-    return _compare("<=", sub(a, b))
-
-
-def lt(a: IndexLike, b: IndexLike) -> Cond:
-    return _compare("<=", linear([(index(a), 1), (index(b), -1)], 1))
-
-
-def eq(a: IndexLike, b: IndexLike) -> Cond:
-    return _compare("==", sub(a, b))
-
-
-def implies(a: Cond, b: Cond) -> Cond:
-    return any_of((negate(a), b))

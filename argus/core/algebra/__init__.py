@@ -1,0 +1,68 @@
+"""The only constructors of index expressions and conditions: they normalise while they build.
+
+Every rewrite is an identity of the integers under floor division; ranges of symbols are used as facts.
+`integers` holds arithmetic, `conditions` comparisons and what depends on them; import from here.
+"""
+
+from __future__ import annotations
+
+from argus.core.algebra.conditions import FALSE, TRUE, all_of, any_of, eq, implies, le, lt, negate, pick
+from argus.core.algebra.integers import (
+    IndexLike,
+    add,
+    bit_and,
+    bit_or,
+    bit_xor,
+    ceil_div,
+    const,
+    coord,
+    floordiv,
+    held,
+    index,
+    linear,
+    maximum,
+    minimum,
+    mod,
+    mul,
+    neg,
+    read,
+    shift_left,
+    shift_right,
+    sub,
+    sym,
+)
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "IndexLike",
+    "add",
+    "all_of",
+    "any_of",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "ceil_div",
+    "const",
+    "coord",
+    "eq",
+    "floordiv",
+    "held",
+    "implies",
+    "index",
+    "le",
+    "linear",
+    "lt",
+    "maximum",
+    "minimum",
+    "mod",
+    "mul",
+    "neg",
+    "negate",
+    "pick",
+    "read",
+    "shift_left",
+    "shift_right",
+    "sub",
+    "sym",
+]

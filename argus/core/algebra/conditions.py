@@ -1,0 +1,141 @@
+"""Comparisons, junctions of them, and choices between integers, in normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import gcd
+from typing import cast
+
+from argus.core import interval
+from argus.core.algebra.integers import IndexLike, index, linear, linear_terms, sub
+from argus.core.index import And, Cmp, CmpOp, Cond, Index, Not, Or, Pick, digest_of, intern, lookup
+
+
+def _junction(kind: type[And | Or], parts: Iterable[Cond]) -> Cond:
+    name = "and" if kind is And else "or"
+    absorbing = FALSE if kind is And else TRUE
+    flat: dict[Cond, None] = {}
+    for part in parts:
+        for piece in part.parts if isinstance(part, kind) else (part,):
+            flat[piece] = None
+    if absorbing in flat or any(negate(piece) in flat for piece in flat if not isinstance(piece, And | Or)):
+        return absorbing
+    if len(flat) == 1:
+        return next(iter(flat))
+    ordered = tuple(sorted(flat, key=lambda piece: piece.digest))
+    return _make_junction(kind, name, ordered)
+
+
+def _make_junction(kind: type[And | Or], name: str, ordered: tuple[Cond, ...]) -> Cond:
+    key = (name, ordered)
+    found = lookup(key)
+    if found is not None:
+        return cast(Cond, found)
+    return intern(key, kind(ordered, digest_of(name, *(part.digest for part in ordered))))
+
+
+TRUE = _make_junction(And, "and", ())
+FALSE = _make_junction(Or, "or", ())
+
+
+def all_of(parts: Iterable[Cond]) -> Cond:
+    return _junction(And, parts)
+
+
+def any_of(parts: Iterable[Cond]) -> Cond:
+    return _junction(Or, parts)
+
+
+def negate(cond: Cond) -> Cond:
+    """The opposite, pushed down to comparisons; each part of a shared condition is turned once."""
+    done: dict[Cond, Cond] = {}
+    stack = [cond]
+    while stack:
+        node = stack[-1]
+        waiting = [part for part in _junction_parts(node) if part not in done]
+        if node in done or waiting:
+            if node in done:
+                stack.pop()
+            stack.extend(waiting)
+            continue
+        done[node] = _negate_one(node, done)
+        stack.pop()
+    return done[cond]
+
+
+def _junction_parts(cond: Cond) -> tuple[Cond, ...]:
+    return cond.parts if isinstance(cond, And | Or) else ()
+
+
+def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
+    match cond:
+        case And(parts=parts):
+            return any_of(done[part] for part in parts)
+        case Or(parts=parts):
+            return all_of(done[part] for part in parts)
+        case Not(part=part):
+            return part
+        case Cmp(op="<=", left=left, right=right):
+            return lt(right, left)
+        case Cmp():
+            key = ("not", cond)
+            found = lookup(key)
+            return cast(Not, found) if found is not None else intern(key, Not(cond, digest_of("not", cond.digest)))
+
+
+def _compare(op: CmpOp, difference: Index) -> Cond:
+    """`difference <= 0` or `difference == 0`, terms divided by their common factor and set apart by sign."""
+    low, high = difference.range
+    if op == "<=":
+        if high is not None and high <= 0:
+            return TRUE
+        if low is not None and low > 0:
+            return FALSE
+    elif (low is not None and low > 0) or (high is not None and high < 0):
+        return FALSE
+    elif low == high == 0:
+        return TRUE
+    terms, constant = linear_terms(difference)
+    common = gcd(*(factor for _, factor in terms))
+    if op == "==" and constant % common != 0:
+        return FALSE
+    sign = -1 if op == "==" and terms[0][1] < 0 else 1
+    offset = sign * constant // common if op == "==" else -((-constant) // common)
+    scaled = [(atom, sign * factor // common) for atom, factor in terms]
+    left = linear([(atom, factor) for atom, factor in scaled if factor > 0], max(offset, 0))
+    right = linear([(atom, -factor) for atom, factor in scaled if factor < 0], max(-offset, 0))
+    key = ("cmp", op, left, right)
+    found = lookup(key)
+    if found is not None:
+        return cast(Cmp, found)
+    return intern(key, Cmp(op, left, right, digest_of("cmp", op, left.digest, right.digest)))
+
+
+def le(a: IndexLike, b: IndexLike) -> Cond:
+    return _compare("<=", sub(a, b))
+
+
+def lt(a: IndexLike, b: IndexLike) -> Cond:
+    return _compare("<=", linear([(index(a), 1), (index(b), -1)], 1))
+
+
+def eq(a: IndexLike, b: IndexLike) -> Cond:
+    return _compare("==", sub(a, b))
+
+
+def implies(a: Cond, b: Cond) -> Cond:
+    return any_of((negate(a), b))
+
+
+def pick(cond: Cond, then: IndexLike, other: IndexLike) -> Index:
+    yes, no = index(then), index(other)
+    if cond is TRUE or yes is no:
+        return yes
+    if cond is FALSE:
+        return no
+    key = ("pick", cond, yes, no)
+    found = lookup(key)
+    if found is not None:
+        return cast(Pick, found)
+    digest = digest_of("pick", cond.digest, yes.digest, no.digest)
+    return intern(key, Pick(cond, yes, no, digest, interval.hull(yes.range, no.range)))

@@ -1,0 +1,160 @@
+"""The tile IR: every statement and view there is, immutable.
+
+    View   = (buffer, shape, at: Index over Coord*, where: Cond, peer: Index?)
+    Elem   = Lit(x) | Num(Index) | Get(view, at) | Op(name, Elem*) | Cast(dtype, Elem) | Where(Test, Elem, Elem)
+    Test   = Holds(Cond) | Compare(op, Elem, Elem) | Both(Test*) | Either(Test*) | Neither(Test)
+    Stmt   = Alloc(buffer, count?) | Let(symbol, Peek | Atomic)
+           | Copy(atom, source, target, by, edge?, signal?, peers?, combine?, cache)
+           | Map(target, elem) | Fold(target, source, axis, op, keep, within)
+           | Mma(atom, tiling, target, a, b, init)
+           | Arrive(event, count, bytes) | Await(event, phase) | Sync(barrier, how, threads)
+           | Commit(queue) | Wait(queue, pending, of) | Fence(kind, scope) | Advance(counter, by)
+           | Policy(name, args) | For(symbol, start, stop, step, body, unroll) | If(cond, then, otherwise)
+           | Roles(role*) | One(body) | Tag(view, names) | Reset(buffer) | Assume(cond) | Assert(claim)
+    Claim  = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products
+    Role   = (name, first_warp, warps, agent, registers, body)
+    Kernel = (name, target, parameters, threads, grid, cluster, prologue, roles?, epilogue, span)
+    Program= (parameters, workspaces, Launch(kernel, arguments)*)
+
+Statements compare by identity: two that read alike at two places are two statements.
+"""
+
+from __future__ import annotations
+
+from argus.core.ir.claims import (
+    Claim,
+    Covers,
+    Distinct,
+    Equal,
+    Order,
+    Products,
+    Relation,
+    TagOf,
+    WrittenOnce,
+)
+from argus.core.ir.elements import (
+    Both,
+    Cast,
+    Compare,
+    Either,
+    Elem,
+    Get,
+    Holds,
+    Lit,
+    Neither,
+    Num,
+    Op,
+    Test,
+    Where,
+)
+from argus.core.ir.kernels import (
+    Kernel,
+    Launch,
+    Program,
+)
+from argus.core.ir.statements import (
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Atomic,
+    Await,
+    Commit,
+    Copy,
+    Fence,
+    Fold,
+    For,
+    If,
+    Let,
+    Map,
+    Mma,
+    One,
+    Peek,
+    Policy,
+    Reset,
+    Role,
+    Roles,
+    Stmt,
+    Sync,
+    Tag,
+    Wait,
+    bodies,
+    trips,
+    walk,
+    with_bodies,
+)
+from argus.core.ir.storage import (
+    Buffer,
+    Origin,
+    Staged,
+    Strided,
+    View,
+    static,
+    whole,
+)
+
+__all__ = [
+    "Advance",
+    "Alloc",
+    "Arrive",
+    "Assert",
+    "Assume",
+    "Atomic",
+    "Await",
+    "Both",
+    "Buffer",
+    "Cast",
+    "Claim",
+    "Commit",
+    "Compare",
+    "Copy",
+    "Covers",
+    "Distinct",
+    "Either",
+    "Elem",
+    "Equal",
+    "Fence",
+    "Fold",
+    "For",
+    "Get",
+    "Holds",
+    "If",
+    "Kernel",
+    "Launch",
+    "Let",
+    "Lit",
+    "Map",
+    "Mma",
+    "Neither",
+    "Num",
+    "One",
+    "Op",
+    "Order",
+    "Origin",
+    "Peek",
+    "Policy",
+    "Products",
+    "Program",
+    "Relation",
+    "Reset",
+    "Role",
+    "Roles",
+    "Staged",
+    "Stmt",
+    "Strided",
+    "Sync",
+    "Tag",
+    "TagOf",
+    "Test",
+    "View",
+    "Wait",
+    "Where",
+    "WrittenOnce",
+    "bodies",
+    "static",
+    "trips",
+    "walk",
+    "whole",
+    "with_bodies",
+]

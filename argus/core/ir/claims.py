@@ -1,0 +1,72 @@
+"""What a program asserts of tags."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.core.algebra import TRUE
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir.storage import View
+
+
+@frozen(eq=False)
+class TagOf:
+    """The component `name` of the tags of a view's elements."""
+
+    view: View
+    name: str
+
+
+@frozen(eq=False)
+class Equal:
+    """Element by element, as each thread holds them, the two components agree."""
+
+    left: TagOf
+    right: TagOf
+
+
+@frozen(eq=False)
+class Distinct:
+    """No two elements of the view have equal tuples of these components."""
+
+    components: tuple[TagOf, ...]
+
+
+@frozen(eq=False)
+class Relation:
+    """`cond` over the components that `names` binds to symbols, element by element."""
+
+    names: tuple[tuple[Symbol, TagOf], ...]
+    cond: Cond
+
+
+@frozen(eq=False)
+class Covers:
+    """The set component holds every integer of [low, high) once and nothing else, at each element."""
+
+    of: TagOf
+    low: Index
+    high: Index
+    where: Cond = TRUE
+
+
+@frozen(eq=False)
+class Order:
+    of: TagOf
+
+
+@frozen(eq=False)
+class WrittenOnce:
+    """Each element of the tensor is stored exactly once, by a value with this record (over coordinates)."""
+
+    view: View
+    record: tuple[tuple[str, Index], ...]
+
+
+@frozen(eq=False)
+class Products:
+    view: View
+    products: tuple[tuple[tuple[Index, ...], tuple[Index, ...]], ...]
+
+
+Claim = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products

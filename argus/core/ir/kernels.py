@@ -1,0 +1,58 @@
+"""Kernels and programs of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from argus.core.index import Index, Symbol
+from argus.core.ir.statements import Roles, Stmt
+from argus.core.ir.storage import Buffer
+from argus.core.span import NOWHERE, Span
+from argus.core.target import Target
+
+
+@frozen(eq=False)
+class Kernel:
+    """A traced kernel. sizes: the symbols of its tensors' shapes. blocks: one symbol an axis of the grid.
+
+    Block `i` of axis `a` runs for 0 <= i < grid[a]; `thread` counts the threads of a block.
+    """
+
+    name: str
+    target: Target
+    parameters: tuple[Buffer, ...]
+    sizes: tuple[Symbol, ...]
+    threads: int
+    grid: tuple[Index, ...]
+    blocks: tuple[Symbol, ...]
+    thread: Symbol
+    prologue: tuple[Stmt, ...]
+    roles: Roles | None = None
+    epilogue: tuple[Stmt, ...] = ()
+    cluster: tuple[int, ...] = (1,)
+    span: Span = NOWHERE
+
+    @property
+    def body(self) -> tuple[Stmt, ...]:
+        """All statements, in program order."""
+        middle = () if self.roles is None else (self.roles,)
+        return (*self.prologue, *middle, *self.epilogue)
+
+
+def _copied(arguments: Mapping[str, Buffer]) -> Mapping[str, Buffer]:
+    return dict(arguments)
+
+
+@frozen(eq=False)
+class Launch:
+    kernel: Kernel
+    arguments: Mapping[str, Buffer] = field(converter=_copied)
+
+
+@frozen(eq=False)
+class Program:
+    parameters: tuple[Buffer, ...]
+    workspaces: tuple[Buffer, ...]
+    launches: tuple[Launch, ...]

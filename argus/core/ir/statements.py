@@ -1,0 +1,289 @@
+"""The statements, one closed union, and walks over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.atom import Atom, Queue
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir.claims import Claim
+from argus.core.ir.elements import Elem
+from argus.core.ir.storage import Buffer, Origin, View
+from argus.core.layout import TV
+from argus.core.span import NOWHERE, Span
+from argus.core.tiling import Tiling
+
+
+@frozen(eq=False, kw_only=True)
+class _Stated:
+    span: Span = NOWHERE
+    origin: Origin | None = None
+
+
+@frozen(eq=False)
+class Alloc(_Stated):
+    """Storage comes into being, uninitialised; for a barrier, its initialisation with an arrival count."""
+
+    buffer: Buffer
+    count: int | None = None
+
+
+@frozen(eq=False)
+class Peek:
+    view: View
+
+
+@frozen(eq=False)
+class Atomic:
+    op: str
+    view: View
+    value: Index
+
+
+@frozen(eq=False)
+class Let(_Stated):
+    symbol: Symbol
+    value: Peek | Atomic
+
+
+@frozen(eq=False)
+class Copy(_Stated):
+    """Element (t, v) of `by` moves from source to target, at its coordinates in both views.
+
+    edge: outside the source's tensor this value is read, outside the target's nothing is written; None: the
+    copy must be in bounds. signal: the barrier it completes on.
+    """
+
+    atom: Atom
+    source: View
+    target: View
+    by: TV
+    edge: float | None = None
+    signal: View | None = None
+    peers: Index | None = None
+    combine: str | None = None
+    cache: str = ""
+
+
+@frozen(eq=False)
+class Map(_Stated):
+    """target[i] = elem, for every element a thread holds."""
+
+    target: View
+    elem: Elem
+
+
+@frozen(eq=False)
+class Fold(_Stated):
+    target: View
+    source: View
+    axis: int
+    op: str
+    keep: Literal["total", "prefix"] = "total"
+    within: Literal["thread", "warp"] = "thread"
+
+
+@frozen(eq=False)
+class Mma(_Stated):
+    """target = (init ? 0 : target) + a b^T, by register position: coordinates are labels."""
+
+    atom: Atom
+    tiling: Tiling
+    target: View
+    a: View
+    b: View
+    init: Cond
+
+
+@frozen(eq=False)
+class Arrive(_Stated):
+    event: View
+    count: int
+    bytes: Index
+
+
+@frozen(eq=False)
+class Await(_Stated):
+    event: View
+    phase: Index
+
+
+@frozen(eq=False)
+class Sync(_Stated):
+    """The n-th arrival of every participant meets, wherever it stands in the program."""
+
+    barrier: str = "cta"
+    how: Literal["meet", "arrive"] = "meet"
+    threads: int | None = None
+
+
+@frozen(eq=False)
+class Commit(_Stated):
+    queue: Queue
+
+
+@frozen(eq=False)
+class Wait(_Stated):
+    """Until at most `pending` of this wave's statements on the queue are outstanding, the youngest."""
+
+    queue: Queue
+    pending: int
+    of: Literal["reads", "all"] = "all"
+
+
+@frozen(eq=False)
+class Fence(_Stated):
+    kind: Literal["async_proxy", "wgmma", "barrier_init", "tensormap", "device"]
+    scope: str = "cta"
+
+
+@frozen(eq=False)
+class Advance(_Stated):
+    counter: Buffer
+    by: Index
+
+
+@frozen(eq=False)
+class Policy(_Stated):
+    """Advice to the hardware, without meaning: `priority`, `sched_barrier`, ..."""
+
+    name: str
+    args: tuple[int, ...] = ()
+
+
+@frozen(eq=False)
+class For(_Stated):
+    """symbol = start, start + step, ... while below stop (above it for a negative step)."""
+
+    symbol: Symbol
+    start: Index
+    stop: Index
+    step: int
+    body: tuple[Stmt, ...]
+    unroll: int | None = None
+
+
+@frozen(eq=False)
+class If(_Stated):
+    cond: Cond
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+
+
+@frozen
+class Role:
+    name: str
+    first_warp: int
+    warps: int
+    agent: int
+    registers: int | None
+    body: tuple[Stmt, ...]
+
+
+@frozen(eq=False)
+class Roles(_Stated):
+    roles: tuple[Role, ...]
+
+
+@frozen(eq=False)
+class One(_Stated):
+    """The body runs on thread 0 of the agent."""
+
+    body: tuple[Stmt, ...]
+
+
+@frozen(eq=False)
+class Tag(_Stated):
+    """Every element of the view carries this named record of expressions over its coordinates."""
+
+    view: View
+    names: tuple[tuple[str, Index], ...]
+
+
+@frozen(eq=False)
+class Reset(_Stated):
+    buffer: Buffer
+
+
+@frozen(eq=False)
+class Assume(_Stated):
+    """Holds at every launch: an assumption of the verdict, and a check of the launcher."""
+
+    cond: Cond
+
+
+@frozen(eq=False)
+class Assert(_Stated):
+    claim: Claim
+
+
+Stmt = (
+    Alloc
+    | Let
+    | Copy
+    | Map
+    | Fold
+    | Mma
+    | Arrive
+    | Await
+    | Sync
+    | Commit
+    | Wait
+    | Fence
+    | Advance
+    | Policy
+    | For
+    | If
+    | Roles
+    | One
+    | Tag
+    | Reset
+    | Assume
+    | Assert
+)
+
+
+def trips(loop: For) -> Index:
+    """How often the body runs."""
+    span = algebra.sub(loop.stop, loop.start) if loop.step > 0 else algebra.sub(loop.start, loop.stop)
+    return algebra.maximum(0, algebra.ceil_div(span, abs(loop.step)))
+
+
+def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Every statement below, in program order, each before what it contains."""
+    stack = list(reversed(body))
+    while stack:
+        stmt = stack.pop()
+        yield stmt
+        for part in reversed(bodies(stmt)):
+            stack.extend(reversed(part))
+
+
+def bodies(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The statement lists directly inside a statement."""
+    match stmt:
+        case For(body=body) | One(body=body):
+            return (body,)
+        case If(then=then, otherwise=otherwise):
+            return then, otherwise
+        case Roles(roles=roles):
+            return tuple(role.body for role in roles)
+        case _:
+            return ()
+
+
+def with_bodies(stmt: Stmt, parts: tuple[tuple[Stmt, ...], ...]) -> Stmt:
+    """The statement with other statement lists inside."""
+    match stmt:
+        case For() | One():
+            return evolve(stmt, body=parts[0])
+        case If():
+            return evolve(stmt, then=parts[0], otherwise=parts[1])
+        case Roles(roles=roles):
+            return evolve(stmt, roles=tuple(evolve(r, body=b) for r, b in zip(roles, parts, strict=True)))
+        case _:
+            return stmt

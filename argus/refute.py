@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import cast
 
+import numpy as np
 from attrs import frozen
 
-from argus.core.diagnostic import Diagnostic, Label
+from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.invariants import invariant
-from argus.core.ir import Kernel
+from argus.core.ir import Assert, Kernel
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.verdict import Counterexample
 from argus.core.walk import evaluate, symbols
 from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
-from argus.interp.schedule import DIRECTED
+from argus.interp.schedule import DIRECTED, Schedule
 from argus.interp.search import Witness, sizes_in_order
 from argus.interp.violation import Violation
 
@@ -49,9 +50,12 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect]) -> Refutation | None:
             return static_fault(kernel, suspect)
     models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
     sizes = list(sizes_in_order(kernel, [model for model in models if _affordable(kernel, model)]))
-    witness = None
-    for codes in _in_stages(suspects):
-        witness = witness or search(kernel, sizes, codes)
+    try:
+        witness = next(filter(None, (search(kernel, sizes, codes) for codes in _in_stages(suspects))), None)
+    except ArgusError as problem:
+        if problem.diagnostic.code != "E501":
+            raise
+        return None  # nothing can be shown of a construct that the interpreter cannot run
     return None if witness is None else _shown(kernel, witness, obligations)
 
 
@@ -97,7 +101,7 @@ _MOST_ELEMENTS = 1 << 20
 def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
     """A fault that needs no run: its witness is computed from the program, at the sizes that show it."""
     obligation = suspect.obligation
-    message = f"not so: {obligation.what}"
+    message = obligation.fault or f"not so: {obligation.what}"
     sizes: Mapping[str, int] = suspect.sizes or {}
     sizes = sizes if symbols(obligation.goal) else {}
     launch = (("launch", ", ".join(f"{name}={value}" for name, value in sizes.items())),) if sizes else ()
@@ -106,13 +110,25 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
         "error",
         message,
         Label(obligation.stmt.span, invariant(obligation.invariant).title),
-        facts=(*launch, *obligation.witness, ("recomputed", "yes, from the layouts and the machine's limits")),
+        tuple(Label(stmt.span, remark) for stmt, remark in obligation.related),
+        (*launch, *_measured(kernel, obligation, sizes), *obligation.witness, _RECOMPUTED),
         help=obligation.help,
         kernel=kernel.name,
     )
     place = str(obligation.stmt.span)
     found = Counterexample(obligation.invariant, message, "recomputed", tuple(sizes.items()), place=place)
     return Refutation(kernel, found, diagnostic)
+
+
+_RECOMPUTED = ("recomputed", "yes, from the layouts and the machine's limits")
+
+
+def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Iterable[tuple[str, str]]:
+    """The quantities of a static fault at the sizes that show it; those of sizes alone."""
+    env = {symbol: sizes[symbol.name] for symbol in kernel.sizes if symbol.name in sizes}
+    for name, quantity in obligation.measured:
+        if symbols(quantity) <= env.keys():
+            yield name, str(int(np.asarray(evaluate(quantity, env))))
 
 
 def _shown(kernel: Kernel, witness: Witness, suspects: Sequence[Obligation]) -> Refutation:
@@ -132,27 +148,55 @@ def _shown(kernel: Kernel, witness: Witness, suspects: Sequence[Obligation]) -> 
         violation.element,
         violation.iteration,
         str(violation.stmt.span),
-        f"{witness.schedule.style}, waves {witness.schedule.order}, seed {witness.schedule.seed}",
+        _told(witness.schedule),
     )
-    return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, help_text))
+    cause = exact[0] if exact else advice[0] if advice else None
+    return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, cause, help_text))
 
 
-def _diagnostic(kernel: Kernel, found: Counterexample, violation: Violation, help_text: str) -> Diagnostic:
+def _diagnostic(
+    kernel: Kernel, found: Counterexample, violation: Violation, cause: Obligation | None, help_text: str
+) -> Diagnostic:
+    """The report: at the statement to blame, with what it disagrees with as further places."""
     unit = kernel.target.unit
-    secondary: tuple[Label, ...] = ()
+    here = f"{_thread(violation.thread, unit)}{_when(violation.iteration)}"
+    primary = Label(violation.stmt.span, here)
+    secondary: list[Label] = []
     if violation.other is not None:
         who = "" if violation.other_thread is None else f" by {_thread(violation.other_thread, unit)}"
-        secondary = (Label(violation.other.span, f"the other access{who}{_when(violation.other_iteration)}"),)
+        secondary.append(Label(violation.other.span, f"the other access{who}{_when(violation.other_iteration)}"))
+    if cause is not None and isinstance(violation.stmt, Assert) and not isinstance(cause.stmt, Assert):
+        primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")
+        secondary.append(Label(violation.stmt.span, "claimed here"))
+    known = {primary.span, *(label.span for label in secondary)}
+    related = () if cause is None else cause.related
+    secondary += [Label(stmt.span, remark) for stmt, remark in related if stmt.span not in known]
     return Diagnostic(
         violation.code,
         "error",
         violation.message,
-        Label(violation.stmt.span, f"{_thread(violation.thread, unit)}{_when(violation.iteration)}"),
-        secondary,
+        primary,
+        tuple(dict.fromkeys(secondary)),
         tuple(_facts(found, violation)),
         help=help_text,
         kernel=kernel.name,
     )
+
+
+_STYLES = {"late": "as late as possible", "early": "at once", "mixed": "at random moments"}
+_ORDERS = {
+    "lowest": "lowest wave first",
+    "highest": "highest wave first",
+    "round_robin": "waves in turn",
+    "random": "waves at random",
+}
+
+
+def _told(schedule: Schedule) -> str:
+    """A schedule in words."""
+    chance = "mixed" in (schedule.style, schedule.order) or schedule.order == "random"
+    seed = f", seed {schedule.seed}" if chance else ""
+    return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}"
 
 
 def _thread(thread: int, unit: int) -> str:
@@ -165,10 +209,11 @@ def _when(iteration: tuple[tuple[str, int], ...]) -> str:
 
 def _facts(found: Counterexample, violation: Violation) -> Iterable[tuple[str, str]]:
     yield "launch", ", ".join(f"{name}={value}" for name, value in found.sizes)
-    yield "block", f"({', '.join(map(str, found.block))})"
+    if found.block:
+        yield "block", f"({', '.join(map(str, found.block))})"
     if found.element is not None:
         at = ", ".join(map(str, found.element))
         value = "" if violation.value is None else f", register element {violation.value} of the thread"
         yield "element", f"`{found.buffer}`[{at}]{value}"
     yield from violation.facts
-    yield "replayed", f"yes, by the interpreter (asynchronous operations {found.schedule})"
+    yield "replayed", f"yes, by the interpreter ({found.schedule})"

@@ -42,6 +42,7 @@ from argus.core.ir import (
     walk,
     whole,
 )
+from argus.core.layout import TV, Layout
 from argus.core.span import Span
 from argus.core.target import Target
 from argus.core.walk import mentions, show, symbols
@@ -256,6 +257,29 @@ def _mma(kernel: Kernel, stmt: Mma) -> Iterator[Diagnostic]:
         )
     if kernel.target.name not in stmt.atom.targets:
         yield _fault(kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {kernel.target}")
+    for role, view, first in (
+        ("a", stmt.a, stmt.tiling.a),
+        ("b", stmt.b, stmt.tiling.b),
+        ("c", stmt.target, stmt.tiling.c),
+    ):
+        yield from _operand(kernel, stmt, role, view, first)
+
+
+def _operand(kernel: Kernel, stmt: Mma, role: str, view: View, first: Layout) -> Iterator[Diagnostic]:
+    """An operand has just the registers that the executions of the instruction read."""
+    held, atom = view.buffer.layout, stmt.atom.operands[role]
+    if not isinstance(held, TV) or atom.tv is None:
+        return
+    needed = int(first.table().max()) + atom.tv.values.size
+    if held.values.size != needed or view.buffer.dtype != atom.dtype:
+        yield _fault(
+            kernel,
+            stmt,
+            "E206",
+            f"operand {role} of `{stmt.atom}` wants {needed} registers of {atom.dtype} a thread, `{view.buffer.name}` has "
+            f"{held.values.size} of {view.buffer.dtype}",
+            f"make `{view.buffer.name}` with the fragment layout of that operand",
+        )
 
 
 def _differs(kernel: Kernel, node: Node) -> bool:

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from attrs import frozen
 
-from argus.core.algebra import TRUE, all_of
+from argus.core.algebra import all_of
 from argus.core.index import And, Cond, Const, Index, Sym, Symbol
 from argus.core.ir import Assume, Copy, For, Kernel, View, trips, walk
 from argus.core.walk import evaluate, symbols
@@ -87,7 +87,10 @@ def holds(kernel: Kernel, assumption: Cond, size: Mapping[str, int]) -> bool:
         value = size[symbol.name]
         if (symbol.low is not None and value < symbol.low) or (symbol.high is not None and value > symbol.high):
             return False
-    return assumption is TRUE or bool(evaluate(assumption, {symbol: size[symbol.name] for symbol in kernel.sizes}))
+    try:
+        return bool(evaluate(assumption, {symbol: size[symbol.name] for symbol in kernel.sizes}))
+    except ZeroDivisionError:
+        return False
 
 
 def _combinations(

@@ -35,11 +35,12 @@ def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Ato
             help="convert in registers with `.to(...)`",
         )
     named = _DEFAULTS.get((target.name, *spaces), ()) if via is None else via if isinstance(via, tuple) else (via,)
-    legal = [atom for atom in named if _fits(atom, target, spaces)]
+    bits = source.buffer.dtype.bits
+    legal = [atom for atom in named if _fits(atom, target, spaces) and atom.vector_bits % bits == 0]
     if not legal:
         fault(
             "E108",
-            f"no instruction of {target} named here copies {spaces[0]} to {spaces[1]}: "
+            f"no instruction of {target} named here copies {bits}-bit elements from {spaces[0]} to {spaces[1]}: "
             f"{', '.join(map(str, named)) or 'none known'}",
             help="go through registers, or name another instruction with `via=`",
         )

@@ -10,13 +10,13 @@ import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.ir import Alloc, Buffer, Copy, Kernel, Staged, Stmt, static
-from argus.core.layout import TV
+from argus.core.ir import Alloc, Buffer, Copy, Kernel, Staged, static
+from argus.core.layout import TV, Swizzle
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.memory import slots_of, staged_offsets
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.timeline import Timeline
-from argus.core.walk import IntArray
+from argus.core.walk import IntArray, evaluate, symbols
 
 _BANK_BYTES = 4
 
@@ -43,24 +43,23 @@ def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
 def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
     target = kernel.target
     for space, limit, unit, size in (
-        ("shared", target.shared_bytes, "bytes of shared memory a block", shared_bytes),
+        ("shared", target.shared_bytes, "bytes of shared memory", shared_bytes),
         ("register", target.registers, "registers a thread", register_words),
     ):
-        chosen = [alloc for alloc in allocs if alloc.buffer.space == space and alloc.count is None]
+        chosen = sorted(
+            {a for a in allocs if a.buffer.space == space and a.count is None}, key=lambda a: -size(a.buffer)
+        )
         if not chosen:
             continue
         need = sum(size(alloc.buffer) for alloc in chosen)
-        largest = max(chosen, key=lambda alloc: size(alloc.buffer))
         yield Obligation(
             "I22",
             f"the kernel fits {limit} {unit}",
-            largest,
+            chosen[0],
             algebra.TRUE if need <= limit else algebra.FALSE,
-            witness=(
-                ("needs", f"{need} {unit}"),
-                ("limit", f"{limit} on {target}"),
-                ("largest", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),
-            ),
+            witness=(("needs", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),),
+            fault=f"`{kernel.name}` needs {need} {unit}, {target} has {limit}",
+            related=tuple((a, f"{size(a.buffer)} {unit}") for a in chosen[1:3]),
             help="make the tiles smaller, use fewer stages, or reuse a buffer",
         )
 
@@ -119,8 +118,7 @@ def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
         reason = moving if stmt.atom.phases else f"`{stmt.atom}` has no phases in its table"
         yield Obligation("I33", what, stmt, algebra.FALSE, unknown=reason)
         return
-    worst = conflict_of(stmt, kernel, buffer, offsets)
-    yield _judged(stmt, buffer, what, worst, kernel)
+    yield _judged(stmt, kernel, buffer, what, offsets)
 
 
 def conflict_of(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -> Conflict:
@@ -133,18 +131,55 @@ def conflict_of(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -
     return worst_conflict(executions, stmt.atom.phases, count * size, kernel.target.banks)
 
 
-def _judged(stmt: Stmt, buffer: Buffer, what: str, worst: Conflict, kernel: Kernel) -> Obligation:
+def _judged(stmt: Copy, kernel: Kernel, buffer: Buffer, what: str, offsets: IntArray) -> Obligation:
     assert buffer.banks is not None
+    worst = conflict_of(stmt, kernel, buffer, offsets)
+    if worst.degree <= buffer.banks:
+        return Obligation("I33", what, stmt, algebra.TRUE)
+    better = _swizzle_for(stmt, kernel, buffer)
+    advice = (
+        "" if better is None else f"; for this access `Swizzle({better.bits}, {better.base}, {better.shift})` would do"
+    )
     return Obligation(
         "I33",
         what,
         stmt,
-        algebra.TRUE if worst.degree <= buffer.banks else algebra.FALSE,
+        algebra.FALSE,
         witness=(
-            ("degree", f"{worst.degree}, declared {buffer.banks}"),
-            ("bank", f"{worst.bank} of {kernel.target.banks}"),
+            ("bank", f"{worst.bank} of {kernel.target.banks}, in one phase"),
             ("lanes", ", ".join(map(str, worst.lanes))),
             ("words", ", ".join(map(str, worst.words))),
         ),
-        help="swizzle the buffer so that lanes of one phase fall into different banks",
+        fault=f"`{stmt.atom}` on `{buffer.name}` has {worst.degree}-way bank conflicts, {buffer.banks} is declared",
+        help=f"swizzle the buffer so that lanes of one phase fall into different banks{advice}",
     )
+
+
+def _swizzle_for(stmt: Copy, kernel: Kernel, buffer: Buffer) -> Swizzle | None:
+    """The smallest swizzle of whole vectors that brings this access within what is declared."""
+    layout = buffer.layout
+    assert isinstance(layout, Staged)
+    assert buffer.banks is not None
+    plain = _unswizzled(stmt, buffer, layout)
+    base = (stmt.atom.vector_bits // buffer.dtype.bits).bit_length() - 1
+    for bits in range(1, 5):
+        for shift in range(bits, 8):
+            swizzle = Swizzle(bits, base, shift)
+            if layout.layout.size % swizzle.period != 0:
+                continue
+            if conflict_of(stmt, kernel, buffer, swizzle.table(plain)).degree <= buffer.banks:
+                return swizzle
+    return None
+
+
+def _unswizzled(stmt: Copy, buffer: Buffer, layout: Staged) -> IntArray:
+    """Offsets of the copy's elements in the buffer without its swizzle, in slot 0."""
+    view = stmt.source if stmt.source.buffer is buffer else stmt.target
+    zero = {symbol: 0 for at in view.at for symbol in symbols(at)}
+    axes = stmt.by.coordinates()
+    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
+    offsets = np.zeros(axes[0].shape, np.int64)
+    for at, stride in zip(view.at, strides, strict=True):
+        assert isinstance(stride, int)
+        offsets = offsets + np.asarray(evaluate(at, zero, axes), np.int64) * stride
+    return offsets

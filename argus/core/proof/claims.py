@@ -21,7 +21,9 @@ from argus.core.ir import (
     Order,
     Products,
     Relation,
+    Stmt,
     TagOf,
+    View,
     WrittenOnce,
 )
 from argus.core.proof.content import Data, Inside, why_not
@@ -65,12 +67,23 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                     least=sizes_first(clash.goal),
                     compared=compared,
                     help=_meeting_help(clash.name),
+                    related=_origins(accumulator.flow, step),
                 )
     product = accumulator.product(step)
     if isinstance(product, str):
         yield Obligation(
             "I1", f"the sum of products of {names} has a record", stmt, algebra.FALSE, step.context, unknown=product
         )
+
+
+def _origins(flow: Flow, step: Step) -> tuple[tuple[Stmt, str], ...]:
+    """The loads from global memory that the two operands come from."""
+    found: list[tuple[Stmt, str]] = []
+    for access in flow.accesses.of(step)[:2]:
+        origin = flow.origin(access)
+        if origin is not None:
+            found.append((origin, f"`{access.view.buffer.name}` comes from here"))
+    return tuple(found)
 
 
 def _meeting_help(name: str) -> str:
@@ -135,8 +148,15 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             (*context, *_some_element(piece.value.inside)),
             least=sizes_first(goal),
             compared=int(piece.mask.sum()),
+            related=_summed(flow, claim.of.view),
             help=f"follow `{name}` through the loop: its trip count, each tile's number, and how often the sum is fed",
         )
+
+
+def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:
+    """The statements that add to a tile, each once."""
+    adding = [s.stmt for s in flow.timeline.steps if isinstance(s.stmt, Mma) and s.stmt.target.buffer is view.buffer]
+    return tuple((stmt, "summed here") for stmt in dict.fromkeys(adding))[:3]
 
 
 def _some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:

@@ -26,6 +26,8 @@ def obligations(timeline: Timeline) -> Iterator[Obligation]:
                 algebra.le(1, divisor),
                 solid,
                 given="nothing",
+                fault=f"the divisor {show(divisor)} may be zero",
+                measured=((show(divisor), divisor),),
                 help=f"`assume({show(divisor)} >= 1)`",
             )
 

@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.index import And, Cond, Index
-from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Tag, View
+from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Stmt, Tag, View
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, Meeting, meeting
 from argus.core.proof.content import BoolArray, Bottom, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
@@ -231,6 +231,18 @@ class Flow:
         """That the access is inside the tensor, axis by axis; also where that is always so, to keep one form."""
         assert access.places is not None
         return tuple(Inside(p, e) for p, e in zip(access.places, access.view.buffer.shape, strict=True))
+
+    def origin(self, access: Access) -> Stmt | None:
+        """The load from global memory that a read's elements come from, in the run of the loop if there is one."""
+        for _ in range(len(self.timeline.segments) + _PIECE_LIMIT):
+            moments = [source.moment for source in self.sources(access) if source.moment is not None]
+            step = moments[0].step if moments else None
+            if step is None or not isinstance(step.stmt, Copy):
+                return None
+            access = self.accesses.of(step)[0]
+            if access.view.buffer.space == "global":
+                return step.stmt
+        return None
 
     def tile(self, step: Step, view: View) -> Content:
         """What a whole register tile holds when an assertion looks at it."""

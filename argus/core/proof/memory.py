@@ -220,6 +220,7 @@ def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> 
         algebra.TRUE if whole else algebra.FALSE,
         step.context,
         witness=(("period", f"{period} elements"), ("layout", str(layout.layout))),
+        fault=f"stages of `{access.view.buffer.name}` are not whole periods of its swizzle",
         help="make each stage a multiple of the swizzle's period",
     )
 
@@ -279,7 +280,8 @@ def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterato
         stmt,
         goal,
         step.context,
-        least=(size,),
+        fault=f"byte offsets into `{buffer.name}` reach past {'32' if described else '64'} bits",
+        measured=((f"bytes of `{buffer.name}`", size), ("addressable", algebra.const(most))),
         help=f"`assume` that `{buffer.name}` is smaller than 4 GiB, or copy with `global_load`"
         if described
         else f"declare smaller sizes for `{buffer.name}`",

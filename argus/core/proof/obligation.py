@@ -19,6 +19,9 @@ class Obligation:
     invariant: the id under which it is reported. what: the statement, in a reader's words.
     other: the second statement concerned. unknown: why it cannot even be asked (goal is then ignored).
     witness: named facts of a static fault, recomputed from the program (goal is then false).
+    fault: the statement's opposite, as a reader would be told it; by default "not so: ...".
+    measured: named quantities to be given at the sizes of a static fault.
+    related: further statements that explain a failure, each with a remark.
     least: what a counterexample should make small, in order. compared: elements that the goal speaks of.
     given: what may be presumed: all the kernel's facts; its assumptions alone, where the goal speaks of the
     whole grid, so that a block need not exist; or nothing but the hypotheses.
@@ -34,6 +37,9 @@ class Obligation:
     other: Stmt | None = None
     unknown: str = ""
     witness: tuple[tuple[str, str], ...] = ()
+    fault: str = ""
+    measured: tuple[tuple[str, Index], ...] = ()
+    related: tuple[tuple[Stmt, str], ...] = ()
     least: tuple[Index, ...] = ()
     compared: int = 0
     help: str = ""

@@ -153,7 +153,8 @@ def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buf
         tuple(hypotheses),
         least=sizes_first(algebra.all_of((*hypotheses, goal))),
         compared=places[0].table.size,
-        help="the grid must count enough tiles: `ceil_div(size, tile)` on each axis",
+        help="the grid must count enough tiles, `ceil_div(size, tile)` on each axis, "
+        "and a block store the tile of its own coordinates",
         given="assumptions",
     )
 

@@ -276,8 +276,8 @@ def _operand(kernel: Kernel, stmt: Mma, role: str, view: View, first: Layout) ->
             kernel,
             stmt,
             "E206",
-            f"operand {role} of `{stmt.atom}` wants {needed} registers of {atom.dtype} a thread, `{view.buffer.name}` has "
-            f"{held.values.size} of {view.buffer.dtype}",
+            f"operand {role} of `{stmt.atom}` wants {needed} registers of {atom.dtype} a thread, "
+            f"`{view.buffer.name}` has {held.values.size} of {view.buffer.dtype}",
             f"make `{view.buffer.name}` with the fragment layout of that operand",
         )
 

@@ -93,7 +93,7 @@ def no_movers(A: Tensor, C: Tensor) -> None:
     copy(A.tile((64, 32), (0, 0)), shared(bf16, (64, 32)))  # here
 
 
-@faulty("E108", "copies global to shared")
+@faulty("E108", "from global to shared")
 def no_instruction(A: Tensor, C: Tensor) -> None:
     copy(A.tile((64, 32), (0, 0)), shared(bf16, (64, 32)), by=BY)  # here
 

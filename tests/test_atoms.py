@@ -116,6 +116,7 @@ def test_fragments_of_another_instruction_are_refuted(atom: Atom) -> None:
 
 def product(atom: Atom, stored: Atom) -> Kernel:
     """C = A @ B^T with one wave, a tile of 32 x 32 and 16 of k; C is taken to lie as `stored` leaves it."""
+
     @kernel(target=gfx942, threads=64)
     def multiply(A: Tensor["M 16", bf16], B: Tensor["N 16", bf16], C: Tensor["M N", f32]) -> None:
         tag(A, lambda m, k: {"m": m, "k": k})

@@ -91,7 +91,8 @@ def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
     found = report.verdict.counterexample
     assert found.code == code, found
     check_counterexample(path, found)
-    compare_report(path, report.diagnostics[0], update=update_golden and solver == "z3")
+    if solver == "z3" or code not in STATIC:  # the sizes of a static fault are any that the solver finds
+        compare_report(path, report.diagnostics[0], update=update_golden and solver == "z3")
 
 
 def check_counterexample(path: Path, found: Counterexample) -> None:

@@ -101,11 +101,8 @@ def test_linear_operations_keep_the_sum(finish: str) -> None:
 
 
 @pytest.mark.parametrize("finish", ["squared", "raised"])
-def test_other_operations_lose_the_sum(finish: str) -> None:
-    found = run(looped(finish), {"M": 16, "N": 16, "K": 20}, values=False).violations
-    assert [(violation.code, violation.message[-22:]) for violation in found] == [
-        ("I3", "holds no sum of products"[-22:])
-    ]
+def test_nothing_is_said_of_a_sum_after_other_operations(finish: str) -> None:
+    assert run(looped(finish), {"M": 16, "N": 16, "K": 20}, values=False).violations == ()
 
 
 def scaled_rows(x: Fragment, y: Fragment) -> Fragment:

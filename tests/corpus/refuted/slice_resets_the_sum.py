@@ -1,4 +1,4 @@
-# verdict: refuted I4
+# verdict: refuted I3
 """The second slice of the first step resets the sum again."""
 
 from argus.language import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
+from time import perf_counter
 from typing import cast
 
 import numpy as np
@@ -39,11 +40,12 @@ class Suspect:
     sizes: Mapping[str, int] | None
 
 
-def refute(kernel: Kernel, suspects: Sequence[Suspect]) -> Refutation | None:
+def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refutation | None:
     """Show one of the suspected faults, the cause before its symptoms; None if no run within the bound shows any.
 
-    suspects: in the order in which they should be reported.
+    suspects: in the order in which they should be reported. seconds: after which no further run is begun.
     """
+    deadline = perf_counter() + seconds
     obligations = [suspect.obligation for suspect in suspects]
     for suspect in suspects:
         if suspect.sizes is not None and is_static(suspect.obligation):
@@ -51,7 +53,7 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect]) -> Refutation | None:
     models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
     sizes = list(sizes_in_order(kernel, [model for model in models if _affordable(kernel, model)]))
     try:
-        witness = next(filter(None, (search(kernel, sizes, codes) for codes in _in_stages(suspects))), None)
+        witness = next(filter(None, (search(kernel, sizes, codes, deadline) for codes in _in_stages(suspects))), None)
     except ArgusError as problem:
         if problem.diagnostic.code != "E501":
             raise
@@ -68,7 +70,9 @@ def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
     yield frozenset(ASKED_FIRST)
 
 
-def search(kernel: Kernel, sizes: Sequence[Mapping[str, int]], codes: frozenset[str]) -> Witness | None:
+def search(
+    kernel: Kernel, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], deadline: float
+) -> Witness | None:
     """The first run that violates one of the invariants, and of what it violates the cause before the symptoms.
 
     Most faults show under every schedule, so all sizes are tried under one before the next.
@@ -76,6 +80,8 @@ def search(kernel: Kernel, sizes: Sequence[Mapping[str, int]], codes: frozenset[
     prepared = Prepared(kernel)
     for schedule in DIRECTED:
         for size in sizes:
+            if perf_counter() > deadline:
+                return None
             outcome = run_prepared(prepared, size, None, schedule, tags=True, values=False)
             found = [violation for violation in outcome.violations if violation.code in codes]
             if found:

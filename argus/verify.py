@@ -107,7 +107,7 @@ def _conclude(
     suspects = sorted((j for j in judged if j.standing == "refuted"), key=_rank)
     doubtful = sorted((j for j in judged if j.standing == "unknown"), key=_rank)
     if suspects or doubtful or analysis.unmodelled:
-        found = refute(kernel, [_suspect(kernel, j) for j in (*suspects, *doubtful)])
+        found = refute(kernel, [_suspect(kernel, j) for j in (*suspects, *doubtful)], session.budget.seconds)
         if found is not None:
             settled = tuple(_settle(finding, found) for finding in findings)
             others = _others(kernel, found, suspects)

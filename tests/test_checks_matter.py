@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from argus.core.dsl.kernel import Template
-from argus.core.proof import budgets, claims, flow, memory, outputs, races
+from argus.core.proof import budgets, claims, flow, integers, memory, outputs, races
 from argus.core.proof.obligation import Obligation
 from argus.core.verdict import Proved, Refuted
 from argus.verify import verify
@@ -44,7 +44,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("bank_conflicts", "I33", without(budgets, "_banks")),
     ("store_without_predicate", "I37", without(memory, "_bounds")),
     ("misaligned_vector", "I19", without(memory, "_vectors")),
-    ("descriptor_too_large", "I28", without(memory, "_integers")),
+    ("descriptor_too_large", "I28", without(integers, "_offsets")),
     ("missing_barrier_raw", "I5", without(races, "obligations")),
     ("missing_barrier_war", "I36", without(races, "obligations")),
     ("undrained_read", "I30", without(races, "obligations")),

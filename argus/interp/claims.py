@@ -17,7 +17,7 @@ from argus.interp.memory import BOTTOM, MISSING, AnyArray, BoolArray, IntArray
 from argus.interp.places import is_whole
 from argus.interp.prepared import first_where, registers_of
 from argus.interp.state import Block, Contribution, Gathered, coordinates
-from argus.interp.sums import Group, deviation, groups
+from argus.interp.sums import Group, alike, deviation, groups
 from argus.interp.violation import Event, not_built
 
 
@@ -96,15 +96,13 @@ class _Judge:
         low, high = self._bound(stated.low, view), self._bound(stated.high, view)
         if stated.where is not TRUE:
             judged &= self._bound(stated.where, view).astype(np.bool_)
-        log = self.block.products.get((view.buffer, self.wave.number), [])
-        if any(entry.tiling is not log[0].tiling for entry in log):
-            raise not_built("sum of differently tiled matrix instructions", self.event.stmt)
-        if not log:
-            if judged.any():
-                message = f"`{view.buffer.name}` holds no sum of products"
-                self._report("I3", message, view, first_where(judged), ())
-            return
-        self._judge_groups(stated, log, judged, low, high)
+        known = self.block.sums.get((view.buffer, self.wave.number))
+        bare = judged & ~self.records.summed(marks)
+        if known is not None and known.open and alike(known.log):
+            self._judge_groups(stated, known.log, judged, low, high)
+        elif bare.any():
+            message = f"`{view.buffer.name}` holds no sum of products"
+            self._report("I3", message, view, first_where(bare), ())
 
     def _judge_groups(
         self, stated: Covers, log: list[Contribution], judged: BoolArray, low: IntArray, high: IntArray
@@ -115,13 +113,13 @@ class _Judge:
         wanted = judged.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
         worst: tuple[int, str] | None = None
         for group in groups(self.records, stated.of.name, log, *wanted):
-            text = deviation(group.components, group.low, group.high)
+            text = deviation(stated.of.name, group.components, group.low, group.high)
             if text is not None:
                 cell = self._smallest(group, cells)
                 worst = (cell, text) if worst is None or cell < worst[0] else worst
         if worst is not None:
             name = stated.of.name
-            message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {name} = {worst[1]}"
+            message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {worst[1]}"
             self._report("I3", message, stated.of.view, divmod(worst[0], width), ())
 
     @staticmethod

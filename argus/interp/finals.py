@@ -11,7 +11,7 @@ from attrs import define
 from argus.core.index import Index, Node
 from argus.core.ir import Assert, Buffer, Strided, View, WrittenOnce, whole
 from argus.core.walk import evaluate
-from argus.interp.memory import MISSING, OUTSIDE, AnyArray, BoolArray, IntArray, Written
+from argus.interp.memory import BOTTOM, MISSING, OUTSIDE, TOP, AnyArray, BoolArray, IntArray, Written
 from argus.interp.prepared import grid
 from argus.interp.state import Launch
 from argus.interp.violation import END, Event, not_built
@@ -79,7 +79,7 @@ class _Final:
         never = self.writer < 0
         if complete and never.any():
             self._report(int(never.argmax()), "is never written")
-        spoiled = ~never & (self.marks < 0)
+        spoiled = ~never & np.isin(self.marks, (BOTTOM, OUTSIDE, TOP))
         if spoiled.any():
             at = int(spoiled.argmax())
             self._report(at, "holds padding" if self.marks[at] == OUTSIDE else "holds garbage")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import assert_never, cast
 
 import numpy as np
-from attrs import define
+from attrs import define, evolve
 
-from argus.core.elementwise import ELEMENT_OPS
+from argus.core.elementwise import ELEMENT_OPS, ElementOp
 from argus.core.index import Cond, Index
 from argus.core.ir import Both, Buffer, Cast, Compare, Either, Elem, Get, Holds, Lit, Map, Neither, Num, Op, Test, Where
 from argus.core.layout import TV
 from argus.core.walk import evaluate
 from argus.interp.machine import Wave
-from argus.interp.memory import BOTTOM, MISSING, OUTSIDE, PLAIN, TOP, AnyArray, BoolArray, IntArray
+from argus.interp.memory import BOTTOM, MISSING, OPAQUE, OUTSIDE, PLAIN, TOP, ZERO, AnyArray, BoolArray, IntArray
 from argus.interp.places import is_whole
 from argus.interp.prepared import first_where, lane_values
-from argus.interp.state import Block, coordinates
+from argus.interp.state import Block, Sum, coordinates
+from argus.interp.sums import scaled, united
 from argus.interp.violation import Event, not_built
 
 Node = Elem | Test
@@ -24,12 +26,16 @@ Node = Elem | Test
 
 @define(eq=False)
 class _Lane:
-    """What a wave's elements hold: values (weak: they take the type of what they meet), marks, whose sums."""
+    """What a wave's elements hold: values (weak: they take the type of what they meet), marks, and which sum.
+
+    literal: the number that all of them are, if they are one. sum: None where none is known.
+    """
 
     values: AnyArray | None
     marks: IntArray
     weak: bool = False
-    sums: Buffer | None = None
+    sum: Sum | None = None
+    literal: float | None = None
 
 
 def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
@@ -47,17 +53,10 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         cells.values[rows] = result.values.astype(buffer.dtype.numpy, copy=False).reshape(-1)
     if cells.marks is not None:
         cells.marks[rows] = result.marks.reshape(-1)
-    _carry_sums(block, wave, result.sums, buffer)
-
-
-def _carry_sums(block: Block, wave: Wave, source: Buffer | None, target: Buffer) -> None:
-    """A linear operation keeps the set of contributions, register by register."""
-    known = None if source is None else block.products.get((source, wave.number))
-    names = None if source is None else block.common.get((source, wave.number))
-    block.forget(wave, target)
-    if source is not None and known is not None and source.layout == target.layout:
-        block.products[target, wave.number] = list(known)
-        block.common[target, wave.number] = dict(names or {})
+    block.forget(wave, buffer)
+    if result.sum is not None:
+        found = result.sum
+        block.sums[buffer, wave.number] = evolve(found, log=list(found.log), standing=dict(found.standing))
 
 
 class _Evaluation:
@@ -82,7 +81,7 @@ class _Evaluation:
     def _elem(self, elem: Elem) -> _Lane:
         match elem:
             case Lit(value=value):
-                return self._plain(np.full(self.shape, value, np.float64))
+                return self._literal(value)
             case Num(value=value):
                 return self._plain(self._index(value).astype(np.float64))
             case Get():
@@ -92,7 +91,7 @@ class _Evaluation:
             case Cast(dtype=dtype, arg=arg):
                 lane = self.lanes[arg]
                 values = None if lane.values is None else lane.values.astype(dtype.numpy)
-                return _Lane(values, lane.marks, sums=lane.sums)
+                return _Lane(values, lane.marks, sum=lane.sum)
             case Where(test=test, then=then, other=other):
                 return self._where(self.tests[test], self.lanes[then], self.lanes[other])
             case _:
@@ -114,6 +113,14 @@ class _Evaluation:
             case _:
                 assert_never(test)
 
+    def _literal(self, value: float) -> _Lane:
+        lane = self._plain(np.full(self.shape, value, np.float64))
+        lane.literal = value
+        if value == 0:
+            lane.marks[:] = ZERO
+            lane.sum = Sum()
+        return lane
+
     def _plain(self, values: AnyArray) -> _Lane:
         return _Lane(values if self.block.launch.values else None, np.full(self.shape, PLAIN, np.int64), weak=True)
 
@@ -134,7 +141,8 @@ class _Evaluation:
         if flying:
             marks = np.full(self.shape, TOP, np.int64)
         self._judge(buffer, marks)
-        return _Lane(None if cells.values is None else cells.values[at], marks, sums=buffer)
+        known = self.block.sums.get((buffer, self.wave.number)) if buffer.layout == self.layout else None
+        return _Lane(None if cells.values is None else cells.values[at], marks, sum=known)
 
     def _judge(self, buffer: Buffer, marks: IntArray) -> None:
         bottom = marks == BOTTOM
@@ -150,32 +158,53 @@ class _Evaluation:
 
     def _op(self, name: str, lanes: list[_Lane]) -> _Lane:
         entry = ELEMENT_OPS[name]
+        values = entry.meaning(*self._same_type(lanes)) if self.block.launch.values else None
+        weak = all(lane.weak for lane in lanes)
+        whole = _scaled_lane(entry, lanes)
+        if whole is not None:
+            return _Lane(values, whole.marks, weak=weak, sum=scaled(whole.sum))
         marks = lanes[0].marks
         for lane in lanes[1:]:
-            marks = self._combine(marks, lane.marks)
-        values = entry.meaning(*self._same_type(lanes)) if self.block.launch.values else None
-        carriers = [lane.sums for lane in lanes if lane.sums and (lane.sums, self.wave.number) in self.block.products]
-        sums = carriers[0] if entry.linear and len(carriers) == 1 and (name != "div" or lanes[0].sums) else None
-        return _Lane(values, marks, weak=all(lane.weak for lane in lanes), sums=sums)
+            marks = self._combine(marks, lane.marks, _summed_names(lanes))
+        if name not in ("add", "sub"):
+            marks = np.where(marks == ZERO, OPAQUE, marks)
+        return _Lane(values, marks, weak=weak, sum=united(lanes[0].sum, lanes[1].sum) if name == "add" else None)
 
     def _where(self, test: BoolArray, then: _Lane, other: _Lane) -> _Lane:
         values = np.where(test, *self._same_type([then, other])) if self.block.launch.values else None
-        sums = then.sums if then.sums is other.sums else None
-        return _Lane(values, np.where(test, then.marks, other.marks), weak=then.weak and other.weak, sums=sums)
+        marks = self._chosen(np.where(test, then.marks, other.marks), np.where(test, other.marks, then.marks))
+        return _Lane(values, marks, weak=then.weak and other.weak, sum=then.sum if then.sum is other.sum else None)
 
-    def _combine(self, left: IntArray, right: IntArray) -> IntArray:
-        """Garbage spoils, padding pads, and two records must agree on the names they share."""
-        worst = np.minimum(left, right)
-        either = np.where(worst < 0, np.where((left == TOP) | (right == TOP), TOP, OUTSIDE), np.maximum(left, right))
+    def _chosen(self, taken: IntArray, left: IntArray) -> IntArray:
+        """A choice has the names of both; a number chosen in place of data has a record that nothing tells.
+
+        A zero in place of padding is what the padding was meant to be.
+        """
+        marks = taken.copy()
+        marks[(taken == PLAIN) & (left != PLAIN)] = OPAQUE
+        marks[(taken == ZERO) & (left != ZERO) & (left != OUTSIDE)] = OPAQUE
+        both = (taken > 0) & (left > 0) & (taken != left)
+        if both.any():
+            marks[both] = self.block.launch.records.union(taken[both], left[both])
+        return marks
+
+    def _combine(self, left: IntArray, right: IntArray, summed: frozenset[str]) -> IntArray:
+        """Garbage spoils, padding pads, and two records must agree on the names they share but have not summed."""
+        either = np.maximum(left, right)
+        either[(either == PLAIN) & (np.minimum(left, right) == ZERO)] = OPAQUE
+        for state in (OPAQUE, OUTSIDE, TOP):
+            either[(left == state) | (right == state)] = state
         both = (left > 0) & (right > 0) & (left != right)
         if both.any():
-            self._agree(left, right, both)
+            self._agree(left, right, both, summed)
             either[both] = self.block.launch.records.union(left[both], right[both])
         return either
 
-    def _agree(self, left: IntArray, right: IntArray, both: BoolArray) -> None:
+    def _agree(self, left: IntArray, right: IntArray, both: BoolArray, summed: frozenset[str]) -> None:
         records = self.block.launch.records
         for name in records.names:
+            if name in summed:
+                continue
             a, b = records.get(name, left), records.get(name, right)
             differs = both & (a != b) & (a != MISSING) & (b != MISSING)
             if differs.any():
@@ -202,6 +231,21 @@ class _Evaluation:
             buffer=buffer.name,
             facts=facts,
         )
+
+
+def _scaled_lane(entry: ElementOp, lanes: list[_Lane]) -> _Lane | None:
+    """The one operand that an operation negates, or multiplies or divides by a number other than 0."""
+    rest = [lane for lane in lanes if lane.literal is None]
+    numbers = [lane.literal for lane in lanes if lane.literal is not None]
+    if not entry.linear or len(rest) != 1 or any(number == 0 or not isfinite(number) for number in numbers):
+        return None
+    return rest[0] if entry.name != "div" or rest[0] is lanes[0] else None
+
+
+def _summed_names(lanes: list[_Lane]) -> frozenset[str]:
+    """Names that a sum of the operands is over, or may be: its records hold no single one."""
+    known = [lane.sum.standing for lane in lanes if lane.sum is not None]
+    return frozenset(name for standing in known for name, how in standing.items() if how != "kept")
 
 
 def parts_first(root: Node) -> list[Node]:

@@ -15,37 +15,48 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
-BOTTOM, OUTSIDE, TOP = -1, -2, -3
-"""States without a record: uninitialised, padding filled by an edge, garbage. A value's mark is >= 0."""
+BOTTOM, OUTSIDE, TOP, ZERO, OPAQUE = -1, -2, -3, -4, -5
+"""States without a record: uninitialised, padding filled by an edge, garbage; a zero, which every record fits; and
+a value whose record is not tracked, so that nothing is judged of it. A mark >= 0 is a record's number."""
 PLAIN = 0
 """The mark of a value whose record is empty."""
 MISSING = np.iinfo(np.int64).min
 """What a column holds for a record without that name."""
 
-_STATES = {BOTTOM: "uninitialised", OUTSIDE: "padding", TOP: "garbage"}
+_STATES = {BOTTOM: "uninitialised", OUTSIDE: "padding", TOP: "garbage", ZERO: "zero", OPAQUE: "not tracked"}
+
+
+def shown(component: int) -> str:
+    """A component as a person reads it."""
+    return "nothing" if component == MISSING else str(component)
 
 
 class Records:
     """The records of tags: one row a record, one column a name.
 
-    The last three rows stay empty, so that a column indexed by any mark, negative ones included, is right.
+    The last rows, one a state, stay empty, so that a column indexed by any mark, negative ones included, is right.
     """
 
     def __init__(self) -> None:
         self._columns: dict[str, IntArray] = {}
         self._rows = 1
         self._capacity = 1 << 12
+        self._summed = np.zeros(self._capacity, np.bool_)
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._columns)
 
-    def add(self, count: int, columns: Mapping[str, IntArray]) -> int:
-        """The number of the first of `count` new records; a column has one entry a record."""
+    def add(self, count: int, columns: Mapping[str, IntArray], summed: bool | BoolArray = False) -> int:
+        """The number of the first of `count` new records; a column has one entry a record.
+
+        summed: whether products of a matrix instruction went into the value.
+        """
         first = self._rows
         self._rows += count
-        if self._rows + 3 > self._capacity:
+        if self._rows + len(_STATES) > self._capacity:
             self._grow()
+        self._summed[first : self._rows] = summed
         for name, column in columns.items():
             self._column(name)[first : self._rows] = column
         return first
@@ -53,6 +64,10 @@ class Records:
     def get(self, name: str, marks: IntArray) -> IntArray:
         """The component of each mark's record; MISSING where there is none."""
         return self._column(name)[marks]
+
+    def summed(self, marks: IntArray) -> BoolArray:
+        """Whether products of matrix instructions went into the values of these marks."""
+        return self._summed[marks]
 
     def of(self, mark: int) -> dict[str, int]:
         """One record."""
@@ -71,7 +86,7 @@ class Records:
         for name in self.names:
             ours = self.get(name, flat_left)
             columns[name] = np.where(ours == MISSING, self.get(name, flat_right), ours)
-        first = self.add(flat_left.size, columns)
+        first = self.add(flat_left.size, columns, self._summed[flat_left] | self._summed[flat_right])
         return np.arange(first, first + flat_left.size, dtype=np.int64).reshape(left.shape)
 
     def _column(self, name: str) -> IntArray:
@@ -81,8 +96,9 @@ class Records:
         return column
 
     def _grow(self) -> None:
-        while self._rows + 3 > self._capacity:
+        while self._rows + len(_STATES) > self._capacity:
             self._capacity *= 2
+        self._summed = np.concatenate([self._summed, np.zeros(self._capacity - self._summed.size, np.bool_)])
         for name, column in self._columns.items():
             wider = np.full(self._capacity, MISSING, np.int64)
             wider[: column.size] = column

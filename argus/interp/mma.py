@@ -6,20 +6,16 @@ while no execution has shown more than one k; names of one operand alone are kep
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from attrs import define
 
 from argus.core.ir import Mma, View
 from argus.core.tiling import Tiling
 from argus.interp.machine import Wave
-from argus.interp.memory import BOTTOM, MISSING, OUTSIDE, TOP, AnyArray, BoolArray, IntArray
+from argus.interp.memory import BOTTOM, MISSING, OPAQUE, OUTSIDE, TOP, ZERO, AnyArray, BoolArray, IntArray, shown
 from argus.interp.prepared import MmaPlan, first_where, registers_of
-from argus.interp.state import Block, Contribution, coordinates
+from argus.interp.state import Block, Contribution, Standing, Sum, coordinates
 from argus.interp.violation import Event, not_built
-
-Standing = Literal["contracted", "kept", "unsure"]
 
 
 def multiply(block: Block, wave: Wave, stmt: Mma, event: Event) -> None:
@@ -80,25 +76,42 @@ class _Tags:
     def __init__(self, block: Block, wave: Wave, stmt: Mma, event: Event, plan: MmaPlan, *, init: bool) -> None:
         self.block, self.wave, self.stmt, self.event = block, wave, stmt, event
         self.records = block.launch.records
-        self.init = init
+        self.init, self._plan = init, plan
         self.a = self._operand(stmt.a, plan.a[wave.number])
         self.b = self._operand(stmt.b, plan.b[wave.number])
         self.cells = plan.c[wave.number]
-        self.standing = block.common.setdefault((stmt.target.buffer, wave.number), {})
+        self.sum = self._summand()
+        self.standing = self.sum.standing
+        self.before = dict(self.standing)
+        self.common: set[str] = set()
+
+    def _summand(self) -> Sum:
+        """The sum that this execution adds to; what it starts from is no plain sum if nothing is known of it."""
+        held = (self.stmt.target.buffer, self.wave.number)
+        known = self.block.sums.get(held)
+        if self.init or known is None:
+            known = self.block.sums[held] = Sum(open=self.init)
+        elif known.scaled:
+            known.open = False
+        return known
 
     def run(self) -> None:
         target = self.block.cells(self.stmt.target.buffer)
         assert target.marks is not None
         flying = self.block.settle(self.wave, self.stmt.target.buffer, self.event, "written" if self.init else "read")
-        if self.init:
-            self.standing.clear()
-        old = np.full(self.cells.shape, OUTSIDE, np.int64) if self.init else target.marks[self.cells]
+        old = np.full(self.cells.shape, self._nothing(), np.int64) if self.init else target.marks[self.cells]
         if flying and not self.init:
             old[:] = TOP
         self._judge_states(self.stmt.target, self.cells, old)
         target.marks[self.cells] = self._marks(old)
-        if self.block.launch.prepared.covers:
-            self._log()
+        if self.block.launch.prepared.covers and self.sum.open:
+            self.sum.log.append(Contribution(self._plan.c, self.cells, self.a.marks, self.b.marks))
+
+    def _nothing(self) -> int:
+        """What an accumulator is that receives no product: padding, unless the padding may lie along k alone."""
+        values = bool(self.a.valid.any() or self.b.valid.any())
+        padded = bool((self.a.marks == OUTSIDE).any() or (self.b.marks == OUTSIDE).any())
+        return OUTSIDE if values and padded else ZERO
 
     def _operand(self, view: View, cells: IntArray) -> _Operand:
         held = self.block.cells(view.buffer).marks
@@ -124,14 +137,36 @@ class _Tags:
         fed = self._fed()
         kept = self._kept() if fed.any() else {}
         new = old.copy()
-        start = fed & (old == OUTSIDE)
+        start = fed & ((old == OUTSIDE) | (old == ZERO))
+        both = fed & (old >= 0)
+        if both.any():
+            self._judge_kept(both, old, kept)
+            if self.sum.open:
+                self._judge_contracted(both)
+            else:
+                start |= both & self._grows(old, kept)
         if start.any():
-            columns = {name: np.broadcast_to(column, new.shape)[start] for name, column in kept.items()}
-            first = self.records.add(int(start.sum()), columns)
-            new[start] = np.arange(first, first + int(start.sum()), dtype=np.int64)
-        self._judge_kept(fed & (old >= 0), old, kept)
-        new[self._spoiled()] = TOP
+            self._enter(new, start, kept)
+        for state in (OPAQUE, TOP):
+            new[self._spoiled(state)] = state
+        new[old == TOP] = TOP
         return new
+
+    def _grows(self, old: IntArray, kept: dict[str, IntArray]) -> BoolArray:
+        """Records that this execution adds a name to, or makes those of a sum."""
+        grows = ~self.records.summed(old)
+        for name, column in kept.items():
+            grows |= (self.records.get(name, old) == MISSING) & (column != MISSING)
+        return grows
+
+    def _enter(self, marks: IntArray, start: BoolArray, kept: dict[str, IntArray]) -> None:
+        """New records where `start`: what is there, if anything, and the products' names."""
+        columns = {name: np.broadcast_to(column, marks.shape)[start] for name, column in kept.items()}
+        for name in self.records.names:
+            there = self.records.get(name, marks[start])
+            columns[name] = np.where(there == MISSING, columns.get(name, there), there)
+        first = self.records.add(int(start.sum()), columns, summed=True)
+        marks[start] = np.arange(first, first + int(start.sum()), dtype=np.int64)
 
     def _fed(self) -> BoolArray:
         """Accumulators that receive at least one product of two values."""
@@ -140,12 +175,12 @@ class _Tags:
         counts: AnyArray = np.matmul(self.a.valid.astype(np.float32), self.b.valid.astype(np.float32).T)
         return counts > 0
 
-    def _spoiled(self) -> BoolArray:
-        """Accumulators that receive garbage."""
+    def _spoiled(self, state: int) -> BoolArray:
+        """Accumulators that receive something in this state."""
         if self.a.full and self.b.full:
             return np.zeros_like(self.cells, np.bool_)
-        rows: BoolArray = np.any(self.a.marks == TOP, axis=1)
-        columns: BoolArray = np.any(self.b.marks == TOP, axis=1)
+        rows: BoolArray = np.any(self.a.marks == state, axis=1)
+        columns: BoolArray = np.any(self.b.marks == state, axis=1)
         return rows[:, None] | columns
 
     def _kept(self) -> dict[str, IntArray]:
@@ -177,6 +212,7 @@ class _Tags:
 
     def _common(self, name: str, a: IntArray, b: IntArray) -> IntArray | None:
         """A component that both have: judged here; its rows if it is kept."""
+        self.common.add(name)
         rows, columns = a.max(axis=1), b.max(axis=1)
         varies = bool(((a != rows[:, None]) & self.a.valid).any() or ((b != columns[:, None]) & self.b.valid).any())
         several = int((self.a.valid.any(axis=0) & self.b.valid.any(axis=0)).sum()) > 1
@@ -189,8 +225,9 @@ class _Tags:
         if pair is not None:
             m, n, k = pair
             facts = self._facts(self.a, (m, k), self.b, (n, k))
+            pair_text = f"{shown(int(a[m, k]))} and {shown(int(b[n, k]))}"
             code, verb = ("I2", "combines") if standing == "kept" else ("I1", "multiplies")
-            message = f"`{self.stmt.atom}` {verb} elements whose `{name}` differs: {a[m, k]} and {b[n, k]}"
+            message = f"`{self.stmt.atom}` {verb} elements whose `{name}` differs: {pair_text}"
             self._report(code, message, self.stmt.a, int(self.a.cells[m, k]), facts, int(self.b.cells[n, k]))
         return None if standing == "contracted" else np.broadcast_to(rows[:, None], self.cells.shape)
 
@@ -209,33 +246,43 @@ class _Tags:
         return m, int(differs[m, :, k].argmax()), k
 
     def _judge_kept(self, both: BoolArray, old: IntArray, kept: dict[str, IntArray]) -> None:
-        """The record must not change from one execution to the next."""
-        for name, column in kept.items():
-            known = self.records.get(name, old)
-            if self.standing.get(name) == "unsure" and bool((both & (known != column)).any()):
+        """The record must not change from one execution to the next.
+
+        Where all that was summed is known, a name must not come or go either.
+        """
+        absent = np.full((1, 1), MISSING, np.int64)
+        strict = self.sum.open
+        for name in self.records.names if strict else kept:
+            if name not in kept and self.standing.get(name) == "contracted":
+                continue
+            known, column = self.records.get(name, old), kept.get(name, absent)
+            named = (known != MISSING) & (column != MISSING)
+            differs = both & (known != column) & (strict | named)
+            if self.standing.get(name) == "unsure" and bool((differs & named).any()):
                 self.standing[name] = "contracted"
-                continue
-            differs = both & (known != column)
-            if not differs.any():
-                continue
-            m, n = first_where(differs)
-            new = int(np.broadcast_to(column, differs.shape)[m, n])
-            was = int(known[m, n])
-            facts = (("before", self.records.text(int(old[m, n]))), ("now", f"{name}={new}"))
-            text = "nothing" if was == MISSING else str(was)
-            message = f"the accumulator's `{name}` changes from {text} to {new}"
-            self._report("I2", message, self.stmt.target, int(self.cells[m, n]), facts)
+            elif differs.any():
+                self._report_change(name, differs, old, column)
 
-    def _log(self) -> None:
-        held = (self.stmt.target.buffer, self.wave.number)
-        log = self.block.products.setdefault(held, [])
-        if self.init:
-            log[:] = [entry for entry in log if entry.tiling is not self._base]
-        log.append(Contribution(self._base, self.cells, self.a.marks, self.b.marks))
+    def _report_change(self, name: str, differs: BoolArray, old: IntArray, column: IntArray) -> None:
+        m, n = first_where(differs)
+        mark = int(old[m, n])
+        was = shown(self.records.of(mark).get(name, MISSING))
+        now = shown(int(np.broadcast_to(column, differs.shape)[m, n]))
+        message = f"the accumulator's `{name}` changes from {was} to {now}"
+        facts = (("before", self.records.text(mark)), ("now", f"{name}={now}"))
+        self._report("I2", message, self.stmt.target, int(self.cells[m, n]), facts)
 
-    @property
-    def _base(self) -> IntArray:
-        return self.block.launch.prepared.mma(self.stmt).c
+    def _judge_contracted(self, both: BoolArray) -> None:
+        """All products of one sum are over the same names."""
+        over = {name for name in self.common if self.standing[name] == "contracted"}
+        gone = [name for name, standing in self.before.items() if standing == "contracted" and name not in self.common]
+        come = sorted(over - self.before.keys())
+        if not gone and not come:
+            return
+        text = f"products without `{gone[0]}` are" if gone else f"products over `{come[0]}` are"
+        message = f"{text} added to a sum of products {'over' if gone else 'without'} it"
+        m, n = first_where(both)
+        self._report("I2", message, self.stmt.target, int(self.cells[m, n]), ())
 
     def _facts(
         self, one: _Operand, at: tuple[int, ...], other: _Operand, other_at: tuple[int, ...]

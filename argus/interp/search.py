@@ -109,19 +109,20 @@ def _ladder(kernel: Kernel, symbol: Symbol, assumption: Cond) -> tuple[int, ...]
     tiles, vectors = _extents(kernel, symbol)
     tile = max(tiles, default=1)
     least = _least(symbol, assumption)
-    bit = min((vector for vector in vectors if vector % least == 0), default=least)
+    gap = _least(symbol, assumption, least + 1) - least
+    bit = min((vector for vector in vectors if vector % least == 0), default=gap)
     wanted = (least, tile, tile + bit, 2 * tile, 2 * tile + bit, 3 * tile, 3 * tile + bit, *sorted(tiles))
     return tuple(dict.fromkeys(value for value in wanted if value >= least))
 
 
-def _least(symbol: Symbol, assumption: Cond) -> int:
-    """The least positive value that the assumption allows when only this size is constrained."""
+def _least(symbol: Symbol, assumption: Cond, start: int = 1) -> int:
+    """The least value from `start` on that the assumption allows when only this size is constrained."""
     parts = assumption.parts if isinstance(assumption, And) else (assumption,)
     alone = [cond for cond in parts if symbols(cond) == frozenset((symbol,))]
-    for value in range(max(1, symbol.low or 0), 1025):
+    for value in range(max(start, symbol.low or 0), 1025):
         if all(bool(evaluate(cond, {symbol: value})) for cond in alone):
             return value
-    return 1
+    return start
 
 
 def _extents(kernel: Kernel, symbol: Symbol) -> tuple[set[int], set[int]]:

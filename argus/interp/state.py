@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import cast
+from typing import Literal, cast
 
 from attrs import define, field
 
@@ -48,6 +48,25 @@ class Contribution:
     b: IntArray
 
 
+Standing = Literal["contracted", "kept", "unsure"]
+"""What a sum made of a name that both operands of its products carry."""
+
+
+@define(eq=False)
+class Sum:
+    """What is known of the sum in one wave's registers of a fragment.
+
+    log: the products, counted only if some claim asks. standing: of their common names. open: nothing but those
+    products was added, so that their records are the sum's. scaled: by a number, so that later products weigh
+    otherwise than earlier ones.
+    """
+
+    log: list[Contribution] = field(factory=list[Contribution])
+    standing: dict[str, Standing] = field(factory=dict[str, Standing])
+    open: bool = True
+    scaled: bool = False
+
+
 @define(eq=False)
 class Gathered:
     """What the waves of a block hold at one execution of a claim about all of them."""
@@ -69,8 +88,7 @@ class Block:
     waves: list[Wave]
     local: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     accesses: list[SharedAccess] = field(factory=list[SharedAccess])
-    products: dict[Held, list[Contribution]] = field(factory=dict[Held, list[Contribution]])
-    common: dict[Held, dict[str, str]] = field(factory=dict[Held, dict[str, str]])
+    sums: dict[Held, Sum] = field(factory=dict[Held, Sum])
     gathered: dict[tuple[Stmt, tuple[int, ...]], Gathered] = field(factory=dict[tuple[Stmt, tuple[int, ...]], Gathered])
 
     def cells(self, buffer: Buffer) -> Cells:
@@ -89,8 +107,7 @@ class Block:
 
     def forget(self, wave: Wave, buffer: Buffer) -> None:
         """The sums in this wave's registers of `buffer` are no longer there."""
-        self.products.pop((buffer, wave.number), None)
-        self.common.pop((buffer, wave.number), None)
+        self.sums.pop((buffer, wave.number), None)
 
     def settle(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
         """Whether registers about to be `use`d (read, written) are in flight, which is reported."""

@@ -38,7 +38,7 @@ from argus.interp import claims, races
 from argus.interp.copies import copy
 from argus.interp.machine import Frame, Wave
 from argus.interp.maps import assign
-from argus.interp.memory import BOTTOM, IntArray, poison
+from argus.interp.memory import BOTTOM, OPAQUE, ZERO, IntArray, poison
 from argus.interp.mma import multiply
 from argus.interp.places import is_whole
 from argus.interp.prepared import lane_values, registers_of
@@ -227,6 +227,8 @@ def _tag(block: Block, wave: Wave, stmt: Tag) -> None:
     for name, node in stmt.names:
         value = evaluate(node, {**lane_values(node, rows, block.launch.prepared.unit), **wave.env}, coords)
         columns[name] = np.broadcast_to(np.asarray(value), held.shape).reshape(-1)
-    first = block.launch.records.add(held.size, columns)
+    records = block.launch.records
+    first = records.add(held.size, columns, records.summed(held).reshape(-1))
     fresh = np.arange(first, first + held.size, dtype=np.int64).reshape(held.shape)
-    held[:] = np.where(held >= 0, fresh, held)
+    held[:] = np.where((held >= 0) | (held == ZERO) | (held == OPAQUE), fresh, held)
+    block.forget(wave, buffer)

@@ -1,14 +1,51 @@
-"""Which components an accumulator has summed: counted only when a claim asks, one count for equal rows."""
+"""Sums of products under arithmetic, and which components they hold: counted when a claim asks, once for equal rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from attrs import frozen
 
 from argus.interp.memory import MISSING, BoolArray, IntArray, Records
-from argus.interp.state import Contribution
+from argus.interp.state import Contribution, Standing, Sum
+
+
+def scaled(one: Sum | None) -> Sum | None:
+    """A sum times a number; None stands for what is no known sum."""
+    return None if one is None else Sum(one.log, one.standing, open=one.open, scaled=True)
+
+
+def united(one: Sum | None, other: Sum | None) -> Sum | None:
+    """The sum of two sums; None where its contributions, or their weights, are not plain."""
+    if one is None or other is None or not (one.open and other.open):
+        return None
+    if one.log and other.log and (one.scaled or other.scaled or _same(one.log, other.log)):
+        return None
+    standing = dict(one.standing)
+    for name, theirs in other.standing.items():
+        ours = standing.get(name, "unsure")
+        if "unsure" not in (ours, theirs) and ours != theirs:
+            return None
+        standing[name] = theirs if ours == "unsure" else ours
+    if one.standing and other.standing and _over(one.standing, standing) != _over(other.standing, standing):
+        return None
+    return Sum([*one.log, *other.log], standing, scaled=one.scaled or other.scaled)
+
+
+def _same(one: Sequence[Contribution], other: Sequence[Contribution]) -> bool:
+    """Whether a sum is added to itself, which scales it."""
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def _over(names: Iterable[str], standing: Mapping[str, Standing]) -> set[str]:
+    return {name for name in names if standing[name] == "contracted"}
+
+
+def alike(log: Sequence[Contribution]) -> bool:
+    """Whether there are products, and all have the same accumulators in the same places."""
+    same = all(e.tiling is log[0].tiling or np.array_equal(e.cells, log[0].cells) for e in log)
+    return bool(log) and same
 
 
 @frozen(eq=False)
@@ -65,8 +102,10 @@ def _classes(*arrays: IntArray) -> tuple[list[int], IntArray]:
     return representatives, classes
 
 
-def deviation(components: IntArray, low: int, high: int) -> str | None:
+def deviation(name: str, components: IntArray, low: int, high: int) -> str | None:
     """How a multiset differs from [low, high): the smallest number that is wrong, and how; None if it is right."""
+    if (components == MISSING).any():
+        return f"products without `{name}` are in it"
     found, counts = np.unique(components, return_counts=True)
     outside = found[(found < low) | (found >= high)]
     missing = np.setdiff1d(np.arange(low, high, dtype=np.int64), found)
@@ -78,6 +117,5 @@ def deviation(components: IntArray, low: int, high: int) -> str | None:
         times = int(counts[counts > 1][0])
         faults.append((twice, f"{twice} is counted {'twice' if times == 2 else f'{times} times'}"))
     if outside.size:
-        stray = int(outside[0])
-        faults.append((stray, "a product without that tag" if stray == MISSING else f"{stray} is outside the set"))
-    return min(faults)[1] if faults else None
+        faults.append((int(outside[0]), f"{int(outside[0])} is outside the set"))
+    return f"{name} = {min(faults)[1]}" if faults else None

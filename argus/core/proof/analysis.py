@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.ir import Buffer, Copy, Kernel, Mma, Sync
-from argus.core.proof import budgets, claims, divisors, elementwise, memory, outputs, races, reads
+from argus.core.proof import budgets, claims, divisors, elementwise, integers, memory, outputs, races, reads
 from argus.core.proof.access import Accesses
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
@@ -43,6 +43,7 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover) -> Iterator
         flow.sums[accumulator.buffer] = accumulator.content
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
+    yield from integers.of_control(line)
     yield from memory.obligations(line, accesses)
     yield from _barriers(line)
     yield from _global_order(line)

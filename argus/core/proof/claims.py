@@ -26,11 +26,11 @@ from argus.core.ir import (
     View,
     WrittenOnce,
 )
-from argus.core.proof.content import Data, Inside, why_not
+from argus.core.proof.content import Data, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
-from argus.core.proof.products import COUNTED, Multiplication
+from argus.core.proof.products import Multiplication, holds_once
 from argus.core.proof.separate import Sep, same
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Step
@@ -137,15 +137,13 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
                 "I3", what, stmt, algebra.FALSE, context, unknown="`where=` is not built yet in the verifier"
             )
             continue
-        x = algebra.sym(COUNTED)
-        member = algebra.all_of((algebra.le(claim.low, x), algebra.lt(x, claim.high)))
-        goal = algebra.eq(piece.value.sets[name], algebra.pick(member, 1, 0))
+        goal = holds_once(piece.value.sets[name], claim.low, claim.high)
         yield Obligation(
             "I3",
             what,
             stmt,
             goal,
-            (*context, *_some_element(piece.value.inside)),
+            (*context, *some_element(piece.value.inside)),
             least=sizes_first(goal),
             compared=int(piece.mask.sum()),
             related=_summed(flow, claim.of.view),
@@ -157,11 +155,6 @@ def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:
     """The statements that add to a tile, each once."""
     adding = [s.stmt for s in flow.timeline.steps if isinstance(s.stmt, Mma) and s.stmt.target.buffer is view.buffer]
     return tuple((stmt, "summed here") for stmt in dict.fromkeys(adding))[:3]
-
-
-def _some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
-    """The assertion speaks of elements within bounds; at least one is, where its least coordinate is."""
-    return tuple(algebra.lt(bound.coordinate.least, bound.extent) for bound in inside)
 
 
 def _component(flow: Flow, step: Step, of: TagOf) -> Sep | str:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import evolve, frozen
 
-from argus.core.algebra import all_of
+from argus.core.algebra import all_of, lt
 from argus.core.index import Cond, Index
 from argus.core.ir import Stmt
 from argus.core.proof.separate import Sep
@@ -122,3 +122,8 @@ def why_not(value: Value) -> str:
             return "an operand is not written, or still in flight"
         case Data():
             return ""
+
+
+def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
+    """The assertion speaks of elements within bounds; at least one is, where its least coordinate is."""
+    return tuple(lt(bound.coordinate.least, bound.extent) for bound in inside)

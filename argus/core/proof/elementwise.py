@@ -20,7 +20,7 @@ from argus.core.proof.content import Content, Data, Inside, Top, Value, everywhe
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep, same
-from argus.core.proof.timeline import Step
+from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show
 
 
@@ -28,6 +28,8 @@ def content(flow: Flow, step: Step, stmt: Map) -> Content:
     """What a `Map` writes, presuming that shared names agree."""
     shape = flow.accesses.of(step)[-1].shape
     operands: list[Data] = []
+    if not all(is_whole(get.view) and get.at == stmt.target.at for get in gets(stmt.elem)):
+        return everywhere(shape, Top("an element of another place of a register tile"), algebra.TRUE)
     for access in flow.accesses.of(step)[:-1]:
         pieces = flow.read(access)
         value = pieces[0].value

@@ -23,7 +23,7 @@ from argus.core.proof.moments import Horizon, Moment, before
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
 from argus.core.proof.separate import Sep, evaluate, same
-from argus.core.proof.timeline import Segment, Step, Timeline
+from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
 from argus.core.query import Unsat
 from argus.core.walk import IntArray
 
@@ -157,6 +157,8 @@ class Flow:
     def read(self, access: Access) -> Content:
         """What the elements of a read hold, cases with one meaning merged."""
         buffer = access.view.buffer
+        if buffer.space == "register" and access.places is None:
+            return everywhere(access.shape, Top("part of a register tile, or under another layout"), algebra.TRUE)
         if buffer in self.sums:
             return self.sums[buffer](access.step)
         if buffer.space == "global":
@@ -247,10 +249,12 @@ class Flow:
     def tile(self, step: Step, view: View) -> Content:
         """What a whole register tile holds when an assertion looks at it."""
         buffer = view.buffer
-        if buffer in self.sums:
-            return self.sums[buffer](step)
         assert isinstance(buffer.layout, TV)
         shape = (buffer.layout.threads.size, buffer.layout.values.size)
+        if not is_whole(view):
+            return everywhere(shape, Top("a claim on part of a register tile"), algebra.TRUE)
+        if buffer in self.sums:
+            return self.sums[buffer](step)
         own = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape)
         return self.read(Access(step, view, "read", (Sep(algebra.const(0), own),), shape))
 

@@ -1,4 +1,4 @@
-"""Every access: inside its buffer (I37), one instruction wide (I19), in range of its integers (I28)."""
+"""Every access: inside its buffer (I37), one instruction wide and aligned (I19), stages whole (I18)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Bin, Cond, Const, Index, Pick, Sum, Symbol
-from argus.core.ir import Buffer, Copy, Staged, Stmt, Strided, View
+from argus.core.index import Cond, Index
+from argus.core.ir import Buffer, Copy, Staged, Strided, View
+from argus.core.proof import integers
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Step, Timeline
-from argus.core.walk import IntArray, show, substitute, topological
-
-_INT32 = (1 << 31) - 1
-_UINT32 = (1 << 32) - 1
-_INT64 = (1 << 63) - 1
+from argus.core.walk import IntArray, show
 
 
 def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
@@ -44,7 +41,7 @@ def _of_access(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
         return
     yield from _bounds(step, stmt, access, access.places)
     yield from _vectors(step, stmt, access, access.places)
-    yield from _integers(step, stmt, access, access.places)
+    yield from integers.of_access(step, stmt, access, access.places)
 
 
 def _bounds(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
@@ -222,67 +219,4 @@ def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> 
         witness=(("period", f"{period} elements"), ("layout", str(layout.layout))),
         fault=f"stages of `{access.view.buffer.name}` are not whole periods of its swizzle",
         help="make each stage a multiple of the swizzle's period",
-    )
-
-
-# -- integers ------------------------------------------------------------------------------------------------
-
-
-def _integers(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
-    """Coordinates are 32-bit, byte offsets 64-bit, or unsigned 32-bit through a buffer descriptor."""
-    buffer = access.view.buffer
-    for axis, (place, expression) in enumerate(zip(places, access.view.at, strict=True)):
-        goals = [_fits(algebra.add(place.base, number)) for number in (place.low, place.high)]
-        goals += [_fits(node) for node in _intermediate(expression, access)]
-        yield Obligation(
-            "I28", f"coordinate {axis} of `{buffer.name}` fits 32 bits", stmt, algebra.all_of(goals), step.context
-        )
-    if isinstance(buffer.layout, Strided):
-        yield from _offsets(step, stmt, buffer, buffer.layout)
-
-
-def _fits(expression: Index) -> Cond:
-    low, high = expression.range
-    if low is not None and high is not None and low >= -_INT32 and high <= _INT32:
-        return algebra.TRUE
-    return algebra.all_of((algebra.le(-_INT32, expression), algebra.le(expression, _INT32)))
-
-
-def _intermediate(expression: Index, access: Access) -> Iterator[Index]:
-    """Every partial result of a coordinate's computation, for coordinates anywhere in the tile."""
-    extents = [extent.value if isinstance(extent, Const) else None for extent in access.view.shape]
-    inner = [
-        algebra.sym(Symbol(f"i{axis}", "fresh", 0, None if extent is None else extent - 1))
-        for axis, extent in enumerate(extents)
-    ]
-    for node in topological([substitute(expression, {}, inner)]):
-        match node:
-            case Sum(terms=terms):
-                yield node
-                yield from (algebra.mul(atom, factor) for atom, factor in terms)
-            case Bin() | Pick():
-                yield node
-            case _:
-                continue
-
-
-def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:
-    """The last byte of the tensor, at its largest declared shape, is addressable."""
-    assert isinstance(stmt, Copy)
-    described = stmt.atom.edge == "range_zero"
-    most = _UINT32 if described else _INT64
-    size = algebra.mul(algebra.mul(buffer.shape[0], layout.strides[0]), buffer.dtype.bits // 8)
-    high = size.range[1]
-    goal = algebra.TRUE if high is not None and high <= most else algebra.le(size, most)
-    yield Obligation(
-        "I28",
-        f"byte offsets into `{buffer.name}` fit {'32 bits unsigned' if described else '64 bits'}",
-        stmt,
-        goal,
-        step.context,
-        fault=f"byte offsets into `{buffer.name}` reach past {'32' if described else '64'} bits",
-        measured=((f"bytes of `{buffer.name}`", size), ("addressable", algebra.const(most))),
-        help=f"`assume` that `{buffer.name}` is smaller than 4 GiB, or copy with `global_load`"
-        if described
-        else f"declare smaller sizes for `{buffer.name}`",
     )

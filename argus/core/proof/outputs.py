@@ -10,9 +10,10 @@ from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Covers, WrittenOnce
 from argus.core.proof.access import Access
-from argus.core.proof.content import Data, Inside, why_not
+from argus.core.proof.content import Data, Inside, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.products import holds_once
 from argus.core.proof.raster import Raster, only_coordinate, raster
 from argus.core.proof.separate import Sep, same
 from argus.core.proof.timeline import Step, is_whole
@@ -169,6 +170,7 @@ def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
         goals += [algebra.le(element, algebra.add(start, place.high))]
     for symbol, number in chosen.items():
         goals += [algebra.le(0, number), algebra.lt(number, grid.counts[symbol])]
+    goals += [algebra.le(1, count) for symbol, count in grid.counts.items() if symbol not in chosen]
     return algebra.all_of(goals)
 
 
@@ -220,30 +222,26 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
     told = f"each element of `{name}` is {value.form}"
     yield Obligation("I4", f"what `{name}` holds is known", store.step.stmt, algebra.TRUE, context, tells=told)
     for counted, count in (value.sets or {}).items():
-        asserted = any(count is other for other in _asserted_counts(flow, counted))
+        sets = tuple(dict.fromkeys(_asserted(flow, counted)))
+        reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
         yield Obligation(
             "I3",
-            f"the sum over `{counted}` that is stored in `{name}` is the one asserted",
+            f"the sum over `{counted}` that is stored in `{name}` is of an asserted set",
             store.step.stmt,
-            algebra.TRUE,
-            context,
-            unknown=""
-            if asserted
-            else f"no `assert_covers` speaks of the sum over `{counted}` that is stored in `{name}`",
+            algebra.any_of(holds_once(count, low, high) for low, high in sets),
+            (*context, *some_element(value.inside)),
+            unknown=reason,
         )
 
 
-def _asserted_counts(flow: Flow, counted: str) -> Iterator[Index]:
-    """How often x was summed, at each unconditional assertion of coverage."""
+def _asserted(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
+    """The bounds of each set that an assertion of coverage states of this name, whatever the case."""
     for step in flow.timeline.steps:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
             continue
         claim = step.stmt.claim
-        if step.guard is not algebra.TRUE or step.loop is not None or claim.of.name != counted:
-            continue
-        for piece in flow.tile(step, claim.of.view):
-            if isinstance(piece.value, Data) and piece.value.sets is not None:
-                yield piece.value.sets[counted]
+        if step.guard is algebra.TRUE and step.loop is None and claim.of.name == counted:
+            yield claim.low, claim.high
 
 
 def _not_padding(store: Access, places: tuple[Sep, ...], bound: Inside, context: tuple[Cond, ...]) -> Obligation:

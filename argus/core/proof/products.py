@@ -126,6 +126,8 @@ class Multiplication:
         if any(side.data.inside and side.data.fill != 0 for side in (self._a, self._b)):
             return "an operand is padded with another number than 0, which a sum would notice"
         for side in (self._a, self._b):
+            if side.data.sets:
+                return f"an operand is itself a {side.data.form}, whose sets a product does not carry yet"
             if side.data.computed:
                 return f"an operand was computed, as {side.data.form}: its products are not those of what was loaded"
         if len(self.contracted) != 1:
@@ -211,3 +213,10 @@ def _fragment_shape(stmt: Mma) -> tuple[int, int]:
     values = stmt.atom.operands["c"].tv
     assert values is not None
     return threads, values.values.size * stmt.tiling.repeat[0] * stmt.tiling.repeat[1]
+
+
+def holds_once(count: Index, low: Index, high: Index) -> Cond:
+    """The condition on the counted x that it was summed once if it lies in [low, high), and else never."""
+    x = algebra.sym(COUNTED)
+    member = algebra.all_of((algebra.le(low, x), algebra.lt(x, high)))
+    return algebra.eq(count, algebra.pick(member, 1, 0))

@@ -314,7 +314,7 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
     match before:
         case Zero():
             return evolve(summed, valid=algebra.TRUE)
-        case Held(contracted=name) if name != first.contracted and not resets:
+        case Held(contracted=name) if name != first.contracted:
             return Top("one accumulator sums over different names")
         case Held(count=count, valid=valid):
             carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)

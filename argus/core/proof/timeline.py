@@ -45,6 +45,7 @@ from argus.core.walk import substitute, symbols, topological
 
 Shift = dict[Symbol, Index]
 _UNROLL_LIMIT = 64
+_MOST_STEPS = 600
 
 
 @frozen(eq=False)
@@ -189,6 +190,11 @@ def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | 
 
 
 def _place_plain(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
+    if builder.position >= _MOST_STEPS:
+        if builder.position == _MOST_STEPS:
+            builder.refuse(stmt, f"more than {_MOST_STEPS} statements once its loops are unrolled")
+            builder.position += 1
+        return
     unusual = _unusual(stmt, plain=guard is algebra.TRUE and loop is None)
     if unusual:
         builder.refuse(stmt, unusual)

@@ -1,0 +1,123 @@
+"""Integers stay within their types (I28): 32 bits for whatever a kernel computes, 64 for byte offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from argus.core import algebra
+from argus.core.elements import indices
+from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Sum, Symbol
+from argus.core.ir import Buffer, Copy, Map, Mma, Stmt, Strided
+from argus.core.proof.access import Access
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.separate import Sep
+from argus.core.proof.timeline import Segment, Step, Timeline
+from argus.core.walk import show, substitute, topological
+
+_INT32 = (1 << 31) - 1
+_UINT32 = (1 << 32) - 1
+_INT64 = (1 << 63) - 1
+
+
+def of_control(timeline: Timeline) -> Iterator[Obligation]:
+    """Conditions, loop bounds and numbers among elements; each condition once in each loop."""
+    for segment in timeline.segments:
+        if segment.loop is not None:
+            loop = segment.loop.stmt
+            bounds = (loop.start, loop.stop, algebra.add(loop.stop, loop.step))
+            yield from _computed(bounds, loop, (), "a bound of the loop")
+        yield from _of_segment(segment)
+
+
+def _of_segment(segment: Segment) -> Iterator[Obligation]:
+    facts = () if segment.loop is None else segment.loop.facts
+    seen: set[Cond] = set()
+    for step in segment.steps:
+        if step.guard not in seen:
+            seen.add(step.guard)
+            yield from _computed((step.guard,), step.stmt, facts, "a condition")
+        if isinstance(step.stmt, Mma):
+            yield from _computed((step.stmt.init,), step.stmt, facts, "`init`")
+        if isinstance(step.stmt, Map):
+            yield from _computed(indices(step.stmt.elem), step.stmt, facts, "a number among elements")
+
+
+def _computed(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...], what: str) -> Iterator[Obligation]:
+    goals = [(node, _fits(node)) for node in _results(roots)]
+    for node, goal in goals:
+        if goal is not algebra.TRUE:
+            yield Obligation(
+                "I28",
+                f"{what} computes in 32 bits",
+                stmt,
+                goal,
+                facts,
+                fault=f"{what} computes {show(node)}, which may not fit 32 bits",
+                measured=((show(node), node),),
+                help=f"`assume` that {show(node)} is smaller than 2^31",
+            )
+
+
+def _results(roots: Sequence[Node]) -> Iterator[Index]:
+    """Every partial result below the roots, the terms of sums included."""
+    for node in topological(roots):
+        match node:
+            case Sum(terms=terms):
+                yield node
+                yield from (algebra.mul(atom, factor) for atom, factor in terms)
+            case Bin() | Pick():
+                yield node
+            case _:
+                continue
+
+
+def of_access(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    """Coordinates are 32-bit, byte offsets 64-bit, or unsigned 32-bit through a buffer descriptor."""
+    buffer = access.view.buffer
+    for axis, (place, expression) in enumerate(zip(places, access.view.at, strict=True)):
+        goals = [_fits(algebra.add(place.base, number)) for number in (place.low, place.high)]
+        goals += [_fits(node) for node in _intermediate(expression, access)]
+        yield Obligation(
+            "I28", f"coordinate {axis} of `{buffer.name}` fits 32 bits", stmt, algebra.all_of(goals), step.context
+        )
+    if isinstance(buffer.layout, Strided):
+        yield from _offsets(step, stmt, buffer, buffer.layout)
+
+
+def _fits(expression: Index) -> Cond:
+    low, high = expression.range
+    if low is not None and high is not None and low >= -_INT32 and high <= _INT32:
+        return algebra.TRUE
+    return algebra.all_of((algebra.le(-_INT32, expression), algebra.le(expression, _INT32)))
+
+
+def _intermediate(expression: Index, access: Access) -> Iterator[Index]:
+    """Every partial result of a coordinate's computation, for coordinates anywhere in the tile."""
+    extents = [extent.value if isinstance(extent, Const) else None for extent in access.view.shape]
+    inner = [
+        algebra.sym(Symbol(f"i{axis}", "fresh", 0, None if extent is None else extent - 1))
+        for axis, extent in enumerate(extents)
+    ]
+    yield from _results([substitute(expression, {}, inner)])
+
+
+def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:
+    """The last byte of the tensor, at its largest declared shape, is addressable."""
+    assert isinstance(stmt, Copy)
+    described = stmt.atom.edge == "range_zero"
+    most = _UINT32 if described else _INT64
+    size = algebra.mul(algebra.mul(buffer.shape[0], layout.strides[0]), buffer.dtype.bits // 8)
+    high = size.range[1]
+    goal = algebra.TRUE if high is not None and high <= most else algebra.le(size, most)
+    yield Obligation(
+        "I28",
+        f"byte offsets into `{buffer.name}` fit {'32 bits unsigned' if described else '64 bits'}",
+        stmt,
+        goal,
+        step.context,
+        fault=f"byte offsets into `{buffer.name}` reach past {'32' if described else '64'} bits",
+        measured=((f"bytes of `{buffer.name}`", size), ("addressable", algebra.const(most))),
+        help=f"`assume` that `{buffer.name}` is smaller than 4 GiB, or copy with `global_load`"
+        if described
+        else f"declare smaller sizes for `{buffer.name}`",
+    )

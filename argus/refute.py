@@ -154,7 +154,7 @@ def _shown(kernel: Kernel, witness: Witness, suspects: Sequence[Obligation]) -> 
         violation.element,
         violation.iteration,
         str(violation.stmt.span),
-        _told(witness.schedule),
+        told(witness.schedule),
     )
     cause = exact[0] if exact else advice[0] if advice else None
     return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, cause, help_text))
@@ -198,7 +198,7 @@ _ORDERS = {
 }
 
 
-def _told(schedule: Schedule) -> str:
+def told(schedule: Schedule) -> str:
     """A schedule in words."""
     chance = "mixed" in (schedule.style, schedule.order) or schedule.order == "random"
     seed = f", seed {schedule.seed}" if chance else ""

@@ -22,6 +22,7 @@ from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.schedule import DIRECTED, Schedule
 from argus.interp.search import sizes_in_order
+from argus.refute import told
 from argus.verify import verify
 from property_tests.edits import mutate
 from property_tests.programs import KERNELS, PRODUCTS, Mutant, within_bound
@@ -60,7 +61,7 @@ def check_shown(kernel: Kernel, found: Counterexample) -> None:
     """A counterexample of a run, run again."""
     if found.replayed == "recomputed":
         return
-    schedule = next(s for s in DIRECTED if found.schedule == f"{s.style}, waves {s.order}, seed {s.seed}")
+    schedule = next(s for s in DIRECTED if found.schedule == told(s))
     outcome = run_prepared(Prepared(kernel), dict(found.sizes), None, schedule, tags=True, values=False)
     places = {(v.code, str(v.stmt.span), v.thread) for v in outcome.violations}
     assert (found.code, found.place, found.thread) in places

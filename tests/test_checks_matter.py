@@ -31,12 +31,16 @@ def nothing(*_: object) -> Iterator[Obligation]:
     return iter(())
 
 
+def always(*_: object) -> bool:
+    return True
+
+
 def without(module: object, name: str) -> Patch:
     return lambda patch: patch.setattr(module, name, nothing)
 
 
 def loads_arrive_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(flow.Flow, "_arrived", lambda *_: True)
+    patch.setattr(flow.Flow, "_arrived", always)
 
 
 CASES: tuple[tuple[str, str, Patch], ...] = (

@@ -2,26 +2,8 @@
 """Operands straight from global memory into fragments: no LDS, no barrier."""
 
 from argus.language import (
-    Tensor,
-    assert_covers,
-    assert_written_once,
-    assume,
-    bf16,
-    block_id,
-    ceil_div,
-    copy,
-    eq,
-    f32,
-    gfx942,
-    global_load,
-    kernel,
-    loop,
-    mfma,
-    mfma_f32_32x32x8_bf16,
-    mma,
-    registers,
-    tag,
-    vmem,
+    Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,
+    kernel, loop, mfma, mfma_f32_32x32x8_bf16, mma, registers, tag, vmem,
 )
 
 

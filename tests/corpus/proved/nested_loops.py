@@ -2,34 +2,9 @@
 """Two loops of the kernel over k, one in the other."""
 
 from argus.language import (
-    Swizzle,
-    Tensor,
-    assert_covers,
-    assert_written_once,
-    assume,
-    bf16,
-    block_id,
-    ceil_div,
-    copy,
-    ds_read_b128,
-    ds_write_b128,
-    eq,
-    f32,
-    gfx942,
-    global_load,
-    kernel,
-    lds,
-    loop,
-    mfma,
-    mfma_f32_32x32x8_bf16,
-    mma,
-    registers,
-    shared,
-    spread,
-    sync,
-    tag,
-    vmem,
-    when,
+    Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,
+    ds_write_b128, eq, f32, gfx942, global_load, kernel, lds, loop, mfma, mfma_f32_32x32x8_bf16, mma, registers,
+    shared, spread, sync, tag, vmem, when,
 )
 
 
@@ -65,17 +40,17 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     stage(0)
     sync()
     for outer in loop(K // 64):
-        for inner in loop(2):
-            k = outer * 2 + inner
-            with when(k + 1 < depth):
-                prefetch(k + 1)
-            copy(lds_a[k % 2], a, via=ds_read_b128)
-            copy(lds_b[k % 2], b, via=ds_read_b128)
-            lds.wait(0)
-            mma(mm, acc, a, b, init=eq(k, 0))
-            with when(k + 1 < depth):
-                stage(k + 1)
-            sync()
+      for inner in loop(2):
+        k = outer * 2 + inner
+        with when(k + 1 < depth):
+            prefetch(k + 1)
+        copy(lds_a[k % 2], a, via=ds_read_b128)
+        copy(lds_b[k % 2], b, via=ds_read_b128)
+        lds.wait(0)
+        mma(mm, acc, a, b, init=eq(k, 0))
+        with when(k + 1 < depth):
+            stage(k + 1)
+        sync()
     assert_covers(acc.tag.k, 0, K)
     copy(acc.to(bf16), C.tile((64, 64), (m, n)), edge=0)
     assert_written_once(C, lambda m, n: dict(m=m, n=n))

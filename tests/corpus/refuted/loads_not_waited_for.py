@@ -2,25 +2,8 @@
 """Operands are loaded into fragments and used at once."""
 
 from argus.language import (
-    Tensor,
-    assert_covers,
-    assert_written_once,
-    assume,
-    bf16,
-    block_id,
-    ceil_div,
-    copy,
-    eq,
-    f32,
-    gfx942,
-    global_load,
-    kernel,
-    loop,
-    mfma,
-    mfma_f32_32x32x8_bf16,
-    mma,
-    registers,
-    tag,
+    Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, global_load,
+    kernel, loop, mfma, mfma_f32_32x32x8_bf16, mma, registers, tag,
 )
 
 

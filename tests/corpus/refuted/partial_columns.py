@@ -2,34 +2,9 @@
 """Rows are assumed to be whole tiles, columns are not."""
 
 from argus.language import (
-    Swizzle,
-    Tensor,
-    assert_covers,
-    assert_written_once,
-    assume,
-    bf16,
-    block_id,
-    ceil_div,
-    copy,
-    ds_read_b128,
-    ds_write_b128,
-    eq,
-    f32,
-    gfx942,
-    global_load,
-    kernel,
-    lds,
-    loop,
-    mfma,
-    mfma_f32_32x32x8_bf16,
-    mma,
-    registers,
-    shared,
-    spread,
-    sync,
-    tag,
-    vmem,
-    when,
+    Swizzle, Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, ds_read_b128,
+    ds_write_b128, eq, f32, gfx942, global_load, kernel, lds, loop, mfma, mfma_f32_32x32x8_bf16, mma, registers,
+    shared, spread, sync, tag, vmem, when,
 )
 
 

@@ -2,13 +2,7 @@
 """A block of 32 threads is less than a wave."""
 
 from argus.language import (
-    Tensor,
-    bf16,
-    block_id,
-    ceil_div,
-    gfx942,
-    kernel,
-    tag,
+    Tensor, bf16, block_id, ceil_div, gfx942, kernel, tag,
 )
 
 

@@ -116,7 +116,7 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
         "error",
         message,
         Label(obligation.stmt.span, invariant(obligation.invariant).title),
-        tuple(Label(stmt.span, remark) for stmt, remark in obligation.related),
+        tuple(Label(stmt.span, remark) for stmt, remark in obligation.related()),
         (*launch, *_measured(kernel, obligation, sizes), *obligation.witness, _RECOMPUTED),
         help=obligation.help,
         kernel=kernel.name,
@@ -175,7 +175,7 @@ def _diagnostic(
         primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")
         secondary.append(Label(violation.stmt.span, "claimed here"))
     known = {primary.span, *(label.span for label in secondary)}
-    related = () if cause is None else cause.related
+    related = () if cause is None else cause.related()
     secondary += [Label(stmt.span, remark) for stmt, remark in related if stmt.span not in known]
     return Diagnostic(
         violation.code,

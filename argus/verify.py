@@ -58,7 +58,7 @@ def verify(
     backend = resolve(solver)
     session = Session(backend, budget or Budget(), cache)
     analysis = analyse(traced, session)
-    assumptions = analysis.timeline.assumptions
+    assumptions = analysis.assumptions
     if isinstance(session.check(assumptions), Unsat):
         listed = tuple(show(cond) for cond in assumptions)
         return _report(traced, backend, Vacuous(listed), (), (_vacuous(traced, listed),), session, start)
@@ -92,8 +92,7 @@ def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
 
 
 def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
-    line = analysis.timeline
-    given = {"facts": line.facts, "assumptions": line.assumptions, "nothing": ()}[obligation.given]
+    given = {"facts": analysis.facts, "assumptions": analysis.assumptions, "nothing": ()}[obligation.given]
     return (*given, *obligation.hypotheses)
 
 
@@ -182,7 +181,7 @@ def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
     for j in judged:
         coverage[j.obligation.invariant] += j.obligation.compared
     kernel = analysis.timeline.kernel
-    listed = [show(cond) for cond in analysis.timeline.assumptions]
+    listed = [show(cond) for cond in analysis.assumptions]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
     results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import gcd
 from typing import cast
 
@@ -67,6 +68,12 @@ def _junction_parts(cond: Cond) -> tuple[Cond, ...]:
     return cond.parts if isinstance(cond, And | Or) else ()
 
 
+@lru_cache(maxsize=4096)
+def _greater(left: Index, right: Index) -> Cond:
+    """The opposite of `left <= right`, which every junction asks for."""
+    return lt(right, left)
+
+
 def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
     match cond:
         case And(parts=parts):
@@ -76,7 +83,7 @@ def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
         case Not(part=part):
             return part
         case Cmp(op="<=", left=left, right=right):
-            return lt(right, left)
+            return _greater(left, right)
         case Cmp():
             key = ("not", cond)
             found = lookup(key)

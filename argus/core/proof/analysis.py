@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from argus.core import algebra
+from argus.core.index import Cond
 from argus.core.ir import Buffer, Copy, Kernel, Mma, Sync
 from argus.core.proof import budgets, claims, divisors, elementwise, integers, memory, outputs, races, reads
 from argus.core.proof.access import Accesses
@@ -20,20 +21,26 @@ from argus.core.walk import symbols
 
 @frozen(eq=False)
 class Analysis:
-    """What was found. unmodelled: constructs that leave every flow-based invariant open."""
+    """What was found. unmodelled: constructs that leave every flow-based invariant open.
+
+    assumptions: the kernel's own. facts: those, and that the block lies in the grid.
+    """
 
     timeline: Timeline
     obligations: tuple[Obligation, ...]
     unmodelled: tuple[NotModelled, ...]
+    assumptions: tuple[Cond, ...]
+    facts: tuple[Cond, ...]
 
 
 def analyse(kernel: Kernel, prover: Prover) -> Analysis:
     """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way."""
     line = timeline(kernel)
     accesses = Accesses(line)
+    known = (line.assumptions, line.facts)
     if line.unmodelled:
-        return Analysis(line, tuple(budgets.obligations(line, accesses)), line.unmodelled)
-    return Analysis(line, tuple(_obligations(line, accesses, prover)), ())
+        return Analysis(line, tuple(budgets.obligations(line, accesses)), line.unmodelled, *known)
+    return Analysis(line, tuple(_obligations(line, accesses, prover)), (), *known)
 
 
 def _obligations(line: Timeline, accesses: Accesses, prover: Prover) -> Iterator[Obligation]:

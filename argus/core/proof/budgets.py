@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -14,7 +15,7 @@ from argus.core.ir import Alloc, Buffer, Copy, Kernel, Staged, static
 from argus.core.layout import TV, Swizzle
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.memory import slots_of, staged_offsets
-from argus.core.proof.obligation import Obligation
+from argus.core.proof.obligation import Obligation, Related
 from argus.core.proof.timeline import Timeline
 from argus.core.walk import IntArray, evaluate, symbols
 
@@ -59,9 +60,13 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
             algebra.TRUE if need <= limit else algebra.FALSE,
             witness=(("needs", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),),
             fault=f"`{kernel.name}` needs {need} {unit}, {target} has {limit}",
-            related=tuple((a, f"{size(a.buffer)} {unit}") for a in chosen[1:3]),
+            related=partial(_sized, chosen[1:3], size, unit),
             help="make the tiles smaller, use fewer stages, or reuse a buffer",
         )
+
+
+def _sized(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Related:
+    return tuple((alloc, f"{size(alloc.buffer)} {unit}") for alloc in allocs)
 
 
 @frozen

@@ -67,7 +67,7 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                     least=sizes_first(clash.goal),
                     compared=compared,
                     help=_meeting_help(clash.name),
-                    related=_origins(accumulator.flow, step),
+                    related=lambda: _origins(accumulator.flow, step),
                 )
     product = accumulator.product(step)
     if isinstance(product, str):
@@ -146,7 +146,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             (*context, *some_element(piece.value.inside)),
             least=sizes_first(goal),
             compared=int(piece.mask.sum()),
-            related=_summed(flow, claim.of.view),
+            related=lambda: _summed(flow, claim.of.view),
             help=f"follow `{name}` through the loop: its trip count, each tile's number, and how often the sum is fed",
         )
 

@@ -15,8 +15,9 @@ from argus.core.walk import show, topological
 
 def obligations(timeline: Timeline) -> Iterator[Obligation]:
     """From the facts that divide by numbers alone, so that no divisor vouches for itself."""
+    assumptions, facts = timeline.assumptions, timeline.facts
     for stmt, roots in _expressions(timeline.kernel):
-        known = timeline.assumptions if stmt is timeline.kernel.body[0] else timeline.facts
+        known = assumptions if stmt is timeline.kernel.body[0] else facts
         solid = tuple(cond for cond in known if not any(_divisors((cond,))))
         for divisor in dict.fromkeys(_divisors(roots)):
             yield Obligation(

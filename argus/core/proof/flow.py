@@ -19,7 +19,7 @@ from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Stmt, Tag, View
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, Meeting, meeting
 from argus.core.proof.content import BoolArray, Bottom, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
-from argus.core.proof.moments import Horizon, Moment, before
+from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
 from argus.core.proof.separate import Sep, evaluate, same
@@ -51,8 +51,12 @@ class Flow:
     accesses: Accesses
     map_rule: Callable[[Flow, Step, Map], Content]
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
+    history: History = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
     _open: set[Step] = field(factory=set[Step], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.history = History(self.timeline)
 
     @property
     def ordering(self) -> Ordering:
@@ -70,9 +74,13 @@ class Flow:
         """The writes that the elements of a read come from, under which condition each."""
         pending: list[tuple[BoolArray, Cond]] = [(np.ones(read.shape, np.bool_), algebra.TRUE)]
         found: list[Source] = []
-        for moment in before(self.timeline, read.step):
+        done = 0
+        for moment in self.history.before(read.step):
             if not pending:
                 break
+            if self._beginning_reached(read, moment, pending, done):
+                done = done or (moment.distance if isinstance(moment, Moment) and moment.distance else HORIZON)
+                continue
             if isinstance(moment, Horizon):
                 pending = self._beyond(read, moment, pending, found)
             elif isinstance(moment.step.stmt, Alloc | Reset):
@@ -88,6 +96,24 @@ class Flow:
                 )
         found += [Source(mask, guard, None, None) for mask, guard in pending]
         return tuple(found)
+
+    def _beginning_reached(
+        self, read: Access, moment: Moment | Horizon, pending: list[tuple[BoolArray, Cond]], done: int
+    ) -> bool:
+        """Whether the loop had not begun yet so many iterations ago, in every case that is still open.
+
+        done: the distance from which that is known, 0 for none: what holds of one holds of all greater ones.
+        """
+        loop = read.step.loop
+        if loop is None or (isinstance(moment, Horizon) and moment.segment.loop is not loop):
+            return False
+        distance = HORIZON + 1 if isinstance(moment, Horizon) else moment.distance
+        if not distance:
+            return False
+        if done:
+            return distance >= done
+        came = loop.has_earlier(distance)
+        return all(self.impossible([*read.step.context, guard], came) for _, guard in pending)
 
     def _beyond(
         self, read: Access, horizon: Horizon, pending: list[tuple[BoolArray, Cond]], found: list[Source]

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond
+from argus.core.ir import Alloc, Copy, Map, Mma, Reset
 from argus.core.proof.timeline import Segment, Shift, Step, Timeline
 from argus.core.walk import substitute
 
@@ -39,41 +40,60 @@ class Horizon:
     segment: Segment
 
 
-def before(timeline: Timeline, step: Step) -> Iterator[Moment | Horizon]:
-    """Every earlier execution, nearest first, with the limits of what is looked at."""
-    segment = timeline.segments[step.segment]
-    for earlier in reversed(segment.steps):
-        if earlier.position < step.position:
-            yield Moment(earlier, {}, earlier.guard, 0)
-    if segment.loop is not None:
-        yield from _earlier_laps(segment)
-    for other in reversed(timeline.segments[: step.segment]):
-        yield from _of_segment(other)
+class History:
+    """The executions before any step of one timeline; those of whole laps are worked out once."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._laps: dict[Segment, tuple[Moment | Horizon, ...]] = {}
+        self._passed: dict[Segment, tuple[Moment | Horizon, ...]] = {}
+
+    def before(self, step: Step) -> Iterator[Moment | Horizon]:
+        """Every earlier execution that touches storage, nearest first, with the limits of what is looked at."""
+        segment = self._timeline.segments[step.segment]
+        for earlier in reversed(segment.steps):
+            if earlier.position < step.position and _touches(earlier):
+                yield Moment(earlier, {}, earlier.guard, 0)
+        if segment.loop is not None:
+            if segment not in self._laps:
+                self._laps[segment] = tuple(_earlier_laps(segment))
+            yield from self._laps[segment]
+        for other in reversed(self._timeline.segments[: step.segment]):
+            if other not in self._passed:
+                self._passed[other] = tuple(_of_segment(other))
+            yield from self._passed[other]
+
+
+def _touches(step: Step) -> bool:
+    return isinstance(step.stmt, Copy | Map | Mma | Alloc | Reset)
 
 
 def _earlier_laps(segment: Segment) -> Iterator[Moment | Horizon]:
     loop = segment.loop
     assert loop is not None
     for distance in range(1, HORIZON + 1):
-        shift = loop.back(distance)
+        shift, came = loop.back(distance), loop.has_earlier(distance)
         for earlier in reversed(segment.steps):
-            exists = algebra.all_of((loop.has_earlier(distance), substitute(earlier.guard, shift)))
-            yield Moment(earlier, shift, exists, distance)
+            if _touches(earlier):
+                exists = algebra.all_of((came, substitute(earlier.guard, shift)))
+                yield Moment(earlier, shift, exists, distance)
     yield Horizon(loop.has_earlier(HORIZON + 1), segment)
 
 
 def _of_segment(segment: Segment) -> Iterator[Moment | Horizon]:
     if segment.loop is None:
-        for earlier in reversed(segment.steps):
-            yield Moment(earlier, {}, earlier.guard, None)
+        yield from (
+            Moment(earlier, {}, earlier.guard, None) for earlier in reversed(segment.steps) if _touches(earlier)
+        )
         return
     loop = segment.loop
     for lap in range(HORIZON):
         shift = loop.last(lap)
         ran = algebra.lt(lap, loop.trips)
         for earlier in reversed(segment.steps):
-            exists = algebra.all_of((ran, substitute(earlier.guard, shift)))
-            yield Moment(earlier, shift, exists, None, lap)
+            if _touches(earlier):
+                exists = algebra.all_of((ran, substitute(earlier.guard, shift)))
+                yield Moment(earlier, shift, exists, None, lap)
     yield Horizon(algebra.lt(HORIZON, loop.trips), segment)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from attrs import frozen
@@ -10,6 +11,8 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Stmt
 from argus.core.walk import symbols
+
+Related = tuple[tuple[Stmt, str], ...]
 
 
 @frozen(eq=False)
@@ -21,7 +24,7 @@ class Obligation:
     witness: named facts of a static fault, recomputed from the program (goal is then false).
     fault: the statement's opposite, as a reader would be told it; by default "not so: ...".
     measured: named quantities to be given at the sizes of a static fault.
-    related: further statements that explain a failure, each with a remark.
+    related: gives further statements that explain a failure, each with a remark.
     least: what a counterexample should make small, in order. compared: elements that the goal speaks of.
     given: what may be presumed: all the kernel's facts; its assumptions alone, where the goal speaks of the
     whole grid, so that a block need not exist; or nothing but the hypotheses.
@@ -39,7 +42,7 @@ class Obligation:
     witness: tuple[tuple[str, str], ...] = ()
     fault: str = ""
     measured: tuple[tuple[str, Index], ...] = ()
-    related: tuple[tuple[Stmt, str], ...] = ()
+    related: Callable[[], Related] = tuple
     least: tuple[Index, ...] = ()
     compared: int = 0
     help: str = ""

@@ -17,7 +17,7 @@ from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.proof.access import Access, Meeting, meeting
 from argus.core.proof.flow import Flow
-from argus.core.proof.moments import Horizon, Moment, before
+from argus.core.proof.moments import Horizon, Moment
 from argus.core.proof.obligation import Obligation
 from argus.core.walk import IntArray, symbols
 
@@ -55,7 +55,7 @@ def _within(access: Access) -> Iterator[Obligation]:
 
 def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
     settled: set[Access] = set()
-    for moment in before(flow.timeline, later.step):
+    for moment in flow.history.before(later.step):
         if isinstance(moment, Horizon):
             yield from _beyond(flow, later, moment, settled)
             continue

@@ -13,7 +13,7 @@ from argus.core.ir import Assert, Stmt
 from argus.core.proof.access import Access
 from argus.core.proof.content import Bottom, Piece, Top
 from argus.core.proof.flow import Flow
-from argus.core.proof.moments import Horizon, Moment, before
+from argus.core.proof.moments import Horizon, Moment
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.ordering import queue_of
 from argus.core.proof.timeline import Step
@@ -57,7 +57,7 @@ def _landed(flow: Flow, step: Step, write: Access) -> Iterator[Obligation]:
     """
     queue = queue_of(step.stmt)
     drained: set[Step] = set()
-    for moment in before(flow.timeline, step):
+    for moment in flow.history.before(step):
         if isinstance(moment, Horizon):
             yield from _landed_long_ago(flow, step, write, moment, drained)
             continue

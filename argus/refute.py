@@ -58,6 +58,8 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
         if problem.diagnostic.code != "E501":
             raise
         return None  # nothing can be shown of a construct that the interpreter cannot run
+    except ZeroDivisionError:
+        return None  # nor of a run that has no meaning: divisors are an obligation of their own
     return None if witness is None else _shown(kernel, witness, obligations)
 
 

@@ -24,6 +24,8 @@ from argus.language import Template
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus"
 SOLVERS = ("z3", "cvc5", "portfolio", "all")
+CORE = ("core", "core/algebra", "core/ir", "core/atoms", "core/dsl", "core/proof")
+FOLDERS = (*CORE, "solvers", "interp", "emit", "kernels", "demo", ".")
 
 COLD = """
 import sys, time
@@ -113,7 +115,7 @@ def _load(path: Path) -> Template:
 
 def lines() -> None:
     print("\nlines of Python")
-    for folder in ("core", "core/dsl", "core/proof", "solvers", "interp", "emit", "kernels", "."):
+    for folder in FOLDERS:
         files = list((ROOT / "argus" / folder).glob("*.py"))
         print(f"  argus/{folder:12} {len(files):3} files {sum(len(f.read_text().splitlines()) for f in files):6}")
     for folder in ("tests", "property_tests", "benchmarks"):

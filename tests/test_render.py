@@ -19,16 +19,16 @@ def transpose(source, target):
     partial = load(tile, (col, row))
 """
 HELPER = "def swizzled(row):\n\treturn row ^ 7\n"
-FILES = {"/project/examples/transpose.py": TRANSPOSE, "/lib/helper.py": HELPER}
+FILES = {"/src/examples/transpose.py": TRANSPOSE, "/lib/helper.py": HELPER}
 
 
-def frame(line: int, column: int, end: int, *, file: str = "/project/examples/transpose.py", function: str = "f") -> Frame:
+def frame(line: int, column: int, end: int, *, file: str = "/src/examples/transpose.py", function: str = "f") -> Frame:
     return Frame(file, line, column, end, function)
 
 
 WRITE = frame(3, 4, 9, function="transpose")
 READ = frame(5, 14, 18, function="transpose")
-CALLER = frame(40, 0, 9, file="/project/examples/run.py", function="main")
+CALLER = frame(40, 0, 9, file="/src/examples/run.py", function="main")
 
 RACE = Diagnostic(
     code="I5",
@@ -55,7 +55,7 @@ error[I5]: two threads may touch `tile[32, 0]` in the same phase
 
 
 def plain(diagnostic: Diagnostic) -> str:
-    return render_plain(diagnostic, FILES.get, root="/project")
+    return render_plain(diagnostic, FILES.get, root="/src")
 
 
 def test_a_race_shows_both_places_in_line_order() -> None:
@@ -163,7 +163,7 @@ def test_a_line_without_columns_is_underlined_from_its_first_word() -> None:
 def printed(*, terminal: bool, environment: dict[str, str]) -> str:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=terminal, color_system="standard", width=40, _environ=environment)
-    print_diagnostic(RACE, FILES.get, console, root="/project")
+    print_diagnostic(RACE, FILES.get, console, root="/src")
     return stream.getvalue()
 
 
@@ -173,7 +173,7 @@ def test_colour_is_the_same_text_with_escapes() -> None:
     assert coloured.startswith("\x1b[1;31merror[I5]\x1b[0m\x1b[1m: two threads")
     assert "\x1b[1;31m^^^^^ written by thread 37 (warp 1, lane 5)\x1b[0m" in coloured
     assert "\x1b[1;34m---- read by" in coloured
-    assert render_rich(RACE, FILES.get, root="/project").plain == RACE_TEXT
+    assert render_rich(RACE, FILES.get, root="/src").plain == RACE_TEXT
 
 
 def test_no_colour_where_it_is_not_wanted() -> None:
@@ -195,7 +195,7 @@ def test_json_is_stable() -> None:
             "text": "written by thread 37 (warp 1, lane 5)",
             "frames": [
                 {
-                    "file": "/project/examples/transpose.py",
+                    "file": "/src/examples/transpose.py",
                     "line": 3,
                     "column": 4,
                     "end_column": 9,
@@ -208,7 +208,7 @@ def test_json_is_stable() -> None:
                 "text": "read by thread 5 (warp 0, lane 5)",
                 "frames": [
                     {
-                        "file": "/project/examples/transpose.py",
+                        "file": "/src/examples/transpose.py",
                         "line": 5,
                         "column": 14,
                         "end_column": 18,

@@ -70,8 +70,8 @@ def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judg
     if obligation.unknown:
         return Judged(obligation, "unknown", obligation.unknown, "", {})
     hypotheses = _hypotheses(analysis, obligation)
-    if obligation.stated and isinstance(session.check(hypotheses), Unsat):
-        return Judged(obligation, "unknown", "the program never gets there: nothing would be compared", "", {})
+    if obligation.stated and not isinstance(session.check(hypotheses), Sat):
+        return Judged(obligation, "unknown", "no execution is known to get there: nothing may be compared", "", {})
     answer: Answer = session.prove(hypotheses, obligation.goal)
     match answer:
         case Unsat(solver=method):

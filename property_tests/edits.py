@@ -307,7 +307,7 @@ def change_swizzle(kernel: Kernel, random: Random) -> Mutant | None:
     buffer = random.choice(shared)
     assert isinstance(buffer.layout, Staged)
     swizzles = [None, *(Swizzle(bits, base, shift) for bits in (1, 2, 3) for base in (2, 3, 4) for shift in (3, 4))]
-    size = buffer.layout.layout.size
+    size = buffer.layout.layout.size()
     swizzle = random.choice([s for s in swizzles if s is None or size % s.period == 0])
     other = evolve(buffer, layout=Staged(buffer.layout.layout, swizzle), banks=None)
     return exchanged(kernel, {id(buffer): other}, f"{buffer.name} under {swizzle}")
@@ -325,7 +325,7 @@ def change_layout(kernel: Kernel, random: Random) -> Mutant | None:
     layout = buffer.layout
     assert isinstance(layout, TV)
     try:
-        other = spread((layout.tile[0], layout.tile[1]), layout.threads.size, random.choice([2, 4, 8, 16]))
+        other = spread((layout.tile[0], layout.tile[1]), layout.threads.size(), random.choice([2, 4, 8, 16]))
     except ValueError:
         return None
     exchange: dict[int, Any] = {id(buffer): evolve(buffer, layout=other)}
@@ -379,7 +379,7 @@ def change_tiling(kernel: Kernel, random: Random) -> Mutant | None:
             return None
         other = Layout((rows, inner[::-1]), (first, steps[::-1]))
     else:
-        other = Layout(layout.size, int(layout.table().min()))
+        other = Layout(layout.size(), int(layout.table().min()))
     if other.table().tolist() == layout.table().tolist():
         return None
     return with_edit(kernel, stmt, (evolve(stmt, tiling=evolve(tiling, **{role: other})),), f"registers of {role}")

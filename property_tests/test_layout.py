@@ -59,14 +59,14 @@ def _layout(modes: list[tuple[int, int]]) -> Layout:
 @given(layouts())
 def test_table_is_the_function(layout: Layout) -> None:
     table = layout.table()
-    assert table.tolist() == [layout(index) for index in range(layout.size)]
-    assert layout.cosize == 1 + int(table.max())
+    assert table.tolist() == [layout(index) for index in range(layout.size())]
+    assert layout.cosize() == 1 + int(table.max())
 
 
 @given(layouts())
 def test_symbolic_image_is_the_table(layout: Layout) -> None:
-    at = Symbol("at", "fresh", 0, layout.size - 1)
-    indices = np.arange(layout.size, dtype=np.int64)
+    at = Symbol("at", "fresh", 0, layout.size() - 1)
+    indices = np.arange(layout.size(), dtype=np.int64)
     found = evaluate(layout.at(sym(at)), {at: indices})
     assert np.array_equal(np.broadcast_to(found, indices.shape), layout.table())
 
@@ -87,9 +87,9 @@ def swizzles(draw: DrawFn) -> Swizzle:
 @given(swizzles())
 def test_a_swizzle_permutes_each_period(swizzle: Swizzle) -> None:
     offsets = np.arange(2 * swizzle.period, dtype=np.int64)
-    images = swizzle.table(offsets)
+    images = swizzle.images(offsets)
     assert np.array_equal(np.sort(images.reshape(2, -1), axis=1), offsets.reshape(2, -1))
-    assert np.array_equal(swizzle.table(images), offsets)
+    assert np.array_equal(swizzle.images(images), offsets)
 
     at = Symbol("at", "fresh", 0, 2 * swizzle.period - 1)
     assert np.array_equal(evaluate(swizzle.at(sym(at)), {at: offsets}), images)
@@ -98,11 +98,11 @@ def test_a_swizzle_permutes_each_period(swizzle: Swizzle) -> None:
 @settings(max_examples=200)
 @given(thread_value_layouts())
 def test_coordinates_of_a_symbolic_thread_are_the_table(tv: TV) -> None:
-    count = tv.threads.size
+    count = tv.threads.size()
     thread = Symbol("thread", "thread", 0, count - 1)
     lanes = np.arange(count, dtype=np.int64)
     table = tv.coordinates()
-    for value in range(tv.values.size):
+    for value in range(tv.values.size()):
         for axis, expression in enumerate(tv.coordinates_at(sym(thread), value)):
             found = np.broadcast_to(np.asarray(evaluate(expression, {thread: lanes})), lanes.shape)
             assert np.array_equal(found, table[axis][:, value])

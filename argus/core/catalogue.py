@@ -1,5 +1,5 @@
 """The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
-E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage. A code is never
+E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage, E8xx layouts. A code is never
 given a second meaning.
 """
 
@@ -123,6 +123,36 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E601", "unknown solver", "No installed solver has this name."),
     Entry("E602", "solver does not load", "The solver is declared, but its module does not import."),
     Entry("E701", "usage", "The command line does not say what to do."),
+    Entry(
+        "E801",
+        "not a layout",
+        "Shapes and strides are ints or nested tuples of ints, congruent, with positive extents.",
+    ),
+    Entry("E802", "text is not a layout", "A layout is written as in CuTe: `(4,8):(1,4)`."),
+    Entry("E803", "coordinate does not fit", "A coordinate, a mode or a tiler has another profile than the shape."),
+    Entry(
+        "E804",
+        "no exact composition",
+        "No layout whose shape refines the right operand's gives the composed function on its whole domain.",
+    ),
+    Entry(
+        "E805", "no complement", "No layout adds to the images of this one so that they fill an interval, each once."
+    ),
+    Entry("E806", "no inverse", "No layout maps the images back, or two elements have the same image."),
+    Entry("E807", "extents do not divide", "The operation splits modes, and the extents do not allow it."),
+    Entry("E808", "not a swizzle", "A swizzle reads some bits and xors them into others; the two must not overlap."),
+    Entry("E809", "not linear over F2", "The function is no matrix of bits, or no layout or swizzle has this matrix."),
+    Entry("E810", "too large for a table", "The answer needs a table of more elements than are tabulated."),
+    Entry(
+        "E811",
+        "not decided for these symbols",
+        "A condition on symbols is false, or the operation has no symbolic form.",
+    ),
+    Entry(
+        "E812", "no swizzle found", "No swizzle within the search brings the access to the degree that was asked for."
+    ),
+    Entry("E813", "picture cannot be drawn", "The layout is too large for a picture, or the file's ending is unknown."),
+    Entry("E814", "peer is not installed", "A comparison was asked for with a library that cannot be imported."),
 )
 
 _BY_CODE = {item.code: item for item in ENTRIES}

@@ -270,14 +270,14 @@ def _operand(kernel: Kernel, stmt: Mma, role: str, view: View, first: Layout) ->
     held, atom = view.buffer.layout, stmt.atom.operands[role]
     if not isinstance(held, TV) or atom.tv is None:
         return
-    needed = int(first.table().max()) + atom.tv.values.size
-    if held.values.size != needed or view.buffer.dtype != atom.dtype:
+    needed = int(first.table().max()) + atom.tv.values.size()
+    if held.values.size() != needed or view.buffer.dtype != atom.dtype:
         yield _fault(
             kernel,
             stmt,
             "E206",
             f"operand {role} of `{stmt.atom}` wants {needed} registers of {atom.dtype} a thread, "
-            f"`{view.buffer.name}` has {held.values.size} of {view.buffer.dtype}",
+            f"`{view.buffer.name}` has {held.values.size()} of {view.buffer.dtype}",
             f"make `{view.buffer.name}` with the fragment layout of that operand",
         )
 

@@ -81,7 +81,7 @@ def _spread(tv: TV, tile: tuple[int, int], units: tuple[int, int]) -> list[tuple
     units: distance in the tile between neighbours along the rows and along the columns of the atom.
     """
     modes: list[tuple[int, int]] = []
-    for extent, stride in tv.threads.modes:
+    for extent, stride in tv.threads.flat_modes:
         along_rows = stride < tv.tile[0]
         step = stride * units[0] if along_rows else stride // tv.tile[0] * units[1] * tile[0]
         modes.append((extent, step))
@@ -121,7 +121,7 @@ class TiledMma:
     def _per_lane(self) -> int:
         tv = self.atom.operands["a"].tv
         assert tv is not None
-        return tv.values.size
+        return tv.values.size()
 
     @property
     def k_step(self) -> int:
@@ -159,7 +159,7 @@ class TiledMma:
         rows = self.tile[0]
         lanes = _spread(tv, self.tile, (1, 1))
         wave_modes = [(self.waves[1], self.tile[1] // self.waves[1] * rows), (self.waves[0], rows // self.waves[0])]
-        inner = [(e, s if s < tv.tile[0] else s // tv.tile[0] * rows) for e, s in tv.values.modes]
+        inner = [(e, s if s < tv.tile[0] else s // tv.tile[0] * rows) for e, s in tv.values.flat_modes]
         m, n, _ = _mnk(self.atom)
         values = [*inner, (self.repeat[0], m), (self.repeat[1], n * rows)]
         return TV(_layout(lanes + wave_modes), _layout(values), self.tile)
@@ -172,7 +172,7 @@ class TiledMma:
         held = self.k_run * runs
         size = self.atom.operands["c"].tv
         assert size is not None
-        c_values = size.values.size
+        c_values = size.values.size()
         rm, rn, _ = self.repeat
         return Tiling(
             self.waves,

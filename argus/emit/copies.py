@@ -14,7 +14,7 @@ from argus.emit.scope import Scope, held_by
 def vectors(copy: Copy) -> tuple[int, ...]:
     """First values of the vectors that one thread moves. Raises ArgusError (E501) if they do not divide its values."""
     size = copy.atom.vector_bits // copy.source.buffer.dtype.bits
-    held = copy.by.values.size
+    held = copy.by.values.size()
     if size == 0 or held % size:
         raise not_built(f"{copy.atom} where a thread holds {held} elements of {copy.source.buffer.dtype}", copy.span)
     return tuple(range(0, held, size))
@@ -22,7 +22,7 @@ def vectors(copy: Copy) -> tuple[int, ...]:
 
 def predicated(copy: Copy, scope: Scope) -> bool:
     """Whether some thread may skip some of the copy's instructions."""
-    return copy.by.threads.size < scope.threads or (copy.edge is not None and not _folded(copy))
+    return copy.by.threads.size() < scope.threads or (copy.edge is not None and not _folded(copy))
 
 
 def _folded(copy: Copy) -> bool:
@@ -41,9 +41,9 @@ def copy_lines(copy: Copy, scope: Scope) -> list[str]:
     declared, found = places(memory, copy.by, scope, first, edge=edge, width=width)
     body = [_move(copy, scope, value, place, memory) for value, place in zip(first, found, strict=True)]
     lines = ["{", *(f"    {line}" for line in (*declared, *body)), "}"]
-    if copy.by.threads.size == scope.threads:
+    if copy.by.threads.size() == scope.threads:
         return lines
-    return [f"if ({scope.names.symbols[scope.thread]} < {copy.by.threads.size})", *lines]
+    return [f"if ({scope.names.symbols[scope.thread]} < {copy.by.threads.size()})", *lines]
 
 
 def _check(copy: Copy) -> None:

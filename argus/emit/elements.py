@@ -27,7 +27,7 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
     """Every value that a thread holds: a loop where all are alike, else a line each."""
     target = held_by(stmt.target, None, stmt.span)
     layout = layout_of(target)
-    held = layout.values.size
+    held = layout.values.size()
     if not _placed(stmt.elem):
         text = _Elements(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
         return loops([("value", held)], f"{scope.element(target, 'value')} = {text};")

@@ -150,7 +150,7 @@ class _Writer:
             return f"alignas(1024) __shared__ {c_type(buffer.dtype)} {name}[{shared_elements(buffer.layout)}];"
         if buffer.space != "register":
             raise not_built(f"storage in `{buffer.space}`", stmt.span)
-        held = layout_of(buffer).values.size
+        held = layout_of(buffer).values.size()
         width = self.scope.accumulators.get(buffer)
         if width is not None:
             return f"f32x{width} {name}[{held // width}];"
@@ -203,4 +203,4 @@ def _policy(stmt: Policy) -> str:
 def shared_elements(layout: Staged) -> int:
     """Elements that a shared tensor occupies: whole periods of its swizzle."""
     period = 1 if layout.swizzle is None else layout.swizzle.period
-    return -(-layout.layout.cosize // period) * period
+    return -(-layout.layout.cosize() // period) * period

@@ -66,7 +66,7 @@ def _accumulators(kernel: Kernel) -> dict[Buffer, int]:
         if not isinstance(stmt, Mma):
             continue
         tv = stmt.atom.operands["c"].tv
-        width = tv.values.size if tv is not None else 1
+        width = tv.values.size() if tv is not None else 1
         if widths.setdefault(stmt.target.buffer, width) != width:
             raise not_built("one accumulator of two instructions of different shapes", stmt.span, kernel.name)
     return widths

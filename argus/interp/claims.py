@@ -157,7 +157,7 @@ class _Judge:
         layout = cast(TV, view.buffer.layout)
         rows = self._rows(view)
         coords = [axis[rows] for axis in layout.coordinates()]
-        shape = (rows.stop - rows.start, layout.values.size)
+        shape = (rows.stop - rows.start, layout.values.size())
         value = evaluate(node, self.wave.env, coords)
         return cast(IntArray, np.broadcast_to(np.asarray(value), shape))
 

@@ -20,7 +20,7 @@ Staged = tuple[AnyArray | None, IntArray | None]
 def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
     """Issue a copy: capture its places, judge them, and enter it in its queue."""
     plan = block.launch.prepared.copy(stmt)
-    rows = slice(wave.first, min(wave.last, stmt.by.threads.size))
+    rows = slice(wave.first, min(wave.last, stmt.by.threads.size()))
     if rows.start >= rows.stop:
         return
     source, target = plan.source.locate(wave.env), plan.target.locate(wave.env)

@@ -47,8 +47,8 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
     block.settle(wave, buffer, event, "written")
     cells = block.cells(buffer)
     layout = cast(TV, buffer.layout)
-    registers = layout.values.size
-    rows = slice(wave.first * registers, min(wave.last, layout.threads.size) * registers)
+    registers = layout.values.size()
+    rows = slice(wave.first * registers, min(wave.last, layout.threads.size()) * registers)
     if cells.values is not None and result.values is not None:
         cells.values[rows] = result.values.astype(buffer.dtype.numpy, copy=False).reshape(-1)
     if cells.marks is not None:
@@ -65,8 +65,8 @@ class _Evaluation:
     def __init__(self, block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         self.block, self.wave, self.stmt, self.event = block, wave, stmt, event
         self.layout = cast(TV, stmt.target.buffer.layout)
-        self.rows = slice(wave.first, min(wave.last, self.layout.threads.size))
-        self.shape = (self.rows.stop - self.rows.start, self.layout.values.size)
+        self.rows = slice(wave.first, min(wave.last, self.layout.threads.size()))
+        self.shape = (self.rows.stop - self.rows.start, self.layout.values.size())
         self.lanes: dict[Node, _Lane] = {}
         self.tests: dict[Node, BoolArray] = {}
 

@@ -88,7 +88,7 @@ class Locator:
         if any(mentions(node, (Read, Held)) for node in (*view.at, view.where)):
             raise not_built("gather view", stmt)
         self._coordinates = by.coordinates()
-        self._lanes = {symbol: lane[: by.threads.size] for symbol, lane in lanes.items()}
+        self._lanes = {symbol: lane[: by.threads.size()] for symbol, lane in lanes.items()}
         self._axes = tuple(self._axis(at) for at in view.at)
         whole: list[Node] = [axis.mixed for axis in self._axes if axis.mixed is not None]
         whole += [] if view.where is TRUE else [view.where]
@@ -139,7 +139,7 @@ class Locator:
 
     def _evaluated(self, node: Node, env: Env) -> IntArray:
         value = evaluate(node, {**env, **self._lanes}, self._coordinates)
-        shape = (self.by.threads.size, self.by.values.size)
+        shape = (self.by.threads.size(), self.by.values.size())
         return cast(IntArray, np.broadcast_to(np.asarray(value), shape))
 
     def _compute(self, scalars: tuple[int, ...], env: Env) -> Place:
@@ -164,7 +164,7 @@ class Locator:
         rank = len(axes)
         extents = scalars[rank : 2 * rank]
         steps = scalars[2 * rank :] or tuple(prod(extents[:axis]) for axis in range(rank))
-        address = np.zeros((self.by.threads.size, self.by.values.size), np.int64)
+        address = np.zeros((self.by.threads.size(), self.by.values.size()), np.int64)
         for at, step in zip(axes, steps, strict=True):
             address += at * step
         if inside is not None:
@@ -206,7 +206,7 @@ def shared_cells(buffer: Buffer) -> IntArray:
     """Cell of each element number of a shared buffer, first axis fastest."""
     assert isinstance(buffer.layout, Staged), buffer.name
     table = buffer.layout.layout.table()
-    return table if buffer.layout.swizzle is None else buffer.layout.swizzle.table(table)
+    return table if buffer.layout.swizzle is None else buffer.layout.swizzle.images(table)
 
 
 def is_whole(view: View) -> bool:
@@ -231,5 +231,5 @@ def register_place(view: View, by: TV, stmt: Stmt) -> Place:
     if not isinstance(layout, TV) or not is_whole(view) or layout.tile != by.tile:
         raise not_built("view of part of a register fragment", stmt)
     register = held_at(layout, by.elements(), stmt)
-    thread = np.arange(by.threads.size, dtype=np.int64)[:, None]
-    return Place(thread * layout.values.size + register)
+    thread = np.arange(by.threads.size(), dtype=np.int64)[:, None]
+    return Place(thread * layout.values.size() + register)

@@ -56,7 +56,7 @@ def registers_of(buffer: Buffer) -> tuple[int, int]:
     """Threads and registers a thread of a fragment."""
     layout = buffer.layout
     assert isinstance(layout, TV), buffer.name
-    return layout.threads.size, layout.values.size
+    return layout.threads.size(), layout.values.size()
 
 
 class Scalars:
@@ -180,8 +180,8 @@ class Prepared:
             if not isinstance(layout, TV) or layout.tile != by.tile:
                 raise not_built("operand of another shape", stmt)
             register = held_at(layout, by.elements(), stmt)
-            thread = np.arange(by.threads.size, dtype=np.int64)[:, None]
-            found = self._held[key] = cast(IntArray, thread * layout.values.size + register)
+            thread = np.arange(by.threads.size(), dtype=np.int64)[:, None]
+            found = self._held[key] = cast(IntArray, thread * layout.values.size() + register)
         return found
 
 

@@ -98,7 +98,7 @@ def test_each_product_is_made_once(mm: TiledMma) -> None:
 @pytest.mark.parametrize("mm", TILED, ids=str)
 def test_registers_of_a_fragment_are_all_used(mm: TiledMma) -> None:
     for role, tv in (("a", mm.A), ("b", mm.B), ("c", mm.C)):
-        assert set(operands(mm.atom, mm.tiling, role).value.ravel().tolist()) == set(range(tv.values.size))
+        assert set(operands(mm.atom, mm.tiling, role).value.ravel().tolist()) == set(range(tv.values.size()))
 
 
 def test_tiles_must_divide() -> None:

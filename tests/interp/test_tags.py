@@ -159,7 +159,7 @@ def test_a_view_may_depend_on_the_wave() -> None:
     a, b = outcome.arrays["A"], outcome.arrays["B"]
     layout = next(stmt.by for stmt in whole.prologue if isinstance(stmt, Copy))
     row, column = (axis.reshape(-1) for axis in layout.coordinates())
-    shift = np.repeat(np.arange(64) // 32, layout.values.size)
+    shift = np.repeat(np.arange(64) // 32, layout.values.size())
     assert np.array_equal(b[row, column], a[row + shift, column])
     assert {violation.code for violation in outcome.violations} == {"I4"}
 

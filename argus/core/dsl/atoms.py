@@ -74,11 +74,11 @@ def run_length(memory: View, by: TV) -> int:
         places = [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), axes[0].shape) for at in memory.at]
     except ZeroDivisionError:
         return 1
-    follows = np.ones(by.values.size - 1, np.bool_)
+    follows = np.ones(by.values.size() - 1, np.bool_)
     for axis, place in enumerate(places):
         step = 1 if axis == len(places) - 1 else 0
         follows &= (place[:, 1:] - place[:, :-1] == step).all(axis=0)
-    count = by.values.size
+    count = by.values.size()
     return max(run for run in range(1, count + 1) if count % run == 0 and _in_runs(follows, run))
 
 

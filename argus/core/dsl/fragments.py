@@ -140,10 +140,10 @@ def zeros(dtype: DType, layout: TV) -> Fragment:
 def _allocate(tracer: Tracer, dtype: DType, layout: TV, name: str) -> View:
     check_dtype(dtype)
     check_layout(layout)
-    if layout.threads.size != tracer.threads:
+    if layout.threads.size() != tracer.threads:
         fault(
             "E109",
-            f"a layout of {layout.threads.size} threads in a kernel of {tracer.threads}",
+            f"a layout of {layout.threads.size()} threads in a kernel of {tracer.threads}",
             here="made here",
             help="spread the tile over as many threads or waves as the kernel has",
         )

@@ -34,10 +34,10 @@ def shared(dtype: DType, shape: tuple[int, ...], *, swizzle: Swizzle | None = No
     check_dtype(dtype)
     sizes = extents(shape, "`shared`")
     layout = row_major(sizes)
-    if swizzle is not None and layout.size % swizzle.period != 0:
+    if swizzle is not None and layout.size() % swizzle.period != 0:
         fault(
             "E211",
-            f"{swizzle} permutes blocks of {swizzle.period} elements, which do not divide {layout.size}",
+            f"{swizzle} permutes blocks of {swizzle.period} elements, which do not divide {layout.size()}",
             help="make the tile a multiple of the swizzle's period or choose a smaller swizzle",
         )
     name, span = tracer.name("shared"), tracer.span()
@@ -160,7 +160,7 @@ class MatrixInstruction:
         tv = self.atom.operands["a"].tv
         assert tv is not None
         across, covered = _pair(waves, "`waves`"), _pair(tile, "`tile`")
-        run = tv.values.size if k_run is None else extent(k_run, "`k_run`")
+        run = tv.values.size() if k_run is None else extent(k_run, "`k_run`")
         try:
             return TiledMma(self.atom, across, covered, run, extent(k, "`k`"))
         except ValueError as problem:
@@ -202,11 +202,11 @@ def mma(mm: TiledMma, acc: Fragment, a: Fragment, b: Fragment, *, init: Bool | b
 def _check_operand(mm: TiledMma, role: str, fragment: Fragment) -> None:
     wanted = {"a": mm.A, "b": mm.B, "c": mm.C}[role]
     name = fragment.view.buffer.name
-    if fragment.layout.values.size != wanted.values.size or fragment.layout.threads.size != wanted.threads.size:
+    if fragment.layout.values.size() != wanted.values.size() or fragment.layout.threads.size() != wanted.threads.size():
         fault(
             "E206",
-            f"operand {role} of `{mm.atom}` wants {wanted.values.size} registers in {wanted.threads.size} threads, "
-            f"`{name}` has {fragment.layout.values.size} in {fragment.layout.threads.size}",
+            f"operand {role} of `{mm.atom}` wants {wanted.values.size()} registers in {wanted.threads.size()} threads, "
+            f"`{name}` has {fragment.layout.values.size()} in {fragment.layout.threads.size()}",
             help=f"make `{name}` with the layout `mm.{role.upper()}`",
         )
     dtype = mm.atom.operands[role].dtype

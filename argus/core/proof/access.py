@@ -123,10 +123,10 @@ class Accesses:
     def place(self, expression: Index, by: TV) -> Sep | None:
         """An expression over a view's coordinates, for the elements that `by` moves."""
         coords = [numbers(axis) for axis in self.coordinates(by)]
-        return evaluate(expression, coords, self._timeline.kernel.thread, (by.threads.size, by.values.size))
+        return evaluate(expression, coords, self._timeline.kernel.thread, (by.threads.size(), by.values.size()))
 
     def _access(self, step: Step, side: Side) -> Access:
-        shape = (side.by.threads.size, side.by.values.size)
+        shape = (side.by.threads.size(), side.by.values.size())
         if side.view.buffer.space == "register":
             if side.by != side.view.buffer.layout or not is_whole(side.view):
                 return Access(step, side.view, side.mode, None, shape)

@@ -29,7 +29,7 @@ def shared_bytes(buffer: Buffer) -> int:
 def register_words(buffer: Buffer) -> int:
     """32-bit registers a thread needs for its part of a register tile."""
     assert isinstance(buffer.layout, TV)
-    return -(-buffer.layout.values.size * buffer.dtype.bits // 32)
+    return -(-buffer.layout.values.size() * buffer.dtype.bits // 32)
 
 
 def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
@@ -170,9 +170,9 @@ def _swizzle_for(stmt: Copy, kernel: Kernel, buffer: Buffer) -> Swizzle | None:
     for bits in range(1, 5):
         for shift in range(bits, 8):
             swizzle = Swizzle(bits, base, shift)
-            if layout.layout.size % swizzle.period != 0:
+            if layout.layout.size() % swizzle.period != 0:
                 continue
-            if conflict_of(stmt, kernel, buffer, swizzle.table(plain)).degree <= buffer.banks:
+            if conflict_of(stmt, kernel, buffer, swizzle.images(plain)).degree <= buffer.banks:
                 return swizzle
     return None
 

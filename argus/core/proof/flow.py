@@ -276,7 +276,7 @@ class Flow:
         """What a whole register tile holds when an assertion looks at it."""
         buffer = view.buffer
         assert isinstance(buffer.layout, TV)
-        shape = (buffer.layout.threads.size, buffer.layout.values.size)
+        shape = (buffer.layout.threads.size(), buffer.layout.values.size())
         if not is_whole(view):
             return everywhere(shape, Top("a claim on part of a register tile"), algebra.TRUE)
         if buffer in self.sums:

@@ -163,7 +163,7 @@ def staged_offsets(view: View, places: tuple[Sep, ...]) -> IntArray | None:
         if symbolic and not place.uniform:
             return None
         offsets = offsets + (0 if symbolic else place.table) * stride
-    return offsets if layout.swizzle is None else layout.swizzle.table(offsets)
+    return offsets if layout.swizzle is None else layout.swizzle.images(offsets)
 
 
 def _staged(

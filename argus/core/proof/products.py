@@ -212,7 +212,7 @@ def _fragment_shape(stmt: Mma) -> tuple[int, int]:
     threads = stmt.tiling.threads * stmt.atom.unit
     values = stmt.atom.operands["c"].tv
     assert values is not None
-    return threads, values.values.size * stmt.tiling.repeat[0] * stmt.tiling.repeat[1]
+    return threads, values.values.size() * stmt.tiling.repeat[0] * stmt.tiling.repeat[1]
 
 
 def holds_once(count: Index, low: Index, high: Index) -> Cond:

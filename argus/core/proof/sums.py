@@ -111,7 +111,7 @@ class Accumulator:
     def _shape(self) -> tuple[int, int]:
         layout = self.buffer.layout
         assert isinstance(layout, TV)
-        return layout.threads.size, layout.values.size
+        return layout.threads.size(), layout.values.size()
 
     def _through(self, state: State, segment: Segment) -> State:
         events = self.events(segment)

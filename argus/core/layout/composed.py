@@ -1,0 +1,93 @@
+"""`ComposedLayout`: `outer o offset o inner`, for what no single layout says, such as a swizzled layout."""
+
+from __future__ import annotations
+
+from typing import Union, cast, overload
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Index
+from argus.core.layout.inttuple import Coordinate, IntTuple, has_none
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.values import IntArray, Layout
+
+LayoutLike = Union[Layout, Swizzle, "ComposedLayout"]
+"""What is called on an index: the operands and results of composition and inverse."""
+
+
+@frozen
+class ComposedLayout:
+    """The function `i -> outer(offset + inner(i))`; its shape is that of `inner`.
+
+    Either part may be a layout, a swizzle or composed itself. A swizzle as `inner` has one period as its size.
+    """
+
+    outer: LayoutLike
+    offset: int
+    inner: LayoutLike
+
+    @property
+    def shape(self) -> IntTuple:
+        return self.inner.size() if isinstance(self.inner, Swizzle) else self.inner.shape
+
+    def size(self) -> int:
+        """The number of elements of the domain."""
+        return self.inner.size()
+
+    def cosize(self) -> int:
+        """One more than the largest image. Raises LayoutError (E810) where that takes too large a table."""
+        return 1 + max(0, int(self.table().max()))
+
+    def table(self) -> IntArray:
+        """The images of 0 .. size-1. Raises LayoutError (E810) above TABLE_LIMIT elements."""
+        return self.outer.images(self.inner.table() + self.offset)
+
+    def images(self, indices: IntArray) -> IntArray:
+        """The images of some indices, each as a call gives it."""
+        return self.outer.images(self.inner.images(indices) + self.offset)
+
+    @overload
+    def __call__(self, *coord: IntTuple) -> int: ...  # pyright: ignore[reportOverlappingOverload] reason: None slices
+    @overload
+    def __call__(self, *coord: Coordinate) -> ComposedLayout: ...
+    def __call__(self, *coord: Coordinate) -> int | ComposedLayout:
+        if not has_none(coord):
+            inner = self.inner
+            place = cast(tuple[IntTuple, ...], coord)
+            image = inner(cast(int, place[0])) if isinstance(inner, Swizzle) else inner(*place)
+            return self.outer(self.offset + image)
+        return self._sliced(coord)
+
+    def _sliced(self, coord: tuple[Coordinate, ...]) -> ComposedLayout:
+        """The modes that are kept; what the fixed coordinates add goes into the offset."""
+        inner = self.inner
+        if isinstance(inner, Swizzle):
+            return self
+        kept = inner(*coord)
+        if isinstance(kept, ComposedLayout):
+            return ComposedLayout(self.outer, self.offset, kept)
+        fixed = inner(*cast(tuple[IntTuple, ...], _zeroed(coord)))
+        return ComposedLayout(self.outer, self.offset + fixed, kept)
+
+    def at(self, index: Index) -> Index:
+        """The image of a symbolic index within the size."""
+        return self.outer.at(algebra.add(self.inner.at(index), self.offset))
+
+    def __len__(self) -> int:
+        """The rank: the number of modes."""
+        return 1 if isinstance(self.inner, Swizzle) else len(self.inner)
+
+    def __getitem__(self, mode: int | slice) -> ComposedLayout:
+        return self if isinstance(self.inner, Swizzle) else ComposedLayout(self.outer, self.offset, self.inner[mode])
+
+    def __str__(self) -> str:
+        return f"{_bracketed(self.outer)} o {self.offset} o {_bracketed(self.inner)}"
+
+
+def _zeroed(coord: Coordinate) -> Coordinate:
+    return tuple(map(_zeroed, coord)) if isinstance(coord, tuple) else coord or 0
+
+
+def _bracketed(part: LayoutLike) -> str:
+    return f"[{part}]" if isinstance(part, ComposedLayout) else str(part)

@@ -1,0 +1,51 @@
+"""What the layout algebra refuses, as one exception with its reason and, where values disagree, the index."""
+
+from __future__ import annotations
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+
+
+class LayoutError(ArgusError, ValueError):
+    """An operation on layouts has no exact result, or was given what is no layout.
+
+    code: the catalogue's (`E804`). index: the smallest index at which values disagree, None where the fault is
+    not about one. expected and found: the values there.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        help: str,
+        index: int | None = None,
+        expected: int | None = None,
+        found: int | None = None,
+    ) -> None:
+        facts = (("index", index), ("expected", expected), ("found", found))
+        shown = tuple((name, str(value)) for name, value in facts if value is not None)
+        super().__init__(Diagnostic(code, "error", message, facts=shown, help=help))
+        self.code = code
+        self.index = index
+        self.expected = expected
+        self.found = found
+        self._help = help
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (self.code, self.diagnostic.message, self._help, self.index, self.expected, self.found)
+
+
+def _again(
+    code: str, message: str, repair: str, index: int | None, expected: int | None, found: int | None
+) -> LayoutError:
+    return LayoutError(code, message, help=repair, index=index, expected=expected, found=found)
+
+
+def malformed(message: str, repair: str) -> LayoutError:
+    """E801: the arguments are no shape, no stride, or not congruent."""
+    return LayoutError("E801", message, help=repair)
+
+
+def misplaced(message: str, repair: str) -> LayoutError:
+    """E803: a coordinate, a mode number or a tiler does not fit the shape."""
+    return LayoutError("E803", message, help=repair)

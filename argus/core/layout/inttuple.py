@@ -1,0 +1,326 @@
+"""Int-tuples: an int, or a tuple of int-tuples. Shapes, strides and coordinates are int-tuples.
+
+Names and meaning are CuTe's [Cecka 2026, CuTe layout representation and algebra, section 2]. A size-1 tuple is
+not its element: `4` has rank 1 and depth 0, `(4,)` has rank 1 and depth 1.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import prod
+from operator import index, mul
+from typing import Union, cast
+
+from argus.core.layout.faults import LayoutError, malformed, misplaced
+
+IntTuple = Union[int, tuple["IntTuple", ...]]
+Coordinate = Union[int, None, tuple["Coordinate", ...]]
+"""An int-tuple in which None keeps a mode whole."""
+
+
+def text(tree: Coordinate) -> str:
+    """CuTe's notation: `(4,(2,3))`; a tuple of one keeps its comma, since `(4)` is 4."""
+    if isinstance(tree, tuple):
+        return f"({','.join(map(text, tree))}{',' if len(tree) == 1 else ''})"
+    return "_" if tree is None else str(tree)
+
+
+def checked(tree: object, what: str) -> IntTuple:
+    """The same tree of Python ints. Raises LayoutError (E801) for anything else, bools included."""
+    if tree.__class__ is int:
+        return cast(int, tree)
+    if isinstance(tree, tuple):
+        return tuple(checked(part, what) for part in cast(tuple[object, ...], tree))
+    if not isinstance(tree, bool):
+        try:
+            return index(tree)  # pyright: ignore[reportArgumentType] reason: whatever has __index__ is an integer
+        except TypeError:
+            pass
+    repair = "write a tuple" if tree.__class__ is list else "write an int or a nested tuple of ints"
+    raise malformed(f"{what} has {tree!r}, a {type(tree).__name__}; expected an int or a tuple of ints", repair)
+
+
+def is_int(tree: object) -> bool:
+    return isinstance(tree, int) and not isinstance(tree, bool)
+
+
+def is_tuple(tree: object) -> bool:
+    return isinstance(tree, tuple)
+
+
+def has_none(tree: Coordinate) -> bool:
+    """Whether a None stands at any leaf."""
+    return any(map(has_none, tree)) if isinstance(tree, tuple) else tree is None
+
+
+def rank(tree: IntTuple) -> int:
+    """The number of modes; 1 for an int."""
+    return len(tree) if isinstance(tree, tuple) else 1
+
+
+def depth(tree: IntTuple) -> int:
+    """Levels of nesting; 0 for an int."""
+    return 1 + max(map(depth, tree), default=0) if isinstance(tree, tuple) else 0
+
+
+def flatten(tree: IntTuple) -> tuple[int, ...]:
+    """The leaves, left to right."""
+    if isinstance(tree, int):
+        return (tree,)
+    leaves: list[int] = []
+    for part in tree:
+        if part.__class__ is int:
+            leaves.append(cast(int, part))
+        else:
+            leaves += flatten(part)
+    return tuple(leaves)
+
+
+def unflatten(leaves: tuple[int, ...], profile: IntTuple) -> IntTuple:
+    """The tree congruent to `profile` with these leaves; the inverse of `flatten`. Raises LayoutError (E803)."""
+    wanted = len(flatten(profile))
+    if len(leaves) != wanted:
+        raise misplaced(
+            f"{len(leaves)} leaves do not fill the profile {text(profile)} of {wanted}", f"give {wanted} leaves"
+        )
+    rest = iter(leaves)
+
+    def fill(part: IntTuple) -> IntTuple:
+        return tuple(map(fill, part)) if isinstance(part, tuple) else next(rest)
+
+    return fill(profile)
+
+
+def product(tree: IntTuple) -> int:
+    """The number of elements of a shape."""
+    return prod(map(product, tree)) if isinstance(tree, tuple) else tree
+
+
+def product_each(tree: IntTuple) -> IntTuple:
+    """The number of elements of each mode."""
+    return tuple(map(product, tree)) if isinstance(tree, tuple) else tree
+
+
+def signum(value: int) -> int:
+    """-1, 0 or 1."""
+    return (value > 0) - (value < 0)
+
+
+def tuple_max(tree: IntTuple) -> int:
+    """The largest leaf."""
+    return max(flatten(tree))
+
+
+def inner_product(a: IntTuple, b: IntTuple) -> int:
+    """The sum of products of leaves of congruent trees. Raises LayoutError (E801) otherwise."""
+    _same(a, b, "inner_product")
+    return sum(map(mul, flatten(a), flatten(b)))
+
+
+def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
+    """Leaf by leaf, `a` times the product of what stands in its place in `b`. Raises LayoutError (E801)."""
+    if isinstance(a, tuple):
+        return tuple(elem_scale(x, y) for x, y in _paired(a, b, "elem_scale"))
+    return a * product(b)
+
+
+def ceil_div(a: IntTuple, b: IntTuple) -> IntTuple:
+    """Tiles of `b` that cover `a`, mode by mode; an int `b` is taken from the first modes of a tuple first.
+
+    Raises LayoutError (E801) for profiles that do not fit.
+    """
+    if isinstance(a, tuple):
+        if isinstance(b, tuple):
+            return tuple(ceil_div(x, y) for x, y in _paired(a, b, "ceil_div", shorter=True)) + a[len(b) :]
+        parts: list[IntTuple] = []
+        for part in a:
+            parts.append(ceil_div(part, b))
+            b = -(-b // product(part))
+        return tuple(parts)
+    below = product(b)
+    if below <= 0:
+        raise malformed(f"ceil_div by {text(b)}", "divide by a positive extent")
+    return -(-a // below)
+
+
+def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
+    """Divide a shape by the number of elements `b`, first modes first; mode by mode for a tuple.
+
+    Extents must divide, one way or the other: what is left of a mode of 2 by 4 is 1, and 2 go on to the next.
+    Raises LayoutError (E807) where they do not.
+    """
+    if isinstance(a, tuple):
+        if isinstance(b, tuple):
+            return tuple(shape_div(x, y) for x, y in _paired(a, b, "shape_div"))
+        parts: list[IntTuple] = []
+        for part in a:
+            parts.append(shape_div(part, b))
+            b = cast(int, shape_div(b, product(part)))
+        return tuple(parts)
+    below = product(b)
+    if below == 0 or (a % below != 0 and (a == 0 or below % a != 0)):
+        raise LayoutError(
+            "E807",
+            f"shape_div: {a} and {below} do not divide, one way or the other",
+            help="choose extents of which one is a multiple of the other",
+        )
+    return -(-a // below)
+
+
+def prefix_product(tree: IntTuple, init: IntTuple = 1) -> IntTuple:
+    """For each leaf, `init` times the product of the leaves before it: the strides of a column-major shape."""
+    if isinstance(init, tuple):
+        if not isinstance(tree, tuple):
+            raise malformed(f"prefix_product of {text(tree)} from {text(init)}", "give an int to begin with")
+        return tuple(prefix_product(x, y) for x, y in _paired(tree, init, "prefix_product"))
+    if isinstance(tree, int):
+        return init
+    parts: list[IntTuple] = []
+    for part in tree:
+        if isinstance(part, int):
+            parts.append(init)
+            init *= part
+        else:
+            parts.append(prefix_product(part, init))
+            init *= product(part)
+    return tuple(parts)
+
+
+def suffix_product(tree: IntTuple, init: int = 1) -> IntTuple:
+    """For each leaf, `init` times the product of the leaves after it: the strides of a row-major shape."""
+    leaves = flatten(tree)
+    after = tuple(accumulate(reversed(leaves[1:]), mul, initial=init))
+    return unflatten(after[::-1][: len(leaves)], tree)
+
+
+# -- coordinates ---------------------------------------------------------------------------------------------
+
+
+def idx2crd(idx: IntTuple, shape: IntTuple, stride: IntTuple | None = None) -> IntTuple:
+    """The coordinate within `shape` of an index counted by `stride` (column-major by default).
+
+    A tuple goes mode by mode. Raises LayoutError (E803) where it does not fit the shape.
+    """
+    steps = prefix_product(shape) if stride is None else stride
+    if isinstance(shape, tuple):
+        parts = _paired(shape, steps, "idx2crd")
+        if isinstance(idx, tuple):
+            _fits(idx, shape)
+            return tuple(idx2crd(i, s, d) for i, (s, d) in zip(idx, parts, strict=True))
+        return tuple(idx2crd(idx, s, d) for s, d in parts)
+    if isinstance(idx, tuple) or isinstance(steps, tuple):
+        raise misplaced(f"coordinate {text(idx)} does not fit the shape {text(shape)}", f"give an index into {shape}")
+    return (idx // steps) % shape
+
+
+def crd2idx(coord: Coordinate, shape: IntTuple, stride: IntTuple | None = None) -> int:
+    """The inner product of a coordinate with the strides (column-major by default).
+
+    An int in place of a tuple is an index of that mode and is split by the shape, whose last mode takes what is
+    left: nothing is bounds-checked. None counts as 0. Raises LayoutError (E803) where it does not fit the shape.
+    """
+    steps = prefix_product(shape) if stride is None else stride
+    if isinstance(coord, tuple):
+        _fits(coord, shape)
+        parts = _paired(cast(tuple[IntTuple, ...], shape), steps, "crd2idx")
+        return sum(crd2idx(c, s, d) for c, (s, d) in zip(coord, parts, strict=True))
+    rest = coord or 0
+    if isinstance(shape, tuple):
+        total = 0
+        parts = _paired(shape, steps, "crd2idx")
+        for extent, step in parts[:-1]:
+            rest, here = divmod(rest, product(extent))
+            total += crd2idx(here, extent, step)
+        return total + crd2idx(rest, *parts[-1]) if parts else 0
+    if isinstance(steps, tuple):
+        raise malformed(f"shape {text(shape)} and stride {text(steps)} are not congruent", "give congruent trees")
+    return rest * steps
+
+
+def crd2crd(coord: IntTuple, dst_shape: IntTuple, src_shape: IntTuple | None = None) -> IntTuple:
+    """A coordinate of `src_shape` as the coordinate of the same element in `dst_shape`.
+
+    Raises LayoutError (E803) where the coordinate fits neither, or a tuple becomes an index without `src_shape`.
+    """
+    if isinstance(coord, tuple):
+        if isinstance(dst_shape, tuple) and src_shape is None:
+            _fits(coord, dst_shape)
+            return tuple(crd2crd(c, s) for c, s in zip(coord, dst_shape, strict=True))
+        if src_shape is None:
+            raise misplaced(f"crd2crd of {text(coord)} to the index of {text(dst_shape)}", "give src_shape")
+        coord = crd2idx(coord, src_shape)
+    if isinstance(dst_shape, tuple):
+        return idx2crd(coord, dst_shape)
+    if not 0 <= coord < dst_shape:
+        raise misplaced(f"coordinate {coord} is outside the shape {dst_shape}", f"give one of 0 .. {dst_shape - 1}")
+    return coord
+
+
+def slice_(coord: Coordinate, tree: IntTuple) -> tuple[IntTuple, ...] | IntTuple:
+    """The parts of `tree` that stand where `coord` has None, as a tuple. Raises LayoutError (E803)."""
+    return _kept(coord, tree, whole=True)
+
+
+def dice(coord: Coordinate, tree: IntTuple) -> tuple[IntTuple, ...] | IntTuple:
+    """The parts of `tree` that stand where `coord` has an int, as a tuple. Raises LayoutError (E803)."""
+    return _kept(coord, tree, whole=False)
+
+
+def _kept(coord: Coordinate, tree: IntTuple, *, whole: bool) -> tuple[IntTuple, ...]:
+    if isinstance(coord, tuple):
+        _fits(coord, tree)
+        pairs = zip(coord, cast(tuple[IntTuple, ...], tree), strict=True)
+        return tuple(part for c, each in pairs for part in _kept(c, each, whole=whole))
+    return (tree,) if (coord is None) == whole else ()
+
+
+# -- predicates ----------------------------------------------------------------------------------------------
+
+
+def congruent(a: IntTuple, b: IntTuple) -> bool:
+    """The same profile: an int where the other has an int, tuples of one rank elsewhere."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(congruent, a, b))
+    return not isinstance(a, tuple) and not isinstance(b, tuple)
+
+
+def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
+    """The profile of `b` refines that of `a`: an int of `a` may stand for any tree."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
+    return True
+
+
+def compatible(a: IntTuple, b: IntTuple) -> bool:
+    """`b` refines `a`: each int of `a` is the size of what stands in its place, so coordinates of `a` are of `b`."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
+    return a == product(b)
+
+
+def weakly_compatible(a: IntTuple, b: IntTuple) -> bool:
+    """As `compatible`, where the size of the place may be a multiple: `a` tiles `b` mode by mode."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_compatible, a, b))
+    return a != 0 and product(b) % a == 0
+
+
+def _same(a: IntTuple, b: IntTuple, what: str) -> None:
+    if not congruent(a, b):
+        raise malformed(f"{what} of {text(a)} and {text(b)}: the trees are not congruent", "give congruent trees")
+
+
+def _paired(
+    a: tuple[IntTuple, ...], b: IntTuple, what: str, *, shorter: bool = False
+) -> list[tuple[IntTuple, IntTuple]]:
+    if not isinstance(b, tuple) or len(b) > len(a) or (len(b) < len(a) and not shorter):
+        raise malformed(f"{what} of {text(a)} and {text(b)}: the ranks differ", f"give a tuple of {len(a)}")
+    return list(zip(a, b, strict=False))
+
+
+def _fits(coord: tuple[Coordinate, ...], shape: IntTuple) -> None:
+    if not isinstance(shape, tuple) or len(shape) != len(coord):
+        raise misplaced(
+            f"coordinate {text(coord)} does not fit the shape {text(shape)}",
+            f"give an index or a coordinate of rank {rank(shape)}",
+        )

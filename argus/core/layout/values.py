@@ -1,0 +1,252 @@
+"""`Layout`: a function from coordinates to integers, given by congruent trees `shape : stride`.
+
+Names and conventions are CuTe's [Cecka 2026, CuTe layout representation and algebra, section 2.2]; the order of
+coordinates is colexicographic, first mode fastest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import cast, overload
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from argus.core import algebra
+from argus.core.index import Index
+from argus.core.layout.faults import LayoutError, malformed, misplaced
+from argus.core.layout.inttuple import (
+    Coordinate,
+    IntTuple,
+    checked,
+    congruent,
+    crd2idx,
+    flatten,
+    has_none,
+    prefix_product,
+    product,
+    slice_,
+    text,
+)
+
+IntArray = npt.NDArray[np.int64]
+TABLE_LIMIT = 1 << 26
+"""Elements of the largest layout that is tabulated."""
+
+_new = object.__new__
+_set = object.__setattr__
+
+
+@frozen(init=False, repr=False, cache_hash=False)
+class Layout:
+    """`shape : stride`. Extents are positive; strides are any integers, column-major when left out.
+
+    Called on an index or a coordinate it gives the image; an index beyond the size goes on in the last mode, as
+    in CuTe. Called with a None among the coordinates it gives the layout of the modes that are kept.
+    Raises LayoutError: E801 for trees that are no layout, E803 for a coordinate or a mode that does not fit.
+    """
+
+    shape: IntTuple
+    stride: IntTuple
+    _flat: tuple[tuple[int, int], ...] | None = field(default=None, eq=False, init=False)
+
+    def __init__(self, shape: IntTuple, stride: IntTuple | None = None) -> None:
+        extents = checked(shape, "shape")
+        steps = prefix_product(extents) if stride is None else checked(stride, "stride")
+        if not congruent(extents, steps):
+            raise malformed(
+                f"shape {text(extents)} and stride {text(steps)} are not congruent",
+                "give a stride for each extent, in the same nesting",
+            )
+        for extent in flatten(extents):
+            if extent <= 0:
+                raise malformed(
+                    f"shape {text(extents)} has the extent {extent}, expected at least 1", "use positive extents"
+                )
+        _set(self, "shape", extents)
+        _set(self, "stride", steps)
+        _set(self, "_flat", None)
+
+    @property
+    def flat_modes(self) -> tuple[tuple[int, int], ...]:
+        """(extent, stride) of every leaf, first fastest."""
+        if self._flat is None:
+            _set(self, "_flat", _leaves(self.shape, self.stride))
+        return cast(tuple[tuple[int, int], ...], self._flat)
+
+    def size(self) -> int:
+        """The number of elements of the domain."""
+        return product(self.shape)
+
+    def cosize(self) -> int:
+        """One more than the largest image of the domain; images below 0 do not count."""
+        return 1 + sum((extent - 1) * stride for extent, stride in self.flat_modes if stride > 0)
+
+    def table(self) -> IntArray:
+        """The images of 0 .. size-1. Raises LayoutError (E810) above TABLE_LIMIT elements."""
+        if self.size() > TABLE_LIMIT:
+            raise LayoutError(
+                "E810",
+                f"{self} has {self.size()} elements, a table holds at most {TABLE_LIMIT}",
+                help="ask about a mode of it, or call it on the indices you need",
+            )
+        images = np.zeros(1, np.int64)
+        for extent, stride in self.flat_modes:
+            images = (images[None, :] + stride * np.arange(extent, dtype=np.int64)[:, None]).reshape(-1)
+        return images
+
+    @overload
+    def __call__(self, *coord: IntTuple) -> int: ...  # pyright: ignore[reportOverlappingOverload] reason: None slices
+    @overload
+    def __call__(self, *coord: Coordinate) -> Layout: ...
+    def __call__(self, *coord: Coordinate) -> int | Layout:
+        place = coord[0] if len(coord) == 1 else coord
+        if place.__class__ is int:
+            rest = cast(int, place)
+            modes = self.flat_modes
+            total = 0
+            for extent, stride in modes[:-1]:
+                total += rest % extent * stride
+                rest //= extent
+            return total + rest * modes[-1][1] if modes else 0
+        if has_none(place):
+            return trusted(slice_(place, self.shape), slice_(place, self.stride))
+        return crd2idx(cast(IntTuple, _whole(place)), self.shape, self.stride)
+
+    def images(self, indices: IntArray) -> IntArray:
+        """The images of some indices, each as a call gives it."""
+        total = np.zeros(indices.shape, np.int64)
+        rest = indices
+        modes = self.flat_modes
+        for extent, stride in modes[:-1]:
+            total += rest % extent * stride
+            rest = rest // extent
+        return total + rest * modes[-1][1] if modes else total
+
+    def at(self, index: Index) -> Index:
+        """The image of a symbolic index within the size."""
+        terms: list[tuple[Index, int]] = []
+        below = 1
+        modes = self.flat_modes
+        for position, (extent, stride) in enumerate(modes):
+            rest = algebra.floordiv(index, below)
+            digit = rest if position == len(modes) - 1 else algebra.mod(rest, extent)
+            terms.append((digit, stride))
+            below *= extent
+        return algebra.linear(terms, 0)
+
+    def __len__(self) -> int:
+        """The rank: the number of modes."""
+        return len(self.shape) if isinstance(self.shape, tuple) else 1
+
+    def __iter__(self) -> Iterator[Layout]:
+        """The modes, each a layout."""
+        if not isinstance(self.shape, tuple):
+            return iter((self,))
+        return iter([trusted(*mode) for mode in zip(self.shape, cast(tuple[IntTuple, ...], self.stride), strict=True)])
+
+    def __getitem__(self, mode: int | slice) -> Layout:
+        if isinstance(self.shape, tuple):
+            try:
+                return trusted(self.shape[mode], cast(tuple[IntTuple, ...], self.stride)[mode])
+            except IndexError:
+                pass
+        elif mode in {0, -1}:
+            return self
+        raise misplaced(f"{self} has no mode {mode}: its rank is {len(self)}", f"give one of 0 .. {len(self) - 1}")
+
+    def __str__(self) -> str:
+        return f"{text(self.shape)}:{text(self.stride)}"
+
+    def __repr__(self) -> str:
+        return f"Layout({self.shape}, {self.stride})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Layout, (self.shape, self.stride)
+
+
+def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
+    """A layout of trees that are known to be congruent, with positive extents: nothing is checked again."""
+    made = _new(Layout)
+    _set(made, "shape", shape)
+    _set(made, "stride", stride)
+    _set(made, "_flat", None)
+    return made
+
+
+def of_modes(modes: list[tuple[int, int]]) -> Layout:
+    """The flat layout of (extent, stride) pairs; an int for a single one, `1:0` for none. Nothing is checked."""
+    if len(modes) == 1:
+        return trusted(*modes[0])
+    if not modes:
+        return trusted(1, 0)
+    shape, stride = zip(*modes, strict=True)
+    return trusted(shape, stride)
+
+
+def _leaves(shape: IntTuple, stride: IntTuple) -> tuple[tuple[int, int], ...]:
+    if shape.__class__ is int:
+        return ((cast(int, shape), cast(int, stride)),)
+    found: list[tuple[int, int]] = []
+    for extent, step in zip(cast(tuple[IntTuple, ...], shape), cast(tuple[IntTuple, ...], stride), strict=True):
+        if extent.__class__ is int:
+            found.append((cast(int, extent), cast(int, step)))
+        else:
+            found += _leaves(extent, step)
+    return tuple(found)
+
+
+def _whole(coord: Coordinate) -> Coordinate:
+    """Integers of other kinds (NumPy's) as Python's."""
+    return checked(coord, "coordinate")
+
+
+def make_layout(*modes: Layout | Iterable[Layout]) -> Layout:
+    """The layout with these modes; an iterable of layouts may stand for all of them."""
+    given: list[Layout] = []
+    for mode in modes:
+        given += [mode] if isinstance(mode, Layout) else mode
+    if len(modes) == 1 and isinstance(modes[0], Layout):
+        return trusted((modes[0].shape,), (modes[0].stride,))
+    return trusted(tuple([mode.shape for mode in given]), tuple([mode.stride for mode in given]))
+
+
+def column_major(shape: tuple[int, ...]) -> Layout:
+    """Compact, first mode fastest."""
+    return Layout(shape)
+
+
+def row_major(shape: tuple[int, ...]) -> Layout:
+    """Compact, last mode fastest."""
+    return Layout(shape, tuple(prod(shape[axis + 1 :]) for axis in range(len(shape))))
+
+
+def make_ordered_layout(shape: IntTuple, order: IntTuple | None = None) -> Layout:
+    """Compact; leaves are laid out by ascending `order` (a congruent tree), equal ones left to right.
+
+    None is column-major. Raises LayoutError (E801) for trees that are not congruent.
+    """
+    whole = Layout(shape)
+    if order is None:
+        return whole
+    if not congruent(shape, order):
+        raise malformed(f"order {text(order)} and shape {text(shape)} are not congruent", "give one number a leaf")
+    extents, ranks = flatten(whole.shape), flatten(order)
+    strides = [0] * len(extents)
+    below = 1
+    for place in sorted(range(len(extents)), key=ranks.__getitem__):
+        strides[place] = below
+        below *= extents[place]
+    return of_tree(whole.shape, strides)
+
+
+def of_tree(shape: IntTuple, strides: Iterable[int]) -> Layout:
+    """A shape with strides given leaf by leaf."""
+    rest = iter(strides)
+
+    def fill(part: IntTuple) -> IntTuple:
+        return tuple(map(fill, part)) if isinstance(part, tuple) else next(rest)
+
+    return trusted(shape, fill(shape))

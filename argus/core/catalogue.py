@@ -1,6 +1,6 @@
 """The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
-E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage, E8xx layouts. A code is never
-given a second meaning.
+E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage,
+E8xx layouts. A code is never given a second meaning.
 """
 
 from __future__ import annotations

@@ -1,0 +1,126 @@
+"""Fewer modes for the same function: coalesce, filter, flatten, and the structure of modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from argus.core.layout.faults import misplaced
+from argus.core.layout.inttuple import Coordinate, IntTuple
+from argus.core.layout.values import Layout, make_layout, of_modes, trusted
+
+Profile = Coordinate
+Part = TypeVar("Part")
+
+
+def merged(modes: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
+    """Flat modes without extents of 1, neighbours joined where one continues the other."""
+    kept: list[tuple[int, int]] = []
+    extent, stride = 1, 0
+    for each, step in modes:
+        if each == 1:
+            continue
+        if extent == 1:
+            extent, stride = each, step
+        elif extent * stride == step:
+            extent *= each
+        else:
+            kept.append((extent, stride))
+            extent, stride = each, step
+    if extent != 1:
+        kept.append((extent, stride))
+    return kept
+
+
+def coalesce(layout: Layout, profile: Profile = None) -> Layout:
+    """The flat layout of fewest modes with the same size and the same image at each index below it.
+
+    It is unique: two layouts are equal as functions if and only if they coalesce to the same one.
+    With a tuple as profile each of its leaves is coalesced by itself, and later modes are kept.
+    Raises LayoutError (E803) for a profile that does not fit.
+    """
+    if isinstance(profile, tuple):
+        return by_mode(coalesce, layout, profile)
+    return of_modes(merged(layout.flat_modes))
+
+
+def filter(layout: Layout, profile: Profile = None) -> Layout:  # noqa: A001 reason: CuTe's name
+    """`coalesce` without modes of stride 0: the same image, each repeated fewer times. Raises as `coalesce`."""
+    if isinstance(profile, tuple):
+        return by_mode(filter, layout, profile)
+    return of_modes(merged(tuple([mode for mode in layout.flat_modes if mode[1] != 0])))
+
+
+def filter_zeros(layout: Layout) -> Layout:
+    """The same tree with extent 1 wherever the stride is 0."""
+
+    def shrink(extent: IntTuple, stride: IntTuple) -> IntTuple:
+        if isinstance(extent, tuple):
+            return tuple(map(shrink, extent, cast(tuple[IntTuple, ...], stride)))
+        return 1 if stride == 0 else extent
+
+    return trusted(shrink(layout.shape, layout.stride), layout.stride)
+
+
+def flatten_layout(layout: Layout) -> Layout:
+    """The same function with modes of depth 0; a layout of depth 0 stays as it is."""
+    if not isinstance(layout.shape, tuple):
+        return layout
+    modes = layout.flat_modes
+    return trusted(tuple([extent for extent, _ in modes]), tuple([stride for _, stride in modes]))
+
+
+def by_mode(operation: Callable[[Layout, Part], Layout], layout: Layout, profile: tuple[Part, ...]) -> Layout:
+    """The operation on each mode that the profile names; later modes are kept. Raises LayoutError (E803)."""
+    if len(layout) < len(profile):
+        raise misplaced(
+            f"a profile or tiler of {len(profile)} modes for {layout}, which has {len(layout)}",
+            f"give at most {len(layout)} modes",
+        )
+    modes = list(layout)
+    return make_layout([operation(*pair) for pair in zip(modes, profile, strict=False)] + modes[len(profile) :])
+
+
+def append(layout: Layout, mode: Layout | None = None, up_to_rank: int | None = None) -> Layout:
+    """The layout with one mode more (`1:0` by default), or with as many as make the rank `up_to_rank`."""
+    return make_layout(list(layout) + _padding(layout, mode, up_to_rank))
+
+
+def prepend(layout: Layout, mode: Layout | None = None, up_to_rank: int | None = None) -> Layout:
+    """As `append`, at the front."""
+    return make_layout(_padding(layout, mode, up_to_rank) + list(layout))
+
+
+def _padding(layout: Layout, mode: Layout | None, up_to_rank: int | None) -> list[Layout]:
+    missing = 1 if up_to_rank is None else up_to_rank - len(layout)
+    return [trusted(1, 0) if mode is None else mode] * max(0, missing)
+
+
+def replace(layout: Layout, place: int, mode: Layout) -> Layout:
+    """The layout with another mode at `place`. Raises LayoutError (E803)."""
+    modes = list(layout)
+    if not -len(modes) <= place < len(modes):
+        raise misplaced(f"{layout} has no mode {place}: its rank is {len(modes)}", f"give one of 0 .. {len(modes) - 1}")
+    modes[place] = mode
+    return make_layout(modes)
+
+
+def group(layout: Layout, begin: int = 0, end: int | None = None) -> Layout:
+    """The same function with modes begin .. end-1 as one mode. Raises LayoutError (E803) for an empty range."""
+    modes = list(layout)
+    last = len(modes) if end is None else end
+    if not 0 <= begin < last <= len(modes):
+        raise misplaced(f"{layout} has no modes {begin} .. {last - 1}", f"give a range within 0 .. {len(modes)}")
+    return make_layout([*modes[:begin], make_layout(modes[begin:last]), *modes[last:]])
+
+
+def select(layout: Layout, *places: int) -> Layout:
+    """The layout of some modes, in the order given. Raises LayoutError (E803)."""
+    return make_layout([layout[place] for place in places])
+
+
+def mode(layout: Layout, *path: int) -> Layout:
+    """A mode, or by further numbers a mode of it. Raises LayoutError (E803)."""
+    for place in path:
+        layout = layout[place]
+    return layout

@@ -1,0 +1,158 @@
+"""Composition, exact or refused [Cecka 2026, CuTe layout representation and algebra, section 3.3].
+
+`composition(A, B)` of layouts is admissible as R if the shape of R refines that of B leaf by leaf and
+R(i) = A(B(i)) for all i below size(B), where A goes on in its last mode as a call does. Such an R exists if and only
+if each leaf of B splits into parts along which A is linear, and A of the sum of all parts is the sum of A of each:
+the parts are found one after another, each as long as A stays linear, which leaves no choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Union, overload
+
+from argus.core.layout.coalesce import by_mode
+from argus.core.layout.composed import ComposedLayout, LayoutLike
+from argus.core.layout.faults import LayoutError, misplaced
+from argus.core.layout.inttuple import IntTuple
+from argus.core.layout.steps import Jumps, evaluate, first_deviation, steps
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.values import Layout, of_tree, trusted
+
+Tiler = Union[Layout, int, None, tuple["Tiler", ...]]
+"""What divides, multiplies or selects by mode: a tuple goes mode by mode, an int `n` is `n:1`, None is no tile."""
+
+
+@overload
+def composition(a: Layout, b: Tiler) -> Layout: ...
+@overload
+def composition(a: LayoutLike, b: LayoutLike | Tiler) -> LayoutLike: ...
+def composition(a: LayoutLike, b: LayoutLike | Tiler) -> LayoutLike:
+    """The function i -> a(b(i)) for i below size(b), as a layout whose shape refines that of b.
+
+    b: a layout; a tuple is composed mode by mode, an int n is `n:1`, None leaves the mode as it is. With a swizzle
+    or a composed layout on either side the result is a composed layout, which always exists.
+    Raises LayoutError: E804 with the smallest index at which no layout agrees, E803 for a tiler of too many modes.
+    """
+    if isinstance(b, Layout) and isinstance(a, Layout):
+        return compose_layouts(a, b)
+    if b is None:
+        return a
+    if isinstance(b, int):
+        return composition(a, Layout(b))
+    if isinstance(b, tuple):
+        return _tiled(a, b)
+    return _composed(a, b)
+
+
+def compose_layouts(a: Layout, b: Layout) -> Layout:
+    """As `composition`, of two layouts."""
+    slope, jumps = steps(a.flat_modes)
+    shape = b.shape
+    if not jumps:
+        return of_tree(shape, [slope * stride for _, stride in b.flat_modes])
+    parts: list[tuple[int, int]] = []
+    leaves = [_split(slope, jumps, a, b, mode, parts) for mode in b.flat_modes]
+    for below, _ in jumps:
+        load = 0
+        for extent, stride in parts:
+            load += (extent - 1) * (stride % below)
+        if load >= below:
+            _agree(slope, jumps, a, b, parts)
+            break
+    if not isinstance(shape, tuple):
+        return trusted(*leaves[0])
+    if len(leaves) == len(shape):
+        return trusted(tuple([extent for extent, _ in leaves]), tuple([stride for _, stride in leaves]))
+    return trusted(*_nested(shape, iter(leaves)))
+
+
+def _nested(shape: IntTuple, leaves: Iterator[tuple[IntTuple, IntTuple]]) -> tuple[IntTuple, IntTuple]:
+    if not isinstance(shape, tuple):
+        return next(leaves)
+    pairs = [_nested(part, leaves) for part in shape]
+    return tuple([extent for extent, _ in pairs]), tuple([stride for _, stride in pairs])
+
+
+def _split(
+    slope: int, jumps: Jumps, a: Layout, b: Layout, mode: tuple[int, int], parts: list[tuple[int, int]]
+) -> tuple[IntTuple, IntTuple]:
+    """One leaf of B as the modes along which A is linear; they are appended to `parts` with B's strides."""
+    left, step = mode
+    extents: list[int] = []
+    strides: list[int] = []
+    while True:
+        value, run = slope * step, left
+        for below, jump in jumps:
+            rest = step % below
+            value += jump * (step // below)
+            if rest * (run - 1) >= below:
+                run = -(-below // rest)
+        if run < left:
+            if len(jumps) > 1:
+                run = first_deviation(jumps, [(left, step)]) or left
+            if left % run:
+                _agree(slope, jumps, a, b, [*parts, (run + 1, step)])
+        parts.append((run, step))
+        extents.append(run)
+        strides.append(value)
+        if run == left:
+            break
+        left //= run
+        step *= run
+    if len(extents) == 1:
+        return extents[0], strides[0]
+    return tuple(extents), tuple(strides)
+
+
+def _agree(slope: int, jumps: Jumps, a: Layout, b: Layout, parts: list[tuple[int, int]]) -> None:
+    """Raise LayoutError (E804) unless A along the parts is the sum of what it is along each."""
+    index = first_deviation(jumps, parts)
+    if index is None:
+        return
+    found, rest = 0, index
+    for extent, stride in parts:
+        rest, digit = divmod(rest, extent)
+        found += digit * evaluate(slope, jumps, stride)
+    expected = a(b(index))
+    raise LayoutError(
+        "E804",
+        f"({a}) o ({b}) is no layout: at index {index} it is {expected}, "
+        f"and a layout that agrees at all smaller indices is {found} there",
+        help="compose with a layout whose extents and strides divide the left one's, or keep the two apart",
+        index=index,
+        expected=expected,
+        found=found,
+    )
+
+
+# -- with swizzles -------------------------------------------------------------------------------------------
+
+
+def _tiled(a: LayoutLike, tiler: tuple[Tiler, ...]) -> LayoutLike:
+    if isinstance(a, Layout):
+        return by_mode(_mode_composed, a, tiler)
+    if isinstance(a, Swizzle):
+        raise misplaced(f"{a} has no modes for a tiler of {len(tiler)}", "compose it with a layout first")
+    return ComposedLayout(a.outer, a.offset, _tiled(a.inner, tiler))
+
+
+def _mode_composed(mode: Layout, tiler: Tiler) -> Layout:
+    return composition(mode, tiler)
+
+
+def _composed(a: LayoutLike, b: LayoutLike) -> LayoutLike:
+    """Offsets and swizzles stay outside; layouts that meet become one where that is exact."""
+    if isinstance(a, Swizzle) and a.bits == 0:
+        return b
+    if isinstance(a, ComposedLayout) and not isinstance(a.inner, Swizzle):
+        joined = _joined(a.inner, b)
+        return ComposedLayout(a, 0, b) if joined is None else ComposedLayout(a.outer, a.offset, joined)
+    return ComposedLayout(a, 0, b)
+
+
+def _joined(a: LayoutLike, b: LayoutLike) -> LayoutLike | None:
+    try:
+        return composition(a, b)
+    except LayoutError:
+        return None

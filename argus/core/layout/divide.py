@@ -1,0 +1,152 @@
+"""Divides and products: a layout split by tiles, or repeated over a layout of tiles.
+
+Divide is the composition with a tile and its complement; product puts copies of a block where its complement says
+[Cecka 2026, CuTe layout representation and algebra, sections 3.6 and 3.7]. `logical_` keeps the modes of the first
+layout; `zipped_`, `tiled_` and `flat_` gather the tiles of all modes into the first mode, ever less nested.
+Each function raises LayoutError: E803 for a tiler of too many modes, E804 or E805 where the composition or the
+complement that it stands for does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from argus.core.layout.coalesce import append, by_mode
+from argus.core.layout.complement import complement
+from argus.core.layout.compose import Tiler, compose_layouts
+from argus.core.layout.faults import LayoutError, misplaced
+from argus.core.layout.inttuple import IntTuple, product, product_each, text
+from argus.core.layout.values import Layout, make_layout, make_ordered_layout, trusted
+
+_Splitter = Callable[[Layout, Tiler], Layout]
+
+
+def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
+    """`(tile, rest)`: the layout after `(tiler, complement(tiler, size))`, mode by mode for a tuple.
+
+    The result at (t, r) is layout(tiler(t) + complement(r)); None leaves a mode whole.
+    """
+    if tiler is None:
+        return layout
+    if isinstance(tiler, tuple):
+        return by_mode(logical_divide, layout, tiler)
+    tile = Layout(tiler) if isinstance(tiler, int) else tiler
+    return compose_layouts(layout, _pair(tile, complement(tile, layout.size())))
+
+
+def logical_product(block: Layout, tiler: Tiler) -> Layout:
+    """`(block, copies)`: the copies lie where `complement(block)` after the tiler says, so they never overlap."""
+    if tiler is None:
+        return block
+    if isinstance(tiler, tuple):
+        return by_mode(logical_product, block, tiler)
+    tile = Layout(tiler) if isinstance(tiler, int) else tiler
+    rest = complement(block, block.size() * tile.cosize())
+    return _pair(block, compose_layouts(rest, tile))
+
+
+def _pair(a: Layout, b: Layout) -> Layout:
+    return trusted((a.shape, b.shape), (a.stride, b.stride))
+
+
+# -- gathered ------------------------------------------------------------------------------------------------
+
+
+def _unzipped(split: _Splitter, layout: Layout, tiler: Tiler) -> Layout:
+    """`((tiles), (rests))`: what the splitter makes of each mode, first parts first. None has the tile `1:0`."""
+    if tiler is None:
+        return _pair(trusted(1, 0), layout)
+    if not isinstance(tiler, tuple):
+        return split(layout, tiler)
+    if len(layout) < len(tiler):
+        raise misplaced(f"a tiler of {len(tiler)} modes for {layout}", f"give at most {len(layout)} modes")
+    modes = list(layout)
+    pairs = [_unzipped(split, *pair) for pair in zip(modes, tiler, strict=False)]
+    rests = [pair[1] for pair in pairs] + modes[len(tiler) :]
+    return _pair(make_layout([pair[0] for pair in pairs]), make_layout(rests))
+
+
+def _unpacked(zipped: Layout) -> Layout:
+    """The second mode's modes as modes of the whole."""
+    return make_layout([zipped[0], *zipped[1]])
+
+
+def _flat(zipped: Layout) -> Layout:
+    return make_layout([*zipped[0], *zipped[1]])
+
+
+def zipped_divide(layout: Layout, tiler: Tiler) -> Layout:
+    """`((tile, tile, ...), (rest, rest, ...))`."""
+    return _unzipped(logical_divide, layout, tiler)
+
+
+def tiled_divide(layout: Layout, tiler: Tiler) -> Layout:
+    """`((tile, tile, ...), rest, rest, ...)`."""
+    return _unpacked(zipped_divide(layout, tiler))
+
+
+def flat_divide(layout: Layout, tiler: Tiler) -> Layout:
+    """`(tile, tile, ..., rest, rest, ...)`."""
+    return _flat(zipped_divide(layout, tiler))
+
+
+def zipped_product(block: Layout, tiler: Tiler) -> Layout:
+    """`((block, block, ...), (copies, copies, ...))`."""
+    return _unzipped(logical_product, block, tiler)
+
+
+def tiled_product(block: Layout, tiler: Tiler) -> Layout:
+    """`((block, block, ...), copies, copies, ...)`."""
+    return _unpacked(zipped_product(block, tiler))
+
+
+def flat_product(block: Layout, tiler: Tiler) -> Layout:
+    """`(block, block, ..., copies, copies, ...)`."""
+    return _flat(zipped_product(block, tiler))
+
+
+# -- mode by mode --------------------------------------------------------------------------------------------
+
+
+def _padded_product(block: Layout, tiler: Layout) -> tuple[list[Layout], list[Layout]]:
+    rank = max(len(block), len(tiler))
+    result = logical_product(append(block, up_to_rank=rank), append(tiler, up_to_rank=rank))
+    return list(result[0]), list(result[1])
+
+
+def blocked_product(block: Layout, tiler: Layout) -> Layout:
+    """Each mode is `(block, copies)`: blocks stay whole, one after another as the tiler's modes say."""
+    blocks, copies = _padded_product(block, tiler)
+    return make_layout([_pair(*pair) for pair in zip(blocks, copies, strict=True)])
+
+
+def raked_product(block: Layout, tiler: Layout) -> Layout:
+    """Each mode is `(copies, block)`: the copies are interleaved element by element."""
+    blocks, copies = _padded_product(block, tiler)
+    return make_layout([_pair(*pair) for pair in zip(copies, blocks, strict=True)])
+
+
+def tile_to_shape(block: Layout, target: IntTuple, order: IntTuple | None = None) -> Layout:
+    """Copies of a block that fill a shape, taken mode by mode in ascending `order` (first mode first by default).
+
+    The result's modes are `(block, copies)`. Raises LayoutError: E803 if the block has more modes than the shape, E807
+    if it does not divide it.
+    """
+    modes = product_each(target) if isinstance(target, tuple) else (target,)
+    assert isinstance(modes, tuple)
+    if len(block) > len(modes):
+        raise misplaced(f"{block} has more modes than the shape {text(target)}", f"give a shape of {len(block)} modes")
+    padded = append(block, up_to_rank=len(modes))
+    counts: list[int] = []
+    for mode, extent in zip(padded, modes, strict=True):
+        count, rest = divmod(product(extent), mode.size())
+        if rest:
+            raise LayoutError(
+                "E807",
+                f"a block of {mode.size()} does not divide the extent {product(extent)} of {text(target)}",
+                help=f"use a multiple of {mode.size()}",
+                expected=0,
+                found=rest,
+            )
+        counts.append(count)
+    return blocked_product(padded, make_ordered_layout(tuple(counts), order))

@@ -1,0 +1,249 @@
+"""Inverses [Cecka 2026, CuTe layout representation and algebra, section 3.5], and what two layouts have in common."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from argus.core.layout.coalesce import merged
+from argus.core.layout.compose import composition
+from argus.core.layout.composed import ComposedLayout, LayoutLike
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.steps import first_deviation, steps
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.through import layout_through
+from argus.core.layout.values import Layout, of_modes, trusted
+
+_Part = tuple[int, int, int]
+"""(stride, extent, index of coordinate 1) of a mode."""
+
+
+def _parts(layout: Layout) -> list[_Part]:
+    parts: list[_Part] = []
+    below = 1
+    for extent, stride in layout.flat_modes:
+        if extent != 1:
+            parts.append((stride, extent, below))
+            below *= extent
+    return parts
+
+
+def right_inverse(layout: LayoutLike | int) -> LayoutLike:
+    """R with layout(R(i)) = i for all i below size(R), within the layout's domain.
+
+    Of a layout: the longest R that takes modes whole, `1:0` at least. Of a swizzle: itself. Of a composed layout: a
+    composed one, as long as the parts' inverses agree. Raises LayoutError (E806) if no element of a composed layout
+    has the image 0.
+    """
+    if isinstance(layout, Layout):
+        return right_inverse_of_layout(layout)
+    if isinstance(layout, int):
+        return Layout(layout)
+    if isinstance(layout, Swizzle):
+        return layout
+    return _right_of_composed(layout)
+
+
+def right_inverse_of_layout(layout: Layout) -> Layout:
+    """As `right_inverse`, of a layout."""
+    parts = _parts(layout)
+    parts.sort()
+    chain: list[tuple[int, int]] = []
+    filled = 1
+    for place, (stride, extent, index) in enumerate(parts):
+        if stride < filled:
+            continue
+        if stride > filled:
+            break
+        if place + 1 < len(parts) and parts[place + 1][0] == stride:
+            return of_modes(merged(tuple(_longest(parts, 1))))
+        chain.append((extent, index))
+        filled *= extent
+    return of_modes(merged(tuple(chain)))
+
+
+def _longest(parts: list[_Part], filled: int) -> list[tuple[int, int]]:
+    """The longest chain of modes from the stride `filled` on, where several modes may have it."""
+    best: list[tuple[int, int]] = []
+    for stride, extent, index in parts:
+        if stride == filled:
+            chain = [(extent, index), *_longest(parts, filled * extent)]
+            if prod(s for s, _ in chain) > prod(s for s, _ in best):
+                best = chain
+    return best
+
+
+def left_inverse(layout: LayoutLike | int) -> LayoutLike:
+    """R with R(layout(i)) = i for all i below size(layout).
+
+    Where strides nest it is the bijection that CuTe builds, the right inverse of the layout beside its complement;
+    else any layout through the points. Of a composed layout it is composed.
+    Raises LayoutError: E806 with two indices of one image, or if no layout is such an R; E810 if that is not decided.
+    """
+    if isinstance(layout, Layout):
+        return left_inverse_of_layout(layout)
+    if isinstance(layout, int):
+        return Layout(layout)
+    if isinstance(layout, Swizzle):
+        return layout
+    return _left_of_composed(layout)
+
+
+def left_inverse_of_layout(layout: Layout) -> Layout:
+    """As `left_inverse`, of a layout."""
+    nested = _nested_inverse(_parts(layout), layout.size())
+    return _through_points(layout, injective=True) if nested is None else nested
+
+
+def _nested_inverse(parts: list[_Part], size: int) -> Layout | None:
+    """The bijection of [0, n) that undoes the modes and fills the gaps between them; None if strides do not nest."""
+    modes: list[tuple[int, int]] = []
+    filled = 1
+    for stride, extent, index in sorted(parts):
+        gap, rest = divmod(stride, filled)
+        if rest or gap < 1:
+            return None
+        if gap > 1:
+            modes.append((gap, size))
+            size *= gap
+        modes.append((extent, index))
+        filled = stride * extent
+    return of_modes(merged(tuple(modes)))
+
+
+def pseudo_inverse(layout: Layout) -> Layout:
+    """R that gives for each image of the layout the smallest index that has it.
+
+    So layout(R(layout(i))) = layout(i) for all i, and R is the left inverse of an injective layout. Both sides agree:
+    R(layout(R(v))) = R(v) for each image v. Raises LayoutError: E806 if no layout is such an R, E810 if not decided.
+    """
+    parts = [part for part in _parts(layout) if part[0] != 0]
+    nested = _nested_inverse(parts, layout.size())
+    return _through_points(layout, injective=False) if nested is None else nested
+
+
+def _through_points(layout: Layout, *, injective: bool) -> Layout:
+    images = layout.table()
+    values, firsts = np.unique(images, return_index=True)
+    if injective and len(values) < len(images):
+        seen = np.zeros(len(images), np.bool_)
+        seen[firsts] = True
+        later = int(np.argmin(seen))
+        image = int(images[later])
+        earlier = int(np.flatnonzero(images == image)[0])
+        raise LayoutError(
+            "E806",
+            f"{layout} has no left inverse: indices {earlier} and {later} both have the image {image}",
+            help="use `pseudo_inverse`, or filter the modes that repeat images",
+            index=later,
+            expected=earlier,
+            found=later,
+        )
+    found = layout_through(dict(zip(values.tolist(), firsts.tolist(), strict=True)))
+    if found is None:
+        raise LayoutError(
+            "E806",
+            f"no layout maps the images of {layout} back to their indices",
+            help="use strides of which each is a multiple of stride times extent of the one below it, or a `Relation`",
+        )
+    return found
+
+
+def nullspace(layout: Layout) -> Layout:
+    """The layout of the indices along modes of stride 0: layout(nullspace(i)) = 0; `1:0` if there are none."""
+    return of_modes([(extent, index) for stride, extent, index in _parts(layout) if stride == 0])
+
+
+# -- two layouts ---------------------------------------------------------------------------------------------
+
+
+def max_common_layout(a: Layout, b: Layout) -> Layout:
+    """R with a(R(i)) = i = b(R(i)) for all i below size(R): the longest start of the right inverse of `b`."""
+    inverse = right_inverse_of_layout(b)
+    modes = inverse.flat_modes
+    slope, jumps = steps(a.flat_modes)
+    # `a` after the inverse is the identity as long as each mode has the stride that it fills, and the modes add up.
+    kept: list[tuple[int, int]] = []
+    filled = 1
+    for extent, stride in modes:
+        if slope * stride + sum(jump * (stride // below) for below, jump in jumps) != filled:
+            break
+        deviation = first_deviation(jumps, [*kept, (extent, stride)])
+        taken = extent if deviation is None else deviation // filled
+        if taken > 1:
+            kept.append((taken, stride))
+        filled *= extent
+        if taken < extent:
+            break
+    size = a.size()
+    return _within(kept, size)
+
+
+def _within(modes: list[tuple[int, int]], size: int) -> Layout:
+    """The longest start of the modes whose indices stay below `size`."""
+    kept: list[tuple[int, int]] = []
+    room = size - 1
+    for extent, stride in modes:
+        taken = min(extent, room // stride + 1) if stride else extent
+        if taken > 1:
+            kept.append((taken, stride))
+        room -= (taken - 1) * stride
+        if taken < extent:
+            break
+    return of_modes(merged(tuple(kept)))
+
+
+def max_common_vector(a: Layout, b: Layout) -> int:
+    """The number of elements that lie one after another in both, from 0 on: the size of `max_common_layout`."""
+    return max_common_layout(a, b).size()
+
+
+# -- composed ------------------------------------------------------------------------------------------------
+
+
+def _right_of_composed(layout: ComposedLayout) -> LayoutLike:
+    inner, outer = right_inverse(layout.inner), right_inverse(layout.outer)
+    found = ComposedLayout(inner, -layout.offset, outer)
+    indices = np.arange(outer.size(), dtype=np.int64)
+    back = found.images(indices)
+    good = (back >= 0) & (back < layout.size())
+    good[good] = layout.images(back[good]) == indices[good]
+    length = len(good) if good.all() else int(np.argmin(good))
+    if length == 0:
+        raise LayoutError(
+            "E806",
+            f"no element of {layout} that its parts' inverses reach has the image 0",
+            help="take the inverse of the part without the offset",
+            index=0,
+            expected=0,
+        )
+    return found if length == outer.size() else ComposedLayout(inner, -layout.offset, _start(outer, length))
+
+
+def _start(outer: LayoutLike, length: int) -> LayoutLike:
+    """The same function on [0, length)."""
+    return ComposedLayout(outer, 0, trusted(length, 1))
+
+
+def _left_of_composed(layout: ComposedLayout) -> LayoutLike:
+    if isinstance(layout.outer, Layout) and isinstance(layout.inner, Layout) and layout.offset == 0:
+        try:
+            return left_inverse_of_layout(composition(layout.outer, layout.inner))
+        except LayoutError:
+            pass
+    outer = _start(left_inverse(layout.outer), layout.cosize())
+    found = ComposedLayout(left_inverse(layout.inner), -layout.offset, outer)
+    indices = np.arange(layout.size(), dtype=np.int64)
+    wrong = found.images(layout.images(indices)) != indices
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise LayoutError(
+            "E806",
+            f"the inverses of the parts of {layout} do not undo it at index {index}",
+            help="compose the parts into one layout first",
+            index=index,
+            expected=index,
+            found=found(layout(index)),
+        )
+    return found

@@ -1,0 +1,92 @@
+"""The same memory in wider or narrower elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from argus.core.layout.faults import LayoutError, malformed
+from argus.core.layout.inttuple import IntTuple
+from argus.core.layout.values import Layout, trusted
+
+_Change = Callable[[IntTuple, IntTuple], tuple[IntTuple, IntTuple]]
+
+
+def upcast(layout: Layout, count: int) -> Layout:
+    """The layout of vectors of `count` elements: with each mode x = width * x' + y, layout(x) // count = R(x').
+
+    A mode of stride d narrower than a vector is taken in runs of width count / d, as far as its extent goes; all
+    other strides are multiples of `count`. So the elements of one x' lie in one vector, and no others.
+    Raises LayoutError: E801 unless count > 0, E807 where a stride or an extent does not divide, or where two modes
+    both step within one vector over the same elements.
+    """
+    _positive(count)
+    inside = 0
+
+    def shrink(extent: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
+        nonlocal inside
+        if isinstance(extent, tuple):
+            return _by_leaf(shrink, extent, cast(tuple[IntTuple, ...], stride))
+        step = cast(int, stride)
+        if step % count == 0 or extent == 1:
+            return extent, step // count
+        width = count // step if step > 0 else 0
+        if width < 1 or count % step or (extent % width and width % extent):
+            raise _indivisible(layout, count, f"the mode {extent}:{step} does not split into vectors of {count}")
+        width = min(width, extent)
+        inside += (width - 1) * step
+        return extent // width, -(-step // count)
+
+    result = trusted(*shrink(layout.shape, layout.stride))
+    if inside >= count:
+        raise _indivisible(layout, count, "two modes step over the same elements of a vector")
+    return result
+
+
+def downcast(layout: Layout, count: int) -> Layout:
+    """The layout of the `count` parts of each element: strides grow, and a mode of stride 1 is refined.
+
+    Where one mode has stride 1, R(count * x + y in that mode) = count * layout(x) + y. Where none has, R(x) is
+    the first part of element x. Raises LayoutError (E801) unless count > 0.
+    """
+    _positive(count)
+
+    def grow(extent: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
+        if isinstance(extent, tuple):
+            return _by_leaf(grow, extent, cast(tuple[IntTuple, ...], stride))
+        step = cast(int, stride)
+        return (extent * count, step) if step in {1, -1} else (extent, step * count)
+
+    return trusted(*grow(layout.shape, layout.stride))
+
+
+def recast(layout: Layout, old_bits: int, new_bits: int) -> Layout:
+    """The layout for elements of `new_bits` where it was for elements of `old_bits`.
+
+    Raises LayoutError as `upcast`, and E807 if neither width is a multiple of the other.
+    """
+    _positive(old_bits)
+    _positive(new_bits)
+    if new_bits % old_bits == 0:
+        return upcast(layout, new_bits // old_bits)
+    if old_bits % new_bits == 0:
+        return downcast(layout, old_bits // new_bits)
+    raise _indivisible(layout, new_bits, f"{old_bits} bits and {new_bits} bits are no multiples of each other")
+
+
+def _by_leaf(
+    change: _Change, extents: tuple[IntTuple, ...], strides: tuple[IntTuple, ...]
+) -> tuple[IntTuple, IntTuple]:
+    pairs = [change(*pair) for pair in zip(extents, strides, strict=True)]
+    return tuple([extent for extent, _ in pairs]), tuple([stride for _, stride in pairs])
+
+
+def _positive(count: int) -> None:
+    if count < 1:
+        raise malformed(f"{count} elements or bits", "give a positive number")
+
+
+def _indivisible(layout: Layout, count: int, reason: str) -> LayoutError:
+    return LayoutError(
+        "E807", f"{layout} by {count}: {reason}", help="use extents and strides that are multiples of the vector"
+    )

@@ -1,0 +1,128 @@
+"""The layout through given points: which `shape:stride`, if any, has given images at given indices.
+
+Indices may have gaps and be negative, where the last mode goes on as a call does. Whatever extents a solution has,
+splitting them into primes leaves it a solution; so all chains of prime extents are tried, and a chain is left as
+soon as the points below its size admit no integer strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import gcd
+
+from attrs import define, field
+
+from argus.core.layout.coalesce import merged
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.values import Layout, of_modes
+
+CHAINS = 20_000
+"""Chains of extents that are tried before a search is given up."""
+POINTS = 1 << 12
+
+
+def layout_through(points: Mapping[int, int]) -> Layout | None:
+    """A layout of fewest prime extents with these images, or None if there is none.
+
+    Its last extent reaches the largest index. Raises LayoutError (E810) for more than POINTS points or after CHAINS
+    chains.
+    """
+    if len(points) > POINTS:
+        raise _given_up(f"{len(points)} points", POINTS)
+    search = _Search(sorted(points.items()), max(points, default=0))
+    level: list[tuple[int, ...]] = [()]
+    while level:
+        for chain in level:
+            strides = search.strides(chain, complete=True)
+            if strides is not None:
+                return search.layout(chain, strides)
+        level = [longer for chain in level for longer in search.longer(chain)]
+    return None
+
+
+@define
+class _Search:
+    points: list[tuple[int, int]]
+    last: int
+    tried: int = field(default=0, init=False)
+
+    def longer(self, chain: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """The chains with one prime more that still admit strides for the points below their size."""
+        size = 1
+        for extent in chain:
+            size *= extent
+        for prime in _primes(self.last // size):
+            self.tried += 1
+            if self.tried > CHAINS:
+                raise _given_up(f"{CHAINS} chains of extents", CHAINS)
+            if self.strides((*chain, prime), complete=False) is not None:
+                yield (*chain, prime)
+
+    def strides(self, chain: tuple[int, ...], *, complete: bool) -> list[int] | None:
+        """Integer strides for the points: all of them, with a last mode of any length, or those below the size."""
+        size = 1
+        for extent in chain:
+            size *= extent
+        rows: list[list[int]] = []
+        for index, image in self.points:
+            if not complete and not 0 <= index < size:
+                continue
+            digits: list[int] = []
+            rest = index
+            for extent in chain:
+                rest, digit = divmod(rest, extent)
+                digits.append(digit)
+            rows.append([*digits, rest, image] if complete else [*digits, image])
+        return solve_integers(rows, len(chain) + complete)
+
+    def layout(self, chain: tuple[int, ...], strides: list[int]) -> Layout:
+        size = 1
+        for extent in chain:
+            size *= extent
+        # Indices below 0 are beyond every extent: the last mode must not vanish as one of extent 1.
+        extents = (*chain, max(2, self.last // size + 1))
+        return of_modes(merged(tuple(zip(extents, strides, strict=True))))
+
+
+def solve_integers(rows: list[list[int]], unknowns: int) -> list[int] | None:
+    """Integers x with rows[i][:-1] . x = rows[i][-1] for each row, or None: column operations to echelon form."""
+    basis = [[int(i == j) for j in range(unknowns)] for i in range(unknowns)]
+    value = [0] * unknowns
+    first = 0
+    for row in rows:
+        heads = [sum(c * b for c, b in zip(row, column, strict=False)) for column in basis]
+        missing = row[unknowns] - sum(c * v for c, v in zip(row, value, strict=False))
+        for place in range(first + 1, unknowns):
+            while heads[place]:
+                ratio = heads[first] // heads[place]
+                basis[first] = [a - ratio * b for a, b in zip(basis[first], basis[place], strict=True)]
+                heads[first] -= ratio * heads[place]
+                basis[first], basis[place] = basis[place], basis[first]
+                heads[first], heads[place] = heads[place], heads[first]
+        pivot = heads[first] if first < unknowns else 0
+        if pivot == 0:
+            if missing:
+                return None
+            continue
+        if missing % pivot:
+            return None
+        value = [v + missing // pivot * b for v, b in zip(value, basis[first], strict=True)]
+        first += 1
+    return value
+
+
+def _primes(limit: int) -> Iterator[int]:
+    """The primes up to and including `limit`."""
+    found = 1
+    for number in range(2, limit + 1):
+        if gcd(number, found) == 1:
+            found *= number
+            yield number
+
+
+def _given_up(what: str, limit: int) -> LayoutError:
+    return LayoutError(
+        "E810",
+        f"no layout found within {what}, and none excluded",
+        help=f"ask about fewer elements: the search stops at {limit}",
+    )

@@ -1,0 +1,232 @@
+"""The layout algebra: CuTe's vocabulary, each result exact or refused with a reason.
+
+    >>> from argus.layout import Layout, composition, logical_divide
+    >>> print(composition(Layout((128, 64), (64, 1)), Layout((8, 16), (1, 8))))
+    (8,16):(64,512)
+    >>> print(logical_divide(Layout((128, 64), (64, 1)), (32, 16)))
+    ((32,4),(16,4)):((64,2048),(1,16))
+
+Where no layout has the values that an operation stands for, `LayoutError` says why and at which index:
+
+    >>> composition(Layout((6, 2), (1, 7)), Layout((3, 2), (2, 3)))
+    Traceback (most recent call last):
+    argus.core.layout.faults.LayoutError: E804: ((6,2):(1,7)) o ((3,2):(2,3)) is no layout: at index 5 it is 8, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import overload
+
+from argus.core.layout import inttuple
+from argus.core.layout.coalesce import (
+    append,
+    coalesce,
+    filter,  # noqa: A004 reason: CuTe's name
+    filter_zeros,
+    flatten_layout,
+    group,
+    mode,
+    prepend,
+    replace,
+    select,
+)
+from argus.core.layout.complement import complement
+from argus.core.layout.compose import Tiler, composition
+from argus.core.layout.composed import ComposedLayout, LayoutLike
+from argus.core.layout.divide import (
+    blocked_product,
+    flat_divide,
+    flat_product,
+    logical_divide,
+    logical_product,
+    raked_product,
+    tile_to_shape,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
+)
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.inttuple import (
+    Coordinate,
+    IntTuple,
+    compatible,
+    congruent,
+    crd2crd,
+    crd2idx,
+    elem_scale,
+    has_none,
+    idx2crd,
+    inner_product,
+    is_int,
+    is_tuple,
+    prefix_product,
+    product,
+    product_each,
+    shape_div,
+    signum,
+    suffix_product,
+    tuple_max,
+    unflatten,
+    weakly_compatible,
+    weakly_congruent,
+)
+from argus.core.layout.inverse import (
+    left_inverse,
+    max_common_layout,
+    max_common_vector,
+    nullspace,
+    pseudo_inverse,
+    right_inverse,
+)
+from argus.core.layout.recast import downcast, recast, upcast
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.tv import TV
+from argus.core.layout.values import Layout, column_major, make_layout, make_ordered_layout, row_major
+
+__all__ = [
+    "TV",
+    "ComposedLayout",
+    "Coordinate",
+    "IntTuple",
+    "Layout",
+    "LayoutError",
+    "LayoutLike",
+    "Swizzle",
+    "Tiler",
+    "append",
+    "blocked_product",
+    "ceil_div",
+    "coalesce",
+    "column_major",
+    "compatible",
+    "complement",
+    "composition",
+    "congruent",
+    "cosize",
+    "crd2crd",
+    "crd2idx",
+    "depth",
+    "dice",
+    "downcast",
+    "elem_scale",
+    "filter",
+    "filter_zeros",
+    "flat_divide",
+    "flat_product",
+    "flatten",
+    "group",
+    "has_none",
+    "idx2crd",
+    "inner_product",
+    "is_int",
+    "is_layout",
+    "is_tuple",
+    "left_inverse",
+    "logical_divide",
+    "logical_product",
+    "make_layout",
+    "make_ordered_layout",
+    "max_common_layout",
+    "max_common_vector",
+    "mode",
+    "nullspace",
+    "prefix_product",
+    "prepend",
+    "product",
+    "product_each",
+    "pseudo_inverse",
+    "raked_product",
+    "rank",
+    "recast",
+    "replace",
+    "right_inverse",
+    "row_major",
+    "select",
+    "shape_div",
+    "signum",
+    "size",
+    "slice_",
+    "slice_and_offset",
+    "suffix_product",
+    "tile_to_shape",
+    "tiled_divide",
+    "tiled_product",
+    "tuple_max",
+    "unflatten",
+    "upcast",
+    "weakly_compatible",
+    "weakly_congruent",
+    "zipped_divide",
+    "zipped_product",
+]
+
+
+def is_layout(value: object) -> bool:
+    return isinstance(value, Layout | ComposedLayout)
+
+
+def size(value: LayoutLike | IntTuple) -> int:
+    """The number of elements of a layout's domain, or of a shape."""
+    return product(value) if isinstance(value, int | tuple) else value.size()
+
+
+def cosize(layout: LayoutLike) -> int:
+    """One more than the largest image."""
+    return layout.cosize()
+
+
+def rank(value: Layout | ComposedLayout | IntTuple) -> int:
+    """The number of modes."""
+    return inttuple.rank(value if isinstance(value, int | tuple) else value.shape)
+
+
+def depth(value: Layout | ComposedLayout | IntTuple) -> int:
+    """Levels of nesting of the shape; 0 for an int."""
+    return inttuple.depth(value if isinstance(value, int | tuple) else value.shape)
+
+
+@overload
+def flatten(value: Layout) -> Layout: ...
+@overload
+def flatten(value: IntTuple) -> tuple[int, ...]: ...
+def flatten(value: Layout | IntTuple) -> Layout | tuple[int, ...]:
+    """The same function with modes of depth 0, or the leaves of an int-tuple."""
+    return flatten_layout(value) if isinstance(value, Layout) else inttuple.flatten(value)
+
+
+def ceil_div(value: IntTuple, tiler: Layout | IntTuple) -> IntTuple:
+    """Tiles that cover a shape, mode by mode; for a layout as tile, the shape of its complement in the shape."""
+    return complement(tiler, value).shape if isinstance(tiler, Layout) else inttuple.ceil_div(value, tiler)
+
+
+@overload
+def slice_(coord: Coordinate, value: Layout) -> Layout: ...
+@overload
+def slice_(coord: Coordinate, value: IntTuple) -> IntTuple: ...
+def slice_(coord: Coordinate, value: Layout | IntTuple) -> Layout | IntTuple:
+    """What stands where `coord` has None. Raises LayoutError (E803) where it does not fit."""
+    return _chosen(inttuple.slice_, coord, value)
+
+
+@overload
+def dice(coord: Coordinate, value: Layout) -> Layout: ...
+@overload
+def dice(coord: Coordinate, value: IntTuple) -> IntTuple: ...
+def dice(coord: Coordinate, value: Layout | IntTuple) -> Layout | IntTuple:
+    """What stands where `coord` has an int. Raises LayoutError (E803) where it does not fit."""
+    return _chosen(inttuple.dice, coord, value)
+
+
+def _chosen(
+    choose: Callable[[Coordinate, IntTuple], IntTuple], coord: Coordinate, value: Layout | IntTuple
+) -> Layout | IntTuple:
+    if isinstance(value, Layout):
+        return Layout(choose(coord, value.shape), choose(coord, value.stride))
+    return choose(coord, value)
+
+
+def slice_and_offset(coord: Coordinate, layout: Layout) -> tuple[Layout, int]:
+    """The layout of the modes where `coord` has None, and the image of the others."""
+    return slice_(coord, layout), crd2idx(coord, layout.shape, layout.stride)

@@ -204,6 +204,8 @@ def max_common_vector(a: Layout, b: Layout) -> int:
 
 def _right_of_composed(layout: ComposedLayout) -> LayoutLike:
     inner, outer = right_inverse(layout.inner), right_inverse(layout.outer)
+    if isinstance(outer, Swizzle):
+        outer = _start(outer, layout.cosize())
     found = ComposedLayout(inner, -layout.offset, outer)
     indices = np.arange(outer.size(), dtype=np.int64)
     back = found.images(indices)

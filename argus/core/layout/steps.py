@@ -19,7 +19,7 @@ from argus.core.layout.values import TABLE_LIMIT
 Jumps = tuple[tuple[int, int], ...]
 """(below, jump) for each step that is not zero, ascending."""
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 18
 
 
 def steps(modes: tuple[tuple[int, int], ...]) -> tuple[int, Jumps]:
@@ -55,9 +55,9 @@ def first_deviation(jumps: Jumps, parts: list[tuple[int, int]]) -> int | None:
     if begin is None:
         return None
     size = prod([n for n, _ in parts])
-    length = _CHUNK
+    length, scanned = 1, 0
     while begin < size:
-        if begin > TABLE_LIMIT:
+        if scanned > TABLE_LIMIT:
             raise LayoutError(
                 "E810",
                 f"strides that cancel each other need a table of {size} elements, {TABLE_LIMIT} is the limit",
@@ -67,7 +67,8 @@ def first_deviation(jumps: Jumps, parts: list[tuple[int, int]]) -> int | None:
         bad = _deviations(jumps, parts, np.arange(begin, end, dtype=np.int64))
         if bad.any():
             return begin + int(bad.argmax())
-        begin, length = end, length * 4
+        scanned += length
+        begin, length = end, min(length * 8, _CHUNK)
     return None
 
 

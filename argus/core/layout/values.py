@@ -30,6 +30,7 @@ from argus.core.layout.inttuple import (
     slice_,
     text,
 )
+from argus.core.layout.pictures.grid import MOST_CELLS, index_grid
 
 IntArray = npt.NDArray[np.int64]
 TABLE_LIMIT = 1 << 26
@@ -92,6 +93,7 @@ class Layout:
                 f"{self} has {self.size()} elements, a table holds at most {TABLE_LIMIT}",
                 help="ask about a mode of it, or call it on the indices you need",
             )
+        _representable(self, sum([(extent - 1) * abs(stride) for extent, stride in self.flat_modes]))
         images = np.zeros(1, np.int64)
         for extent, stride in self.flat_modes:
             images = (images[None, :] + stride * np.arange(extent, dtype=np.int64)[:, None]).reshape(-1)
@@ -116,10 +118,12 @@ class Layout:
         return crd2idx(cast(IntTuple, _whole(place)), self.shape, self.stride)
 
     def images(self, indices: IntArray) -> IntArray:
-        """The images of some indices, each as a call gives it."""
+        """The images of some indices, each as a call gives it. Raises LayoutError (E810) beyond 62 bits."""
         total = np.zeros(indices.shape, np.int64)
         rest = indices
         modes = self.flat_modes
+        largest = int(np.abs(indices).max()) if indices.size else 0
+        _representable(self, max(largest, 1) * max([abs(stride) for _, stride in modes], default=0) * len(modes))
         for extent, stride in modes[:-1]:
             total += rest % extent * stride
             rest = rest // extent
@@ -156,6 +160,13 @@ class Layout:
         elif mode in {0, -1}:
             return self
         raise misplaced(f"{self} has no mode {mode}: its rank is {len(self)}", f"give one of 0 .. {len(self) - 1}")
+
+    def svg(self) -> str:
+        """The grid of its images as an SVG document. Raises LayoutError (E813) above 4096 elements."""
+        return index_grid(self).svg()
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg() if self.size() <= MOST_CELLS else None
 
     def __str__(self) -> str:
         return f"{text(self.shape)}:{text(self.stride)}"
@@ -196,6 +207,15 @@ def _leaves(shape: IntTuple, stride: IntTuple) -> tuple[tuple[int, int], ...]:
         else:
             found += _leaves(extent, step)
     return tuple(found)
+
+
+def _representable(layout: Layout, largest: int) -> None:
+    if largest >> 62:
+        raise LayoutError(
+            "E810",
+            f"{layout} has images of more than 62 bits, which no array of integers holds",
+            help="call it on the indices you need, one at a time",
+        )
 
 
 def _whole(coord: Coordinate) -> Coordinate:

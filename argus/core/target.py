@@ -1,4 +1,9 @@
-"""The machines: one row of limits each. Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide."""
+"""The machines: one row of limits each.
+
+Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide. Segments of gfx942: the 64-byte line of an access to the vector L1
+cache on CDNA [ROCm Compute Profiler documentation, vector L1 cache], half of a 128-byte line of CDNA3. Segments of
+sm_90a: sectors of 32 bytes, four in a line [NVIDIA CUDA C++ best practices guide, coalesced access].
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ class Target:
     unit: threads that run in lockstep (wave, warp). shared_bytes: shared memory of one block.
     registers: 32-bit registers one thread may hold. banks: shared banks of 4 bytes.
     queues: the largest number of pending operations that a wait can name, per queue.
+    segment_bytes: global memory moves in aligned segments of this many bytes.
     """
 
     name: str
@@ -23,12 +29,13 @@ class Target:
     registers: int
     banks: int
     queues: Mapping[str, int]
+    segment_bytes: int
 
     def __str__(self) -> str:
         return self.name
 
 
-gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15})
-sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7})
+gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 64)
+sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7}, 32)
 
 TARGETS = (gfx942, sm_90a)

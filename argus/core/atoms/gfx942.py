@@ -1,7 +1,7 @@
 """CDNA3 instructions (MI300X).
 
-Sources: AMD Instinct MI300 ISA reference; AMD matrix instruction calculator (operand layouts); LDS phases
-as in Composable Kernel's documentation of ds_read_b128.
+Sources: AMD Instinct MI300 ISA reference; AMD matrix instruction calculator (operand layouts). Phases are
+those of `argus.core.phases`.
 """
 
 from __future__ import annotations
@@ -9,24 +9,9 @@ from __future__ import annotations
 from argus.core.atom import Arithmetic, Atom, Moments, Operand, Space
 from argus.core.dtype import bf16, f32
 from argus.core.layout import TV, Layout
+from argus.core.phases import PHASES
 
 _GFX942 = frozenset({"gfx942"})
-
-
-def _runs(length: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(range(first, first + length)) for first in range(0, 64, length))
-
-
-_READ_B128 = tuple(
-    tuple(half + lane for lane in lanes)
-    for half in (0, 32)
-    for lanes in (
-        (*range(4), *range(20, 24)),
-        (*range(4, 8), *range(16, 20)),
-        (*range(8, 12), *range(28, 32)),
-        (*range(12, 16), *range(24, 28)),
-    )
-)
 
 
 def _mfma(name: str, mnk: tuple[int, int, int], a: TV, b: TV, c: TV, cycles: float, builtin: str) -> Atom:
@@ -67,11 +52,10 @@ mfma_f32_16x16x16_bf16 = _mfma(
 )
 
 
-def _move(
-    name: str, source: Space, target: Space, bits: int, spelling: str, phases: tuple[tuple[int, ...], ...]
-) -> Atom:
+def _move(name: str, source: Space, target: Space, bits: int, spelling: str) -> Atom:
     """A copy of `bits` contiguous bits a thread between registers and memory, completed by its counter."""
     memory_align = bits // 8
+    shared = "shared" in (source, target)
     return Atom(
         name=name,
         targets=_GFX942,
@@ -80,9 +64,9 @@ def _move(
             "source": Operand(source, vector_bits=bits, align=1 if source == "register" else memory_align),
             "target": Operand(target, vector_bits=bits, align=1 if target == "register" else memory_align),
         },
-        moments=Moments(queue="lds" if "shared" in (source, target) else "vmem", tracked=False),
+        moments=Moments(queue="lds" if shared else "vmem", tracked=False),
         edge="range_zero" if name.startswith("buffer") else "none",
-        phases=phases,
+        phases=PHASES["gfx942", "read" if source == "shared" else "write", bits] if shared else (),
         issue_cycles=max(4.0, bits / 8),
         spelling={"gfx942": spelling},
     )
@@ -92,7 +76,7 @@ _WIDTHS = (16, 32, 64, 128)
 
 
 def _family(name: str, source: Space, target: Space, spelling: str) -> tuple[Atom, ...]:
-    return tuple(_move(f"{name}_b{bits}", source, target, bits, spelling.format(bits=bits), ()) for bits in _WIDTHS)
+    return tuple(_move(f"{name}_b{bits}", source, target, bits, spelling.format(bits=bits)) for bits in _WIDTHS)
 
 
 global_load = _family("global_load", "global", "register", "load_b{bits}({{target}}, {{source}})")
@@ -100,10 +84,10 @@ global_store = _family("global_store", "register", "global", "store_b{bits}({{ta
 buffer_load = _family("buffer_load", "global", "register", "buffer_load_b{bits}({{target}}, {{source}})")
 buffer_store = _family("buffer_store", "register", "global", "buffer_store_b{bits}({{target}}, {{source}})")
 
-ds_read_b64 = _move("ds_read_b64", "shared", "register", 64, "load_b64({target}, {source})", _runs(16))
-ds_read_b128 = _move("ds_read_b128", "shared", "register", 128, "load_b128({target}, {source})", _READ_B128)
-ds_write_b64 = _move("ds_write_b64", "register", "shared", 64, "store_b64({target}, {source})", _runs(16))
-ds_write_b128 = _move("ds_write_b128", "register", "shared", 128, "store_b128({target}, {source})", _runs(8))
+ds_read_b64 = _move("ds_read_b64", "shared", "register", 64, "load_b64({target}, {source})")
+ds_read_b128 = _move("ds_read_b128", "shared", "register", 128, "load_b128({target}, {source})")
+ds_write_b64 = _move("ds_write_b64", "register", "shared", 64, "store_b64({target}, {source})")
+ds_write_b128 = _move("ds_write_b128", "register", "shared", 128, "store_b128({target}, {source})")
 
 ds_read = (ds_read_b64, ds_read_b128)
 ds_write = (ds_write_b64, ds_write_b128)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import overload
 
 import numpy as np
 
@@ -29,6 +30,10 @@ def _parts(layout: Layout) -> list[_Part]:
     return parts
 
 
+@overload
+def right_inverse(layout: Layout | int) -> Layout: ...
+@overload
+def right_inverse(layout: LayoutLike | int) -> LayoutLike: ...
 def right_inverse(layout: LayoutLike | int) -> LayoutLike:
     """R with layout(R(i)) = i for all i below size(R), within the layout's domain.
 
@@ -74,6 +79,10 @@ def _longest(parts: list[_Part], filled: int) -> list[tuple[int, int]]:
     return best
 
 
+@overload
+def left_inverse(layout: Layout | int) -> Layout: ...
+@overload
+def left_inverse(layout: LayoutLike | int) -> LayoutLike: ...
 def left_inverse(layout: LayoutLike | int) -> LayoutLike:
     """R with R(layout(i)) = i for all i below size(layout).
 

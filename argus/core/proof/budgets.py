@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
 
 import numpy as np
-from attrs import frozen
 
 from argus.core import algebra
+from argus.core.banks import BANK_BYTES, Conflict, Served, best_swizzle, worst_conflict
 from argus.core.ir import Alloc, Buffer, Copy, Kernel, Staged, static
+from argus.core.lanes import by_wave
 from argus.core.layout import TV, Swizzle
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.memory import slots_of, staged_offsets
 from argus.core.proof.obligation import Obligation, Related
 from argus.core.proof.timeline import Timeline
 from argus.core.walk import IntArray, evaluate, symbols
-
-_BANK_BYTES = 4
 
 
 def shared_bytes(buffer: Buffer) -> int:
@@ -69,54 +67,13 @@ def _sized(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Rel
     return tuple((alloc, f"{size(alloc.buffer)} {unit}") for alloc in allocs)
 
 
-@frozen
-class Conflict:
-    """The worst bank conflict of an access: `degree` different words of one bank in one phase."""
-
-    degree: int
-    bank: int
-    lanes: tuple[int, ...]
-    words: tuple[int, ...]
-
-
-def worst_conflict(addresses: IntArray, phases: tuple[tuple[int, ...], ...], width: int, banks: int) -> Conflict:
-    """Over all executions and phases. addresses: byte addresses, shape (executions, lanes); width in bytes."""
-    worst = Conflict(0, 0, (), ())
-    words = addresses[:, :, None] // _BANK_BYTES + np.arange(max(1, width // _BANK_BYTES))
-    for served in phases:
-        seen = words[:, served, :]
-        if _degrees(seen.reshape(len(seen), -1), banks).max() <= worst.degree:
-            continue
-        for row in seen:
-            found = _conflict(row, served, banks)
-            worst = found if found.degree > worst.degree else worst
-    return worst
-
-
-def _degrees(words: IntArray, banks: int) -> IntArray:
-    """Per row, the largest number of different words in one bank."""
-    degrees = np.zeros(len(words), np.int64)
-    for place, row in enumerate(words):
-        degrees[place] = np.bincount(np.unique(row) % banks, minlength=banks).max()
-    return degrees
-
-
-def _conflict(words: IntArray, served: tuple[int, ...], banks: int) -> Conflict:
-    held: dict[int, dict[int, int]] = defaultdict(dict)
-    for lane, row in zip(served, words, strict=True):
-        for word in row:
-            held[int(word) % banks].setdefault(int(word), lane)
-    bank, found = max(held.items(), key=lambda item: len(item[1]))
-    return Conflict(len(found), bank, tuple(found.values()), tuple(found))
-
-
 def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
     buffer = access.view.buffer
     if buffer.banks is None or access.places is None or not isinstance(buffer.layout, Staged):
         return
     what = f"`{stmt.atom}` on `{buffer.name}` has bank conflicts of degree {buffer.banks} at most"
     offsets = staged_offsets(access.view, access.places)
-    row = kernel.target.banks * _BANK_BYTES
+    row = kernel.target.banks * BANK_BYTES
     shifted = any(stride * buffer.dtype.bits // 8 % row for _, stride in slots_of(access, access.places))
     if offsets is None or shifted or not stmt.atom.phases:
         moving = "a tile that moves inside one buffer, or slots that begin in different banks"
@@ -127,13 +84,11 @@ def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
 
 
 def conflict_of(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -> Conflict:
-    """The worst conflict of a copy whose elements lie at these offsets."""
+    """The worst conflict of a copy whose elements lie at these offsets, shape (threads, values)."""
     size = buffer.dtype.bits // 8
     count = stmt.atom.vector_bits // buffer.dtype.bits
-    firsts = offsets[:, ::count] * size
-    waves = firsts.reshape(-1, kernel.target.unit, firsts.shape[1]).transpose(0, 2, 1)
-    executions = np.unique(waves.reshape(-1, kernel.target.unit), axis=0)
-    return worst_conflict(executions, stmt.atom.phases, count * size, kernel.target.banks)
+    addresses = by_wave(offsets[:, ::count] * size, kernel.target.unit)
+    return worst_conflict(addresses, stmt.atom.phases, count * size, kernel.target.banks)
 
 
 def _judged(stmt: Copy, kernel: Kernel, buffer: Buffer, what: str, offsets: IntArray) -> Obligation:
@@ -165,16 +120,16 @@ def _swizzle_for(stmt: Copy, kernel: Kernel, buffer: Buffer) -> Swizzle | None:
     layout = buffer.layout
     assert isinstance(layout, Staged)
     assert buffer.banks is not None
-    plain = _unswizzled(stmt, buffer, layout)
-    base = (stmt.atom.vector_bits // buffer.dtype.bits).bit_length() - 1
-    for bits in range(1, 5):
-        for shift in range(bits, 8):
-            swizzle = Swizzle(bits, base, shift)
-            if layout.layout.size() % swizzle.period != 0:
-                continue
-            if conflict_of(stmt, kernel, buffer, swizzle.images(plain)).degree <= buffer.banks:
-                return swizzle
-    return None
+    count = stmt.atom.vector_bits // buffer.dtype.bits
+    firsts = by_wave(_unswizzled(stmt, buffer, layout)[:, ::count], kernel.target.unit)
+    degree, swizzle = best_swizzle(
+        (Served(firsts.reshape(-1, kernel.target.unit), count, stmt.atom.phases),),
+        element_bits=buffer.dtype.bits,
+        banks=kernel.target.banks,
+        degree=buffer.banks,
+        size=layout.layout.size(),
+    )
+    return swizzle if degree <= buffer.banks else None
 
 
 def _unswizzled(stmt: Copy, buffer: Buffer, layout: Staged) -> IntArray:

@@ -1,0 +1,57 @@
+"""All instructions of all targets, by name, and who holds what in their operands."""
+
+from __future__ import annotations
+
+from argus.core.atom import Atom, Operand
+from argus.core.atoms import gfx942
+from argus.core.layout import TV, Layout, LayoutError
+
+ATOMS: tuple[Atom, ...] = gfx942.ATOMS
+
+
+def atom_named(name: str) -> Atom:
+    """Raises LayoutError (E803) that lists the names for one that is none."""
+    for atom in ATOMS:
+        if atom.name == name:
+            return atom
+    raise LayoutError(
+        "E803", f"no instruction is called `{name}`", help=f"use one of {', '.join(atom.name for atom in ATOMS)}"
+    )
+
+
+def thread_values(atom: Atom | str, operand: str, *, element_bits: int | None = None) -> TV:
+    """The thread-value layout of an operand, for one execution.
+
+    An operand of a matrix instruction: lane and register -> element of its tile, first axis fastest.
+    An operand of a copy: its tile is (elements of a vector, lanes), the vectors side by side; where they lie in
+    memory is for the access to say. Elements are bits, as in CuTe's traits of copies, or of `element_bits`.
+    Raises LayoutError (E803) for an unknown instruction or operand, or elements that are not the operand's.
+    """
+    found = atom_named(atom) if isinstance(atom, str) else atom
+    chosen = found.operands.get(operand)
+    if chosen is None:
+        raise LayoutError(
+            "E803",
+            f"`{found}` has no operand `{operand}`",
+            help=f"use one of {', '.join(found.operands)}",
+        )
+    if chosen.tv is None:
+        return _vectors(found, chosen, 1 if element_bits is None else element_bits)
+    if chosen.dtype is not None and element_bits not in (None, chosen.dtype.bits):
+        raise LayoutError(
+            "E803",
+            f"`{operand}` of `{found}` has elements of {chosen.dtype.bits} bits, not {element_bits}",
+            help=f"leave `element_bits` out, or give {chosen.dtype.bits}",
+        )
+    return chosen.tv
+
+
+def _vectors(atom: Atom, operand: Operand, element_bits: int) -> TV:
+    if element_bits < 1 or operand.vector_bits % element_bits != 0:
+        raise LayoutError(
+            "E803",
+            f"`{atom}` moves {operand.vector_bits} bits a lane, which are no whole elements of {element_bits} bits",
+            help=f"give a divisor of {operand.vector_bits}",
+        )
+    count = operand.vector_bits // element_bits
+    return TV(Layout(atom.unit, count), Layout(count, 1), (count, atom.unit))

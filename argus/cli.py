@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import TextIO, cast
 
 import click
-from attrs import frozen
 
 from argus import __version__, demo, doctor
 from argus.api import build as build_kernel
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Budget
 from argus.core.verdict import Report
+from argus.layout_cli import layout
 from argus.loader import SECONDS, load
+from argus.outcome import Outcome
 from argus.render import to_json
 from argus.screen import Screen, on_stderr
 from argus.solver_choice import resolve
@@ -39,14 +40,6 @@ from argus.verify import verify as verify_kernel
 REFUTED, OPEN, BAD_INPUT, INTERNAL, INTERRUPTED, READER_GONE = 1, 2, 3, 4, 130, 141
 
 LONGEST_SECONDS = 86_400
-
-
-@frozen
-class Outcome:
-    """document: what `--json` prints, without the exit code."""
-
-    code: int
-    document: dict[str, object]
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
@@ -146,6 +139,9 @@ def examine(as_json: bool) -> Outcome:
 def show(output: str) -> Outcome:
     """Prove the shipped GEMM, refute a broken twin, interpret it, and compile it."""
     return Outcome(demo.run(Screen(), Path(output)), {})
+
+
+commands.add_command(layout)
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------

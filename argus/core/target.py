@@ -1,8 +1,8 @@
 """The machines: one row of limits each.
 
-Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide. Segments of gfx942: the 64-byte line of an access to the vector L1
-cache on CDNA [ROCm Compute Profiler documentation, vector L1 cache], half of a 128-byte line of CDNA3. Segments of
-sm_90a: sectors of 32 bytes, four in a line [NVIDIA CUDA C++ best practices guide, coalesced access].
+Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide. Segments of gfx942: lines of 128 bytes [AMD CDNA 3 white paper,
+vector cache]. Segments of sm_90a: sectors of 32 bytes, four in a line [NVIDIA CUDA C++ best practices guide, coalesced
+access].
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Target:
         return self.name
 
 
-gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 64)
+gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 128)
 sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7}, 32)
 
 TARGETS = (gfx942, sm_90a)

@@ -9,6 +9,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Index
 from argus.core.layout.inttuple import Coordinate, IntTuple, has_none
+from argus.core.layout.pictures.grid import MOST_CELLS, index_grid
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import IntArray, Layout
 
@@ -80,6 +81,13 @@ class ComposedLayout:
 
     def __getitem__(self, mode: int | slice) -> ComposedLayout:
         return self if isinstance(self.inner, Swizzle) else ComposedLayout(self.outer, self.offset, self.inner[mode])
+
+    def svg(self) -> str:
+        """The grid of its images as an SVG document. Raises LayoutError (E813) above 4096 elements."""
+        return index_grid(self).svg()
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg() if self.size() <= MOST_CELLS else None
 
     def __str__(self) -> str:
         return f"{_bracketed(self.outer)} o {self.offset} o {_bracketed(self.inner)}"

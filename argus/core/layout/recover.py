@@ -1,0 +1,98 @@
+"""Which tables of images are layouts: the modes, or the smallest index at which no layout agrees.
+
+The coalesced form of a layout is unique, so its modes can be read off a table one after another: the first mode
+ends where the difference of neighbours changes first, and what is left is the table of the first element of each
+copy. Each value is either free (the stride of a new mode) or forced by values before it, hence the first forced value
+that differs is the smallest index at which no layout of this size agrees.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from argus.core.layout.inttuple import IntTuple, flatten
+from argus.core.layout.values import IntArray, Layout, of_modes, trusted
+
+
+@frozen
+class Break:
+    """The smallest index at which no layout agrees with a table: the table's image, and the one that is forced."""
+
+    index: int
+    image: int
+    forced: int
+
+
+def recovered(values: IntArray) -> list[tuple[int, int]] | Break:
+    """The coalesced (extent, stride) modes of a table of at least one image, or where it breaks.
+
+    Absolute values are below `tables.LARGEST`. Neighbours are compared by their difference: a product of index and
+    stride might wrap around in 64 bits.
+    """
+    if values[0] != 0:
+        return Break(0, int(values[0]), 0)
+    modes: list[tuple[int, int]] = []
+    worst: Break | None = None
+    scale = 1
+    while len(values) > 1:
+        difference = np.diff(values)
+        stride = int(difference[0])
+        bends = difference != stride
+        extent = int(bends.argmax()) + 1 if bends.any() else len(values)
+        if len(values) % extent:
+            return _earlier(worst, _forced(values, extent, stride, scale))
+        rows = values.reshape(-1, extent)
+        wrong = np.diff(rows, axis=1) != stride
+        if wrong.any():
+            row, column = divmod(int(wrong.argmax()), extent - 1)
+            worst = _earlier(worst, _forced(values, row * extent + column + 1, stride, scale))
+        modes.append((extent, stride))
+        values = rows[:, 0]
+        scale *= extent
+    return modes if worst is None else worst
+
+
+def recovered_by_mode(values: IntArray, shape: IntTuple) -> Layout | Break:
+    """A layout with these images whose shape refines `shape` leaf by leaf, or where there is none.
+
+    The size of the shape is the number of values. Such a layout exists if and only if each leaf by itself has a table
+    that is a layout, and the image of a coordinate is the sum of those of its leaves.
+    """
+    worst: Break | None = Break(0, int(values[0]), 0) if values[0] != 0 else None
+    leaves: list[Layout] = []
+    below = 1
+    for extent in flatten(shape):
+        block = values[: below * extent].reshape(extent, below)
+        modes = recovered(block[:, 0])
+        if isinstance(modes, Break):
+            worst = _earlier(worst, Break(modes.index * below, modes.image, modes.forced))
+        else:
+            leaves.append(of_modes(modes))
+        wrong = block - block[:, :1] != block[:1]
+        if wrong.any():
+            row, column = divmod(int(wrong.argmax()), below)
+            forced = int(block[row, 0]) + int(block[0, column])
+            worst = _earlier(worst, Break(row * below + column, int(block[row, column]), forced))
+        below *= extent
+    return _filled(shape, leaves) if worst is None else worst
+
+
+def _forced(values: IntArray, place: int, stride: int, scale: int) -> Break:
+    return Break(place * scale, int(values[place]), int(values[place - 1]) + stride)
+
+
+def _earlier(a: Break | None, b: Break) -> Break:
+    return b if a is None or b.index < a.index else a
+
+
+def _filled(shape: IntTuple, leaves: list[Layout]) -> Layout:
+    rest = iter(leaves)
+
+    def fill(part: IntTuple) -> Layout:
+        if not isinstance(part, tuple):
+            return next(rest)
+        modes = list(map(fill, part))
+        return trusted(tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes]))
+
+    return fill(shape)

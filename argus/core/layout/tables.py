@@ -1,0 +1,97 @@
+"""Tables of images in 64 bits, and what a table says: collisions, values missed, values outside."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from argus.core.layout.composed import LayoutLike
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.values import TABLE_LIMIT, IntArray, Layout
+
+LARGEST = 1 << 62
+"""Values of a table stay below this, so that the sum or difference of two of them fits 64 bits."""
+
+
+def tabulate(f: LayoutLike) -> IntArray:
+    """The images of 0 .. size-1. Raises LayoutError (E810) for too many elements or values of too many bits."""
+    if f.size() > TABLE_LIMIT:
+        raise too_large(f"{f} has {f.size()} elements")
+    fits(f)
+    return f.table()
+
+
+def fits(f: LayoutLike) -> None:
+    """Raises LayoutError (E810) unless all values on the way to an image stay below LARGEST."""
+    _reach(f, f.size() - 1)
+
+
+def too_large(fact: str) -> LayoutError:
+    """E810: the fact says what exceeds the limit of elements."""
+    return LayoutError(
+        "E810",
+        f"{fact}, a table holds at most {TABLE_LIMIT}",
+        help="ask about a mode of it, or about a smaller tile",
+    )
+
+
+def _reach(f: LayoutLike, bound: int) -> int:
+    """No index of absolute value up to `bound` has an image of a larger absolute value than this."""
+    if isinstance(f, Swizzle):
+        reach = 2 * max(bound, f.period)
+    elif isinstance(f, Layout):
+        *first, (_, last) = f.flat_modes or ((1, 0),)
+        below = prod(extent for extent, _ in first)
+        reach = sum((extent - 1) * abs(stride) for extent, stride in first) + (bound // below + 1) * abs(last)
+    else:
+        reach = _reach(f.outer, _reach(f.inner, bound) + abs(f.offset))
+    if reach >= LARGEST:
+        raise LayoutError(
+            "E810",
+            f"{f} may reach values of {reach.bit_length()} bits, a table holds at most {LARGEST.bit_length() - 1}",
+            help="use smaller strides, or call it on the indices you need",
+        )
+    return reach
+
+
+# -- what a table says ---------------------------------------------------------------------------------------
+
+
+def repeated(values: IntArray, indices: IntArray | None = None) -> tuple[int, int] | None:
+    """(first, second): second is the smallest index whose value an earlier one has, first is that one.
+
+    indices: those of the values, ascending among equal values; 0, 1, ... when left out.
+    """
+    order = np.argsort(values, kind="stable")
+    same = np.flatnonzero(values[order[1:]] == values[order[:-1]])
+    if not len(same):
+        return None
+    at = order if indices is None else indices[order]
+    place = same[np.argmin(at[same + 1])]
+    return int(at[place]), int(at[place + 1])
+
+
+def outside(values: IntArray, onto: int) -> int | None:
+    """The smallest index whose value is not in [0, onto)."""
+    wrong = (values < 0) | (values >= onto)
+    return int(wrong.argmax()) if wrong.any() else None
+
+
+def gap(values: IntArray) -> int | None:
+    """The smallest integer between two values that is none itself."""
+    present = np.unique(values)
+    holes = np.flatnonzero(present[1:] - present[:-1] > 1)
+    return int(present[holes[0]]) + 1 if len(holes) else None
+
+
+def missed(values: IntArray, onto: int) -> int | None:
+    """The smallest integer of [0, onto) that is no value, where all values are in [0, onto)."""
+    if onto > len(values):
+        present = np.unique(values)
+        holes = np.flatnonzero(present != np.arange(len(present)))
+        return int(holes[0]) if len(holes) else (len(present) if len(present) < onto else None)
+    seen = np.zeros(onto, np.bool_)
+    seen[values] = True
+    return None if seen.all() else int(seen.argmin())

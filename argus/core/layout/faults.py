@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
+TABLE_LIMIT = 1 << 26
+"""Elements of the largest function that is tabulated."""
+
 
 class LayoutError(ArgusError, ValueError):
     """An operation on layouts has no exact result, or was given what is no layout.
@@ -49,3 +52,12 @@ def malformed(message: str, repair: str) -> LayoutError:
 def misplaced(message: str, repair: str) -> LayoutError:
     """E803: a coordinate, a mode number or a tiler does not fit the shape."""
     return LayoutError("E803", message, help=repair)
+
+
+def too_large(fact: str) -> LayoutError:
+    """E810: the fact says what exceeds the limit of elements."""
+    return LayoutError(
+        "E810",
+        f"{fact}, a table holds at most {TABLE_LIMIT}",
+        help="ask about a mode of it, about a smaller tile, or call it on the indices you need",
+    )

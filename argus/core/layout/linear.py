@@ -6,10 +6,10 @@ import numpy as np
 
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.elimination import combined
-from argus.core.layout.faults import LayoutError
+from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.tables import fits, too_large
-from argus.core.layout.values import TABLE_LIMIT, Layout
+from argus.core.layout.tables import fits
+from argus.core.layout.values import Layout
 
 Columns = tuple[int, ...]
 """The images of 1, 2, 4, ...: the columns of a matrix, bit r of a column is its row r."""

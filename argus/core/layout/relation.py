@@ -10,11 +10,11 @@ import numpy as np
 from attrs import field, frozen
 
 from argus.core.layout.composed import LayoutLike
-from argus.core.layout.faults import LayoutError, malformed
+from argus.core.layout.faults import TABLE_LIMIT, LayoutError, malformed, too_large
 from argus.core.layout.inttuple import IntTuple, checked, flatten, product, text
 from argus.core.layout.recover import Break, recovered, recovered_by_mode
-from argus.core.layout.tables import LARGEST, repeated, tabulate, too_large
-from argus.core.layout.values import TABLE_LIMIT, IntArray, Layout, of_modes
+from argus.core.layout.tables import LARGEST, repeated, tabulate
+from argus.core.layout.values import IntArray, Layout, of_modes
 from argus.core.layout.witness import Collision
 
 Pairs = IntArray | Iterable[tuple[int, int]]

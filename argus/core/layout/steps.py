@@ -13,8 +13,7 @@ from math import prod
 
 import numpy as np
 
-from argus.core.layout.faults import LayoutError
-from argus.core.layout.values import TABLE_LIMIT
+from argus.core.layout.faults import TABLE_LIMIT, LayoutError
 
 Jumps = tuple[tuple[int, int], ...]
 """(below, jump) for each step that is not zero, ascending."""

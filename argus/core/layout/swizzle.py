@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Index
-from argus.core.layout.faults import LayoutError
+from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
 
 IntArray = npt.NDArray[np.int64]
 
@@ -56,7 +56,9 @@ class Swizzle:
         return offset ^ (read >> self.shift if self.shift >= 0 else read << -self.shift)
 
     def table(self) -> IntArray:
-        """The images of one period."""
+        """The images of one period. Raises LayoutError (E810) above TABLE_LIMIT elements."""
+        if self.period > TABLE_LIMIT:
+            raise too_large(f"{self} has a period of {self.period}")
         return self.images(np.arange(self.period, dtype=np.int64))
 
     def images(self, offsets: IntArray) -> IntArray:

@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from argus.core.layout.composed import LayoutLike
-from argus.core.layout.faults import LayoutError
+from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.values import TABLE_LIMIT, IntArray, Layout
+from argus.core.layout.values import IntArray, Layout
 
 LARGEST = 1 << 62
 """Values of a table stay below this, so that the sum or difference of two of them fits 64 bits."""
@@ -26,15 +26,6 @@ def tabulate(f: LayoutLike) -> IntArray:
 def fits(f: LayoutLike) -> None:
     """Raises LayoutError (E810) unless all values on the way to an image stay below LARGEST."""
     _reach(f, f.size() - 1)
-
-
-def too_large(fact: str) -> LayoutError:
-    """E810: the fact says what exceeds the limit of elements."""
-    return LayoutError(
-        "E810",
-        f"{fact}, a table holds at most {TABLE_LIMIT}",
-        help="ask about a mode of it, or about a smaller tile",
-    )
 
 
 def _reach(f: LayoutLike, bound: int) -> int:

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import Index
-from argus.core.layout.faults import LayoutError, malformed, misplaced
+from argus.core.layout.faults import TABLE_LIMIT, LayoutError, malformed, misplaced, too_large
 from argus.core.layout.inttuple import (
     Coordinate,
     IntTuple,
@@ -33,8 +33,7 @@ from argus.core.layout.inttuple import (
 from argus.core.layout.pictures.grid import MOST_CELLS, index_grid
 
 IntArray = npt.NDArray[np.int64]
-TABLE_LIMIT = 1 << 26
-"""Elements of the largest layout that is tabulated."""
+
 
 _new = object.__new__
 _set = object.__setattr__
@@ -88,11 +87,7 @@ class Layout:
     def table(self) -> IntArray:
         """The images of 0 .. size-1. Raises LayoutError (E810) above TABLE_LIMIT elements."""
         if self.size() > TABLE_LIMIT:
-            raise LayoutError(
-                "E810",
-                f"{self} has {self.size()} elements, a table holds at most {TABLE_LIMIT}",
-                help="ask about a mode of it, or call it on the indices you need",
-            )
+            raise too_large(f"{self} has {self.size()} elements")
         _representable(self, sum([(extent - 1) * abs(stride) for extent, stride in self.flat_modes]))
         images = np.zeros(1, np.int64)
         for extent, stride in self.flat_modes:

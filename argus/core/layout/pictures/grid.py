@@ -1,0 +1,116 @@
+"""A shape as rows and columns, and the picture of where each coordinate goes.
+
+Mode 0 counts the rows and the other modes the columns; a shape of rank 1 is one row. Nothing here knows the class
+of a layout: layouts draw themselves with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.inttuple import IntTuple, flatten, product
+from argus.core.layout.pictures.colours import ramp
+from argus.core.layout.pictures.panel import Cell, Key, Panel
+from argus.core.layout.pictures.picture import Picture
+
+MOST_CELLS = 4096
+_LONGEST_TEXT = 24
+_HEAVIEST_LINE = 3
+
+
+class Function(Protocol):
+    """A layout of any kind: a shape, and an integer for each index into it."""
+
+    @property
+    def shape(self) -> IntTuple: ...
+    def __call__(self, index: int, /) -> int: ...
+
+
+@frozen
+class Frame:
+    """Rows, columns, and the weights of the lines before each. Cell `row + rows * column` has that index."""
+
+    row_lines: tuple[int, ...]
+    column_lines: tuple[int, ...]
+
+    def panel(self, title: str, cells: Sequence[Cell]) -> Panel:
+        """The cells, given in the order of their indices, as a panel."""
+        rows, columns = len(self.row_lines), len(self.column_lines)
+        return Panel(
+            title,
+            tuple(tuple(cells[row::rows]) for row in range(rows)),
+            tuple(map(str, range(rows))),
+            tuple(map(str, range(columns))),
+            self.row_lines,
+            self.column_lines,
+        )
+
+
+def frame(shape: IntTuple) -> Frame:
+    """Rows and columns of a shape, with heavier lines round the tiles that its nested modes are.
+
+    Raises LayoutError (E813) above MOST_CELLS cells.
+    """
+    cells = product(shape)
+    if cells > MOST_CELLS:
+        raise LayoutError(
+            "E813",
+            f"a picture of {brief(cells)} cells is too large: at most {MOST_CELLS} are drawn",
+            help="show one mode of it, or a tile",
+        )
+    modes = shape if isinstance(shape, tuple) else (shape,)
+    if len(modes) < 2:
+        return Frame((0,), _lines(modes))
+    return Frame(_lines(modes[:1]), _lines(modes[1:]))
+
+
+def _lines(modes: tuple[IntTuple, ...]) -> tuple[int, ...]:
+    """0 for each place, and one more at each multiple of the size of the modes inside."""
+    weights = [0] * product(modes)
+    below = 1
+    for extent in flatten(modes):
+        if extent > 1 and below > 1:
+            for place in range(0, len(weights), below):
+                weights[place] = min(weights[place] + 1, _HEAVIEST_LINE)
+        below *= extent
+    return tuple(weights)
+
+
+def images(layout: Function) -> list[int]:
+    """Exact, whatever their size. Raises LayoutError (E813) above MOST_CELLS elements."""
+    frame(layout.shape)
+    return [layout(index) for index in range(product(layout.shape))]
+
+
+def index_grid(layout: Function) -> Picture:
+    """Each coordinate's image, darker as it grows. Raises LayoutError (E813) above MOST_CELLS elements."""
+    values = images(layout)
+    low, high = min(values), max(values)
+    cells = [Cell((brief(value),), ramp(value - low, high - low)) for value in values]
+    return Picture((frame(layout.shape).panel(str(layout), cells),), _scale(low, high))
+
+
+def _scale(low: int, high: int) -> tuple[Key, ...]:
+    if low == high:
+        return ()
+    steps = range(5)
+    return (Key(f"image: {brief(low)} to {brief(high)}", tuple(ramp(step, steps[-1]) for step in steps)),)
+
+
+def brief(number: int) -> str:
+    """A number; one of very many digits by its first and last."""
+    if abs(number) >> 128:
+        return f"about {'-' * (number < 0)}2^{abs(number).bit_length() - 1}"
+    digits = str(number)
+    return digits if len(digits) <= _LONGEST_TEXT else f"{digits[:9]}…{digits[-6:]}"
+
+
+def some(letter: str, numbers: Iterable[int]) -> str:
+    """`T3`, `T3,5`, or `T3,5..` for more."""
+    first, *rest = sorted(set(numbers))
+    more = f",{rest[0]}" if rest else ""
+    return f"{letter}{first}{more}{'..' * (len(rest) > 1)}"

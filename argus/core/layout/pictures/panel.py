@@ -1,0 +1,54 @@
+"""What is drawn: panels of cells with their headings, and a legend. Plain data, no geometry."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+Border = Literal["", "phase", "conflict"]
+"""A cell that takes part in an access, and one that takes part in a bank conflict."""
+
+
+@frozen
+class Cell:
+    """lines: the text, top to bottom. fill: `#rrggbb`. badge: a few letters in the corner."""
+
+    lines: tuple[str, ...]
+    fill: str
+    border: Border = ""
+    badge: str = ""
+
+
+@frozen
+class Panel:
+    """A grid under a title. cells: rows of equal length.
+
+    rows, columns: their headings. row_lines, column_lines: the weight of the line before each row or column,
+    0 for a plain one, more for the edge of a tile.
+    """
+
+    title: str
+    cells: tuple[tuple[Cell, ...], ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_lines: tuple[int, ...]
+    column_lines: tuple[int, ...]
+
+
+@frozen
+class Key:
+    """One entry of the legend: cells of these fills, left to right, and what they mean. No fill is a remark.
+
+    border, badge: of the cells that it explains.
+    """
+
+    text: str
+    fills: tuple[str, ...] = ()
+    border: Border = ""
+    badge: str = ""
+
+    @property
+    def label(self) -> str:
+        """The text beside the swatches."""
+        return f"{self.badge}: {self.text}" if self.badge else self.text

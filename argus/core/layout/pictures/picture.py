@@ -1,0 +1,35 @@
+"""`Picture`: panels side by side with one legend, drawn as SVG or as plain text."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.core.layout.pictures.geometry import plan_of
+from argus.core.layout.pictures.panel import Key, Panel
+from argus.core.layout.pictures.svg import svg_text
+from argus.core.layout.pictures.txt import plain_text
+
+
+@frozen
+class Picture:
+    """panels: left to right. arrow: what leads from each panel to the next. Jupyter shows it as SVG."""
+
+    panels: tuple[Panel, ...]
+    legend: tuple[Key, ...] = ()
+    arrow: str = ""
+
+    def svg(self) -> str:
+        """An SVG document on a white ground; lengths are in CSS pixels."""
+        return svg_text(self.panels, self.legend, self.arrow)
+
+    def extent(self) -> tuple[float, float]:
+        """Width and height of the SVG document."""
+        plan = plan_of(self.panels, self.legend, self.arrow)
+        return plan.width, plan.height
+
+    def txt(self) -> str:
+        """A grid of characters with a final newline, as CuTe's `print_layout` draws it."""
+        return plain_text(self.panels, self.legend, self.arrow)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()

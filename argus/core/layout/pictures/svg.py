@@ -1,0 +1,195 @@
+"""A picture as SVG: where everything stands, and the elements. Lengths are CSS pixels.
+
+Only presentation attributes are used: a style sheet would leak into the page that shows the picture.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from xml.etree import ElementTree as ET
+
+from argus.core.layout.pictures.geometry import HEAD, TITLE_STEP, Box, Legend, plan_of
+from argus.core.layout.pictures.panel import Border, Cell, Key, Panel
+
+INK, GROUND, QUIET, EDGE, ALARM = "#000000", "#ffffff", "#555555", "#8a8a8a", "#cc0000"
+SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+MONO = "Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
+_LINE_WIDTHS = (0.75, 1.5, 2.25, 3.0)
+_FRAME_WIDTH = 1.5
+_BORDERS: dict[Border, tuple[str, float]] = {"phase": (INK, 1.6), "conflict": (ALARM, 2.4)}
+
+
+def svg_text(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str) -> str:
+    """The document with a final newline."""
+    plan = plan_of(panels, legend, arrow)
+    width, height = _n(plan.width), _n(plan.height)
+    root = ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "width": width,
+            "height": height,
+            "viewBox": f"0 0 {width} {height}",
+            "font-family": SANS,
+            "fill": INK,
+            "role": "img",
+        },
+    )
+    _rect(root, (0, 0, plan.width, plan.height), fill=GROUND)
+    for (x, y), box in zip(plan.places, plan.boxes, strict=True):
+        _draw_box(root, x, y, box)
+    for before, after, box in zip(plan.places, plan.places[1:], plan.boxes, strict=False):
+        _draw_arrow(root, before, after, box, arrow)
+    _draw_legend(root, plan.legend)
+    _prune(root)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _prune(root: ET.Element) -> None:
+    """Remove groups without anything in them."""
+    for child in list(root):
+        _prune(child)
+        if child.tag == "g" and len(child) == 0:
+            root.remove(child)
+
+
+def _draw_box(root: ET.Element, x: float, y: float, box: Box) -> None:
+    group = _group(root)
+    left = x + box.side
+    for number, line in enumerate(box.title):
+        attributes = {"font-size": _n(box.title_font), "font-family": MONO, "font-weight": "bold"}
+        _text(group, line, left, y + TITLE_STEP * number + 12, attributes)
+    top = y + box.above
+    _draw_headings(group, left, top, box)
+    _draw_fills(group, left, top, box)
+    _draw_lines(group, left, top, box)
+    _draw_texts(group, left, top, box)
+
+
+def _draw_headings(root: ET.Element, left: float, top: float, box: Box) -> None:
+    group = _group(root, **{"font-size": "10", "fill": QUIET})
+    columns = _group(group, **{"text-anchor": "middle"})
+    for number, name in enumerate(box.panel.columns):
+        _text(columns, name, left + box.cell.wide * (number + 0.5), top - 6)
+    rows = _group(group, **{"text-anchor": "end"})
+    for number, name in enumerate(box.panel.rows):
+        _text(rows, name, left - 6, top + box.cell.high * (number + 0.5) + 3.5)
+
+
+def _draw_fills(root: ET.Element, left: float, top: float, box: Box) -> None:
+    group = _group(root, **{"stroke": EDGE, "stroke-width": _n(_LINE_WIDTHS[0])})
+    for x, y, cell in _cells(left, top, box):
+        _rect(group, (x, y, box.cell.wide, box.cell.high), fill=cell.fill)
+
+
+def _draw_lines(root: ET.Element, left: float, top: float, box: Box) -> None:
+    group = _group(root, stroke=INK, fill="none")
+    right, bottom = left + box.grid_width, top + box.grid_height
+    lines = [
+        (weight, f"M{_n(left + box.cell.wide * place)} {_n(top)}V{_n(bottom)}")
+        for place, weight in enumerate(box.panel.column_lines)
+        if place and weight
+    ]
+    lines += [
+        (weight, f"M{_n(left)} {_n(top + box.cell.high * place)}H{_n(right)}")
+        for place, weight in enumerate(box.panel.row_lines)
+        if place and weight
+    ]
+    for weight in sorted({weight for weight, _ in lines}):
+        path = "".join(line for each, line in lines if each == weight)
+        ET.SubElement(group, "path", {"d": path, "stroke-width": _n(_LINE_WIDTHS[weight])})
+    width = max(_FRAME_WIDTH, *(_LINE_WIDTHS[weight] for weight, _ in lines)) if lines else _FRAME_WIDTH
+    _rect(group, (left, top, box.grid_width, box.grid_height), **{"stroke-width": _n(width)})
+
+
+def _draw_texts(root: ET.Element, left: float, top: float, box: Box) -> None:
+    borders = _group(root)
+    texts = _group(root, **{"font-size": _n(box.cell.font), "text-anchor": "middle"})
+    badges = _group(root, **{"font-size": "8", "font-weight": "bold", "text-anchor": "middle", "fill": GROUND})
+    for x, y, cell in _cells(left, top, box):
+        if cell.border:
+            _border(borders, (x, y, box.cell.wide, box.cell.high), cell.border)
+        step = box.cell.font * 1.18
+        base = y + box.cell.badge / 2 + box.cell.high / 2 + box.cell.font * 0.35 - step * (len(cell.lines) - 1) / 2
+        for number, line in enumerate(cell.lines):
+            if line:
+                _text(texts, line, x + box.cell.wide / 2, base + step * number)
+        if cell.badge:
+            _badge(badges, cell.badge, x + box.cell.wide - 1, y + 1)
+
+
+def _badge(root: ET.Element, text: str, right: float, top: float) -> None:
+    wide = 5.2 * len(text) + 4
+    _rect(root, (right - wide, top, wide, 11), fill=ALARM)
+    _text(root, text, right - wide / 2, top + 8.4)
+
+
+def _cells(left: float, top: float, box: Box) -> list[tuple[float, float, Cell]]:
+    return [
+        (left + box.cell.wide * column, top + box.cell.high * row, cell)
+        for row, line in enumerate(box.panel.cells)
+        for column, cell in enumerate(line)
+    ]
+
+
+def _border(root: ET.Element, place: tuple[float, float, float, float], border: Border) -> None:
+    x, y, wide, high = place
+    colour, width = _BORDERS[border]
+    inset = 0.5 + width / 2
+    inside = (x + inset, y + inset, wide - 2 * inset, high - 2 * inset)
+    _rect(root, inside, **{"fill": "none", "stroke": colour, "stroke-width": _n(width)})
+
+
+def _draw_arrow(
+    root: ET.Element, before: tuple[float, float], after: tuple[float, float], box: Box, label: str
+) -> None:
+    group = _group(root, **{"font-size": "11", "font-family": MONO})
+    if before[1] == after[1]:
+        start, end = before[0] + box.width + 12, after[0] - 4
+        middle = before[1] + box.above + box.grid_height / 2
+        _text(group, label, (start + end) / 2, middle - 9, {"text-anchor": "middle"})
+        _head(group, (start, middle), (end, middle), f"M{_n(end)} {_n(middle)}l-{HEAD} -5v10z")
+        return
+    x = before[0] + box.side + 12
+    start, end = before[1] + box.height + 8, after[1] - 8
+    _text(group, label, x + 14, (start + end) / 2 + 4)
+    _head(group, (x, start), (x, end), f"M{_n(x)} {_n(end)}l-5 -{HEAD}h10z")
+
+
+def _head(root: ET.Element, start: tuple[float, float], end: tuple[float, float], head: str) -> None:
+    line = f"M{_n(start[0])} {_n(start[1])}L{_n(end[0] - (HEAD if start[1] == end[1] else 0))} "
+    line += _n(end[1] - (HEAD if start[0] == end[0] else 0))
+    ET.SubElement(root, "path", {"d": line, "stroke": INK, "stroke-width": "1.75", "fill": "none"})
+    ET.SubElement(root, "path", {"d": head})
+
+
+def _draw_legend(root: ET.Element, keys: Legend) -> None:
+    group = _group(root, **{"font-size": "11"})
+    for x, y, key in keys.places:
+        swatches = key.fills or ((GROUND,) if key.border else ())
+        lefts = accumulate(swatches, lambda at, _: at + keys.swatch, initial=x)
+        for left, fill in zip(lefts, swatches, strict=False):
+            place = (left, y, keys.swatch, 12.0)
+            if key.border:
+                _border(group, place, key.border)
+            else:
+                _rect(group, place, fill=fill, stroke=EDGE, **{"stroke-width": _n(_LINE_WIDTHS[0])})
+        _text(group, key.label, x + keys.swatch * len(swatches) + (6 if swatches else 0), y + 10)
+
+
+def _group(root: ET.Element, **attributes: str) -> ET.Element:
+    return ET.SubElement(root, "g", attributes)
+
+
+def _rect(root: ET.Element, place: tuple[float, float, float, float], **attributes: str) -> None:
+    names = ("x", "y", "width", "height")
+    ET.SubElement(root, "rect", {name: _n(value) for name, value in zip(names, place, strict=True)} | attributes)
+
+
+def _text(root: ET.Element, text: str, x: float, y: float, attributes: dict[str, str] | None = None) -> None:
+    ET.SubElement(root, "text", {"x": _n(x), "y": _n(y), **(attributes or {})}).text = text
+
+
+def _n(length: float) -> str:
+    return f"{length:.2f}".rstrip("0").rstrip(".")

@@ -18,6 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import overload
 
+from argus.core.atoms.registry import thread_values
+from argus.core.banks import Conflict, bank_conflicts, find_swizzle
+from argus.core.coalescing import Segments, coalescing
+from argus.core.lanes import Access
 from argus.core.layout import inttuple
 from argus.core.layout.coalesce import (
     append,
@@ -47,6 +51,7 @@ from argus.core.layout.divide import (
     zipped_divide,
     zipped_product,
 )
+from argus.core.layout.f2 import BinaryMatrix
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import (
     Coordinate,
@@ -80,29 +85,55 @@ from argus.core.layout.inverse import (
     pseudo_inverse,
     right_inverse,
 )
+from argus.core.layout.notation import parse
+from argus.core.layout.predicates import (
+    are_complementary,
+    functionally_equal,
+    is_admissible,
+    is_bijective,
+    is_compact,
+    is_contiguous,
+    is_disjoint,
+    is_injective,
+    is_surjective,
+)
 from argus.core.layout.recast import downcast, recast, upcast
+from argus.core.layout.relation import Relation
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.tv import TV
 from argus.core.layout.values import Layout, column_major, make_layout, make_ordered_layout, row_major
+from argus.core.layout.witness import Answer
+from argus.pictures import banks, conflicts, grid, swizzled, tv
 
 __all__ = [
     "TV",
+    "Access",
+    "Answer",
+    "BinaryMatrix",
     "ComposedLayout",
+    "Conflict",
     "Coordinate",
     "IntTuple",
     "Layout",
     "LayoutError",
     "LayoutLike",
+    "Relation",
+    "Segments",
     "Swizzle",
     "Tiler",
     "append",
+    "are_complementary",
+    "bank_conflicts",
+    "banks",
     "blocked_product",
     "ceil_div",
     "coalesce",
+    "coalescing",
     "column_major",
     "compatible",
     "complement",
     "composition",
+    "conflicts",
     "congruent",
     "cosize",
     "crd2crd",
@@ -113,15 +144,25 @@ __all__ = [
     "elem_scale",
     "filter",
     "filter_zeros",
+    "find_swizzle",
     "flat_divide",
     "flat_product",
     "flatten",
+    "functionally_equal",
+    "grid",
     "group",
     "has_none",
     "idx2crd",
     "inner_product",
+    "is_admissible",
+    "is_bijective",
+    "is_compact",
+    "is_contiguous",
+    "is_disjoint",
+    "is_injective",
     "is_int",
     "is_layout",
+    "is_surjective",
     "is_tuple",
     "left_inverse",
     "logical_divide",
@@ -132,6 +173,7 @@ __all__ = [
     "max_common_vector",
     "mode",
     "nullspace",
+    "parse",
     "prefix_product",
     "prepend",
     "product",
@@ -150,10 +192,13 @@ __all__ = [
     "slice_",
     "slice_and_offset",
     "suffix_product",
+    "swizzled",
+    "thread_values",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
     "tuple_max",
+    "tv",
     "unflatten",
     "upcast",
     "weakly_compatible",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ("README.md", "docs/quickstart.md")
+DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/layouts.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BASH = shutil.which("bash")
 SHELL = 'set -e; argus() { "$PYTHON" -m argus "$@"; }; '

@@ -1,0 +1,151 @@
+"""Divides and products over symbols. A symbolic extent must be a multiple of its tile: nothing is rounded up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from argus.core import algebra
+from argus.core.index import Index
+from argus.core.layout.faults import malformed, misplaced
+from argus.core.layout.inttuple import IntTuple
+from argus.core.layout.inttuple import flatten as flat_numbers
+from argus.core.layout.symbolic.complement import complement, ladder, open_modes, relevant
+from argus.core.layout.symbolic.compose import SymbolicTiler, by_mode, composed
+from argus.core.layout.symbolic.ledger import Ledger
+from argus.core.layout.symbolic.values import SymbolicLayout, Tree, flat, joined, lifted, text, volume
+
+_Splitter = Callable[[Ledger, SymbolicLayout, SymbolicTiler], SymbolicLayout]
+
+
+def logical_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`(tile, rest)`: the layout after `(tiler, complement(tiler, size))`, mode by mode for a tuple."""
+    if tiler is None:
+        return layout
+    if isinstance(tiler, tuple):
+        return by_mode(logical_divide, ledger, layout, tiler)
+    tile = lifted(tiler)
+    rest = complement(ledger, tile, volume(layout.shape), exact=True)
+    return composed(ledger, layout, joined([tile, rest]))
+
+
+def logical_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`(block, copies)`: the copies lie where the complement of the block after the tiler says."""
+    if tiler is None:
+        return block
+    if isinstance(tiler, tuple):
+        return by_mode(logical_product, ledger, block, tiler)
+    tile = lifted(tiler)
+    for _, stride in tile.flat_modes:
+        ledger.need(algebra.le(0, stride), "strides of the layout of copies are not negative")
+    rungs, _, filled = ladder(ledger, relevant(ledger, block))
+    # The copies lie below the target of the complement, so how far its last mode goes makes no difference.
+    room = flat([*open_modes(rungs), (tile.cosize().node, filled)])
+    return joined([block, composed(ledger, room, tile)])
+
+
+# -- gathered ------------------------------------------------------------------------------------------------
+
+
+def _zipped(split: _Splitter, ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`((tiles), (rests))` of what the splitter makes of each mode; None has the tile `1:0`."""
+    if tiler is None:
+        return joined([SymbolicLayout(1, 0), layout])
+    if not isinstance(tiler, tuple):
+        return split(ledger, layout, tiler)
+    modes = list(layout)
+    if len(modes) < len(tiler):
+        raise misplaced(f"a tiler of {len(tiler)} modes for {layout}", f"give at most {len(modes)} modes")
+    pairs = [_zipped(split, ledger, *pair) for pair in zip(modes, tiler, strict=False)]
+    rests = [pair[1] for pair in pairs] + modes[len(tiler) :]
+    return joined([joined([pair[0] for pair in pairs]), joined(rests)])
+
+
+def _tiled(both: SymbolicLayout) -> SymbolicLayout:
+    return joined([both[0], *both[1]])
+
+
+def _flat(both: SymbolicLayout) -> SymbolicLayout:
+    return joined([*both[0], *both[1]])
+
+
+def zipped_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`((tile, tile, ...), (rest, rest, ...))`."""
+    return _zipped(logical_divide, ledger, layout, tiler)
+
+
+def tiled_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`((tile, tile, ...), rest, rest, ...)`."""
+    return _tiled(zipped_divide(ledger, layout, tiler))
+
+
+def flat_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`(tile, tile, ..., rest, rest, ...)`."""
+    return _flat(zipped_divide(ledger, layout, tiler))
+
+
+def zipped_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`((block, block, ...), (copies, copies, ...))`."""
+    return _zipped(logical_product, ledger, block, tiler)
+
+
+def tiled_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`((block, block, ...), copies, copies, ...)`."""
+    return _tiled(zipped_product(ledger, block, tiler))
+
+
+def flat_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+    """`(block, block, ..., copies, copies, ...)`."""
+    return _flat(zipped_product(ledger, block, tiler))
+
+
+# -- mode by mode --------------------------------------------------------------------------------------------
+
+
+def blocked_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
+    """Each mode is `(block, copies)`."""
+    return joined([joined(list(pair)) for pair in _modes_of_product(ledger, block, tiler)])
+
+
+def raked_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
+    """Each mode is `(copies, block)`."""
+    return joined([joined([copies, each]) for each, copies in _modes_of_product(ledger, block, tiler)])
+
+
+def _modes_of_product(
+    ledger: Ledger, block: SymbolicLayout, tiler: SymbolicLayout
+) -> list[tuple[SymbolicLayout, SymbolicLayout]]:
+    rank = max(len(block), len(tiler))
+    both = logical_product(ledger, padded(block, rank), padded(tiler, rank))
+    return list(zip(both[0], both[1], strict=True))
+
+
+def padded(layout: SymbolicLayout, rank: int) -> SymbolicLayout:
+    """The layout with modes `1:0` up to the rank."""
+    return joined(list(layout) + [SymbolicLayout(1, 0)] * (rank - len(layout)))
+
+
+def tile_to_shape(ledger: Ledger, block: SymbolicLayout, target: Tree, order: IntTuple | None) -> SymbolicLayout:
+    """Copies of a block that fill a shape, by ascending `order` of its modes, first mode first by default."""
+    extents = [volume(mode) for mode in target] if isinstance(target, tuple) else [volume(target)]
+    if len(block) > len(extents):
+        raise misplaced(f"{block} has more modes than the shape {text(target)}", f"give a shape of {len(block)} modes")
+    whole = padded(block, len(extents))
+    counts: list[Index] = []
+    for mode, extent in zip(whole, extents, strict=True):
+        ledger.need(algebra.le(1, extent), "extents are positive")
+        counts.append(ledger.quotient(extent, volume(mode.shape), "blocks fill the extent without a rest"))
+    return blocked_product(ledger, whole, _ordered(counts, order))
+
+
+def _ordered(counts: list[Index], order: IntTuple | None) -> SymbolicLayout:
+    if order is None:
+        return SymbolicLayout(tuple(counts))
+    ranks = flat_numbers(order)
+    if len(ranks) != len(counts) or not isinstance(order, tuple) or len(order) != len(counts):
+        raise malformed(f"order {order} for {len(counts)} modes", "give one number a mode")
+    strides: list[Index] = [algebra.const(1)] * len(counts)
+    below: Index = algebra.const(1)
+    for place in sorted(range(len(counts)), key=ranks.__getitem__):
+        strides[place] = below
+        below = algebra.mul(below, counts[place])
+    return SymbolicLayout(tuple(counts), tuple(strides))

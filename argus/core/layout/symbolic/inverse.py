@@ -1,0 +1,93 @@
+"""Inverses over symbols, where strides chain or nest by what is known, and equality of functions."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Index
+from argus.core.layout.symbolic.complement import ladder, last_gap_counts
+from argus.core.layout.symbolic.compose import merged
+from argus.core.layout.symbolic.ledger import Ledger
+from argus.core.layout.symbolic.values import Mode, SymbolicLayout, flat
+
+
+@frozen(eq=False)
+class _Indexed:
+    """A mode, and the index at which its coordinate is 1."""
+
+    extent: Index
+    stride: Index
+    index: Index
+
+
+def _indexed(ledger: Ledger, layout: SymbolicLayout) -> list[_Indexed]:
+    found: list[_Indexed] = []
+    below: Index = algebra.const(1)
+    for extent, stride in layout.flat_modes:
+        if not ledger.is_one(extent):
+            found.append(_Indexed(extent, stride, below))
+        below = algebra.mul(below, extent)
+    return found
+
+
+def right_inverse(ledger: Ledger, layout: SymbolicLayout) -> SymbolicLayout:
+    """The longest chain of modes, each beginning where the one before it ends, from the stride 1 on.
+
+    Raises LayoutError (E811) unless it is decided of every other mode that it continues no part of the chain.
+    """
+    waiting = _indexed(ledger, layout)
+    filled: list[Index] = [algebra.const(1)]
+    chain: list[Mode] = []
+    while True:
+        found = next((part for part in waiting if ledger.same(part.stride, filled[-1])), None)
+        if found is None:
+            break
+        waiting.remove(found)
+        chain.append((found.extent, found.index))
+        filled.append(algebra.mul(filled[-1], found.extent))
+    for part in waiting:
+        for length in filled:
+            continues = algebra.eq(part.stride, length)
+            if not ledger.holds(algebra.any_of((algebra.negate(continues), algebra.le(part.extent, 1)))):
+                raise ledger.undecided([continues])
+    return flat(merged(ledger, tuple(chain)))
+
+
+def left_inverse(ledger: Ledger, layout: SymbolicLayout) -> SymbolicLayout:
+    """The bijection that undoes modes whose strides nest, and fills the gaps between them."""
+    parts = _indexed(ledger, layout)
+    rungs, order, _ = ladder(ledger, [(part.extent, part.stride) for part in parts])
+    last_gap_counts(ledger, rungs)
+    size = layout.size().node
+    modes: list[Mode] = []
+    for (gap, extent, _), place in zip(rungs, order, strict=True):
+        if not ledger.is_one(gap):
+            modes.append((gap, size))
+            size = algebra.mul(size, gap)
+        modes.append((extent, parts[place].index))
+    return flat(merged(ledger, tuple(modes)))
+
+
+def equal_functions(ledger: Ledger, a: SymbolicLayout, b: SymbolicLayout) -> Cond:
+    """A condition under which the sizes and all images are equal. Raises LayoutError (E811) where none is known.
+
+    It is the weakest one where both sides have as few modes as they coalesce to.
+    """
+    left, right = merged(ledger, a.flat_modes), merged(ledger, b.flat_modes)
+    needed: list[Cond] = []
+    while left and right:
+        (n, d), (m, e) = left.pop(0), right.pop(0)
+        if not ledger.same(n, m):
+            if ledger.divides(n, m):
+                right.insert(0, (ledger.exact(m, n), algebra.mul(e, n)))
+            elif ledger.divides(m, n):
+                left.insert(0, (ledger.exact(n, m), algebra.mul(d, m)))
+                n = m
+            elif left or right:
+                raise ledger.undecided([algebra.eq(n, m)])
+            else:
+                needed.append(algebra.eq(n, m))
+        needed.append(algebra.any_of((algebra.eq(d, e), algebra.le(n, 1))))
+    needed += [algebra.eq(extent, 1) for extent, _ in left + right]
+    return algebra.all_of(needed)

@@ -1,0 +1,148 @@
+"""What an operation on symbols asks and presumes: the conditions under which its result is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from attrs import define, field, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Index
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.symbolic.facts import Facts, conjuncts, divisors, gathered
+from argus.core.walk import show
+
+
+class Oracle(Protocol):
+    """Who decides what forms do not. Every divisor in the questions is positive under the hypotheses."""
+
+    def follows(self, hypotheses: tuple[Cond, ...], goal: Cond, /) -> bool:
+        """Whether the goal is proved; False where that is not known."""
+        ...
+
+    def example(self, hypotheses: tuple[Cond, ...], refuted: Cond, /) -> str:
+        """Values of the symbols under which the hypotheses hold, as text; empty if none are known."""
+        ...
+
+
+@frozen
+class FormsAlone:
+    """No solver: what forms do not decide stays open."""
+
+    def follows(self, _hypotheses: tuple[Cond, ...], _goal: Cond, /) -> bool:
+        return False
+
+    def example(self, _hypotheses: tuple[Cond, ...], _refuted: Cond, /) -> str:
+        return ""
+
+
+@frozen
+class Condition:
+    """What must hold for a result to be right, and why."""
+
+    formula: Cond
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{show(self.formula)} ({self.reason})"
+
+
+_NOTHING = gathered(())
+"""What is evident of all symbols within their ranges."""
+
+
+@define(eq=False)
+class Ledger:
+    """The conditions of one operation, as they come up. Each presumes those before it.
+
+    what: the operation, for messages.
+    """
+
+    what: str
+    assumptions: tuple[Cond, ...]
+    oracle: Oracle
+    conditions: list[Condition] = field(factory=list[Condition], init=False)
+    facts: Facts = field(init=False)
+    _own: Facts = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.facts = gathered(self.assumptions)
+        self._own = _NOTHING
+
+    @property
+    def hypotheses(self) -> tuple[Cond, ...]:
+        return conjuncts((*self.assumptions, *(condition.formula for condition in self.conditions)))
+
+    def holds(self, condition: Cond) -> bool:
+        """Whether the condition, its divisors' being positive included, follows from what is known."""
+        if condition is algebra.TRUE:
+            return True
+        if not all(self.holds(algebra.le(1, divisor)) for divisor in divisors(condition)):
+            return False
+        known = self.facts.decide(condition)
+        return self.oracle.follows(self.hypotheses, condition) if known is None else known
+
+    def fails(self, condition: Cond) -> bool:
+        """Whether the opposite follows."""
+        return self.holds(algebra.negate(condition))
+
+    def is_one(self, a: Index) -> bool:
+        """Whether forms show that it is 1."""
+        return self.facts.decide(algebra.eq(a, 1)) is True
+
+    def same(self, a: Index, b: Index) -> bool:
+        return self.holds(algebra.eq(a, b))
+
+    def need(self, condition: Cond, reason: str) -> None:
+        """Presume the condition, unless it is evident of all sizes at which the conditions before it hold.
+
+        Raises LayoutError (E811) if it is false wherever the assumptions hold.
+        """
+        for divisor in divisors(condition):
+            self.need(algebra.le(1, divisor), "divisors are positive")
+        for part in conjuncts([condition]):
+            if self._own.decide(part):
+                continue
+            facts = gathered((*self.hypotheses, part))
+            if facts.contradictory or self.fails(part):
+                raise self._impossible(part, reason)
+            self.conditions.append(Condition(part, reason))
+            self.facts = facts
+            self._own = gathered(each.formula for each in self.conditions)
+
+    def quotient(self, a: Index, b: Index, reason: str) -> Index:
+        """a / b, presuming that there is no remainder."""
+        self.need(algebra.le(1, b), "divisors are positive")
+        if self._own.quotient(a, b) is None:
+            self.need(algebra.eq(algebra.mod(a, b), 0), reason)
+        return self.exact(a, b)
+
+    def exact(self, a: Index, b: Index) -> Index:
+        """a / b, where a remainder of 0 is known."""
+        found = self.facts.quotient(a, b)
+        return algebra.floordiv(a, b) if found is None else found
+
+    def divides(self, b: Index, a: Index) -> bool:
+        """Whether b is positive and a multiple of it is a."""
+        return self.holds(algebra.le(1, b)) and (
+            self.facts.quotient(a, b) is not None or self.holds(algebra.eq(algebra.mod(a, b), 0))
+        )
+
+    def undecided(self, conditions: Sequence[Cond]) -> LayoutError:
+        texts = " or ".join(f"`{show(condition)}`" for condition in conditions)
+        return LayoutError(
+            "E811",
+            f"{self.what} has another form for other sizes: it is not decided whether {texts}",
+            help="assume one of them with `under(...)`, or that it does not hold",
+        )
+
+    def _impossible(self, condition: Cond, reason: str) -> LayoutError:
+        values = self.oracle.example(self.hypotheses, condition)
+        shown = "a comparison of numbers that is false" if condition is algebra.FALSE else f"`{show(condition)}`"
+        where = f", for example at {values}" if values else ""
+        return LayoutError(
+            "E811",
+            f"{self.what} needs {shown} ({reason}), which is false for all sizes that the assumptions allow{where}",
+            help="choose other extents or strides, or weaken the assumptions",
+        )

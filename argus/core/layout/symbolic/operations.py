@@ -1,0 +1,173 @@
+"""The operations on symbolic layouts, each with the conditions under which its result is right.
+
+Under the assumptions and the conditions, for every valuation of the symbols, the result has the size and the images
+of what the operation of the same name in `argus.layout` makes of the operands at that valuation. Where a result
+would have different forms for different sizes, LayoutError (E811) says which comparison is not decided; where a
+condition is false for all sizes, E811 says which, and at an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import field, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond
+from argus.core.layout.inttuple import IntTuple
+from argus.core.layout.symbolic.complement import complement
+from argus.core.layout.symbolic.compose import SymbolicTiler, composition, merged
+from argus.core.layout.symbolic.divide import (
+    blocked_product,
+    flat_divide,
+    flat_product,
+    logical_divide,
+    logical_product,
+    raked_product,
+    tile_to_shape,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
+)
+from argus.core.layout.symbolic.inverse import equal_functions, left_inverse, right_inverse
+from argus.core.layout.symbolic.ledger import FormsAlone, Ledger, Oracle
+from argus.core.layout.symbolic.values import (
+    Conditional,
+    Mode,
+    SizeTree,
+    SymbolicLayout,
+    Tree,
+    flat,
+    joined,
+    lifted,
+    text,
+    tree_of,
+    volume,
+)
+from argus.core.layout.values import Layout
+
+AnyLayout = SymbolicLayout | Layout
+
+
+@frozen
+class Operations:
+    """The operations under some assumptions. oracle: who decides what forms do not; nobody by default.
+
+    The methods are those of `argus.layout` by name and meaning; each raises LayoutError: E811 as said above, E803 for
+    a tiler that does not fit.
+    """
+
+    assumptions: tuple[Cond, ...] = ()
+    oracle: Oracle = field(factory=FormsAlone)
+
+    def make_layout(self, *modes: AnyLayout) -> Conditional:
+        return self._run("make_layout", modes, lambda _: joined([lifted(mode) for mode in modes]))
+
+    def coalesce(self, layout: AnyLayout) -> Conditional:
+        """Modes are joined where one is known to continue the other, so there may be more than after substitution."""
+        given = lifted(layout)
+        return self._run("coalesce", (given,), lambda ledger: flat(merged(ledger, given.flat_modes)))
+
+    def composition(self, a: AnyLayout, b: SymbolicTiler) -> Conditional:
+        return self._run("composition", (a, b), lambda ledger: composition(ledger, lifted(a), b))
+
+    def complement(self, layout: AnyLayout, cotarget: SizeTree = 1) -> Conditional:
+        target = volume(tree_of(cotarget))
+        return self._run("complement", (layout,), lambda ledger: complement(ledger, lifted(layout), target))
+
+    def right_inverse(self, layout: AnyLayout) -> Conditional:
+        return self._run("right_inverse", (layout,), lambda ledger: right_inverse(ledger, lifted(layout)))
+
+    def left_inverse(self, layout: AnyLayout) -> Conditional:
+        """Of layouts whose strides nest."""
+        return self._run("left_inverse", (layout,), lambda ledger: left_inverse(ledger, lifted(layout)))
+
+    def logical_divide(self, layout: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("logical_divide", layout, tiler, logical_divide)
+
+    def zipped_divide(self, layout: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("zipped_divide", layout, tiler, zipped_divide)
+
+    def tiled_divide(self, layout: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("tiled_divide", layout, tiler, tiled_divide)
+
+    def flat_divide(self, layout: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("flat_divide", layout, tiler, flat_divide)
+
+    def logical_product(self, block: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("logical_product", block, tiler, logical_product)
+
+    def zipped_product(self, block: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("zipped_product", block, tiler, zipped_product)
+
+    def tiled_product(self, block: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("tiled_product", block, tiler, tiled_product)
+
+    def flat_product(self, block: AnyLayout, tiler: SymbolicTiler) -> Conditional:
+        return self._split("flat_product", block, tiler, flat_product)
+
+    def blocked_product(self, block: AnyLayout, tiler: AnyLayout) -> Conditional:
+        return self._run(
+            "blocked_product",
+            (block, tiler),
+            lambda ledger: blocked_product(ledger, lifted(block), lifted(tiler)),
+        )
+
+    def raked_product(self, block: AnyLayout, tiler: AnyLayout) -> Conditional:
+        return self._run(
+            "raked_product", (block, tiler), lambda ledger: raked_product(ledger, lifted(block), lifted(tiler))
+        )
+
+    def tile_to_shape(self, block: AnyLayout, target: SizeTree, order: IntTuple | None = None) -> Conditional:
+        shape = tree_of(target)
+        return self._run("tile_to_shape", (block,), lambda ledger: tile_to_shape(ledger, lifted(block), shape, order))
+
+    def functionally_equal(self, a: AnyLayout, b: AnyLayout) -> Cond:
+        """A condition under which sizes and images are equal."""
+        ledger = Ledger(_shown("functionally_equal", (a, b)), self.assumptions, self.oracle)
+        return equal_functions(ledger, lifted(a), lifted(b))
+
+    def _split(
+        self,
+        name: str,
+        layout: AnyLayout,
+        tiler: SymbolicTiler,
+        split: Callable[[Ledger, SymbolicLayout, SymbolicTiler], SymbolicLayout],
+    ) -> Conditional:
+        return self._run(name, (layout, tiler), lambda ledger: split(ledger, lifted(layout), tiler))
+
+    def _run(
+        self, name: str, operands: tuple[SymbolicTiler, ...], make: Callable[[Ledger], SymbolicLayout]
+    ) -> Conditional:
+        ledger = Ledger(_shown(name, operands), self.assumptions, self.oracle)
+        for mode in _modes(operands):
+            ledger.need(algebra.le(1, mode[0]), "extents are positive")
+        made = make(ledger)
+        return Conditional(
+            SymbolicLayout(_normal(ledger, made.shape), _normal(ledger, made.stride)), tuple(ledger.conditions)
+        )
+
+
+def _modes(operand: SymbolicTiler) -> list[Mode]:
+    if operand is None:
+        return []
+    if isinstance(operand, tuple):
+        return [mode for part in operand for mode in _modes(part)]
+    return list(lifted(operand).flat_modes)
+
+
+def _normal(ledger: Ledger, tree: Tree) -> Tree:
+    return tuple(_normal(ledger, part) for part in tree) if isinstance(tree, tuple) else ledger.facts.normal(tree)
+
+
+def _shown(name: str, operands: tuple[SymbolicTiler, ...]) -> str:
+    return f"{name}({', '.join(map(_text, operands))})"
+
+
+def _text(operand: SymbolicTiler) -> str:
+    if isinstance(operand, tuple):
+        return f"({', '.join(map(_text, operand))})"
+    if operand is None:
+        return "None"
+    return str(operand) if isinstance(operand, AnyLayout) else text(tree_of(operand))

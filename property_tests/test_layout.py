@@ -7,28 +7,15 @@ from math import prod
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import DrawFn
 
 from argus.core.algebra import sym
 from argus.core.index import Symbol
 from argus.core.layout import TV, IntTuple, Layout, Swizzle, column_major, row_major
 from argus.core.walk import IntArray, evaluate
+from argus.testing.strategies import layouts, swizzles
 
 extents = st.integers(1, 5)
-strides = st.integers(0, 40)
-
-
-def trees() -> SearchStrategy[tuple[IntTuple, IntTuple]]:
-    leaves = st.tuples(extents, strides)
-
-    def group(parts: list[tuple[IntTuple, IntTuple]]) -> tuple[IntTuple, IntTuple]:
-        return tuple(shape for shape, _ in parts), tuple(stride for _, stride in parts)
-
-    return st.recursive(leaves, lambda inner: st.lists(inner, min_size=1, max_size=3).map(group), max_leaves=5)
-
-
-def layouts() -> SearchStrategy[Layout]:
-    return trees().map(lambda tree: Layout(*tree))
 
 
 @st.composite
@@ -76,12 +63,6 @@ def test_compact_layouts_enumerate(shape: tuple[int, ...]) -> None:
     assert column_major(shape).table().tolist() == list(range(prod(shape)))
     table = row_major(shape).table().reshape(shape, order="F")
     assert np.array_equal(table, np.arange(prod(shape)).reshape(shape))
-
-
-@st.composite
-def swizzles(draw: DrawFn) -> Swizzle:
-    bits = draw(st.integers(0, 3))
-    return Swizzle(bits, draw(st.integers(0, 3)), bits + draw(st.integers(0, 2)))
 
 
 @given(swizzles())

@@ -62,7 +62,7 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
             break
     if not isinstance(shape, tuple):
         return trusted(*leaves[0])
-    if len(leaves) == len(shape):
+    if len(leaves) == len(shape) and not any(isinstance(part, tuple) for part in shape):
         return trusted(tuple([extent for extent, _ in leaves]), tuple([stride for _, stride in leaves]))
     return trusted(*_nested(shape, iter(leaves)))
 

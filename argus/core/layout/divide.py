@@ -35,12 +35,21 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
 
 
 def logical_product(block: Layout, tiler: Tiler) -> Layout:
-    """`(block, copies)`: the copies lie where `complement(block)` after the tiler says, so they never overlap."""
+    """`(block, copies)`: the copies lie where `complement(block)` after the tiler says.
+
+    Copies at different images of the tiler never overlap. Refused (E805) for a tiler with images below 0.
+    """
     if tiler is None:
         return block
     if isinstance(tiler, tuple):
         return by_mode(logical_product, block, tiler)
     tile = Layout(tiler) if isinstance(tiler, int) else tiler
+    if any(stride < 0 < extent - 1 for extent, stride in tile.flat_modes):
+        raise LayoutError(
+            "E805",
+            f"the tiler {tile} has images below 0, and the complement of {block} begins at 0",
+            help="reverse the mode: use strides that are not negative",
+        )
     rest = complement(block, block.size() * tile.cosize())
     return _pair(block, compose_layouts(rest, tile))
 

@@ -31,7 +31,7 @@ def upcast(layout: Layout, count: int) -> Layout:
         if step % count == 0 or extent == 1:
             return extent, step // count
         width = count // step if step > 0 else 0
-        if width < 1 or count % step or (extent % width and width % extent):
+        if width < 1 or count % step or (extent > width and extent % width):
             raise _indivisible(layout, count, f"the mode {extent}:{step} does not split into vectors of {count}")
         width = min(width, extent)
         inside += (width - 1) * step

@@ -24,12 +24,12 @@ POINTS = 1 << 12
 def layout_through(points: Mapping[int, int]) -> Layout | None:
     """A layout of fewest prime extents with these images, or None if there is none.
 
-    Its last extent reaches the largest index. Raises LayoutError (E810) for more than POINTS points or after CHAINS
-    chains.
+    Its last extent reaches the index of largest absolute value. Raises LayoutError (E810) for more than POINTS points
+    or after CHAINS chains.
     """
     if len(points) > POINTS:
         raise _given_up(f"{len(points)} points", POINTS)
-    search = _Search(sorted(points.items()), max(points, default=0))
+    search = _Search(sorted(points.items()), max(map(abs, points), default=0), min(points, default=0) < 0)
     level: list[tuple[int, ...]] = [()]
     while level:
         for chain in level:
@@ -44,6 +44,7 @@ def layout_through(points: Mapping[int, int]) -> Layout | None:
 class _Search:
     points: list[tuple[int, int]]
     last: int
+    negative: bool
     tried: int = field(default=0, init=False)
 
     def longer(self, chain: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -51,12 +52,22 @@ class _Search:
         size = 1
         for extent in chain:
             size *= extent
-        for prime in _primes(self.last // size):
+        for prime in _primes(self._longest(size)):
             self.tried += 1
             if self.tried > CHAINS:
                 raise _given_up(f"{CHAINS} chains of extents", CHAINS)
             if self.strides((*chain, prime), complete=False) is not None:
                 yield (*chain, prime)
+
+    def _longest(self, size: int) -> int:
+        """The largest prime that can matter as the next extent.
+
+        Indices below 0 count from its end. Once it exceeds the digits of both sides a larger one adds nothing, and
+        between a number and its double there is a prime [Bertrand's postulate].
+        """
+        if not self.negative:
+            return self.last // size
+        return 2 * (-(-self.last // size) + 1) if size <= self.last else 1
 
     def strides(self, chain: tuple[int, ...], *, complete: bool) -> list[int] | None:
         """Integer strides for the points: all of them, with a last mode of any length, or those below the size."""

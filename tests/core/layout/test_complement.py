@@ -41,25 +41,44 @@ def test_an_int_is_a_contiguous_layout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layout", "found"),
+    ("layout", "index", "found"),
     [
-        # pycute answers (2,0,4):(1,2,6), a mode of extent 0.
-        (Layout((2, 2), (2, 3)), 3),
-        (Layout((4, 2), (1, 2)), None),
-        (Layout(4, -1), -3),
-        (Layout((2, 2), (6, 11)), 11),
-        (Layout((2, 2, 2), (2, 2, 5)), 5),
+        # pycute answers (2,0,4):(1,2,6), a mode of extent 0. To cover 1 takes 1, and 1 + 2 is 3.
+        (Layout((2, 2), (2, 3)), 1, 3),
+        (Layout((2, 2), (6, 11)), 1, 11),
+        (Layout((2, 2, 2), (2, 2, 5)), 3, 5),
+        # Runs of four, six apart: 4 + 2 is 6.
+        (Layout((4, 6), (1, 6)), 2, 6),
     ],
 )
-def test_what_does_not_tile_is_refused(layout: Layout, found: int | None) -> None:
-    if found is None:
-        assert complement(layout, 24) == Layout(4, 6)
-        return
+def test_what_does_not_tile_is_refused(layout: Layout, index: int, found: int) -> None:
     with pytest.raises(LayoutError) as refused:
         complement(layout, 24)
 
-    assert (refused.value.code, refused.value.found) == ("E805", found)
+    assert (refused.value.code, refused.value.index, refused.value.found) == ("E805", index, found)
     assert found in layout.table()
+
+
+def test_what_does_not_tile_may_still_cover() -> None:
+    assert complement(Layout((4, 6), (1, 6)), 4) == Layout(1, 0)
+    assert complement(Layout((2, 2), (2, 3))) == Layout(1, 0)
+    # Images 0, 5, 7, 12: 0 .. 4 take five translations, and 5 is there.
+    assert complement(Layout((2, 2), (5, 7)), 2) == Layout(2, 1)
+
+
+def test_a_cover_that_is_no_layout_is_refused() -> None:
+    """Images 0, 2, 9, 11: to cover 0 .. 4 takes 0, 1 and 4."""
+    with pytest.raises(LayoutError) as refused:
+        complement(Layout((2, 2), (9, 2)), 5)
+
+    assert (refused.value.code, refused.value.index, refused.value.expected) == ("E805", 2, 4)
+
+
+def test_images_below_zero_are_refused() -> None:
+    with pytest.raises(LayoutError) as refused:
+        complement(Layout(4, -1), 24)
+
+    assert (refused.value.code, refused.value.found) == ("E805", -3)
 
 
 def test_a_cotarget_is_positive() -> None:

@@ -85,6 +85,18 @@ def test_the_shape_refines_the_right_operands() -> None:
     assert _same_values(result, a, b)
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "shape"),
+    [
+        (Layout((2, 3), (1, 7)), Layout(((2,), 2), ((1,), 2)), ((2,), 2)),
+        (Layout((2, 1), (0, 1)), Layout((1, (1,)), (0, (0,))), (1, (1,))),
+        (Layout((2, 6), (2, 0)), Layout((3,), (2,)), (3,)),
+    ],
+)
+def test_tuples_of_one_stay(a: Layout, b: Layout, shape: tuple[object, ...]) -> None:
+    assert composition(a, b).shape == shape
+
+
 def test_huge_layouts_need_no_table() -> None:
     a = Layout((1 << 40, 1 << 20), (1 << 20, 1))
     b = Layout((1 << 30, 1 << 25), (1 << 10, 1 << 40))

@@ -83,6 +83,13 @@ def test_a_shape_that_a_block_does_not_fill_is_refused(target: int | tuple[int, 
     assert refused.value.code == code
 
 
+def test_copies_below_zero_are_refused() -> None:
+    with pytest.raises(LayoutError) as refused:
+        d.logical_product(Layout(1, 0), Layout(2, -1))
+
+    assert refused.value.code == "E805"
+
+
 def test_no_divide_without_a_complement() -> None:
     with pytest.raises(LayoutError) as refused:
         d.logical_divide(Layout(24), Layout((2, 2), (2, 3)))

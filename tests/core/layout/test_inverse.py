@@ -49,6 +49,10 @@ def test_right_inverses(layout: Layout, result: Layout) -> None:
         Layout((2, 3), (3, 2)),
         Layout(4, -1),
         Layout((3, 2), (-1, 5)),
+        # Indices below 0 need extents beyond the largest image.
+        Layout(2, -2),
+        Layout((2, 2), (1, -2)),
+        Layout((3, 2), (-5, 2)),
     ],
 )
 def test_left_inverses_undo_the_layout(layout: Layout) -> None:

@@ -12,6 +12,7 @@ def test_vectors_of_a_contiguous_mode() -> None:
     assert upcast(layout, 4) == Layout((8, (1, 4)), (4, (1, 1)))
     assert upcast(layout, 8) == Layout((8, (1, 2)), (2, (1, 1)))
     assert upcast(Layout((4, 3), (1, 0)), 2) == Layout((2, 3), (1, 0))
+    assert upcast(Layout(2, 1), 3) == Layout(1, 1)
 
 
 def test_parts_of_each_element() -> None:

@@ -24,33 +24,12 @@ from argus.core.coalescing import Segments, coalescing
 from argus.core.lanes import Access
 from argus.core.layout import inttuple
 from argus.core.layout.coalesce import (
-    append,
-    coalesce,
     filter,  # noqa: A004 reason: CuTe's name
     filter_zeros,
-    flatten_layout,
-    group,
-    mode,
-    prepend,
-    replace,
-    select,
 )
 from argus.core.layout.complement import complement
 from argus.core.layout.compose import Tiler, composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
-from argus.core.layout.divide import (
-    blocked_product,
-    flat_divide,
-    flat_product,
-    logical_divide,
-    logical_product,
-    raked_product,
-    tile_to_shape,
-    tiled_divide,
-    tiled_product,
-    zipped_divide,
-    zipped_product,
-)
 from argus.core.layout.f2 import BinaryMatrix
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import (
@@ -84,6 +63,27 @@ from argus.core.layout.inverse import (
     nullspace,
     pseudo_inverse,
     right_inverse,
+)
+from argus.core.layout.lift import (
+    append,
+    blocked_product,
+    coalesce,
+    flat_divide,
+    flat_product,
+    flatten_layout,
+    group,
+    logical_divide,
+    logical_product,
+    mode,
+    prepend,
+    raked_product,
+    replace,
+    select,
+    tile_to_shape,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
 )
 from argus.core.layout.notation import parse
 from argus.core.layout.predicates import (
@@ -255,10 +255,12 @@ def depth(value: Layout | ComposedLayout | IntTuple) -> int:
 @overload
 def flatten(value: Layout) -> Layout: ...
 @overload
+def flatten(value: ComposedLayout) -> ComposedLayout: ...
+@overload
 def flatten(value: IntTuple) -> tuple[int, ...]: ...
-def flatten(value: Layout | IntTuple) -> Layout | tuple[int, ...]:
+def flatten(value: Layout | ComposedLayout | IntTuple) -> Layout | ComposedLayout | tuple[int, ...]:
     """The same function with modes of depth 0, or the leaves of an int-tuple."""
-    return flatten_layout(value) if isinstance(value, Layout) else inttuple.flatten(value)
+    return flatten_layout(value) if isinstance(value, Layout | ComposedLayout) else inttuple.flatten(value)
 
 
 def ceil_div(value: IntTuple, tiler: Layout | IntTuple) -> IntTuple:

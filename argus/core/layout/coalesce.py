@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from argus.core.layout.faults import misplaced
 from argus.core.layout.inttuple import Coordinate, IntTuple
-from argus.core.layout.values import Layout, make_layout, of_modes, trusted
+from argus.core.layout.values import Layout, layout_of, make_layout, of_modes, trusted
 
 Profile = Coordinate
 Part = TypeVar("Part")
@@ -47,8 +47,8 @@ def coalesce(layout: Layout, profile: Profile = None) -> Layout:
 def filter(layout: Layout, profile: Profile = None) -> Layout:  # noqa: A001 reason: CuTe's name
     """`coalesce` without modes of stride 0: the same image, each repeated fewer times. Raises as `coalesce`."""
     if isinstance(profile, tuple):
-        return by_mode(filter, layout, profile)
-    return of_modes(merged(tuple([mode for mode in layout.flat_modes if mode[1] != 0])))
+        return by_mode(filter, layout_of(layout), profile)
+    return of_modes(merged(tuple([mode for mode in layout_of(layout).flat_modes if mode[1] != 0])))
 
 
 def filter_zeros(layout: Layout) -> Layout:
@@ -59,7 +59,8 @@ def filter_zeros(layout: Layout) -> Layout:
             return tuple(map(shrink, extent, cast(tuple[IntTuple, ...], stride)))
         return 1 if stride == 0 else extent
 
-    return trusted(shrink(layout.shape, layout.stride), layout.stride)
+    given = layout_of(layout)
+    return trusted(shrink(given.shape, given.stride), given.stride)
 
 
 def flatten_layout(layout: Layout) -> Layout:

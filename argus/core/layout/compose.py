@@ -17,7 +17,7 @@ from argus.core.layout.faults import LayoutError, misplaced
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.steps import Jumps, evaluate, first_deviation, steps
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.values import Layout, of_tree, trusted
+from argus.core.layout.values import Layout, layout_of, of_tree, trusted
 
 Tiler = Union[Layout, int, None, tuple["Tiler", ...]]
 """What divides, multiplies or selects by mode: a tuple goes mode by mode, an int `n` is `n:1`, None is no tile."""
@@ -36,13 +36,15 @@ def composition(a: LayoutLike, b: LayoutLike | Tiler) -> LayoutLike:
     """
     if isinstance(b, Layout) and isinstance(a, Layout):
         return compose_layouts(a, b)
+    if not isinstance(a, Layout | Swizzle | ComposedLayout):  # pyright: ignore[reportUnnecessaryIsInstance] reason: a user may pass anything
+        a = layout_of(a)
     if b is None:
         return a
-    if isinstance(b, int):
-        return composition(a, Layout(b))
     if isinstance(b, tuple):
         return _tiled(a, b)
-    return _composed(a, b)
+    if not isinstance(b, Layout | Swizzle | ComposedLayout):
+        b = layout_of(b)
+    return compose_layouts(a, b) if isinstance(a, Layout) and isinstance(b, Layout) else _composed(a, b)
 
 
 def compose_layouts(a: Layout, b: Layout) -> Layout:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Union, cast, overload
 
 from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Index
-from argus.core.layout.inttuple import Coordinate, IntTuple, has_none
+from argus.core.layout.faults import malformed, misplaced, too_large
+from argus.core.layout.inttuple import Coordinate, IntTuple, has_none, integer, text
 from argus.core.layout.pictures.grid import MOST_CELLS, index_grid
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.values import IntArray, Layout
+from argus.core.layout.values import IntArray, Integers, Layout
 
 LayoutLike = Union[Layout, Swizzle, "ComposedLayout"]
 """What is called on an index: the operands and results of composition and inverse."""
@@ -28,6 +30,13 @@ class ComposedLayout:
     offset: int
     inner: LayoutLike
 
+    def __attrs_post_init__(self) -> None:
+        for part in (self.outer, self.inner):
+            if not isinstance(part, Layout | Swizzle | ComposedLayout):  # pyright: ignore[reportUnnecessaryIsInstance] reason: a user may pass anything
+                raise malformed(f"expected a layout or a swizzle, found {part!r}", "compose layouts and swizzles")
+        if self.offset.__class__ is not int:
+            object.__setattr__(self, "offset", integer(self.offset, "an offset"))
+
     @property
     def shape(self) -> IntTuple:
         return self.inner.size() if isinstance(self.inner, Swizzle) else self.inner.shape
@@ -42,23 +51,30 @@ class ComposedLayout:
 
     def table(self) -> IntArray:
         """The images of 0 .. size-1. Raises LayoutError (E810) above TABLE_LIMIT elements."""
-        return self.outer.images(self.inner.table() + self.offset)
+        return self.outer.images(self._moved(self.inner.table()))
 
-    def images(self, indices: IntArray) -> IntArray:
+    def images(self, indices: Integers) -> IntArray:
         """The images of some indices, each as a call gives it."""
-        return self.outer.images(self.inner.images(indices) + self.offset)
+        return self.outer.images(self._moved(self.inner.images(indices)))
+
+    def _moved(self, images: IntArray) -> IntArray:
+        if abs(self.offset) >> 62:
+            raise too_large(f"the offset {self.offset}")
+        return images + self.offset
 
     @overload
     def __call__(self, *coord: IntTuple) -> int: ...  # pyright: ignore[reportOverlappingOverload] reason: None slices
     @overload
     def __call__(self, *coord: Coordinate) -> ComposedLayout: ...
     def __call__(self, *coord: Coordinate) -> int | ComposedLayout:
-        if not has_none(coord):
-            inner = self.inner
-            place = cast(tuple[IntTuple, ...], coord)
-            image = inner(cast(int, place[0])) if isinstance(inner, Swizzle) else inner(*place)
-            return self.outer(self.offset + image)
-        return self._sliced(coord)
+        if has_none(coord):
+            return self._sliced(coord)
+        inner = self.inner
+        if not isinstance(inner, Swizzle):
+            return self.outer(self.offset + inner(*cast(tuple[IntTuple, ...], coord)))
+        if len(coord) != 1:
+            raise misplaced(f"{self} has one mode, the coordinate {text(coord)} has {len(coord)}", "give an index")
+        return self.outer(self.offset + inner(integer(coord[0], "an index")))
 
     def _sliced(self, coord: tuple[Coordinate, ...]) -> ComposedLayout:
         """The modes that are kept; what the fixed coordinates add goes into the offset."""
@@ -79,8 +95,16 @@ class ComposedLayout:
         """The rank: the number of modes."""
         return 1 if isinstance(self.inner, Swizzle) else len(self.inner)
 
+    def __iter__(self) -> Iterator[ComposedLayout]:
+        """The modes, each with the offset."""
+        return iter([self[place] for place in range(len(self))])
+
     def __getitem__(self, mode: int | slice) -> ComposedLayout:
-        return self if isinstance(self.inner, Swizzle) else ComposedLayout(self.outer, self.offset, self.inner[mode])
+        if not isinstance(self.inner, Swizzle):
+            return ComposedLayout(self.outer, self.offset, self.inner[mode])
+        if mode not in (0, -1):
+            raise misplaced(f"{self} has no mode {mode}: its rank is 1", "give 0")
+        return self
 
     def svg(self) -> str:
         """The grid of its images as an SVG document. Raises LayoutError (E813) above 4096 elements."""

@@ -15,8 +15,8 @@ from argus.core.layout.coalesce import append, by_mode
 from argus.core.layout.complement import complement
 from argus.core.layout.compose import Tiler, compose_layouts
 from argus.core.layout.faults import LayoutError, misplaced
-from argus.core.layout.inttuple import IntTuple, product, product_each, text
-from argus.core.layout.values import Layout, make_layout, make_ordered_layout, trusted
+from argus.core.layout.inttuple import IntTuple, checked, product, product_each, text
+from argus.core.layout.values import Layout, layout_of, make_layout, make_ordered_layout, trusted
 
 _Splitter = Callable[[Layout, Tiler], Layout]
 
@@ -30,20 +30,21 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
         return layout
     if isinstance(tiler, tuple):
         return by_mode(logical_divide, layout, tiler)
-    tile = Layout(tiler) if isinstance(tiler, int) else tiler
+    tile = layout_of(tiler)
     return compose_layouts(layout, _pair(tile, complement(tile, layout.size())))
 
 
 def logical_product(block: Layout, tiler: Tiler) -> Layout:
     """`(block, copies)`: the copies lie where `complement(block)` after the tiler says.
 
-    Copies at different images of the tiler never overlap. Refused (E805) for a tiler with images below 0.
+    Copies at different images of the tiler never overlap; a tiler that repeats images repeats copies.
+    Refused (E805) for a tiler with images below 0.
     """
     if tiler is None:
         return block
     if isinstance(tiler, tuple):
         return by_mode(logical_product, block, tiler)
-    tile = Layout(tiler) if isinstance(tiler, int) else tiler
+    tile = layout_of(tiler)
     if any(stride < 0 < extent - 1 for extent, stride in tile.flat_modes):
         raise LayoutError(
             "E805",
@@ -118,6 +119,7 @@ def flat_product(block: Layout, tiler: Tiler) -> Layout:
 
 
 def _padded_product(block: Layout, tiler: Layout) -> tuple[list[Layout], list[Layout]]:
+    tiler = layout_of(tiler)
     rank = max(len(block), len(tiler))
     result = logical_product(append(block, up_to_rank=rank), append(tiler, up_to_rank=rank))
     return list(result[0]), list(result[1])
@@ -141,7 +143,8 @@ def tile_to_shape(block: Layout, target: IntTuple, order: IntTuple | None = None
     The result's modes are `(block, copies)`. Raises LayoutError: E803 if the block has more modes than the shape, E807
     if it does not divide it.
     """
-    modes = product_each(target) if isinstance(target, tuple) else (target,)
+    shape = checked(target, "shape")
+    modes = product_each(shape if isinstance(shape, tuple) else (shape,))
     assert isinstance(modes, tuple)
     if len(block) > len(modes):
         raise misplaced(f"{block} has more modes than the shape {text(target)}", f"give a shape of {len(block)} modes")
@@ -158,4 +161,5 @@ def tile_to_shape(block: Layout, target: IntTuple, order: IntTuple | None = None
                 found=rest,
             )
         counts.append(count)
-    return blocked_product(padded, make_ordered_layout(tuple(counts), order))
+    ranks = (order,) if isinstance(order, int) else order
+    return blocked_product(padded, make_ordered_layout(tuple(counts), ranks))

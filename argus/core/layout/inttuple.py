@@ -40,6 +40,21 @@ def checked(tree: object, what: str) -> IntTuple:
     raise malformed(f"{what} has {tree!r}, a {type(tree).__name__}; expected an int or a tuple of ints", repair)
 
 
+def integer(value: object, what: str) -> int:
+    """A Python int. Raises LayoutError (E801) for anything else, bools included."""
+    found = checked(value, what)
+    if isinstance(found, tuple):
+        raise malformed(f"{what} is {text(found)}, expected an int", "give an int")
+    return found
+
+
+def checked_coordinate(coord: object) -> Coordinate:
+    """The same coordinate of Python ints and None. Raises LayoutError (E801) for anything else."""
+    if isinstance(coord, tuple):
+        return tuple(map(checked_coordinate, cast(tuple[object, ...], coord)))
+    return None if coord is None else checked(coord, "coordinate")
+
+
 def is_int(tree: object) -> bool:
     return isinstance(tree, int) and not isinstance(tree, bool)
 
@@ -65,8 +80,8 @@ def depth(tree: IntTuple) -> int:
 
 def flatten(tree: IntTuple) -> tuple[int, ...]:
     """The leaves, left to right."""
-    if isinstance(tree, int):
-        return (tree,)
+    if not isinstance(tree, tuple):
+        return (integer(tree, "an int-tuple"),)
     leaves: list[int] = []
     for part in tree:
         if part.__class__ is int:
@@ -107,8 +122,11 @@ def signum(value: int) -> int:
 
 
 def tuple_max(tree: IntTuple) -> int:
-    """The largest leaf."""
-    return max(flatten(tree))
+    """The largest leaf. Raises LayoutError (E801) for a tree without leaves."""
+    leaves = flatten(tree)
+    if not leaves:
+        raise malformed("the largest leaf of ()", "give a tree with leaves")
+    return max(leaves)
 
 
 def inner_product(a: IntTuple, b: IntTuple) -> int:
@@ -173,7 +191,8 @@ def prefix_product(tree: IntTuple, init: IntTuple = 1) -> IntTuple:
         if not isinstance(tree, tuple):
             raise malformed(f"prefix_product of {text(tree)} from {text(init)}", "give an int to begin with")
         return tuple(prefix_product(x, y) for x, y in _paired(tree, init, "prefix_product"))
-    if isinstance(tree, int):
+    if not isinstance(tree, tuple):
+        integer(tree, "a shape")
         return init
     parts: list[IntTuple] = []
     for part in tree:
@@ -199,39 +218,51 @@ def suffix_product(tree: IntTuple, init: int = 1) -> IntTuple:
 def idx2crd(idx: IntTuple, shape: IntTuple, stride: IntTuple | None = None) -> IntTuple:
     """The coordinate within `shape` of an index counted by `stride` (column-major by default).
 
-    A tuple goes mode by mode. Raises LayoutError (E803) where it does not fit the shape.
+    A tuple goes mode by mode. Raises LayoutError (E803) where it does not fit the shape, E801 for what is no shape.
     """
-    steps = prefix_product(shape) if stride is None else stride
+    extents = _extents(shape)
+    steps = prefix_product(extents) if stride is None else checked(stride, "stride")
+    return _coordinate(checked(idx, "index"), extents, steps)
+
+
+def _coordinate(idx: IntTuple, shape: IntTuple, steps: IntTuple) -> IntTuple:
     if isinstance(shape, tuple):
         parts = _paired(shape, steps, "idx2crd")
         if isinstance(idx, tuple):
             _fits(idx, shape)
-            return tuple(idx2crd(i, s, d) for i, (s, d) in zip(idx, parts, strict=True))
-        return tuple(idx2crd(idx, s, d) for s, d in parts)
+            return tuple(_coordinate(i, s, d) for i, (s, d) in zip(idx, parts, strict=True))
+        return tuple(_coordinate(idx, s, d) for s, d in parts)
     if isinstance(idx, tuple) or isinstance(steps, tuple):
         raise misplaced(f"coordinate {text(idx)} does not fit the shape {text(shape)}", f"give an index into {shape}")
-    return (idx // steps) % shape
+    return (idx // steps) % shape if steps else 0
 
 
 def crd2idx(coord: Coordinate, shape: IntTuple, stride: IntTuple | None = None) -> int:
     """The inner product of a coordinate with the strides (column-major by default).
 
     An int in place of a tuple is an index of that mode and is split by the shape, whose last mode takes what is
-    left: nothing is bounds-checked. None counts as 0. Raises LayoutError (E803) where it does not fit the shape.
+    left: nothing is bounds-checked. None counts as 0. Raises LayoutError (E803) where it does not fit the shape, E801
+    for what is no shape.
     """
-    steps = prefix_product(shape) if stride is None else stride
+    extents = _extents(shape)
+    steps = prefix_product(extents) if stride is None else checked(stride, "stride")
+    return image(checked_coordinate(coord), extents, steps)
+
+
+def image(coord: Coordinate, shape: IntTuple, steps: IntTuple) -> int:
+    """As `crd2idx`, of trees that are known to be well formed."""
     if isinstance(coord, tuple):
         _fits(coord, shape)
         parts = _paired(cast(tuple[IntTuple, ...], shape), steps, "crd2idx")
-        return sum(crd2idx(c, s, d) for c, (s, d) in zip(coord, parts, strict=True))
+        return sum(image(c, s, d) for c, (s, d) in zip(coord, parts, strict=True))
     rest = coord or 0
     if isinstance(shape, tuple):
         total = 0
         parts = _paired(shape, steps, "crd2idx")
         for extent, step in parts[:-1]:
             rest, here = divmod(rest, product(extent))
-            total += crd2idx(here, extent, step)
-        return total + crd2idx(rest, *parts[-1]) if parts else 0
+            total += image(here, extent, step)
+        return total + image(rest, *parts[-1]) if parts else 0
     if isinstance(steps, tuple):
         raise malformed(f"shape {text(shape)} and stride {text(steps)} are not congruent", "give congruent trees")
     return rest * steps
@@ -272,6 +303,13 @@ def _kept(coord: Coordinate, tree: IntTuple, *, whole: bool) -> tuple[IntTuple, 
         pairs = zip(coord, cast(tuple[IntTuple, ...], tree), strict=True)
         return tuple(part for c, each in pairs for part in _kept(c, each, whole=whole))
     return (tree,) if (coord is None) == whole else ()
+
+
+def _extents(shape: object) -> IntTuple:
+    extents = checked(shape, "shape")
+    if any(extent <= 0 for extent in flatten(extents)):
+        raise malformed(f"shape {text(extents)} has an extent that is not positive", "use positive extents")
+    return extents
 
 
 # -- predicates ----------------------------------------------------------------------------------------------

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import overload
 
 import numpy as np
 
 from argus.core.layout.coalesce import merged
-from argus.core.layout.compose import composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
-from argus.core.layout.faults import LayoutError
+from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
+from argus.core.layout.recover import Break, recovered
 from argus.core.layout.steps import first_deviation, steps
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.through import layout_through
-from argus.core.layout.values import Layout, of_modes, trusted
+from argus.core.layout.values import Layout, layout_of, of_modes, trusted
 
 _Part = tuple[int, int, int]
 """(stride, extent, index of coordinate 1) of a mode."""
@@ -38,16 +37,14 @@ def right_inverse(layout: LayoutLike | int) -> LayoutLike:
     """R with layout(R(i)) = i for all i below size(R), within the layout's domain.
 
     Of a layout: the longest R that takes modes whole, `1:0` at least. Of a swizzle: itself. Of a composed layout: a
-    composed one, as long as the parts' inverses agree. Raises LayoutError (E806) if no element of a composed layout
-    has the image 0.
+    composed one, as long as the parts' inverses agree, else as long as a layout finds each image at its first index.
+    Raises LayoutError (E806) if no element of a composed layout has the image 0.
     """
-    if isinstance(layout, Layout):
-        return right_inverse_of_layout(layout)
-    if isinstance(layout, int):
-        return Layout(layout)
     if isinstance(layout, Swizzle):
         return layout
-    return _right_of_composed(layout)
+    if isinstance(layout, ComposedLayout):
+        return _right_of_composed(layout)
+    return right_inverse_of_layout(layout_of(layout))
 
 
 def right_inverse_of_layout(layout: Layout) -> Layout:
@@ -62,21 +59,31 @@ def right_inverse_of_layout(layout: Layout) -> Layout:
         if stride > filled:
             break
         if place + 1 < len(parts) and parts[place + 1][0] == stride:
-            return of_modes(merged(tuple(_longest(parts, 1))))
+            return of_modes(merged(tuple(_longest(parts))))
         chain.append((extent, index))
         filled *= extent
     return of_modes(merged(tuple(chain)))
 
 
-def _longest(parts: list[_Part], filled: int) -> list[tuple[int, int]]:
-    """The longest chain of modes from the stride `filled` on, where several modes may have it."""
-    best: list[tuple[int, int]] = []
-    for stride, extent, index in parts:
-        if stride == filled:
-            chain = [(extent, index), *_longest(parts, filled * extent)]
-            if prod(s for s, _ in chain) > prod(s for s, _ in best):
-                best = chain
-    return best
+def _longest(parts: list[_Part]) -> list[tuple[int, int]]:
+    """The longest chain of modes, where several may have one stride.
+
+    Each mode leads from its stride to stride times extent; the reach of a stride is known once those above are.
+    """
+    reach: dict[int, tuple[int, _Part]] = {}
+    for part in sorted(parts, reverse=True):
+        stride, extent, _ = part
+        after = reach.get(stride * extent)
+        length = extent if after is None else extent * after[0]
+        if stride > 0 and (stride not in reach or length > reach[stride][0]):
+            reach[stride] = (length, part)
+    chain: list[tuple[int, int]] = []
+    filled = 1
+    while filled in reach:
+        _, extent, index = reach[filled][1]
+        chain.append((extent, index))
+        filled *= extent
+    return chain
 
 
 @overload
@@ -90,19 +97,20 @@ def left_inverse(layout: LayoutLike | int) -> LayoutLike:
     else any layout through the points. Of a composed layout it is composed.
     Raises LayoutError: E806 with two indices of one image, or if no layout is such an R; E810 if that is not decided.
     """
-    if isinstance(layout, Layout):
-        return left_inverse_of_layout(layout)
-    if isinstance(layout, int):
-        return Layout(layout)
     if isinstance(layout, Swizzle):
         return layout
-    return _left_of_composed(layout)
+    if isinstance(layout, ComposedLayout):
+        return _left_of_composed(layout)
+    return left_inverse_of_layout(layout_of(layout))
 
 
 def left_inverse_of_layout(layout: Layout) -> Layout:
     """As `left_inverse`, of a layout."""
     nested = _nested_inverse(_parts(layout), layout.size())
-    return _through_points(layout, injective=True) if nested is None else nested
+    if nested is None:
+        _refuse_repeats(layout)
+        return _through_points(layout)
+    return nested
 
 
 def _nested_inverse(parts: list[_Part], size: int) -> Layout | None:
@@ -127,28 +135,15 @@ def pseudo_inverse(layout: Layout) -> Layout:
     So layout(R(layout(i))) = layout(i) for all i, and R is the left inverse of an injective layout. Both sides agree:
     R(layout(R(v))) = R(v) for each image v. Raises LayoutError: E806 if no layout is such an R, E810 if not decided.
     """
+    layout = layout_of(layout)
     parts = [part for part in _parts(layout) if part[0] != 0]
     nested = _nested_inverse(parts, layout.size())
-    return _through_points(layout, injective=False) if nested is None else nested
+    return _through_points(layout) if nested is None else nested
 
 
-def _through_points(layout: Layout, *, injective: bool) -> Layout:
-    images = layout.table()
-    values, firsts = np.unique(images, return_index=True)
-    if injective and len(values) < len(images):
-        seen = np.zeros(len(images), np.bool_)
-        seen[firsts] = True
-        later = int(np.argmin(seen))
-        image = int(images[later])
-        earlier = int(np.flatnonzero(images == image)[0])
-        raise LayoutError(
-            "E806",
-            f"{layout} has no left inverse: indices {earlier} and {later} both have the image {image}",
-            help="use `pseudo_inverse`, or filter the modes that repeat images",
-            index=later,
-            expected=earlier,
-            found=later,
-        )
+def _through_points(layout: LayoutLike) -> Layout:
+    """A layout that gives for each image the smallest index that has it. Raises LayoutError (E806, E810)."""
+    values, firsts = np.unique(layout.table(), return_index=True)
     found = layout_through(dict(zip(values.tolist(), firsts.tolist(), strict=True)))
     if found is None:
         raise LayoutError(
@@ -159,9 +154,30 @@ def _through_points(layout: Layout, *, injective: bool) -> Layout:
     return found
 
 
+def _refuse_repeats(layout: LayoutLike) -> None:
+    """Raise LayoutError (E806) at the first index whose image occurred before."""
+    images = layout.table()
+    values, firsts = np.unique(images, return_index=True)
+    if len(values) == len(images):
+        return
+    seen = np.zeros(len(images), np.bool_)
+    seen[firsts] = True
+    later = int(np.argmin(seen))
+    image = int(images[later])
+    earlier = int(np.flatnonzero(images == image)[0])
+    raise LayoutError(
+        "E806",
+        f"{layout} has no left inverse: indices {earlier} and {later} both have the image {image}",
+        help="use `pseudo_inverse`, or filter the modes that repeat images",
+        index=later,
+        expected=earlier,
+        found=later,
+    )
+
+
 def nullspace(layout: Layout) -> Layout:
     """The layout of the indices along modes of stride 0: layout(nullspace(i)) = 0; `1:0` if there are none."""
-    return of_modes([(extent, index) for stride, extent, index in _parts(layout) if stride == 0])
+    return of_modes([(extent, index) for stride, extent, index in _parts(layout_of(layout)) if stride == 0])
 
 
 # -- two layouts ---------------------------------------------------------------------------------------------
@@ -169,7 +185,7 @@ def nullspace(layout: Layout) -> Layout:
 
 def max_common_layout(a: Layout, b: Layout) -> Layout:
     """R with a(R(i)) = i = b(R(i)) for all i below size(R): the longest start of the right inverse of `b`."""
-    inverse = right_inverse_of_layout(b)
+    a, inverse = layout_of(a), right_inverse_of_layout(layout_of(b))
     modes = inverse.flat_modes
     slope, jumps = steps(a.flat_modes)
     # `a` after the inverse is the identity as long as each mode has the stride that it fills, and the modes add up.
@@ -215,6 +231,8 @@ def _right_of_composed(layout: ComposedLayout) -> LayoutLike:
     inner, outer = right_inverse(layout.inner), right_inverse(layout.outer)
     if isinstance(outer, Swizzle):
         outer = _start(outer, layout.cosize())
+    if outer.size() > TABLE_LIMIT:
+        raise too_large(f"{layout} has {outer.size()} images to look at")
     found = ComposedLayout(inner, -layout.offset, outer)
     indices = np.arange(outer.size(), dtype=np.int64)
     back = found.images(indices)
@@ -222,13 +240,7 @@ def _right_of_composed(layout: ComposedLayout) -> LayoutLike:
     good[good] = layout.images(back[good]) == indices[good]
     length = len(good) if good.all() else int(np.argmin(good))
     if length == 0:
-        raise LayoutError(
-            "E806",
-            f"no element of {layout} that its parts' inverses reach has the image 0",
-            help="take the inverse of the part without the offset",
-            index=0,
-            expected=0,
-        )
+        return _by_first_indices(layout)
     return found if length == outer.size() else ComposedLayout(inner, -layout.offset, _start(outer, length))
 
 
@@ -237,24 +249,37 @@ def _start(outer: LayoutLike, length: int) -> LayoutLike:
     return ComposedLayout(outer, 0, trusted(length, 1))
 
 
-def _left_of_composed(layout: ComposedLayout) -> LayoutLike:
-    if isinstance(layout.outer, Layout) and isinstance(layout.inner, Layout) and layout.offset == 0:
-        try:
-            return left_inverse_of_layout(composition(layout.outer, layout.inner))
-        except LayoutError:
-            pass
-    outer = _start(left_inverse(layout.outer), layout.cosize())
-    found = ComposedLayout(left_inverse(layout.inner), -layout.offset, outer)
-    indices = np.arange(layout.size(), dtype=np.int64)
-    wrong = found.images(layout.images(indices)) != indices
-    if wrong.any():
-        index = int(np.argmax(wrong))
+def _by_first_indices(layout: ComposedLayout) -> LayoutLike:
+    """The longest start of "first index with this image" that is a layout after its value at 0."""
+    values, firsts = np.unique(layout.table(), return_index=True)
+    zero = int(np.searchsorted(values, 0))
+    if zero == len(values) or values[zero] != 0:
         raise LayoutError(
             "E806",
-            f"the inverses of the parts of {layout} do not undo it at index {index}",
-            help="compose the parts into one layout first",
-            index=index,
-            expected=index,
-            found=found(layout(index)),
+            f"no element of {layout} has the image 0",
+            help="a right inverse begins at the image 0: subtract the offset",
+            index=0,
+            expected=0,
         )
-    return found
+    apart = values[zero:] != np.arange(len(values) - zero)
+    starts = firsts[zero : zero + int(np.argmax(apart))] if apart.any() else firsts[zero:]
+    places = trusted(layout.size(), 1)
+    for length in range(len(starts), 1, -1):
+        modes = recovered((starts[:length] - starts[0]).astype(np.int64))
+        if not isinstance(modes, Break):
+            return ComposedLayout(places, int(starts[0]), of_modes(modes))
+    return ComposedLayout(places, int(starts[0]), trusted(1, 0))
+
+
+def _left_of_composed(layout: ComposedLayout) -> LayoutLike:
+    if layout.size() > TABLE_LIMIT:
+        raise too_large(f"{layout} has {layout.size()} elements")
+    _refuse_repeats(layout)
+    try:
+        outer = _start(left_inverse(layout.outer), layout.cosize())
+        found = ComposedLayout(left_inverse(layout.inner), -layout.offset, outer)
+    except LayoutError:
+        return _through_points(layout)
+    indices = np.arange(layout.size(), dtype=np.int64)
+    agrees = np.array_equal(found.images(layout.images(indices)), indices)
+    return found if agrees else _through_points(layout)

@@ -15,7 +15,15 @@ from argus.core.layout.compose import Tiler, composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
 from argus.core.layout.linear import columns_of
-from argus.core.layout.strides import UndecidedError, first_collision, first_gap, first_outside, lowest, nest
+from argus.core.layout.strides import (
+    UndecidedError,
+    first_collision,
+    first_gap,
+    first_outside,
+    lowest,
+    meet_at_zero,
+    nest,
+)
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.tables import fits, gap, missed, outside, repeated, tabulate
 from argus.core.layout.values import IntArray, Layout, make_layout
@@ -160,6 +168,8 @@ def is_disjoint(f: LayoutLike, g: LayoutLike) -> Answer:
         if nest(moving):
             # With distinct sums and differences, image(i) - image(j) is 0 for 0 - 0 alone.
             return Answer(True, f"the strides of {f} and {g} nest: their images share 0 alone")
+        if meet_at_zero(f.flat_modes, g.flat_modes):
+            return Answer(True, f"no value but 0 is in the ranges of {f} and {g} and a multiple of what divides each")
     left, right = tabulate(f), tabulate(g)
     both = (left != 0) & np.isin(left, right)
     if not both.any():

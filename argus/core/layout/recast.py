@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import cast
 
 from argus.core.layout.faults import LayoutError, malformed
-from argus.core.layout.inttuple import IntTuple
-from argus.core.layout.values import Layout, trusted
+from argus.core.layout.inttuple import IntTuple, integer, unflatten
+from argus.core.layout.values import Layout, layout_of, trusted
 
 _Change = Callable[[IntTuple, IntTuple], tuple[IntTuple, IntTuple]]
 
@@ -20,7 +20,7 @@ def upcast(layout: Layout, count: int) -> Layout:
     Raises LayoutError: E801 unless count > 0, E807 where a stride or an extent does not divide, or where two modes
     both step within one vector over the same elements.
     """
-    _positive(count)
+    layout, count = layout_of(layout), _positive(count)
     inside = 0
 
     def shrink(extent: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
@@ -46,18 +46,20 @@ def upcast(layout: Layout, count: int) -> Layout:
 def downcast(layout: Layout, count: int) -> Layout:
     """The layout of the `count` parts of each element: strides grow, and a mode of stride 1 is refined.
 
-    Where one mode has stride 1, R(count * x + y in that mode) = count * layout(x) + y. Where none has, R(x) is
-    the first part of element x. Raises LayoutError (E801) unless count > 0.
+    Where a mode has stride 1, R(count * x + y in that mode) = count * layout(x) + y; a mode of extent 1 is taken for it
+    only where no other is. Where none has, R(x) is the first part of element x.
+    Raises LayoutError: E801 unless count > 0, E807 where several modes with extents above 1 have stride 1.
     """
-    _positive(count)
-
-    def grow(extent: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
-        if isinstance(extent, tuple):
-            return _by_leaf(grow, extent, cast(tuple[IntTuple, ...], stride))
-        step = cast(int, stride)
-        return (extent * count, step) if step in {1, -1} else (extent, step * count)
-
-    return trusted(*grow(layout.shape, layout.stride))
+    layout, count = layout_of(layout), _positive(count)
+    modes = layout.flat_modes
+    units = [place for place, (extent, stride) in enumerate(modes) if stride == 1 and extent > 1]
+    if len(units) > 1:
+        raise _indivisible(layout, count, "several modes have stride 1, and the parts belong to one")
+    if not units:
+        units = [place for place, (_, stride) in enumerate(modes) if stride == 1][:1]
+    extents = [extent * count if place in units else extent for place, (extent, _) in enumerate(modes)]
+    strides = [stride if place in units else stride * count for place, (_, stride) in enumerate(modes)]
+    return trusted(unflatten(tuple(extents), layout.shape), unflatten(tuple(strides), layout.shape))
 
 
 def recast(layout: Layout, old_bits: int, new_bits: int) -> Layout:
@@ -65,8 +67,7 @@ def recast(layout: Layout, old_bits: int, new_bits: int) -> Layout:
 
     Raises LayoutError as `upcast`, and E807 if neither width is a multiple of the other.
     """
-    _positive(old_bits)
-    _positive(new_bits)
+    old_bits, new_bits = _positive(old_bits), _positive(new_bits)
     if new_bits % old_bits == 0:
         return upcast(layout, new_bits // old_bits)
     if old_bits % new_bits == 0:
@@ -81,9 +82,10 @@ def _by_leaf(
     return tuple([extent for extent, _ in pairs]), tuple([stride for _, stride in pairs])
 
 
-def _positive(count: int) -> None:
-    if count < 1:
+def _positive(count: int) -> int:
+    if integer(count, "a number of elements or bits") < 1:
         raise malformed(f"{count} elements or bits", "give a positive number")
+    return integer(count, "a number of elements or bits")
 
 
 def _indivisible(layout: Layout, count: int, reason: str) -> LayoutError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
-from math import gcd
+from math import gcd, lcm
 
 from attrs import frozen
 
@@ -47,6 +47,17 @@ def nest(modes: Modes) -> bool:
     return True
 
 
+def meet_at_zero(a: Modes, b: Modes) -> bool:
+    """Whether 0 alone is in the ranges of the images of both, and a multiple of what divides all images of each."""
+    step = lcm(*(gcd(*(stride for extent, stride in modes if extent > 1)) for modes in (a, b)))
+    low, high = max(lowest(a), lowest(b)), min(_highest(a), _highest(b))
+    return step == 0 or (high < step and low > -step)
+
+
+def _highest(modes: Modes) -> int:
+    return sum((extent - 1) * stride for extent, stride in modes if stride > 0)
+
+
 def first_gap(modes: Modes) -> int | None:
     """The smallest integer between two images that is none itself; None if the images are an interval.
 
@@ -63,7 +74,7 @@ def first_gap(modes: Modes) -> int | None:
 
 def first_at_least(modes: Modes, need: int) -> int | None:
     """The smallest index whose image is at least `need`; None if there is none."""
-    top = sum((extent - 1) * stride for extent, stride in modes if stride > 0)
+    top = _highest(modes)
     if top < need:
         return None
     index = 0

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-from attrs import frozen
+from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import Index
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
+from argus.core.layout.inttuple import integer
+from argus.core.layout.values import IntArray, Integers, indices_of
 
-IntArray = npt.NDArray[np.int64]
+_WIDEST = 1000
+"""The highest bit that a swizzle may name: a bound on what is printed and parsed."""
+
+
+def _parameter(value: int) -> int:
+    return integer(value, "a parameter of a swizzle")
 
 
 @frozen
@@ -22,15 +28,15 @@ class Swizzle:
     Raises LayoutError (E808) unless bits >= 0, base >= 0 and |shift| >= bits.
     """
 
-    bits: int
-    base: int
-    shift: int
+    bits: int = field(converter=_parameter)
+    base: int = field(converter=_parameter)
+    shift: int = field(converter=_parameter)
 
     def __attrs_post_init__(self) -> None:
-        if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits:
+        if self.bits < 0 or self.base < 0 or abs(self.shift) < self.bits or self.base + abs(self.shift) > _WIDEST:
             raise LayoutError(
                 "E808",
-                f"{self}: the bits that are read and those that are written must not overlap",
+                f"{self}: the bits that are read and those that are written must not overlap, nor lie beyond {_WIDEST}",
                 help="use bits >= 0, base >= 0 and abs(shift) >= bits",
             )
 
@@ -61,10 +67,13 @@ class Swizzle:
             raise too_large(f"{self} has a period of {self.period}")
         return self.images(np.arange(self.period, dtype=np.int64))
 
-    def images(self, offsets: IntArray) -> IntArray:
-        """The images of some offsets."""
-        read = offsets & self.source
-        return offsets ^ (read >> self.shift if self.shift >= 0 else read << -self.shift)
+    def images(self, offsets: Integers) -> IntArray:
+        """The images of some offsets. Raises LayoutError: E801 for no integers, E810 for bits beyond 62."""
+        found = indices_of(offsets)
+        if self.period >> 62:
+            raise too_large(f"{self} has a period of {self.period}")
+        read = found & self.source
+        return found ^ (read >> self.shift if self.shift >= 0 else read << -self.shift)
 
     def at(self, offset: Index) -> Index:
         """The swizzled offset as an expression."""

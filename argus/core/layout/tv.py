@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import Index
+from argus.core.layout.faults import misplaced
 from argus.core.layout.values import IntArray, Layout
 
 
@@ -26,8 +27,13 @@ class TV:
 
     def __attrs_post_init__(self) -> None:
         last = self.threads.cosize() + self.values.cosize() - 2
-        if last >= prod(self.tile):
-            raise ValueError(f"thread-value layout {self} reaches element {last} of a tile of {prod(self.tile)}")
+        negative = [(s - 1) * d for layout in (self.threads, self.values) for s, d in layout.flat_modes if d < 0]
+        if last >= prod(self.tile) or any(negative):
+            reached = sum(negative) if any(negative) else last
+            raise misplaced(
+                f"thread-value layout {self} reaches element {reached} of a tile of {prod(self.tile)}",
+                "make the tile larger, or the strides such that all elements lie in it",
+            )
 
     def elements(self) -> IntArray:
         """Element numbers, shape (threads, values)."""

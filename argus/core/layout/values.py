@@ -7,8 +7,7 @@ coordinates is colexicographic, first mode fastest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import prod
-from typing import cast, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +20,22 @@ from argus.core.layout.inttuple import (
     Coordinate,
     IntTuple,
     checked,
+    checked_coordinate,
     congruent,
-    crd2idx,
     flatten,
     has_none,
+    image,
+    integer,
     prefix_product,
     product,
     slice_,
+    suffix_product,
     text,
 )
 from argus.core.layout.pictures.grid import MOST_CELLS, index_grid
 
 IntArray = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 
 
 _new = object.__new__
@@ -108,16 +111,20 @@ class Layout:
                 total += rest % extent * stride
                 rest //= extent
             return total + rest * modes[-1][1] if modes else 0
+        place = checked_coordinate(place)
         if has_none(place):
             return trusted(slice_(place, self.shape), slice_(place, self.stride))
-        return crd2idx(cast(IntTuple, _whole(place)), self.shape, self.stride)
+        return image(place, self.shape, self.stride)
 
-    def images(self, indices: IntArray) -> IntArray:
-        """The images of some indices, each as a call gives it. Raises LayoutError (E810) beyond 62 bits."""
-        total = np.zeros(indices.shape, np.int64)
-        rest = indices
+    def images(self, indices: Integers) -> IntArray:
+        """The images of some indices, each as a call gives it.
+
+        Raises LayoutError: E801 for an array of anything but integers, E810 beyond 62 bits.
+        """
+        rest = indices_of(indices)
+        total = np.zeros(rest.shape, np.int64)
         modes = self.flat_modes
-        largest = int(np.abs(indices).max()) if indices.size else 0
+        largest = max(-int(rest.min()), int(rest.max())) if rest.size else 0
         _representable(self, max(largest, 1) * max([abs(stride) for _, stride in modes], default=0) * len(modes))
         for extent, stride in modes[:-1]:
             total += rest % extent * stride
@@ -150,9 +157,9 @@ class Layout:
         if isinstance(self.shape, tuple):
             try:
                 return trusted(self.shape[mode], cast(tuple[IntTuple, ...], self.stride)[mode])
-            except IndexError:
+            except (IndexError, TypeError):
                 pass
-        elif mode in {0, -1}:
+        elif mode in (0, -1):
             return self
         raise misplaced(f"{self} has no mode {mode}: its rank is {len(self)}", f"give one of 0 .. {len(self) - 1}")
 
@@ -204,6 +211,27 @@ def _leaves(shape: IntTuple, stride: IntTuple) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
+def layout_of(value: object) -> Layout:
+    """A layout, or `n:1` for an int. Raises LayoutError (E801) for anything else."""
+    if isinstance(value, Layout):
+        return value
+    if not hasattr(value, "__index__"):
+        raise malformed(f"expected a layout, found {value!r}", "write `Layout(shape, stride)`")
+    return Layout(integer(value, "an extent"))
+
+
+def indices_of(values: Integers) -> IntArray:
+    """The same integers in 64 bits. Raises LayoutError: E801 for other elements, E810 for larger ones."""
+    found = np.asarray(values)
+    if found.dtype == np.int64:
+        return cast(IntArray, found)
+    if not np.issubdtype(found.dtype, np.integer):
+        raise malformed(f"indices of {found.dtype}", "give an array of integers")
+    if found.dtype == np.uint64 and found.size and int(found.max()) >> 62:
+        raise too_large(f"the index {found.max()}")
+    return found.astype(np.int64)
+
+
 def _representable(layout: Layout, largest: int) -> None:
     if largest >> 62:
         raise LayoutError(
@@ -213,29 +241,25 @@ def _representable(layout: Layout, largest: int) -> None:
         )
 
 
-def _whole(coord: Coordinate) -> Coordinate:
-    """Integers of other kinds (NumPy's) as Python's."""
-    return checked(coord, "coordinate")
-
-
 def make_layout(*modes: Layout | Iterable[Layout]) -> Layout:
     """The layout with these modes; an iterable of layouts may stand for all of them."""
     given: list[Layout] = []
     for mode in modes:
-        given += [mode] if isinstance(mode, Layout) else mode
-    if len(modes) == 1 and isinstance(modes[0], Layout):
-        return trusted((modes[0].shape,), (modes[0].stride,))
+        if isinstance(mode, Layout):
+            given.append(mode)
+        else:
+            given += map(layout_of, mode if hasattr(mode, "__iter__") else (mode,))
     return trusted(tuple([mode.shape for mode in given]), tuple([mode.stride for mode in given]))
 
 
-def column_major(shape: tuple[int, ...]) -> Layout:
+def column_major(shape: IntTuple) -> Layout:
     """Compact, first mode fastest."""
     return Layout(shape)
 
 
-def row_major(shape: tuple[int, ...]) -> Layout:
+def row_major(shape: IntTuple) -> Layout:
     """Compact, last mode fastest."""
-    return Layout(shape, tuple(prod(shape[axis + 1 :]) for axis in range(len(shape))))
+    return Layout(shape, suffix_product(checked(shape, "shape")))
 
 
 def make_ordered_layout(shape: IntTuple, order: IntTuple | None = None) -> Layout:
@@ -246,7 +270,7 @@ def make_ordered_layout(shape: IntTuple, order: IntTuple | None = None) -> Layou
     whole = Layout(shape)
     if order is None:
         return whole
-    if not congruent(shape, order):
+    if not congruent(whole.shape, checked(order, "order")):
         raise malformed(f"order {text(order)} and shape {text(shape)} are not congruent", "give one number a leaf")
     extents, ranks = flatten(whole.shape), flatten(order)
     strides = [0] * len(extents)

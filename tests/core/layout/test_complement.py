@@ -66,12 +66,24 @@ def test_what_does_not_tile_may_still_cover() -> None:
     assert complement(Layout((2, 2), (5, 7)), 2) == Layout(2, 1)
 
 
+def test_a_cover_goes_on_until_it_is_a_layout() -> None:
+    """0, 1 and 6 cover [0, 7) with images 0, 2, 4, 16, ..., and no layout has just these; the next one is 7."""
+    assert complement(Layout((4, 3), (16, 2)), 7) == Layout((2, 2), (1, 6))
+
+
 def test_a_cover_that_is_no_layout_is_refused() -> None:
-    """Images 0, 2, 9, 11: to cover 0 .. 4 takes 0, 1 and 4."""
     with pytest.raises(LayoutError) as refused:
-        complement(Layout((2, 2), (9, 2)), 5)
+        complement(Layout((2, 5), (2, 7)), 5)
 
     assert (refused.value.code, refused.value.index, refused.value.expected) == ("E805", 2, 4)
+
+
+def test_overlapping_modes_of_any_size_are_runs() -> None:
+    assert complement(Layout((1 << 20, 1 << 20), (1, 1))) == Layout(1, 0)
+    assert complement(Layout((1 << 30, 3), (2, 1)), 1 << 31) == Layout(1, 0)
+    with pytest.raises(LayoutError) as refused:
+        complement(Layout((2, 2), (1, 3)), 1 << 40)
+    assert refused.value.code == "E805"
 
 
 def test_images_below_zero_are_refused() -> None:

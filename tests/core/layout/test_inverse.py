@@ -139,6 +139,38 @@ def test_a_composed_layout_that_misses_zero_has_no_right_inverse() -> None:
     assert (refused.value.code, refused.value.index) == ("E806", 0)
 
 
+def test_a_composed_layout_whose_parts_have_no_inverse_may_have_one() -> None:
+    right = ComposedLayout(Layout((2, 2), (0, 1)), 1, Layout(2))
+    left = ComposedLayout(ComposedLayout(Layout(6), 0, Layout(1, 7)), 0, Layout(5))
+
+    assert [right(right_inverse(right)(index)) for index in range(2)] == [0, 1]
+    assert [left_inverse(left)(left(index)) for index in range(5)] == list(range(5))
+
+
+def test_the_smallest_repetition_of_the_whole_is_named() -> None:
+    layout = ComposedLayout(Layout((3, (1, 1)), (1, (1, 1))), 0, Layout(((5, 2), 3, 1), ((7, 2), 2, 2)))
+    images = layout.table().tolist()
+    with pytest.raises(LayoutError) as refused:
+        left_inverse(layout)
+
+    later = next(index for index in range(len(images)) if images[index] in images[:index])
+    assert (refused.value.expected, refused.value.index) == (images.index(images[later]), later)
+
+
+def test_many_modes_of_one_stride_take_no_time() -> None:
+    layout = Layout((2,) * 60, tuple(1 << (place // 3) for place in range(60)))
+
+    assert right_inverse(layout).size() == 1 << 20
+
+
+def test_inverses_of_what_is_too_large_to_look_at_are_refused() -> None:
+    huge = ComposedLayout(Layout(1 << 40), 0, Layout(1 << 40))
+    for inverse in (left_inverse, right_inverse):
+        with pytest.raises(LayoutError) as refused:
+            inverse(huge)
+        assert refused.value.code == "E810"
+
+
 def test_a_swizzle_is_its_own_inverse_and_an_int_is_a_layout() -> None:
     assert right_inverse(Swizzle(2, 1, 3)) == left_inverse(Swizzle(2, 1, 3)) == Swizzle(2, 1, 3)
     assert right_inverse(4) == left_inverse(4) == Layout(4)

@@ -170,3 +170,25 @@ def test_what_neither_modes_nor_a_table_decide_is_refused(ask: object) -> None:
     with pytest.raises(LayoutError, match="a table holds at most") as caught:
         ask()
     assert caught.value.code == "E810"
+
+
+@pytest.mark.parametrize(
+    ("f", "g"),
+    [
+        (Layout((2**30, 2), (1, 2**29)), Layout(4, 2**35)),
+        (Layout((2**30, 2), (1, 2**29)), Layout(2**40, -1)),
+        (Layout((2**30, 2**30), (6, 6)), Layout((5, 2**40), (2**40, 0))),
+        (Layout((2**40, 2), (0, 0)), Layout((2**30, 3), (1, 5))),
+    ],
+    ids=str,
+)
+def test_ranges_and_common_divisors_decide_disjointness_without_a_table(f: Layout, g: Layout) -> None:
+    assert is_disjoint(f, g)
+    assert is_disjoint(g, f)
+
+
+def test_disjointness_by_ranges_agrees_with_the_images() -> None:
+    small = [Layout((n, m), (d, e)) for n in (1, 3) for m in (2, 4) for d in (-3, 0, 2) for e in (-6, 0, 1, 6)]
+    for f in small:
+        for g in small:
+            assert bool(is_disjoint(f, g)) == (set(f.table().tolist()) & set(g.table().tolist()) == {0})

@@ -18,6 +18,12 @@ def test_vectors_of_a_contiguous_mode() -> None:
 def test_parts_of_each_element() -> None:
     assert downcast(Layout((8, 4), (4, 1)), 2) == Layout((8, 8), (8, 1))
     assert downcast(Layout((8, 4), (8, 2)), 2) == Layout((8, 4), (16, 4))
+    assert downcast(Layout((1, 8)), 2) == Layout((1, 16), (2, 1))
+    assert downcast(Layout(1, 1), 2) == Layout(2, 1)
+    assert downcast(Layout(4, -1), 2) == Layout(4, -2)
+    with pytest.raises(LayoutError) as refused:
+        downcast(Layout((2, 2), (1, 1)), 2)
+    assert refused.value.code == "E807"
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

@@ -82,3 +82,33 @@ def test_a_swizzle_may_come_first() -> None:
     assert (layout.shape, layout.size(), len(layout)) == (16 // 2, 8, 1)
     assert layout.table().tolist() == [Layout((4, 4), (4, 1))(Swizzle(1, 0, 2)(index)) for index in range(8)]
     assert layout(None) == layout
+
+
+def test_bits_beyond_an_arrays_are_refused() -> None:
+    with pytest.raises(LayoutError) as refused:
+        Swizzle(1, 60, 3).images(np.array([1]))
+    assert refused.value.code == "E810"
+    with pytest.raises(LayoutError):
+        ComposedLayout(Swizzle(3, 4, 3), 1 << 70, Layout(8)).table()
+    with pytest.raises(LayoutError):
+        Swizzle(1, 10**12, 1)
+    assert Swizzle(3, 2, -3).images(np.array([31], np.int8)).tolist() == [Swizzle(3, 2, -3)(31)]
+
+
+@pytest.mark.parametrize("arguments", [("x", 0, Layout(8)), (Layout(8), 1.5, Layout(8)), (Layout(8), 0, 5)])
+def test_parts_are_layouts_and_offsets_integers(arguments: tuple[object, ...]) -> None:
+    with pytest.raises(LayoutError) as refused:
+        ComposedLayout(*arguments)  # pyright: ignore[reportArgumentType] reason: a user may pass anything
+
+    assert refused.value.code == "E801"
+
+
+def test_modes_of_a_composed_layout_end() -> None:
+    layout = ComposedLayout(Swizzle(1, 0, 1), 0, Layout((2, 4)))
+
+    assert list(layout) == [layout[0], layout[1]]
+    assert len(list(ComposedLayout(Layout(16), 1, Swizzle(1, 0, 1)))) == 1
+    with pytest.raises(LayoutError):
+        ComposedLayout(Layout(16), 1, Swizzle(1, 0, 1))[5]
+    with pytest.raises(LayoutError):
+        ComposedLayout(Layout(16), 1, Swizzle(1, 0, 1))(1, 2)

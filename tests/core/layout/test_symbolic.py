@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import copy
+import pickle
+from typing import cast
+
+import numpy as np
 import pytest
 
 from argus.core import algebra
 from argus.core.layout import Layout, LayoutError
-from argus.core.layout.symbolic import Operations, Size, SymbolicLayout, symbols
+from argus.core.layout.symbolic import Claim, Operations, Size, SymbolicLayout, symbols
 from argus.core.layout.symbolic.facts import gathered
 from argus.core.layout.symbolic.polynomial import divided, lowest
 from argus.core.walk import show
@@ -170,3 +175,56 @@ def test_facts_change_symbols_and_back() -> None:
     assert facts.decide((K <= 4).node) is False
     assert facts.decide((K <= 5).node) is None
     assert facts.decide((N % 768 == 0).node) is True
+
+
+def test_bounds_of_symbols_are_integers_with_room_between_them() -> None:
+    refusals = (
+        lambda: symbols("M", low=5, high=2),
+        lambda: symbols("M", high=0),
+        lambda: symbols("M", low=1.5),  # pyright: ignore[reportArgumentType] reason: the mistake
+        lambda: symbols("M", low="a"),  # pyright: ignore[reportArgumentType] reason: the mistake
+        lambda: symbols("M", low=True),
+        lambda: symbols("M", high=2.0),  # pyright: ignore[reportArgumentType] reason: the mistake
+    )
+    for make in refusals:
+        with pytest.raises(LayoutError) as refused:
+            make()
+        assert refused.value.code == "E801"
+    assert symbols("M", low=np.int64(3), high=3)[0].node is symbols("M", low=3, high=3)[0].node
+
+
+def test_values_of_symbols_are_integers() -> None:
+    for value in (1.5, 2.0, True, "x", None):
+        with pytest.raises(LayoutError, match="is no integer") as refused:
+            SymbolicLayout(M).substitute({"M": value})  # pyright: ignore[reportArgumentType] reason: the mistake
+        assert refused.value.code == "E801"
+    found = SymbolicLayout(M).substitute({"M": np.int32(7)})  # pyright: ignore[reportArgumentType] reason: like an int
+    assert (found, type(found.shape)) == (Layout(7), int)
+
+
+def test_integers_of_numpy_are_integers() -> None:
+    m, two = M, np.int64(2)
+    assert SymbolicLayout((M, two), (two, 1)) == SymbolicLayout((M, 2), (2, 1))
+    assert [each.node for each in (M * two, two * M, M + two, two - M, M // two, two % M)] == [
+        each.node for each in (M * 2, 2 * M, M + 2, 2 - M, M // 2, 2 % M)
+    ]
+    below = cast(Claim, two <= m)
+    assert [each.node for each in (m <= two, below, m == two)] == [each.node for each in (m <= 2, m >= 2, m == 2)]
+    divided = Operations(((M % 2 == 0).node,)).logical_divide(SymbolicLayout(M), two)
+    assert divided.layout == Operations(((M % 2 == 0).node,)).logical_divide(SymbolicLayout(M), 2).layout
+    for value in (np.bool_(1), np.float64(2), True):
+        with pytest.raises(LayoutError):
+            SymbolicLayout((M, value))  # pyright: ignore[reportArgumentType] reason: the mistake
+
+
+def test_copies_and_pickles_are_equal() -> None:
+    size = (M * K + 3) // 4 % N - Size(algebra.pick((M <= K).node, algebra.minimum(M.node, 8), K.node))
+    claim = ((M % 128 == 0) & (K != 4)) | (N <= M)
+    layout = SymbolicLayout((size, (M, 2)), (1, (K, D)))
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        sizes, claims, layouts = pickle.loads(pickle.dumps((size, claim, layout), protocol))  # noqa: S301 reason: ours
+        assert (sizes.node, claims.node, layouts) == (size.node, claim.node, layout)
+    assert copy.copy(size).node is copy.deepcopy(size).node is size.node
+    assert copy.deepcopy(layout) == layout
+    divided = Operations().logical_divide(ROWS, (128, 64))
+    assert copy.deepcopy(divided) == pickle.loads(pickle.dumps(divided)) == divided  # noqa: S301 reason: ours

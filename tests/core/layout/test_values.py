@@ -135,6 +135,35 @@ def test_images_beyond_64_bits_are_never_wrapped() -> None:
         Layout((2, 2), (1, 1 << 61)).images(np.array([3, 6]))
 
 
+def test_indices_of_any_integer_type_count_in_64_bits() -> None:
+    layout = Layout((4, 8), (1, 100))
+
+    assert layout.images(np.array([31], np.int8)).tolist() == [layout(31)]
+    assert layout.images(np.array([31], np.uint8)).tolist() == [layout(31)]
+    with pytest.raises(LayoutError) as refused:
+        layout.images(np.array([1.5]))
+    assert refused.value.code == "E801"
+    with pytest.raises(LayoutError) as refused:
+        Layout((4, 2), (1, (1 << 61) - 1)).images(np.array([-(1 << 63)]))
+    assert refused.value.code == "E810"
+
+
+@pytest.mark.parametrize("junk", ["x", 1.5, True, [1]])
+def test_a_slice_reads_all_of_its_coordinates(junk: object) -> None:
+    with pytest.raises(LayoutError) as refused:
+        Layout(((2, 2), 8))(None, junk)  # pyright: ignore[reportCallIssue, reportArgumentType] reason: a user may pass anything
+
+    assert refused.value.code == "E801"
+
+
+@pytest.mark.parametrize("place", ["a", [0], 5, slice(0, 1)])
+def test_a_mode_that_is_none_is_refused(place: object) -> None:
+    with pytest.raises(LayoutError) as refused:
+        Layout(4)[place]  # pyright: ignore[reportArgumentType] reason: a user may pass anything
+
+    assert refused.value.code == "E803"
+
+
 def test_an_error_is_data_that_survives_a_process() -> None:
     with pytest.raises(LayoutError) as refused:
         Layout((4, 8), 1)

@@ -1,0 +1,66 @@
+"""Operations on the domain of a layout, for composed layouts too: they act on the innermost layout.
+
+`outer(offset + inner(i))` divided, regrouped or repeated is `outer(offset + inner'(i))` with `inner` divided, regrouped
+or repeated, as in CuTe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, cast, overload
+
+from argus.core.layout import coalesce as structure
+from argus.core.layout import divide
+from argus.core.layout.composed import ComposedLayout
+from argus.core.layout.faults import misplaced
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.values import Layout, layout_of
+
+P = ParamSpec("P")
+
+
+class OnDomain(Protocol[P]):
+    """A layout gives a layout, a composed layout a composed one."""
+
+    @overload
+    def __call__(self, layout: Layout, /, *args: P.args, **kwargs: P.kwargs) -> Layout: ...
+    @overload
+    def __call__(self, layout: ComposedLayout, /, *args: P.args, **kwargs: P.kwargs) -> ComposedLayout: ...
+
+
+def on_domain(operation: Callable[Concatenate[Layout, P], Layout]) -> OnDomain[P]:
+    """The operation on the innermost layout. Raises LayoutError: E801 for no layout, E803 if a swizzle is innermost."""
+
+    @wraps(operation)
+    def lifted(layout: Layout | ComposedLayout, /, *args: P.args, **kwargs: P.kwargs) -> Layout | ComposedLayout:
+        if isinstance(layout, Layout):
+            return operation(layout, *args, **kwargs)
+        if not isinstance(layout, ComposedLayout):  # pyright: ignore[reportUnnecessaryIsInstance] reason: a user may pass anything
+            return operation(layout_of(layout), *args, **kwargs)
+        if isinstance(layout.inner, Swizzle):
+            raise misplaced(f"{layout} has no modes: its innermost part is a swizzle", "compose it with a layout")
+        return ComposedLayout(layout.outer, layout.offset, lifted(layout.inner, *args, **kwargs))
+
+    return cast("OnDomain[P]", lifted)
+
+
+coalesce = on_domain(structure.coalesce)
+flatten_layout = on_domain(structure.flatten_layout)
+append = on_domain(structure.append)
+prepend = on_domain(structure.prepend)
+replace = on_domain(structure.replace)
+group = on_domain(structure.group)
+select = on_domain(structure.select)
+mode = on_domain(structure.mode)
+logical_divide = on_domain(divide.logical_divide)
+zipped_divide = on_domain(divide.zipped_divide)
+tiled_divide = on_domain(divide.tiled_divide)
+flat_divide = on_domain(divide.flat_divide)
+logical_product = on_domain(divide.logical_product)
+zipped_product = on_domain(divide.zipped_product)
+tiled_product = on_domain(divide.tiled_product)
+flat_product = on_domain(divide.flat_product)
+blocked_product = on_domain(divide.blocked_product)
+raked_product = on_domain(divide.raked_product)
+tile_to_shape = on_domain(divide.tile_to_shape)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from time import monotonic
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Symbol
+from argus.core.layout.faults import LayoutError
 from argus.core.layout.symbolic import Condition
 from argus.core.layout.symbolic.facts import gathered
-from argus.core.query import GaveUp, Sat, Unsat
+from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.core.walk import show
 from argus.core.walk import symbols as symbols_of
+from argus.solvers.base import Capabilities, Solver
 from argus.solvers.session import Session
 
 _TRIES = 8
 _NORMAL_FORM = "normal form"
+_SHARE = 0.5
+_LEAST = 0.02
 Values = Mapping[str, int]
 
 
@@ -45,11 +50,74 @@ class SideCondition:
         return f"{self.text}: listed, {found} ({self.reason})"
 
 
+@define(eq=False)
+class Timed:
+    """A solver within the seconds of one operation: each query may take half of those that are left.
+
+    So a hard question leaves time for the others. cut: whether one was left open for want of time.
+    """
+
+    solver: Solver
+    seconds: float
+    cut: bool = field(default=False, init=False)
+    _deadline: float = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._deadline = monotonic() + self.seconds
+
+    @property
+    def name(self) -> str:
+        return self.solver.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.solver.capabilities
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        start = monotonic()
+        share = (self._deadline - start) * _SHARE
+        if share < _LEAST:
+            self.cut = True
+            return GaveUp(self.name, self.spent)
+        answer = self.solver.check(query, evolve(budget, seconds=min(share, budget.seconds)))
+        # A portfolio gives each backend a part of the time: one that used up its part wanted more.
+        if not isinstance(answer, GaveUp) or share >= budget.seconds or monotonic() - start < share / 4:
+            return answer
+        self.cut = True
+        return GaveUp(answer.solver, f"{self.spent}: {answer.reason}")
+
+    @property
+    def spent(self) -> str:
+        return f"a question's share of the {self.seconds:g} seconds for the operation is spent"
+
+
 @frozen(eq=False)
 class Chain:
     """Forms are asked before; this is the solver, and the search for values of symbols."""
 
     session: Session
+    timed: Timed
+
+    @classmethod
+    def of(cls, solver: Solver, budget: Budget, seconds: float) -> Chain:
+        """For one operation, which begins now and asks the solver for so many seconds at most."""
+        timed = Timed(solver, seconds)
+        return cls(Session(timed, budget), timed)
+
+    def shortage(self) -> str:
+        return f"{self.timed.spent}, `under(..., seconds=...)` allows more" if self.timed.cut else ""
+
+    def refuse_contradictions(self, facts: tuple[Cond, ...], known: list[Symbol]) -> None:
+        """Raises LayoutError (E811) unless some values of the symbols, within their ranges, may satisfy the facts."""
+        texts = [f"{symbol.low} <= {symbol.name} <= {symbol.high}" for symbol in known if _is_empty(symbol)]
+        if not texts and (gathered(facts).contradictory or isinstance(self.session.check(facts), Unsat)):
+            texts = [show(fact) for fact in facts]
+        if texts:
+            raise LayoutError(
+                "E811",
+                f"the assumptions {', '.join(texts)} contradict each other: no sizes satisfy them",
+                help="remove or weaken one: from a contradiction anything would follow",
+            )
 
     def follows(self, hypotheses: tuple[Cond, ...], goal: Cond, /) -> bool:
         return isinstance(self.session.prove(hypotheses, goal), Unsat)
@@ -91,6 +159,8 @@ def judge(
         if replays(found):
             return SideCondition(text, reason, "listed", counterexample=found, formula=formula)
         note = f"may fail, as at {shown(found)}, though the result is right there"
+    if chain.shortage() and chain.timed.spent not in note:
+        note = f"{note}; {chain.shortage()}"
     return SideCondition(text, reason, "listed", note=note, formula=formula)
 
 
@@ -102,9 +172,23 @@ def proved_by(chain: Chain, hypotheses: tuple[Cond, ...], goal: Cond) -> str:
     return answer.solver if isinstance(answer, Unsat) else ""
 
 
+def _is_empty(symbol: Symbol) -> bool:
+    return symbol.low is not None and symbol.high is not None and symbol.low > symbol.high
+
+
 def _least(symbol: Symbol) -> int:
     low = 1 if symbol.low is None else symbol.low
     return low if symbol.high is None else min(low, symbol.high)
+
+
+def named_once(found: Iterable[Symbol]) -> list[Symbol]:
+    """The symbols by name. Raises LayoutError (E811) where two have one name."""
+    known = sorted(found, key=by_name)
+    names = [symbol.name for symbol in known]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise LayoutError("E811", f"two symbols with different ranges are named {twice}", help="make each symbol once")
+    return known
 
 
 def by_name(symbol: Symbol) -> str:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from attrs import frozen
 
-from argus.conditions import Chain, SideCondition, Values, by_name, judge, proved_by
+from argus.conditions import Chain, SideCondition, Values, judge, named_once, proved_by
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.layout import coalesce, complement, compose, divide, inverse, values
@@ -35,14 +35,13 @@ from argus.core.layout.symbolic import (
     symbols,
 )
 from argus.core.layout.symbolic.facts import conjuncts, divisors
-from argus.core.layout.symbolic.sizes import node_of
+from argus.core.layout.symbolic.sizes import condition_of, node_of
 from argus.core.layout.values import Layout
-from argus.core.query import Budget, Unsat
+from argus.core.query import Budget
 from argus.core.walk import evaluate, show
 from argus.core.walk import symbols as symbols_of
 from argus.solver_choice import resolve
 from argus.solvers.base import Solver
-from argus.solvers.session import Session
 
 __all__ = [
     "Assumptions",
@@ -55,6 +54,9 @@ __all__ = [
     "symbols",
     "under",
 ]
+
+SECONDS = 5.0
+"""Wall clock of one operation's questions to the solver, unless `under` says otherwise."""
 
 
 @frozen
@@ -88,6 +90,8 @@ class Equality:
 class Assumptions:
     """What is taken for granted of the symbols; its methods are the operations of `argus.layout`.
 
+    budget: of one question to the solver. seconds: wall clock of all questions of one operation.
+
     Each returns a result with its conditions, proved or listed. Raises LayoutError E811: where the form of the result
     is different for different sizes and the assumptions do not decide, where a condition is false for all sizes that
     they allow, and where they contradict each other. Other codes are those of the operations on numbers.
@@ -96,6 +100,7 @@ class Assumptions:
     facts: tuple[Cond, ...]
     solver: str | Solver | None = None
     budget: Budget | None = None
+    seconds: float = SECONDS
 
     def make_layout(self, *modes: AnyLayout) -> SymbolicResult:
         return self._run(lambda on: on.make_layout(*modes), values.make_layout, *modes)
@@ -153,6 +158,7 @@ class Assumptions:
         chain, known = self._begin((a, b))
         extents = [extent for layout in (lifted(a), lifted(b)) for extent, _ in layout.flat_modes]
         facts = conjuncts([*self.facts, *(algebra.le(1, extent) for extent in extents)])
+        chain.refuse_contradictions(facts, known)
         try:
             condition = Operations(facts, chain).functionally_equal(a, b)
         except LayoutError as undecided:
@@ -165,7 +171,7 @@ class Assumptions:
         for found in chain.valuations((*facts, algebra.negate(condition)), known):
             if not _same(_at(a, found, known), _at(b, found, known)):
                 return Equality(False, show(condition), counterexample=found)
-        return Equality(None, show(condition), note=note)
+        return Equality(None, show(condition), note=note if chain.shortage() in note else f"{note}; {chain.shortage()}")
 
     def _run(
         self, perform: Callable[[Operations], Conditional], concrete: Callable[..., Any], *operands: object
@@ -185,31 +191,26 @@ class Assumptions:
         return SymbolicResult(made.layout, tuple(judged))
 
     def _begin(self, operands: tuple[object, ...]) -> tuple[Chain, list[Symbol]]:
-        known = sorted(symbols_of(*self.facts, *_nodes(operands)), key=by_name)
-        names = [symbol.name for symbol in known]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise LayoutError(
-                "E811", f"two symbols with different ranges are named {twice}", help="make each symbol once"
-            )
-        chain = Chain(Session(resolve(self.solver), self.budget or Budget()))
-        if isinstance(chain.session.check(self.facts), Unsat):
-            raise LayoutError(
-                "E811",
-                f"the assumptions {', '.join(map(show, self.facts))} contradict each other: no sizes satisfy them",
-                help="remove or weaken one: from a contradiction anything would follow",
-            )
+        known = named_once(symbols_of(*self.facts, *_nodes(operands)))
+        chain = Chain.of(resolve(self.solver), self.budget or Budget(), self.seconds)
+        chain.refuse_contradictions(self.facts, known)
         return chain, known
 
 
-def under(*facts: Claim | bool, solver: str | Solver | None = None, budget: Budget | None = None) -> Assumptions:
+def under(
+    *facts: Claim | bool, solver: str | Solver | None = None, budget: Budget | None = None, seconds: float = SECONDS
+) -> Assumptions:
     """The operations on layouts under these facts about symbols: `under(M % 128 == 0, K >= 64)`.
 
-    solver, budget: as for `verify`. Every divisor in the facts is assumed to be positive.
+    solver, budget: as for `verify`. seconds: wall clock that each operation may spend on the solver; what is open then
+    is listed, or refused (E811) where the form of the result depends on it. Every divisor in the facts is assumed to
+    be positive. Raises LayoutError (E801) for a fact that is neither a claim nor a bool.
     """
-    given = [fact.node if isinstance(fact, Claim) else (algebra.TRUE if fact else algebra.FALSE) for fact in facts]
+    given = [condition_of(fact) for fact in facts]
     positive = [algebra.le(1, divisor) for fact in given for divisor in divisors(fact)]
-    return Assumptions(tuple(dict.fromkeys(c for c in (*positive, *given) if c is not algebra.TRUE)), solver, budget)
+    return Assumptions(
+        tuple(dict.fromkeys(c for c in (*positive, *given) if c is not algebra.TRUE)), solver, budget, seconds
+    )
 
 
 def _differs(layout: SymbolicLayout, concrete: Callable[[], Layout], found: Values) -> bool:

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
+import time
 
 import pytest
 
+from argus.core import algebra
+from argus.core.index import Symbol
 from argus.core.layout import Layout, LayoutError
 from argus.core.query import Answer, Budget, GaveUp, Query
 from argus.solver_choice import use_solver
 from argus.solvers.base import Capabilities
-from argus.symbolic import SymbolicLayout, symbols, under
+from argus.symbolic import Size, SymbolicLayout, symbols, under
 
 M, K, N = symbols("M K N")
 ROWS = SymbolicLayout((M, K), (K, 1))
@@ -118,3 +123,86 @@ def test_importing_loads_no_solver() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_facts_are_claims_or_bools() -> None:
+    for fact in ("x", 1, [M], 0.5, None, M):
+        with pytest.raises(LayoutError, match="is no claim") as refused:
+            under(fact)  # pyright: ignore[reportArgumentType] reason: the mistake
+        assert refused.value.code == "E801"
+    assert under(True, M >= 0).facts == ()
+    with pytest.raises(LayoutError, match="contradict each other"):
+        under(False).coalesce(ROWS)
+
+
+def test_from_assumptions_against_the_ranges_nothing_follows() -> None:
+    bounded = symbols("B", low=5, high=9)[0]
+    for with_ in (under(bounded <= 3), under(bounded * bounded >= 100), under(bounded % 11 == 0)):
+        with pytest.raises(LayoutError, match="contradict each other") as refused:
+            with_.functionally_equal(SymbolicLayout(bounded), Layout(99))
+        assert refused.value.code == "E811"
+    with pytest.raises(LayoutError, match=r"M <= N.*contradict each other"):
+        under(M <= N).functionally_equal(SymbolicLayout(M - N), Layout(99))
+    nothing = Size(algebra.sym(Symbol("E", "size", 5, 2)))
+    with pytest.raises(LayoutError, match="5 <= E <= 2 contradict"):
+        under().functionally_equal(SymbolicLayout(nothing), Layout(99))
+
+
+def test_results_are_copied_and_pickled_as_equal_values() -> None:
+    result = under(M % 128 == 0).logical_divide(ROWS, (128, 64))
+    unequal = under().functionally_equal(SymbolicLayout((M, K)), ROWS)
+    for value in (result, unequal, under(M % 128 == 0, K > 3)):
+        assert copy.deepcopy(value) == value
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            assert pickle.loads(pickle.dumps(value, protocol)) == value  # noqa: S301 reason: our own bytes
+
+
+def test_a_pickle_from_another_process_has_the_nodes_of_this_one() -> None:
+    code = (
+        "import pickle, sys; from argus.symbolic import *; M, K, N = symbols('M K N');"
+        "value = under(M % 128 == 0).logical_divide(SymbolicLayout((M, K), (K, 1)), (128, 64));"
+        "sys.stdout.buffer.write(pickle.dumps(value))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603 reason: our own
+    loaded = pickle.loads(done.stdout)  # noqa: S301 reason: our own bytes
+    assert loaded == under(M % 128 == 0).logical_divide(ROWS, (128, 64))
+    assert loaded.layout.substitute({M: 256, K: 64}) == Layout(((128, 2), (64, 1)), ((64, 8192), (1, 64)))
+
+
+class Slow:
+    """A solver that takes all its seconds and finds nothing, and keeps what it was given."""
+
+    name = "slow"
+    capabilities = Capabilities(unbounded=True, nonlinear=True, bitwise=True, reads=True)
+
+    def __init__(self) -> None:
+        self.given: list[float] = []
+
+    def check(self, query: Query, budget: Budget) -> Answer:  # noqa: ARG002 reason: the protocol's
+        self.given.append(budget.seconds)
+        time.sleep(budget.seconds)
+        return GaveUp(self.name, "out of time")
+
+
+def test_one_operation_ends_by_its_seconds() -> None:
+    slow = Slow()
+    begin = time.monotonic()
+    result = under(M % 128 == 0, solver=slow, seconds=0.3).logical_divide(ROWS, (128, 64))
+    assert "a question's share of the 0.3 seconds for the operation is spent: out of time" in result.listed[0].note
+    with pytest.raises(LayoutError, match=r"not decided whether.*share of the 0\.3 seconds .* is spent") as refused:
+        under(K <= N, solver=slow, seconds=0.3).composition(SymbolicLayout((M, K), (K, 1)), SymbolicLayout((N, 3)))
+    assert refused.value.code == "E811"
+    assert time.monotonic() - begin < 2
+    assert max(slow.given) <= 0.15
+    unspent = under(M % 128 == 0, solver=slow, seconds=0).logical_divide(ROWS, (128, 64))
+    assert [condition.standing for condition in unspent.conditions] == ["proved", "listed"]
+    assert "a question's share of the 0 seconds for the operation is spent" in unspent.listed[0].note
+
+
+def test_hard_divides_are_answered_in_seconds() -> None:
+    begin = time.monotonic()
+    result = under(K % M == 0, M >= 8, seconds=1.5).logical_divide(SymbolicLayout((K * K, 3, M), (4 * K, K, M - 1)), 2)
+    assert time.monotonic() - begin < 4
+    assert any(
+        "a question's share of the 1.5 seconds for the operation is spent" in each.note for each in result.listed
+    )

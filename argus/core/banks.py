@@ -51,11 +51,12 @@ def bank_conflicts(
     access: thread -> first element of its vector, or (thread, value) -> element where `threads` is given; an
     `Access` carries vector, direction and threads itself. Every execution is looked at.
     Raises LayoutError: E803 if the target has no phases for vectors of this width or a vector is not contiguous,
-    E807 if threads are no whole waves, values no whole vectors, or a vector is not aligned to its width.
+    E807 if threads are no whole waves, values no whole vectors, or a vector is not aligned to its width; E810 if an
+    offset in bits has more than 62 bits.
     """
-    given = access_of(access, vector, direction, threads)
+    given = access_of(access, vector, direction, threads, element_bits)
     phases = _phases(given, target, element_bits)
-    offsets = executions(given, target)
+    offsets = executions(given, target, element_bits)
     _aligned(given, offsets)
     return worst_conflict(offsets * element_bits // 8, phases, given.vector * element_bits // 8, target.banks)
 
@@ -80,7 +81,7 @@ def find_swizzle(
     The result holds for every execution, each was looked at. Raises LayoutError: E812 with the best that exists,
     E803 for offsets below 0, and as `bank_conflicts` does.
     """
-    given = [access_of(access, vector, direction, threads) for access in (access, *others)]
+    given = [access_of(each, vector, direction, threads, element_bits) for each in (access, *others)]
     served = tuple(_served(access, target, element_bits) for access in given)
     reached, swizzle = best_swizzle(served, element_bits=element_bits, banks=target.banks, degree=degree, size=size)
     if reached > degree:
@@ -146,7 +147,7 @@ def _degree_with(access: Served, swizzle: Swizzle, *, element_bits: int, banks: 
 
 def _served(access: Access, target: Target, element_bits: int) -> Served:
     phases = _phases(access, target, element_bits)
-    offsets = executions(access, target)
+    offsets = executions(access, target, element_bits)
     _aligned(access, offsets)
     if offsets.min() < 0:
         raise LayoutError(

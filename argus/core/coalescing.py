@@ -60,11 +60,11 @@ def coalescing(
     access: thread -> first element of its vector, or (thread, value) -> element where `threads` is given; an
     `Access` carries vector and threads itself. Vectors may straddle segments.
     Raises LayoutError: E803 if a vector is not contiguous; E807 if threads are no whole waves, values no whole
-    vectors, or a vector is not whole bytes.
+    vectors, or a vector is not whole bytes; E810 if an offset in bits has more than 62 bits.
     """
-    given = access_of(access, vector, "read", threads)
+    given = access_of(access, vector, "read", threads, element_bits)
     width = given.vector * element_bits
-    offsets = executions(given, target)
+    offsets = executions(given, target, element_bits)
     if width % 8 != 0 or np.any(offsets * element_bits % 8):
         raise LayoutError(
             "E807",

@@ -13,11 +13,12 @@ modulus (Python's), for every sign.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from threading import Lock
-from typing import Literal, TypeVar, cast
+from typing import Literal, Self, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from attrs import field, frozen
+from attrs import field, fields, frozen
 
 SymbolKind = Literal["size", "block", "loop", "agent", "wave", "thread", "fresh"]
 BinOp = Literal["*", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
@@ -39,24 +40,45 @@ class Symbol:
 
 
 Range = tuple[int | None, int | None]
+_DERIVED = {"digest", "range"}
+
+
+class _Interned:
+    """A node. A copy is the node itself, and so is what a pickle of it loads, where the node is alive."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: dict[int, object]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        kind = cast("type[Const]", type(self))
+        own, derived = (
+            tuple(getattr(self, each.name) for each in fields(kind) if (each.name in _DERIVED) is wanted)
+            for wanted in (False, True)
+        )
+        return _loaded, (kind, own, derived)
 
 
 @frozen(eq=False, weakref_slot=True)
-class Const:
+class Const(_Interned):
     value: int
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
-class Sym:
+class Sym(_Interned):
     symbol: Symbol
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
-class Coord:
+class Coord(_Interned):
     """The coordinate `axis` of the element under consideration, in views and tags."""
 
     axis: int
@@ -65,7 +87,7 @@ class Coord:
 
 
 @frozen(eq=False, weakref_slot=True)
-class Sum:
+class Sum(_Interned):
     """`constant + sum(coefficient * atom)`: atoms distinct, coefficients non-zero, in canonical order."""
 
     terms: tuple[tuple[Index, int], ...]
@@ -75,7 +97,7 @@ class Sum:
 
 
 @frozen(eq=False, weakref_slot=True)
-class Bin:
+class Bin(_Interned):
     op: BinOp
     left: Index
     right: Index
@@ -84,7 +106,7 @@ class Bin:
 
 
 @frozen(eq=False, weakref_slot=True)
-class Pick:
+class Pick(_Interned):
     """`then` where `cond` holds, else `other`."""
 
     cond: Cond
@@ -95,7 +117,7 @@ class Pick:
 
 
 @frozen(eq=False, weakref_slot=True)
-class Read:
+class Read(_Interned):
     """An element of a read-only integer array: an uninterpreted function of its index."""
 
     array: str
@@ -105,7 +127,7 @@ class Read:
 
 
 @frozen(eq=False, weakref_slot=True)
-class Held:
+class Held(_Interned):
     """An element of an integer register fragment held by the same thread."""
 
     fragment: str
@@ -118,7 +140,7 @@ Index = Const | Sym | Coord | Sum | Bin | Pick | Read | Held
 
 
 @frozen(eq=False, weakref_slot=True)
-class Cmp:
+class Cmp(_Interned):
     """`left <= right` or `left == right`: no term stands on both sides, coefficients are positive."""
 
     op: CmpOp
@@ -128,7 +150,7 @@ class Cmp:
 
 
 @frozen(eq=False, weakref_slot=True)
-class And:
+class And(_Interned):
     """All of `parts`; `And(())` is true."""
 
     parts: tuple[Cond, ...]
@@ -136,7 +158,7 @@ class And:
 
 
 @frozen(eq=False, weakref_slot=True)
-class Or:
+class Or(_Interned):
     """Any of `parts`; `Or(())` is false."""
 
     parts: tuple[Cond, ...]
@@ -144,7 +166,7 @@ class Or:
 
 
 @frozen(eq=False, weakref_slot=True)
-class Not:
+class Not(_Interned):
     part: Cond
     digest: bytes = field(repr=False)
 
@@ -182,3 +204,8 @@ def intern(key: tuple[object, ...], node: NodeT) -> NodeT:
             _table[key] = node
             return node
     return cast(NodeT, found)
+
+
+def _loaded(kind: Callable[..., Node], own: tuple[object, ...], derived: tuple[object, ...]) -> Node:
+    """The node with these fields. Its key is the own ones: the digest and the range follow from them."""
+    return intern((kind.__name__.lower(), *own), kind(*own, *derived))

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.layout import TV, ComposedLayout, IntArray, LayoutError, LayoutLike, Swizzle, make_layout
+from argus.core.layout.tables import LARGEST
 from argus.core.phases import Direction
 from argus.core.target import Target
 
@@ -44,16 +45,25 @@ class Access:
         return cls(ComposedLayout(memory, 0, held), vector, direction, by.threads.size())
 
 
-def access_of(access: LayoutLike | Access, vector: int, direction: Direction, threads: int | None) -> Access:
-    """An access as it is; a layout with the given facts."""
-    return access if isinstance(access, Access) else Access(access, vector, direction, threads)
+def access_of(
+    access: LayoutLike | Access, vector: int, direction: Direction, threads: int | None, element_bits: int
+) -> Access:
+    """An access as it is; a layout with the given facts. Raises LayoutError (E807) where lanes move nothing."""
+    given = access if isinstance(access, Access) else Access(access, vector, direction, threads)
+    if element_bits < 1 or given.vector < 1:
+        raise LayoutError(
+            "E807",
+            f"a lane moves {given.vector} elements of {element_bits} bits at {given.offsets}",
+            help="give vectors of 1 element at least, and elements of 1 bit at least",
+        )
+    return given
 
 
-def executions(access: Access, target: Target) -> IntArray:
-    """Offsets of first elements, shape (waves, vectors of a thread, lanes).
+def executions(access: Access, target: Target, element_bits: int = 1) -> IntArray:
+    """Offsets of first elements, shape (waves, vectors of a thread, lanes). Their bits are counted in 64 bits.
 
     Raises LayoutError: E807 if threads are no whole waves or values no whole vectors, E803 with the index if the
-    values of a vector do not follow each other.
+    values of a vector do not follow each other, E810 if an offset in bits has more than 62 bits.
     """
     images = access.offsets.table()
     threads = len(images) if access.threads is None else access.threads
@@ -72,7 +82,19 @@ def executions(access: Access, target: Target) -> IntArray:
         )
     vectors = images.reshape(-1, vector, threads)
     _consecutive(access, vectors)
+    _countable(access, vectors, element_bits)
     return by_wave(vectors[:, 0, :].T, target.unit)
+
+
+def _countable(access: Access, offsets: IntArray, element_bits: int) -> None:
+    bits = (max(int(offsets.max()), -int(offsets.min())) + access.vector) * element_bits
+    if bits >= LARGEST:
+        raise LayoutError(
+            "E810",
+            f"{access.offsets} reaches bit {bits}, a number of {bits.bit_length()} bits; "
+            f"offsets are counted in {LARGEST.bit_length() - 1}",
+            help="use smaller strides, or count offsets from another element",
+        )
 
 
 def by_wave(firsts: IntArray, unit: int) -> IntArray:

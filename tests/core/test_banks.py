@@ -239,3 +239,29 @@ def test_offsets_before_the_buffer_are_refused() -> None:
     with pytest.raises(LayoutError, match="reaches element -504, before the buffer") as caught:
         find_swizzle(Layout(64, -8), target=gfx942, element_bits=16, vector=8)
     assert caught.value.code == "E803"
+
+
+@pytest.mark.parametrize("stride", [2**56, 2**59 // 63, -(2**56)])
+def test_offsets_in_bits_beyond_64_bits_are_refused(stride: int) -> None:
+    far = Layout(64, stride)
+    for ask in (
+        lambda: bank_conflicts(far, target=gfx942, element_bits=32),
+        lambda: find_swizzle(Layout(64), far, target=gfx942, element_bits=32),
+    ):
+        with pytest.raises(LayoutError, match="reaches bit") as refused:
+            ask()
+        assert refused.value.code == "E810"
+
+
+def test_large_offsets_have_the_degree_of_small_ones() -> None:
+    assert bank_conflicts(Layout(64, 2**50), target=gfx942, element_bits=32).degree == 32
+    assert bank_conflicts(Layout(64, 2**8), target=gfx942, element_bits=32).degree == 32
+
+
+@pytest.mark.parametrize(("element_bits", "vector"), [(0, 1), (-8, 1), (32, 0), (32, -1)])
+def test_elements_and_vectors_of_nothing_are_refused(element_bits: int, vector: int) -> None:
+    for access in (Layout(64), Access(Layout(64), vector)):
+        for ask in (bank_conflicts, find_swizzle):
+            with pytest.raises(LayoutError, match="a lane moves") as refused:
+                ask(access, target=gfx942, element_bits=element_bits, vector=vector)
+            assert refused.value.code == "E807"

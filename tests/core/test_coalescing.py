@@ -90,3 +90,17 @@ def test_an_incomplete_warp_is_refused() -> None:
     with pytest.raises(LayoutError, match="has 48 threads, sm_90a runs 32 together") as caught:
         coalescing(Layout(48), target=sm_90a, element_bits=32)
     assert caught.value.code == "E807"
+
+
+def test_offsets_in_bits_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(LayoutError, match="reaches bit") as refused:
+        coalescing(Layout(64, 2**56), target=gfx942, element_bits=32)
+    assert refused.value.code == "E810"
+    assert coalescing(Layout(64, 2**50), target=gfx942, element_bits=32).count == 64
+
+
+@pytest.mark.parametrize(("element_bits", "vector"), [(0, 1), (-8, 1), (-8, -1), (8, 0)])
+def test_elements_and_vectors_of_nothing_are_refused(element_bits: int, vector: int) -> None:
+    with pytest.raises(LayoutError, match="a lane moves") as refused:
+        coalescing(Layout(64, 1), target=gfx942, element_bits=element_bits, vector=vector)
+    assert refused.value.code == "E807"

@@ -25,6 +25,10 @@ class Oracle(Protocol):
         """Values of the symbols under which the hypotheses hold, as text; empty if none are known."""
         ...
 
+    def shortage(self) -> str:
+        """What kept questions from being decided that may be decided with more, as text; empty if nothing did."""
+        ...
+
 
 @frozen
 class FormsAlone:
@@ -34,6 +38,9 @@ class FormsAlone:
         return False
 
     def example(self, _hypotheses: tuple[Cond, ...], _refuted: Cond, /) -> str:
+        return ""
+
+    def shortage(self) -> str:
         return ""
 
 
@@ -131,9 +138,11 @@ class Ledger:
 
     def undecided(self, conditions: Sequence[Cond]) -> LayoutError:
         texts = " or ".join(f"`{show(condition)}`" for condition in conditions)
+        short = self.oracle.shortage()
         return LayoutError(
             "E811",
-            f"{self.what} has another form for other sizes: it is not decided whether {texts}",
+            f"{self.what} has another form for other sizes: it is not decided whether {texts}"
+            + (f"; {short}" if short else ""),
             help="assume one of them with `under(...)`, or that it does not hold",
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, Protocol, Union, runtime_checkable
+from operator import index
+from typing import NoReturn, Protocol, SupportsIndex, Union, cast, runtime_checkable
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Coord, Held, Index, Pick, Read, Sum, Sym, Symbol
@@ -20,17 +21,25 @@ class HasNode(Protocol):
     def node(self) -> Index: ...
 
 
-SizeLike = Union["Size", HasNode, Index, int]
+SizeLike = Union["Size", HasNode, Index, SupportsIndex]
 
 
 def node_of(value: object) -> Index:
     """The expression behind a number, an expression or a handle. Raises LayoutError (E801) for anything else."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return algebra.const(value)
+    if value.__class__ is int:
+        return algebra.const(cast(int, value))
     found = value if isinstance(value, _NODES) else getattr(value, "node", None)
-    if isinstance(found, _NODES):
-        return found
-    raise malformed(f"{value!r} is no integer, it is a {type(value).__name__}", "give an int or a symbol")
+    return found if isinstance(found, _NODES) else algebra.const(whole(value, "give an int or a symbol"))
+
+
+def whole(value: object, repair: str) -> int:
+    """The integer that the value is, NumPy's included. Raises LayoutError (E801) for anything else, bools included."""
+    if not isinstance(value, bool):
+        try:
+            return index(cast(SupportsIndex, value))
+        except TypeError:
+            pass
+    raise malformed(f"{value!r} is no integer, it is a {type(value).__name__}", repair)
 
 
 def compact(node: Index) -> str:
@@ -67,6 +76,9 @@ class Claim:
             help="pass it to `under(...)` as an assumption; combine claims with `&` and `|`",
         )
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Claim, (self.node,)
+
     def __repr__(self) -> str:
         return show(self.node)
 
@@ -75,6 +87,8 @@ class Size:
     """An integer expression of symbols: `M`, `M // 128`, `K * 2 + 1`. Comparisons give claims."""
 
     __slots__ = ("node",)
+    __array_ufunc__ = None
+    """Leaves `np.int64(2) * M` to the size: NumPy would make arrays of it."""
 
     def __init__(self, node: Index) -> None:
         self.node = node
@@ -136,8 +150,20 @@ class Size:
             return self.node.value
         _no_number(self)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Size, (self.node,)
+
     def __repr__(self) -> str:
         return show(self.node)
+
+
+def condition_of(fact: object) -> Cond:
+    """The condition behind a claim or a bool. Raises LayoutError (E801) for anything else, however true it may be."""
+    if isinstance(fact, bool):
+        return algebra.TRUE if fact else algebra.FALSE
+    if isinstance(fact, Claim):
+        return fact.node
+    raise malformed(f"{fact!r} is no claim, it is a {type(fact).__name__}", "write a comparison: `M % 128 == 0`")
 
 
 def _divisor(value: SizeLike) -> Index:
@@ -155,13 +181,16 @@ def _no_number(size: Size) -> NoReturn:
     )
 
 
-def symbols(names: str, low: int | None = 1, high: int | None = None) -> tuple[Size, ...]:
+def symbols(names: str, low: SupportsIndex | None = 1, high: SupportsIndex | None = None) -> tuple[Size, ...]:
     """One symbol a name, apart by spaces or commas: integers within `low` .. `high`, None for no bound.
 
-    Raises LayoutError (E801) for a name that is no identifier.
+    Raises LayoutError (E801) for a name that is no identifier, a bound that is no integer, and bounds that leave none.
     """
     found = tuple(names.replace(",", " ").split())
     for name in found:
         if not name.isidentifier():
             raise malformed(f"`{name}` is no name for a symbol", "use letters, digits and underscores")
-    return tuple(Size(algebra.sym(Symbol(name, "size", low, high))) for name in found)
+    least, most = (None if bound is None else whole(bound, "give an int or None as a bound") for bound in (low, high))
+    if least is not None and most is not None and least > most:
+        raise malformed(f"no integer is within {least} .. {most}, the bounds of {names}", "give low <= high")
+    return tuple(Size(algebra.sym(Symbol(name, "size", least, most))) for name in found)

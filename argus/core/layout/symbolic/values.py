@@ -12,7 +12,7 @@ from argus.core.index import Const, Index, Symbol
 from argus.core.layout.faults import LayoutError, malformed, misplaced
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.symbolic.ledger import Condition
-from argus.core.layout.symbolic.sizes import Size, SizeLike, compact, node_of
+from argus.core.layout.symbolic.sizes import Size, SizeLike, compact, node_of, whole
 from argus.core.layout.values import Layout
 from argus.core.walk import evaluate, symbols
 
@@ -130,9 +130,12 @@ class SymbolicLayout:
     def substitute(self, values: Mapping[Size, int] | Mapping[Symbol, int] | Mapping[str, int]) -> Layout:
         """The layout for these values, a symbol given by its handle or its name.
 
-        Raises LayoutError: E811 for a symbol without a value or outside its range, E801 where an extent is below 1.
+        Raises LayoutError: E811 for a symbol without a value or outside its range, E801 for a value that is no integer
+        and where an extent is below 1.
         """
-        known = self._values({str(getattr(key, "name", key)): value for key, value in values.items()})
+        known = self._values(
+            {str(getattr(key, "name", key)): whole(value, "give an int") for key, value in values.items()}
+        )
 
         def number(leaf: Index) -> int:
             try:

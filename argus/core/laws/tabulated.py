@@ -92,16 +92,18 @@ def completed(images: Sequence[int] | IntArray, cotarget: int) -> Modes | None:
 
     Greedy: the least integer that is not yet covered must itself be in R. A set that tiles any interval tiles one of
     at most twice its largest element [de Bruijn 1950, On bases for the set of integers], and then its multiples.
+    Another set covers until it meets itself; of its covers the first that is a layout counts, and that has less than
+    twice as many elements as the first cover.
     """
     tile = np.unique(np.asarray(images, np.int64))
     last = int(tile[-1])
     if tile[0] < 0:
         return None
-    covered = np.zeros(4 * last + 2 + cotarget, np.bool_)
+    covered = np.zeros(4 * (last + cotarget) + 2, np.bool_)
     chosen: list[int] = []
-    covering: list[int] | None = None
+    covers: list[list[int]] = []
     filled = 0
-    while filled <= max(2 * last, cotarget):
+    while filled <= max(2 * last, 2 * cotarget):
         places = filled + tile
         if covered[places].any():
             break
@@ -111,9 +113,9 @@ def completed(images: Sequence[int] | IntArray, cotarget: int) -> Modes | None:
         if len(chosen) * len(tile) == filled:
             modes, copies = recovered(chosen), -(-cotarget // filled)
             return modes if modes is None or copies == 1 else (*modes, (copies, filled))
-        if covering is None and filled >= cotarget:
-            covering = list(chosen)
-    return None if covering is None else recovered(covering)
+        if filled >= cotarget and (not covers or len(chosen) < 2 * len(covers[0])):
+            covers.append(list(chosen))
+    return next((modes for modes in map(recovered, covers) if modes is not None), None)
 
 
 def divided(a: Modes, tile: Modes) -> Modes | None:

@@ -64,6 +64,7 @@ from argus.core.tiling import TiledMma, spread
 
 S = Symbol("s", "size", 0, 100)
 K = Symbol("k", "loop")
+AGENT, THREAD = Symbol("agent", "agent", 0, 1), Symbol("thread", "thread", 0, 127)
 AT = sym(S)
 MM = TiledMma(mfma_f32_32x32x8_bf16, (2, 2), (64, 64), 8, 32)
 BY = spread((64, 32), 256, 8)
@@ -106,7 +107,12 @@ STATEMENTS: tuple[Stmt, ...] = (
     Policy("priority", (1,)),
     For(K, AT, AT, -2, (Sync(),), 4),
     If(CONDITION, (Sync(),), (Commit("vmem"),)),
-    Roles((Role("load", 0, 4, 1, 40, (Sync(),)), Role("math", 4, 8, 4, None, (Commit("wgmma"),)))),
+    Roles(
+        (
+            Role("load", 0, 4, 1, 40, (Sync(),), AGENT, THREAD),
+            Role("math", 4, 8, 128, None, (Commit("wgmma"),), AGENT, THREAD),
+        )
+    ),
     One((Advance(EVENT, AT),)),
     Tag(VIEW, (("m", AT), ("k", coord(1)))),
     Reset(CELLS),

@@ -101,6 +101,11 @@ class Mma(_Stated):
 
 @frozen(eq=False)
 class Arrive(_Stated):
+    """Every thread that runs it arrives `count` times at one barrier and announces `bytes` that will land there.
+
+    event: a view of no axes, one element of a barrier buffer. Within `One` or a role of one thread it is one arrival.
+    """
+
     event: View
     count: int
     bytes: Index
@@ -108,6 +113,12 @@ class Arrive(_Stated):
 
 @frozen(eq=False)
 class Await(_Stated):
+    """Until the barrier is not in a phase of the parity of `phase`: until phase number `phase` is complete.
+
+    Phases count from 0; phase -1 is complete on a fresh barrier. The hardware compares parities only (trap of two
+    phases' distance), and so does every reading of this statement.
+    """
+
     event: View
     phase: Index
 
@@ -176,12 +187,27 @@ class If(_Stated):
 
 @frozen
 class Role:
+    """Warps that run one body, once an agent.
+
+    agent: threads of one agent; 1: thread 0 of the first warp works alone, the others only hold the role's registers.
+    registers: 32-bit registers a thread, None for what the kernel was launched with. number and thread: the symbols
+    of the agent's number within the role and of a thread within its agent; register layouts count from the agent's
+    first thread. unit: threads of a warp.
+    """
+
     name: str
     first_warp: int
     warps: int
     agent: int
     registers: int | None
     body: tuple[Stmt, ...]
+    number: Symbol
+    thread: Symbol
+    unit: int = 32
+
+    @property
+    def agents(self) -> int:
+        return 1 if self.agent == 1 else self.warps * self.unit // self.agent
 
 
 @frozen(eq=False)

@@ -39,7 +39,7 @@ clean:
 .venv/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Argus needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "setting up .venv (once; about 1 GB with the solvers and the compiler)"
+	@echo "setting up .venv (once; about 1.3 GB with the solvers and the compilers)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942]'
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942,sm_90a]'
 	@touch $@

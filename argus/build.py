@@ -11,7 +11,10 @@ import platformdirs
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Copy, Kernel, walk
 from argus.core.target import TARGETS, Target
-from argus.emit.artifact import Artifact, described, launch_info, spill_warnings
+from argus.emit.artifact import Artifact, cuda_launch, cuda_warnings, described, launch_info, spill_warnings
+from argus.emit.cuda.nvrtc import compile_cuda
+from argus.emit.cuda.ptxas import parse_report as parse_assembler_report
+from argus.emit.cuda.text import cuda_text
 from argus.emit.hip import hip_text
 from argus.emit.names import assign
 from argus.emit.report import parse_report
@@ -24,13 +27,16 @@ def build(kernel: Kernel, target: Target | str | None = None, directory: Path | 
     """Emit a kernel, compile it and read the compiler's report.
 
     target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
-    and NAME.json go; by default a folder of the user's cache, named after the text.
+    and NAME.json go (NAME.cu, NAME.cubin and NAME.json for sm_90a); by default a folder of the user's cache, named
+    after the text.
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
             E303 without a compiler, E304 if it fails, E501 for a construct that is not emitted yet.
     """
     _check_target(kernel, target)
+    if kernel.target.name == "sm_90a":
+        return _build_cuda(kernel, directory)
     text = hip_text(kernel)
     symbol = assign(kernel).kernel
     place = _cache(symbol, text) if directory is None else directory
@@ -51,6 +57,23 @@ def build(kernel: Kernel, target: Target | str | None = None, directory: Path | 
         report,
         launch,
         spill_warnings(kernel, report),
+    )
+
+
+def _build_cuda(kernel: Kernel, directory: Path | None) -> Artifact:
+    """As `build`, with NAME.cu and NAME.cubin."""
+    made = cuda_text(kernel)
+    compiled = compile_cuda(made.text, made.symbol)
+    report = parse_assembler_report(compiled.log)
+    launch = cuda_launch(kernel, made.symbol, made.plan)
+    data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
+    place = _cache(made.symbol, made.text) if directory is None else directory
+    stem = made.symbol
+    files: dict[str, str | bytes] = {f"{stem}.cu": made.text, f"{stem}.cubin": compiled.cubin, f"{stem}.json": data}
+    source, code, description = write_files(files, place, stem)
+    warnings = cuda_warnings(kernel, report)
+    return Artifact(
+        kernel.name, kernel.target.name, made.text, source, None, code, description, report, launch, warnings
     )
 
 

@@ -20,7 +20,9 @@ from argus.core.verdict import (
     Vacuous,
     Verdict,
 )
-from argus.emit.artifact import Artifact
+from argus.emit.artifact import Artifact, report_data
+from argus.emit.cuda.ptxas import AssemblerReport
+from argus.emit.report import ResourceReport
 from argus.render import to_json
 
 SCHEMA = "argus.report/1"
@@ -159,8 +161,18 @@ def _row(label: str, text: str) -> Iterator[str]:
 
 def artifact_lines(artifact: Artifact) -> Iterator[str]:
     """What a built kernel costs, and where its files lie."""
-    report = artifact.report
     yield f"{artifact.name} ({artifact.target}): compiled"
+    match artifact.report:
+        case ResourceReport():
+            yield from _cdna_lines(artifact.report)
+        case AssemblerReport():
+            yield from _hopper_lines(artifact.report, artifact.launch.shared_bytes)
+        case _:
+            assert_never(artifact.report)
+    yield from _list("files", (str(path) for path in files(artifact)))
+
+
+def _cdna_lines(report: ResourceReport) -> Iterator[str]:
     yield from _row(
         "registers",
         f"{report.registers} of a lane ({report.vgprs} vector, {report.agprs} accumulation), {report.sgprs} scalar",
@@ -171,19 +183,24 @@ def artifact_lines(artifact: Artifact) -> Iterator[str]:
     )
     yield from _row("LDS", f"{report.lds_bytes:,} bytes a block")
     yield from _row("occupancy", f"{report.occupancy} waves a SIMD")
-    yield from _row("instructions", _mix(artifact))
-    yield from _list("files", (str(path) for path in files(artifact)))
+    yield from _row("instructions", _mix(report))
+
+
+def _hopper_lines(report: AssemblerReport, shared: int) -> Iterator[str]:
+    yield from _row("registers", f"{report.registers} of a thread at launch")
+    yield from _row("spills", f"{report.spill_stores} bytes stored, {report.spill_loads} bytes loaded a thread")
+    yield from _row("shared", f"{shared:,} bytes a block")
 
 
 def files(artifact: Artifact) -> tuple[str, ...]:
-    """Source, assembly, code object and description."""
+    """Source, assembly where there is one, code object and description."""
     paths = (artifact.source, artifact.assembly, artifact.code, artifact.description)
-    return tuple(str(path) for path in paths)
+    return tuple(str(path) for path in paths if path is not None)
 
 
-def _mix(artifact: Artifact) -> str:
+def _mix(report: ResourceReport) -> str:
     kinds = ("v_mfma", "ds_read", "ds_write", "buffer_load", "buffer_store", "global_load", "global_store", "s_barrier")
-    counted = ((kind, artifact.report.count(kind)) for kind in kinds)
+    counted = ((kind, report.count(kind)) for kind in kinds)
     return ", ".join(f"{number} {kind}" for kind, number in counted if number)
 
 
@@ -222,6 +239,6 @@ def artifact_json(artifact: Artifact) -> dict[str, object]:
         "name": artifact.name,
         "target": artifact.target,
         "files": list(files(artifact)),
-        "report": {**asdict(artifact.report), "instructions": dict(artifact.report.instructions)},
+        "report": report_data(artifact.report),
         "diagnostics": [to_json(warning) for warning in artifact.warnings],
     }

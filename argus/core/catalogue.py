@@ -109,6 +109,11 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "E305", "registers spill", "The compiled kernel keeps registers in memory, which costs far more than it saves."
     ),
+    Entry(
+        "E306",
+        "matrix instructions wait for one another",
+        "The assembler found the accumulator in use between asynchronous matrix instructions and runs them in turn.",
+    ),
     Entry("E401", "array does not fit its declaration", "An array's shape or element type is not what was declared."),
     Entry("E402", "assumption not met", "The sizes of the arrays contradict an assumption that the proof relies on."),
     Entry(
@@ -118,6 +123,11 @@ ENTRIES: tuple[Entry, ...] = (
         "E404",
         "output without an assertion",
         "Everything stated is proved, but no assertion says what an output of the kernel must hold.",
+    ),
+    Entry(
+        "E405",
+        "launch refused",
+        "A launch does not meet a condition of its kernel, or the driver did not accept it.",
     ),
     Entry("E501", "not built yet", "The construct is part of the language, but this reading of it is not built yet."),
     Entry("E601", "unknown solver", "No installed solver has this name."),

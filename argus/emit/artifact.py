@@ -8,14 +8,18 @@ from attrs import asdict, frozen
 
 from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
+from argus.core.dtype import DTYPES
 from argus.core.index import Symbol
-from argus.core.ir import Assume, Kernel, walk
+from argus.core.ir import Assume, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.address import extent_of
+from argus.emit.cuda.plan import Plan, TensorMap
+from argus.emit.cuda.ptxas import SERIALISED, AssemblerReport
 from argus.emit.report import ResourceReport
 from argus.emit.scope import descriptors
 
 SCHEMA = "argus.artifact/1"
+_BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 # A buffer offset counts 32-bit bytes, and the last 16 stand for "outside".
 DESCRIPTOR_BYTES = 0xFFFF_FFF0
 # Coordinates are 32-bit integers; a tile may reach beyond its tensor, which this leaves room for.
@@ -35,6 +39,22 @@ class Argument:
 
 
 @frozen
+class TensorMapArgument:
+    """What the copy engine must know of a tensor: the maps are the kernel's first arguments, in order.
+
+    shape and strides: Python expressions over the sizes, in elements. box: (rows, columns). swizzle: bytes, 0 for none.
+    """
+
+    name: str
+    tensor: str
+    dtype: str
+    shape: tuple[str, ...]
+    strides: tuple[str, ...]
+    box: tuple[int, int]
+    swizzle: int
+
+
+@frozen
 class Check:
     """A condition over the sizes that a launch must meet, as a Python expression, and why."""
 
@@ -44,27 +64,35 @@ class Check:
 
 @frozen
 class LaunchInfo:
-    """grid: Python expressions over the sizes, one an axis, x first. threads: of one block."""
+    """grid: Python expressions over the sizes, one an axis, x first. threads: of one block.
+
+    maps: arguments before all others. shared_bytes: shared memory that the launch asks for.
+    """
 
     symbol: str
     grid: tuple[str, ...]
     threads: int
     arguments: tuple[Argument, ...]
     checks: tuple[Check, ...]
+    maps: tuple[TensorMapArgument, ...] = ()
+    shared_bytes: int = 0
 
 
 @frozen
 class Artifact:
-    """A compiled kernel. warnings: what is likely not wanted, such as spilled registers (E305)."""
+    """A compiled kernel. warnings: what is likely not wanted, such as spilled registers (E305).
+
+    assembly: None where the compiler writes none.
+    """
 
     name: str
     target: str
     source_text: str
     source: Path
-    assembly: Path
+    assembly: Path | None
     code: Path
     description: Path
-    report: ResourceReport
+    report: ResourceReport | AssemblerReport
     launch: LaunchInfo
     warnings: tuple[Diagnostic, ...] = ()
 
@@ -117,12 +145,69 @@ def spill_warnings(kernel: Kernel, report: ResourceReport) -> tuple[Diagnostic, 
     )
 
 
-def described(artifact_name: str, target: str, report: ResourceReport, launch: LaunchInfo) -> dict[str, object]:
+def described(
+    artifact_name: str, target: str, report: ResourceReport | AssemblerReport, launch: LaunchInfo
+) -> dict[str, object]:
     """The JSON data of NAME.json, schema `argus.artifact/1`: no path in it, so that it may be moved."""
     return {
         "schema": SCHEMA,
         "kernel": artifact_name,
         "target": target,
         "launch": asdict(launch),
-        "report": asdict(report) | {"instructions": dict(report.instructions)},
+        "report": report_data(report),
     }
+
+
+def report_data(report: ResourceReport | AssemblerReport) -> dict[str, object]:
+    """A report as JSON data."""
+    if isinstance(report, ResourceReport):
+        return {**asdict(report), "instructions": dict(report.instructions)}
+    return asdict(report)
+
+
+# -- CUDA ----------------------------------------------------------------------------------------------------
+
+
+def cuda_launch(kernel: Kernel, symbol: str, plan: Plan) -> LaunchInfo:
+    """How to launch a CUDA kernel: tensor maps, then sizes."""
+    sizes = tuple(Argument(size.name, "int") for size in kernel.sizes)
+    grid = tuple(show(extent) for extent in kernel.grid)
+    maps = tuple(_map_argument(each) for each in plan.maps.values())
+    checks = [*_checks(kernel), *(check for each in maps for check in _map_checks(each))]
+    return LaunchInfo(symbol, grid, kernel.threads, sizes, tuple(dict.fromkeys(checks)), maps, plan.bytes)
+
+
+def _map_argument(made: TensorMap) -> TensorMapArgument:
+    buffer = made.buffer
+    assert isinstance(buffer.layout, Strided)
+    shape, strides = tuple(map(show, buffer.shape)), tuple(map(show, buffer.layout.strides))
+    return TensorMapArgument(made.name, buffer.name, buffer.dtype.name, shape, strides, made.box, made.swizzle)
+
+
+def _map_checks(made: TensorMapArgument) -> list[Check]:
+    """A row of a tensor begins at a multiple of 16 bytes."""
+    size = _BYTES[made.dtype]
+    why = f"the copy engine takes rows of `{made.tensor}` at multiples of 16 bytes"
+    return [Check(f"({stride}) * {size} % 16 == 0", why) for stride in made.strides[:-1]]
+
+
+def cuda_warnings(kernel: Kernel, report: AssemblerReport) -> tuple[Diagnostic, ...]:
+    """E305 for spilled registers, E306 for matrix instructions that wait for one another."""
+    found: list[Diagnostic] = []
+    if report.spills:
+        message = (
+            f"registers of `{kernel.name}` are kept in memory: {report.spill_stores} bytes stored, "
+            f"{report.spill_loads} bytes loaded, expected none"
+        )
+        repair = "hold smaller tiles a thread, or give the role more registers"
+        found.append(_warning(kernel, "E305", message, "the compiled kernel spills", repair))
+    for code, text in report.warnings:
+        if code in SERIALISED:
+            message = f"matrix instructions of `{kernel.name}` wait for one another: {text}"
+            repair = "touch the accumulator only after `wgmma.wait(0)`"
+            found.append(_warning(kernel, "E306", message, "the assembler serialises it", repair))
+    return tuple(found)
+
+
+def _warning(kernel: Kernel, code: str, message: str, label: str, repair: str) -> Diagnostic:
+    return Diagnostic(code, "warning", message, Label(kernel.span, label), help=repair, kernel=kernel.name)

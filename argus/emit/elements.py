@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from attrs import frozen
@@ -18,7 +18,8 @@ from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.faults import not_built
 from argus.emit.loops import loops
-from argus.emit.scope import Scope, c_type, held_by, layout_of
+from argus.emit.registers import register_values
+from argus.emit.scope import Scope, c_type, held_by, is_whole, layout_of
 
 _INTEGER_OPS = frozenset({"neg", "add", "sub", "mul"})
 
@@ -28,7 +29,7 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
     target = held_by(stmt.target, None, stmt.span)
     layout = layout_of(target)
     held = layout.values.size()
-    if not _placed(stmt.elem):
+    if not _placed(stmt.elem) and all(is_whole(get.view, layout) for get in _gets(stmt.elem)):
         text = _Elements(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
         return loops([("value", held)], f"{scope.element(target, 'value')} = {text};")
     lines: list[str] = []
@@ -66,6 +67,41 @@ def _test_placed(test: Test) -> bool:
             return any(_test_placed(part) for part in parts)
         case Neither(part=part):
             return _test_placed(part)
+        case _:
+            assert_never(test)
+
+
+def _gets(elem: Elem) -> Iterator[Get]:
+    match elem:
+        case Get():
+            yield elem
+        case Op(args=args):
+            for arg in args:
+                yield from _gets(arg)
+        case Cast(arg=arg):
+            yield from _gets(arg)
+        case Where(test=test, then=then, other=other):
+            for part in (then, other):
+                yield from _gets(part)
+            yield from _compared(test)
+        case Lit() | Num():
+            pass
+        case _:
+            assert_never(elem)
+
+
+def _compared(test: Test) -> Iterator[Get]:
+    match test:
+        case Compare(left=left, right=right):
+            yield from _gets(left)
+            yield from _gets(right)
+        case Both(parts=parts) | Either(parts=parts):
+            for part in parts:
+                yield from _compared(part)
+        case Neither(part=part):
+            yield from _compared(part)
+        case Holds():
+            pass
         case _:
             assert_never(test)
 
@@ -126,10 +162,14 @@ class _Elements:
                 assert_never(test)
 
     def _get(self, elem: Get) -> _Typed:
-        buffer = held_by(elem.view, layout_of(self.stmt.target.buffer), self.span)
+        buffer, layout = elem.view.buffer, layout_of(self.stmt.target.buffer)
         if elem.at != tuple(coord(axis) for axis in range(len(elem.at))):
             raise not_built(f"an element of `{buffer.name}` at other coordinates than the result's", self.span)
-        return self.scope.element(buffer, self.value), self._computed(buffer.dtype)
+        value = self.value
+        if not is_whole(elem.view, layout):
+            assert isinstance(value, int)
+            value = register_values(elem.view, layout, self.span)[value]
+        return self.scope.element(buffer, value), self._computed(buffer.dtype)
 
     def _op(self, name: str, args: Sequence[_Typed]) -> _Typed:
         """Computed in f32 and rounded to the operands' type, as NumPy computes on 16-bit floats."""

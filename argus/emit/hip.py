@@ -114,7 +114,7 @@ class _Writer:
         for stmt in body:
             lines = self._stmt(stmt)
             if lines:
-                yield f"// {_place(stmt)}"
+                yield f"// {place_of(stmt)}"
                 yield from lines
 
     def _stmt(self, stmt: Stmt) -> list[str]:
@@ -182,7 +182,8 @@ class _Writer:
         return [f"    {line}" for line in self.body(body)]
 
 
-def _place(stmt: Stmt) -> str:
+def place_of(stmt: Stmt) -> str:
+    """The line of the user's program that a statement comes from."""
     frame = stmt.span.frame
     return "no source" if frame is None else f"{PurePath(frame.file).name}:{frame.line}"
 

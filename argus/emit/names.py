@@ -8,11 +8,14 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from argus.core.index import Symbol
-from argus.core.ir import Alloc, Buffer, For, Kernel, walk
+from argus.core.ir import Alloc, Buffer, For, Kernel, Let, Roles, walk
 
 _OURS = """
     bf16 f16 f32 i32 s16x4 f32x4 f32x16 b16 b32 b64 b128 guard descriptor operand floor_div floor_mod min max meet
-    wave THREADS HELPER MOVES __global__ __device__ __shared__
+    wave THREADS HELPER MOVES __global__ __device__ __shared__ u32 u64 TensorMap memory base arrive hold pair
+    shared_address barrier_init arrive_expect await_parity meet_arrive tma_load_2d tma_store_2d bulk_commit bulk_wait
+    bulk_wait_reads wgmma_fence wgmma_commit wgmma_wait descriptor_128 registers_up registers_down stmatrix_x4
+    fence_async_proxy fence_barrier_init
 """
 _CPP = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const constexpr
@@ -58,8 +61,11 @@ def _things(kernel: Kernel) -> Iterator[Symbol | Buffer]:
     for stmt in walk(kernel.body):
         if isinstance(stmt, Alloc):
             yield stmt.buffer
-        elif isinstance(stmt, For):
+        elif isinstance(stmt, For | Let):
             yield stmt.symbol
+        elif isinstance(stmt, Roles):
+            for role in stmt.roles:
+                yield from (role.number, role.thread)
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -74,11 +74,16 @@ def _accumulators(kernel: Kernel) -> dict[Buffer, int]:
 
 def held_by(view: View, by: TV | None, span: Span) -> Buffer:
     """The register buffer that a view is the whole of. Raises ArgusError (E501) for a part or a permutation."""
+    if not is_whole(view, by):
+        raise not_built(f"a view of a part of the registers `{view.buffer.name}`", span)
+    return view.buffer
+
+
+def is_whole(view: View, by: TV | None) -> bool:
+    """Whether a view is all of a register buffer, held as `by` says."""
     buffer = view.buffer
     same = view.shape == buffer.shape and view.at == whole(buffer).at and view.peer is None
-    if not same or (by is not None and buffer.layout != by):
-        raise not_built(f"a view of a part of the registers `{buffer.name}`", span)
-    return buffer
+    return same and (by is None or buffer.layout == by)
 
 
 def layout_of(buffer: Buffer) -> TV:

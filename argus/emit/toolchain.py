@@ -59,8 +59,8 @@ def compile_hip(text: str, stem: str, directory: Path, timeout: float) -> Compil
     return Compiled(source, listing, code, assembly, remarks)
 
 
-def write_files(files: Mapping[str, str], directory: Path, stem: str) -> tuple[Path, ...]:
-    """Write texts under these names into the directory, each in one step. Raises ArgusError (E302)."""
+def write_files(files: Mapping[str, str | bytes], directory: Path, stem: str) -> tuple[Path, ...]:
+    """Write texts and code under these names into the directory, each in one step. Raises ArgusError (E302)."""
     with _scratch(directory, stem) as scratch:
         for name, text in files.items():
             _write(scratch / name, text)
@@ -78,7 +78,10 @@ def _scratch(directory: Path, stem: str) -> Generator[Path]:
         raise _unwritable(directory, error, stem) from error
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str | bytes) -> None:
+    if isinstance(text, bytes):
+        path.write_bytes(text)
+        return
     with path.open("w", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
 

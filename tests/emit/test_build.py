@@ -19,8 +19,8 @@ from argus.core.dtype import f32
 from argus.core.ir import Alloc, Copy, Get, Kernel, Lit, Map, Mma, Op, Stmt, Sync, Wait, whole
 from argus.core.target import Target, gfx942, sm_90a
 from argus.core.tiling import TiledMma
-from argus.emit.artifact import spill_warnings
-from argus.emit.report import parse_report
+from argus.emit.artifact import Artifact, spill_warnings
+from argus.emit.report import ResourceReport, parse_report
 from argus.emit.toolchain import compile_hip, write_files
 from argus.kernels.gemm import gemm as family
 from tests.emit.handmade import K, M, N, gemm, kernel, registers, shared, stage, tensor, tile, vector_tv
@@ -29,9 +29,14 @@ from tests.emit.test_numbers import copying
 TINY = kernel("tiny", (), (Sync(),), threads=64)
 
 
+def cdna(artifact: Artifact) -> ResourceReport:
+    assert isinstance(artifact.report, ResourceReport)
+    return artifact.report
+
+
 def test_the_shipped_gemm(tmp_path: Path) -> None:
     made = build(family.trace(), "gfx942", tmp_path)
-    report = made.report
+    report = cdna(made)
     assert not report.spills
     assert report.sgpr_spills == 0
     assert made.warnings == ()
@@ -67,21 +72,24 @@ def test_launch_information(tmp_path: Path) -> None:
     assert [eval(extent, {}, dict(sizes)) for extent in launch.grid] == [1, 1]  # noqa: S307 reason: our own text
     data = json.loads(made.description.read_text())
     assert data["schema"] == "argus.artifact/1"
-    assert data["report"]["lds_bytes"] == made.report.lds_bytes
+    assert data["report"]["lds_bytes"] == cdna(made).lds_bytes
     assert data["launch"]["grid"] == list(launch.grid)
+    assert made.assembly is not None
     assert str(tmp_path) not in made.description.read_text() + made.assembly.read_text()
 
 
 def test_equal_kernels_give_equal_files(tmp_path: Path) -> None:
     first, second = (build(gemm(), None, tmp_path / name) for name in "ab")
     for left, right in ((first.source, second.source), (first.assembly, second.assembly), (first.code, second.code)):
+        assert left is not None
+        assert right is not None
         assert left.read_bytes() == right.read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["global", "buffer"])
 def test_loads_and_stores_of_every_width(kind: str, tmp_path: Path) -> None:
     loads, stores = (getattr(isa, f"{kind}_{way}") for way in ("load", "store"))
-    found = dict(build(copying(loads, stores, 0.0), None, tmp_path).report.instructions)
+    found = dict(cdna(build(copying(loads, stores, 0.0), None, tmp_path)).instructions)
     for way in ("load", "store"):
         small = "ushort" if way == "load" else "short"
         for suffix in (small, "dword", "dwordx2", "dwordx4"):
@@ -109,7 +117,7 @@ def test_shared_memory(write: Atom, read: Atom, tmp_path: Path) -> None:
         Wait("lds", 0),
         Copy(isa.global_store[width], whole(back), tile(y, (rows, 32), first), tv),
     )
-    report = build(kernel("shared", (x, y), body), None, tmp_path).report
+    report = cdna(build(kernel("shared", (x, y), body), None, tmp_path))
     assert (report.count(write.name), report.count(read.name), report.count("s_barrier")) == (1, 1, 1)
 
 
@@ -132,7 +140,7 @@ def multiplying(atom: Atom) -> Kernel:
 
 @pytest.mark.parametrize("atom", [isa.mfma_f32_32x32x8_bf16, isa.mfma_f32_16x16x16_bf16], ids=str)
 def test_matrix_instructions(atom: Atom, tmp_path: Path) -> None:
-    report = build(multiplying(atom), None, tmp_path).report
+    report = cdna(build(multiplying(atom), None, tmp_path))
     assert report.count(f"v_{atom.name}") == report.count("v_mfma") == 1
     assert not report.spills
 
@@ -153,9 +161,9 @@ def test_spilled_registers_are_a_warning(tmp_path: Path) -> None:
         Copy(isa.global_store[3], whole(held), tile(y, (1024, 192), second), wide),
     )
     made = build(kernel("wide", (x, y), body, threads=1024), None, tmp_path)
-    assert made.report.spills
+    assert cdna(made).spills
     assert [(w.code, w.severity) for w in made.warnings] == [("E305", "warning")]
-    assert spill_warnings(TINY, evolve(made.report, vgpr_spills=0, scratch_bytes=0)) == ()
+    assert spill_warnings(TINY, evolve(cdna(made), vgpr_spills=0, scratch_bytes=0)) == ()
 
 
 # -- failures ------------------------------------------------------------------------------------------------

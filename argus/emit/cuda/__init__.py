@@ -1,0 +1,1 @@
+"""Kernels as CUDA for sm_90a: one self-contained file, compiled by NVRTC."""

@@ -1,0 +1,55 @@
+"""NVRTC: CUDA text to machine code, with the assembler's report. The one file that loads it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+
+try:
+    # Only sm_90a needs it, and it is an extra; it has no types.
+    nvrtc: Any = import_module("cuda.bindings.nvrtc")
+except ImportError:
+    nvrtc = None
+
+_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"-lineinfo")
+
+
+@frozen
+class Compiled:
+    """cubin: machine code. log: what compiler and assembler say."""
+
+    cubin: bytes
+    log: str
+
+
+def compile_cuda(text: str, name: str) -> Compiled:
+    """Raises ArgusError: E303 without NVRTC, E304 with its first words if it fails."""
+    if nvrtc is None:
+        message = "no CUDA compiler: `cuda.bindings.nvrtc` cannot be imported"
+        raise ArgusError(Diagnostic("E303", "error", message, help="pip install 'argus[sm_90a]'", kernel=name))
+    status, program = nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, None, None)
+    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, status
+    try:
+        (done,) = nvrtc.nvrtcCompileProgram(program, len(_OPTIONS), list(_OPTIONS))
+        log = _log(program)
+        if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            first = next((line for line in log.splitlines() if "error" in line), log[:200])
+            message = f"NVRTC failed on `{name}`: {first.strip()}"
+            raise ArgusError(Diagnostic("E304", "error", message, notes=tuple(log.splitlines()[:20]), kernel=name))
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        cubin = bytearray(size)
+        nvrtc.nvrtcGetCUBIN(program, cubin)
+        return Compiled(bytes(cubin), log)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _log(program: object) -> str:
+    _, size = nvrtc.nvrtcGetProgramLogSize(program)
+    log = bytearray(size)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    return log.decode(errors="replace").rstrip("\x00\n ")

@@ -1,0 +1,164 @@
+"""Where things lie in a CUDA kernel: shared memory, tensor maps, named barriers, and who runs a role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Const, Index
+from argus.core.ir import Alloc, Buffer, Copy, Kernel, Role, Staged, Sync, View, static, walk
+from argus.core.layout import Swizzle
+from argus.core.span import Span
+from argus.core.walk import substitute
+from argus.emit.faults import not_built
+
+_REGISTERS = 65_536
+_MOST_BARRIERS = 16
+
+
+@frozen
+class TensorMap:
+    """A parameter of the kernel: boxes of one tensor as the copy engine moves them.
+
+    box: (rows, columns) in elements. swizzle: bytes of its span, 0 for none.
+    """
+
+    name: str
+    buffer: Buffer
+    box: tuple[int, int]
+    swizzle: int
+
+
+@frozen
+class Plan:
+    """offsets: bytes of each shared tensor and barrier from a base aligned to 1024. bytes: all of them, with room
+    to align. ids: the first named barrier of each role or name. registers: of a thread at launch.
+    """
+
+    offsets: Mapping[Buffer, int]
+    bytes: int
+    maps: Mapping[tuple[Buffer, tuple[int, int], int], TensorMap]
+    ids: Mapping[str, int]
+    registers: int
+
+    def map_of(self, copy: Copy) -> TensorMap:
+        return self.maps[_key(copy)]
+
+
+def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
+    """Raises ArgusError (E501) for tiles that the copy engine does not move in one box, or too many barriers."""
+    offsets, end = _offsets(kernel)
+    maps: dict[tuple[Buffer, tuple[int, int], int], TensorMap] = {}
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Copy) and moves_boxes(stmt):
+            key = _key(stmt)
+            name = f"{names[key[0]]}_map{len(maps)}"
+            maps.setdefault(key, TensorMap(name, *key))
+    warps = -(-kernel.threads // 128) * 128
+    registers = min(255, _REGISTERS // warps // 8 * 8)
+    return Plan(offsets, end + 1024, maps, _ids(kernel), registers)
+
+
+def _offsets(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
+    """Tensors by falling alignment, then barriers of 8 bytes."""
+    allocs = [stmt.buffer for stmt in walk(kernel.body) if isinstance(stmt, Alloc)]
+    tensors = [buffer for buffer in allocs if buffer.space == "shared"]
+    offsets: dict[Buffer, int] = {}
+    end = 0
+    for buffer in sorted(tensors, key=lambda buffer: -alignment(buffer)):
+        end = -(-end // alignment(buffer)) * alignment(buffer)
+        offsets[buffer] = end
+        end += shared_bytes(buffer)
+    end = -(-end // 8) * 8
+    for buffer in (buffer for buffer in allocs if buffer.space == "barrier"):
+        offsets[buffer] = end
+        end += 8 * static(buffer.shape[0])
+    return offsets, end
+
+
+def alignment(buffer: Buffer) -> int:
+    """A swizzled tensor begins at a whole period: the hardware swizzles addresses, not offsets."""
+    swizzle = staged(buffer).swizzle
+    return 128 if swizzle is None else max(128, swizzle.period * buffer.dtype.bits // 8)
+
+
+def shared_bytes(buffer: Buffer) -> int:
+    return staged(buffer).layout.cosize() * buffer.dtype.bits // 8
+
+
+def staged(buffer: Buffer) -> Staged:
+    assert isinstance(buffer.layout, Staged), buffer.name
+    return buffer.layout
+
+
+def _ids(kernel: Kernel) -> dict[str, int]:
+    """Named barriers: 0 is the block's; a role has one for each agent."""
+    ids: dict[str, int] = {}
+    used = 1
+    agents = {} if kernel.roles is None else {role.name: role.agents for role in kernel.roles.roles}
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Sync) and stmt.barrier != "cta" and stmt.barrier not in ids:
+            ids[stmt.barrier] = used
+            used += agents.get(stmt.barrier, 1)
+            if used > _MOST_BARRIERS:
+                raise not_built(f"more than {_MOST_BARRIERS} named barriers", stmt.span, kernel.name)
+    return ids
+
+
+# -- boxes ---------------------------------------------------------------------------------------------------
+
+
+def moves_boxes(copy: Copy) -> bool:
+    """Whether the copy engine moves it."""
+    return copy.atom.name.startswith("tma_")
+
+
+def _key(copy: Copy) -> tuple[Buffer, tuple[int, int], int]:
+    memory, shared = (copy.source, copy.target) if copy.signal is not None else (copy.target, copy.source)
+    rows, columns = (static(extent) for extent in memory.shape)
+    span = swizzle_bytes(staged(shared.buffer).swizzle, shared.buffer.dtype.bits // 8, copy.span)
+    if span and columns * shared.buffer.dtype.bits // 8 != span:
+        raise not_built(f"a box of {columns} columns under a swizzle of {span} bytes", copy.span)
+    if rows > 256 or columns > 256:
+        raise not_built(f"a box of {rows} x {columns}: the copy engine moves 256 x 256 at most", copy.span)
+    return memory.buffer, (rows, columns), span
+
+
+def swizzle_bytes(swizzle: Swizzle | None, size: int, span: Span) -> int:
+    """The span of the copy engine's swizzle that a swizzle of elements is: 128, 64, 32 bytes, or 0."""
+    if swizzle is None or swizzle.bits == 0:
+        return 0
+    if swizzle.shift != 3 or size << swizzle.base != 16 or swizzle.bits > 3:
+        raise not_built(f"{swizzle} of elements of {size} bytes, which the copy engine does not write", span)
+    return 16 << swizzle.bits
+
+
+def start(view: View, span: Span) -> tuple[Index, ...]:
+    """The coordinates in its buffer of a box's first element. Raises ArgusError (E501) unless it is a plain box."""
+    rank = len(view.shape)
+    zero = substituted(view, (0,) * rank)
+    fixed = len(view.at) - rank
+    for axis in range(rank):
+        one = substituted(view, tuple(int(axis == other) for other in range(rank)))
+        steps = [algebra.sub(a, b) for a, b in zip(one, zero, strict=True)]
+        wanted = [int(place == axis + fixed) for place in range(len(steps))]
+        if any(not isinstance(step, Const) or step.value != want for step, want in zip(steps, wanted, strict=True)):
+            raise not_built(f"a view of `{view.buffer.name}` that is no box of neighbouring elements", span)
+    return zero
+
+
+def substituted(view: View, at: tuple[int, ...]) -> tuple[Index, ...]:
+    coordinates = tuple(algebra.const(value) for value in at)
+    return tuple(substitute(expression, {}, coordinates) for expression in view.at)
+
+
+def register_changes(kernel: Kernel, plan: Plan) -> Iterator[tuple[Role, str]]:
+    """The instruction that sets each role's registers; none where it has what the launch gave."""
+    assert kernel.roles is not None
+    for role in kernel.roles.roles:
+        if role.registers is None or role.registers == plan.registers:
+            yield role, ""
+        else:
+            yield role, f"registers_{'up' if role.registers > plan.registers else 'down'}<{role.registers}>();"

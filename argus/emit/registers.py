@@ -1,0 +1,45 @@
+"""Which registers a view of a part of a register tile names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.core.ir import View
+from argus.core.layout import TV
+from argus.core.span import Span
+from argus.core.walk import IntArray, evaluate, symbols
+from argus.emit.faults import not_built
+from argus.emit.scope import layout_of
+
+
+def register_values(view: View, by: TV, span: Span) -> tuple[int, ...]:
+    """For each value of a thread under `by`, the value of the buffer's own layout at the same element.
+
+    Raises ArgusError (E501) if another thread holds it, or threads hold it in different registers.
+    """
+    buffer = view.buffer
+    if any(symbols(at) for at in view.at):
+        raise not_built(f"registers of `{buffer.name}` chosen at run time", span)
+    wanted = [np.broadcast_to(np.asarray(evaluate(at, {}, by.coordinates())), _shape(by)) for at in view.at]
+    held = layout_of(buffer)
+    numbers, own = _numbers(wanted, held.tile), held.elements()
+    found = np.full(numbers.shape, -1, np.int64)
+    for value in range(own.shape[1]):
+        found[numbers == own[: len(numbers), value : value + 1]] = value
+    if (found < 0).any() or (found != found[0]).any():
+        raise not_built(f"a view of registers of `{buffer.name}` that other threads hold", span)
+    return tuple(int(value) for value in found[0])
+
+
+def _shape(by: TV) -> tuple[int, int]:
+    return by.threads.size(), by.values.size()
+
+
+def _numbers(coordinates: list[IntArray], tile: tuple[int, ...]) -> IntArray:
+    """Element numbers, first axis fastest."""
+    number = np.zeros(coordinates[0].shape, np.int64)
+    below = 1
+    for axis, extent in zip(coordinates, tile, strict=True):
+        number = number + axis * below
+        below *= extent
+    return number

@@ -1,0 +1,1 @@
+"""Runners: what launches a built kernel on a machine."""

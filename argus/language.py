@@ -14,11 +14,11 @@ from argus.core.atoms.gfx942 import (
     ds_write,
     ds_write_b64,
     ds_write_b128,
-    global_load,
-    global_store,
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
+from argus.core.dsl.atoms import global_load, global_store
+from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
     assert_covers,
     assert_distinct,
@@ -32,49 +32,64 @@ from argus.core.dsl.control import block_id, loop, otherwise, when
 from argus.core.dsl.fragments import Fragment, exp2, maximum, minimum, registers, where, zeros
 from argus.core.dsl.handles import Bool, Int, ceil_div, eq
 from argus.core.dsl.kernel import Template, kernel
+from argus.core.dsl.persistent import by_columns, by_rows, persistent, super_tiled
+from argus.core.dsl.products import mfma, mma
+from argus.core.dsl.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, tma, vmem, wgmma
+from argus.core.dsl.ring import Ring, Slot
+from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
+    arrive,
     copy,
     fence,
-    lds,
     load,
-    mfma,
-    mma,
     priority,
     reset,
     sched_barrier,
     shared,
     spread,
     sync,
-    vmem,
 )
+from argus.core.dsl.turns import Turns
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import bf16, e4m3, f16, f32, i32
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
-from argus.core.tiling import TiledMma
+from argus.core.tiling import TiledMma, WarpgroupMma
 
 __all__ = [
     "TV",
+    "Barrier",
     "Bool",
     "Fragment",
     "Int",
     "Layout",
+    "Ring",
+    "Slot",
     "Swizzle",
     "Template",
     "Tensor",
     "TiledMma",
+    "Turns",
+    "WarpgroupMma",
+    "arrive",
     "assert_covers",
     "assert_distinct",
     "assert_equal",
     "assert_relation",
     "assert_written_once",
     "assume",
+    "barrier",
     "bf16",
     "block_id",
     "buffer_load",
     "buffer_store",
+    "bulk",
+    "bulk_copy",
+    "by_columns",
+    "by_rows",
     "ceil_div",
     "copy",
+    "cp_async",
     "ds_read",
     "ds_read_b64",
     "ds_read_b128",
@@ -82,6 +97,7 @@ __all__ = [
     "ds_write_b64",
     "ds_write_b128",
     "e4m3",
+    "elected",
     "eq",
     "exp2",
     "f16",
@@ -92,6 +108,7 @@ __all__ = [
     "global_store",
     "i32",
     "kernel",
+    "ldmatrix",
     "lds",
     "load",
     "loop",
@@ -102,16 +119,26 @@ __all__ = [
     "minimum",
     "mma",
     "otherwise",
+    "persistent",
     "priority",
     "registers",
     "reset",
+    "role",
     "sched_barrier",
     "shared",
     "sm_90a",
     "spread",
+    "stmatrix",
+    "super_tiled",
     "sync",
     "tag",
+    "tma",
     "vmem",
+    "warp",
+    "warpgroup",
+    "warpgroups",
+    "warps",
+    "wgmma",
     "when",
     "where",
     "zeros",

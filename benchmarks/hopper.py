@@ -28,7 +28,7 @@ BURST = 20
 def build() -> None:
     """Every sm_90a configuration of the shipped family."""
     from argus.build import build as build_kernel  # noqa: PLC0415 reason: the GPU's machine has no compiler
-    from argus.kernels.gemm import gemm  # noqa: PLC0415 reason: as above
+    from argus.kernels.hopper_gemm import gemm  # noqa: PLC0415 reason: as above
 
     for name in gemm.instances():
         kernel = gemm.trace(name)

@@ -14,6 +14,22 @@ Space = Literal["global", "shared", "register", "barrier", "counter"]
 Queue = Literal["cp_async", "bulk", "wgmma", "vmem", "lds"]
 
 
+Major = Literal["k", "mn"]
+"""The index of a matrix whose neighbours are neighbours in memory; "mn": rows of A, rows of B."""
+
+
+@frozen
+class Canonical:
+    """A layout of shared memory that a matrix descriptor can name.
+
+    swizzle: bytes of one row of a slab, whose 16-byte chunks are permuted within 8 rows; 16: rows of one chunk, none
+    permuted.
+    """
+
+    major: Major
+    swizzle: int
+
+
 @frozen
 class Operand:
     """One operand.
@@ -21,6 +37,7 @@ class Operand:
     dtype: None accepts any type whose elements fill `vector_bits`.
     tile: extents, coordinates numbered first axis fastest; tv: who holds what, None for one address a thread.
     vector_bits: contiguous bits that one thread moves; align: bytes its address must be a multiple of.
+    canonical: for a matrix in shared memory, the layouts that the instruction reads.
     """
 
     space: Space
@@ -29,6 +46,22 @@ class Operand:
     tv: TV | None = None
     vector_bits: int = 0
     align: int = 1
+    canonical: tuple[Canonical, ...] = ()
+
+
+@frozen
+class Box:
+    """What a copy of one thread asks of the tile that it moves.
+
+    axes: axes of the tensor. extent: the largest extent along one of them (0: any). multiple: bytes that a row of
+    the box, and the distance of the tensor's rows, are multiples of. span: bytes that a row of the box may have at
+    most (0: any); where there is a span, chunks of 16 bytes are permuted as in Sw<log2(span/16),4,3> of the address.
+    """
+
+    axes: int
+    extent: int = 0
+    multiple: int = 16
+    span: int = 0
 
 
 @frozen
@@ -36,6 +69,8 @@ class Moments:
     """When an operation takes effect.
 
     queue: the completion queue that counts it; None: done when the next statement starts.
+    signal: it completes on a barrier instead, with its bytes.
+    group: whether a `Commit` makes what was issued one entry of the queue, or each statement is one.
     tracked: the hardware or compiler waits before a register result is used.
     """
 
@@ -59,7 +94,7 @@ class Atom:
 
     unit: threads that execute it together. mnk: extents of a matrix instruction. edge: what the hardware
     does outside a tensor. phases: lanes served together, for the bank model. issue_cycles: cycles the issuing
-    unit is busy. spelling: per target, a format string over operand names.
+    unit is busy. spelling: per target, a format string over operand names. box: what a copy of one thread moves.
     """
 
     name: str
@@ -74,6 +109,7 @@ class Atom:
     edge: Literal["none", "box_zero", "range_zero"] = "none"
     phases: tuple[tuple[int, ...], ...] = ()
     issue_cycles: float = 0.0
+    box: Box | None = None
 
     @property
     def vector_bits(self) -> int:

@@ -68,6 +68,11 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "E201", "used outside its body", "A value or a loop variable is used outside the loop or branch that made it."
     ),
+    Entry(
+        "E202",
+        "roles do not fit the kernel",
+        "Roles are bodies of the kernel itself, on warps of their own; what warpgroups do together takes whole ones.",
+    ),
     Entry("E203", "shapes of a copy differ", "The two sides of a copy have different shapes."),
     Entry(
         "E204",
@@ -89,6 +94,11 @@ ENTRIES: tuple[Entry, ...] = (
         "branch differs between threads",
         "A branch or a loop bound depends on the thread, although threads run it together.",
     ),
+    Entry(
+        "E208",
+        "barrier is not ready or not fed",
+        "A barrier is made by the whole block before its use, counts whole phases, and gets what it counts.",
+    ),
     Entry("E209", "copy of symbolic shape", "A copy's extent is known only on the GPU; tiles have fixed extents."),
     Entry("E210", "target has no such queue", "A wait names a queue of operations that the target does not have."),
     Entry(
@@ -102,6 +112,32 @@ ENTRIES: tuple[Entry, ...] = (
         "number of threads",
         "The kernel's threads are no whole number of waves, too many, or not what an instruction needs.",
     ),
+    Entry(
+        "E214",
+        "one thread does what many do together",
+        "Inside `elected()` one thread runs alone, and an instruction of several threads would wait for the others.",
+    ),
+    Entry(
+        "E215",
+        "many threads do what one should",
+        "An instruction of one thread is reached by several, which would each execute it.",
+    ),
+    Entry(
+        "E216",
+        "registers of another role",
+        "A register tile or a counter is used by other threads than those that hold it.",
+    ),
+    Entry(
+        "E217",
+        "registers chosen while the kernel runs",
+        "The number of a register depends on something that is known only on the GPU.",
+    ),
+    Entry(
+        "E218",
+        "matrix is not as the instruction reads it",
+        "An operand in shared memory lies otherwise than any matrix descriptor can say.",
+    ),
+    Entry("E219", "wait for nothing", "A wait names a queue to which its threads issue nothing."),
     Entry("E301", "unknown target", "The target is not one that Argus emits code for."),
     Entry("E302", "output cannot be written", "The output folder or a file in it cannot be created; nothing is left."),
     Entry("E303", "compiler missing", "The compiler of the target is not installed in this environment."),

@@ -110,6 +110,7 @@ def _headers(stmt: Stmt) -> tuple[str, ...]:
             return tuple(
                 f"role {r.name} warps {r.first_warp} to {r.first_warp + r.warps - 1} agent {r.agent}"
                 + ("" if r.registers is None else f" registers {r.registers}")
+                + (f" as {r.number.name}" if r.agents > 1 else "")
                 for r in roles
             )
         case One():
@@ -205,7 +206,8 @@ def _buffer(buffer: Buffer) -> str:
     owner = f" of {buffer.owner}" if buffer.owner else ""
     banks = "" if buffer.banks is None else f" banks {buffer.banks}"
     promise = "" if buffer.promise is TRUE else f" promise {show(buffer.promise)}"
-    kind = f"{buffer.space} {buffer.dtype} {_shape(buffer.shape)} at {_layout(buffer.layout)}"
+    shape = f" {_shape(buffer.shape)}" if buffer.shape else ""
+    kind = f"{buffer.space} {buffer.dtype}{shape} at {_layout(buffer.layout)}"
     return f"{buffer.name}: {kind} align {buffer.align}{owner}{banks}{promise}"
 
 
@@ -231,7 +233,8 @@ def view_text(view: View) -> str:
     peer = "" if view.peer is None else f" peer {show(view.peer)}"
     if _is_identity(view.at) and view.shape == view.buffer.shape:
         return f"{view.buffer.name}{where}{peer}"
-    return f"{view.buffer.name}[{', '.join(show(index) for index in view.at)} : {_shape(view.shape)}]{where}{peer}"
+    shape = f" : {_shape(view.shape)}" if view.shape else ""
+    return f"{view.buffer.name}[{', '.join(show(index) for index in view.at)}{shape}]{where}{peer}"
 
 
 def elem_text(elem: Elem) -> str:

@@ -1,8 +1,8 @@
 """The machines: one row of limits each.
 
-Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide. Segments of gfx942: lines of 128 bytes [AMD CDNA 3 white paper,
-vector cache]. Segments of sm_90a: sectors of 32 bytes, four in a line [NVIDIA CUDA C++ best practices guide, coalesced
-access].
+Sources: AMD CDNA3 ISA; NVIDIA H100 tuning guide. Processors: 304 [AMD CDNA 3 white paper], 132 of the SXM parts [NVIDIA
+H100 white paper]. Segments of gfx942: lines of 128 bytes [AMD CDNA 3 white paper, vector cache]. Segments of sm_90a:
+sectors of 32 bytes, four in a line [NVIDIA CUDA C++ best practices guide, coalesced access].
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class Target:
     unit: threads that run in lockstep (wave, warp). shared_bytes: shared memory of one block.
     registers: 32-bit registers one thread may hold. banks: shared banks of 4 bytes.
     queues: the largest number of pending operations that a wait can name, per queue.
-    segment_bytes: global memory moves in aligned segments of this many bytes.
+    segment_bytes: global memory moves in aligned segments of this many bytes. processors: compute units or
+    multiprocessors, the blocks of a persistent kernel.
     """
 
     name: str
@@ -30,12 +31,13 @@ class Target:
     banks: int
     queues: Mapping[str, int]
     segment_bytes: int
+    processors: int
 
     def __str__(self) -> str:
         return self.name
 
 
-gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 128)
-sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7}, 32)
+gfx942 = Target("gfx942", 64, 1024, 65_536, 512, 32, {"vmem": 63, "lds": 15}, 128, 304)
+sm_90a = Target("sm_90a", 32, 1024, 232_448, 255, 32, {"cp_async": 7, "bulk": 7, "wgmma": 7}, 32, 132)
 
 TARGETS = (gfx942, sm_90a)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ class Tiling:
     """How one `Mma` repeats its atom, in terms of registers alone.
 
     waves: waves along m and n, n fastest. repeat: executions a wave along m, n and k.
-    a, b, c: first register of the operand for repeat (row, k), (row, k), (m, n).
+    a, b, c: first register of the operand for repeat (row, k), (row, k), (m, n); 1:0 for one in shared memory.
     """
 
     waves: tuple[int, int]
@@ -181,6 +182,97 @@ class TiledMma:
             Layout((rn, (per_run, runs)), (held, (e, self.k_run))),
             Layout((rm, rn), (c_values, c_values * rm)),
         )
+
+
+IN_SHARED = Layout(1, 0)
+"""The registers of an operand that has none."""
+
+
+@frozen
+class WarpgroupMma:
+    """An instruction of a warpgroup along k: a (64, k) in shared memory or registers, b (n, k) in shared memory.
+
+    b_major: the index whose neighbours are neighbours in memory, "k" or "n". `k` is the extent of a fragment of A;
+    with A in shared memory every product may have its own.
+    """
+
+    atom: Atom
+    b_major: Literal["k", "n"]
+    k: int
+
+    def __attrs_post_init__(self) -> None:
+        step = _mnk(self.atom)[2]
+        if self.k < 1 or self.k % step != 0:
+            raise ValueError(f"{self.atom}: k {self.k} is not a multiple of {step}")
+
+    @property
+    def a_in_registers(self) -> bool:
+        return self.atom.operands["a"].space == "register"
+
+    @property
+    def A(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        """The fragment of A, (64, k). Raises ValueError where A is read from shared memory."""
+        tv = self.atom.operands["a"].tv
+        if tv is None or not self.a_in_registers:
+            raise ValueError(f"{self.atom} reads A from shared memory")
+        per_execution = prod(tv.tile)
+        values = [*tv.values.flat_modes, (self.k // tv.tile[1], per_execution)]
+        return TV(tv.threads, _layout(values), (tv.tile[0], self.k))
+
+    @property
+    def C(self) -> TV:  # noqa: N802 reason: the operand's name in every manual
+        tv = self.atom.operands["c"].tv
+        assert tv is not None
+        return tv
+
+    def tiling(self, k: int) -> Tiling:
+        """The executions of a product over k. Raises ValueError unless they are whole."""
+        step = _mnk(self.atom)[2]
+        if k < 1 or k % step != 0:
+            raise ValueError(f"{self.atom}: k {k} is not a multiple of {step}")
+        times = k // step
+        tv = self.atom.operands["a"].tv
+        assert tv is not None
+        held = tv.values.size()
+        a = Layout((1, times), (held * times, held)) if self.a_in_registers else IN_SHARED
+        return Tiling((1, 1), (1, 1, times), a, IN_SHARED, Layout((1, 1), (0, 0)))
+
+
+def part_of(tv: TV, shape: tuple[int, ...]) -> TV:
+    """Who holds what in a tile of `shape` cut from a fragment at any multiple of it, in the order of the registers.
+
+    Raises ValueError unless each thread holds a part of every such tile, the same in each.
+    """
+    if len(shape) != len(tv.tile) or any(whole % extent != 0 for whole, extent in zip(tv.tile, shape, strict=True)):
+        raise ValueError(f"a fragment of {tv.tile} has no whole tiles of {shape}")
+    threads = [_cut(mode, tv.tile, shape) for mode in tv.threads.flat_modes]
+    if any(len(kept) != 1 or kept[0][0] != mode[0] for kept, mode in zip(threads, tv.threads.flat_modes, strict=True)):
+        raise ValueError(f"tiles of {shape} are not held by all threads of {tv}")
+    values = [kept for mode in tv.values.flat_modes for kept in _cut(mode, tv.tile, shape)]
+    found = TV(_layout([kept[0] for kept in threads]), _layout(values or [(1, 0)]), shape)
+    if len(np.unique(found.elements())) != prod(shape):
+        raise ValueError(f"tiles of {shape} are not held by all threads of {tv}")
+    return found
+
+
+def _cut(mode: tuple[int, int], tile: tuple[int, ...], shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """What is left of a mode of a fragment within a smaller tile: nothing, or one mode. Raises ValueError otherwise."""
+    extent, stride = mode
+    if extent == 1 or stride == 0:
+        return [(extent, 0)]
+    below, smaller = 1, 1
+    for whole, part in zip(tile, shape, strict=True):
+        if stride < below * whole:
+            step = stride // below
+            if stride % below != 0 or step * (extent - 1) >= whole:
+                raise ValueError(f"{mode} runs over rows of {tile}")
+            if step % part == 0:
+                return []
+            if step * extent > part and part % step != 0:
+                raise ValueError(f"{mode} does not divide at {part}")
+            return [(min(extent, part // step), step * smaller)]
+        below, smaller = below * whole, smaller * part
+    return []
 
 
 def _mnk(atom: Atom) -> tuple[int, int, int]:

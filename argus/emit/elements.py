@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from attrs import frozen
@@ -11,6 +11,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.algebra import coord
 from argus.core.dtype import DType, f32
+from argus.core.elements import gets
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Index
 from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Map, Neither, Num, Op, Test, Where
@@ -29,7 +30,7 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
     target = held_by(stmt.target, None, stmt.span)
     layout = layout_of(target)
     held = layout.values.size()
-    if not _placed(stmt.elem) and all(is_whole(get.view, layout) for get in _gets(stmt.elem)):
+    if not _placed(stmt.elem) and all(is_whole(get.view, layout) for get in gets(stmt.elem)):
         text = _Elements(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
         return loops([("value", held)], f"{scope.element(target, 'value')} = {text};")
     lines: list[str] = []
@@ -67,41 +68,6 @@ def _test_placed(test: Test) -> bool:
             return any(_test_placed(part) for part in parts)
         case Neither(part=part):
             return _test_placed(part)
-        case _:
-            assert_never(test)
-
-
-def _gets(elem: Elem) -> Iterator[Get]:
-    match elem:
-        case Get():
-            yield elem
-        case Op(args=args):
-            for arg in args:
-                yield from _gets(arg)
-        case Cast(arg=arg):
-            yield from _gets(arg)
-        case Where(test=test, then=then, other=other):
-            for part in (then, other):
-                yield from _gets(part)
-            yield from _compared(test)
-        case Lit() | Num():
-            pass
-        case _:
-            assert_never(elem)
-
-
-def _compared(test: Test) -> Iterator[Get]:
-    match test:
-        case Compare(left=left, right=right):
-            yield from _gets(left)
-            yield from _gets(right)
-        case Both(parts=parts) | Either(parts=parts):
-            for part in parts:
-                yield from _compared(part)
-        case Neither(part=part):
-            yield from _compared(part)
-        case Holds():
-            pass
         case _:
             assert_never(test)
 

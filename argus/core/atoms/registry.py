@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from argus.core.atom import Atom, Operand
-from argus.core.atoms import gfx942
+from argus.core.atoms import gfx942, sm_90a
 from argus.core.layout import TV, Layout, LayoutError
 
-ATOMS: tuple[Atom, ...] = gfx942.ATOMS
+ATOMS: tuple[Atom, ...] = (*gfx942.ATOMS, *sm_90a.ATOMS)
+_BY_NAME = {atom.name: atom for atom in ATOMS}
 
 
 def atom_named(name: str) -> Atom:
-    """Raises LayoutError (E803) that lists the names for one that is none."""
-    for atom in ATOMS:
-        if atom.name == name:
-            return atom
+    """Raises LayoutError (E803) for a name that is none, with those like it."""
+    found = _BY_NAME.get(name)
+    if found is not None:
+        return found
+    alike = get_close_matches(name, list(_BY_NAME), n=8, cutoff=0.0)
     raise LayoutError(
-        "E803", f"no instruction is called `{name}`", help=f"use one of {', '.join(atom.name for atom in ATOMS)}"
+        "E803",
+        f"no instruction is called `{name}`",
+        help=f"use one of the {len(ATOMS)} in `argus.core.atoms`, such as {', '.join(alike)}",
     )
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from argus.core.atom import Atom, Space
 from argus.core.atoms import gfx942
+from argus.core.atoms.sm_90a import warp as sm_90a
+from argus.core.dsl.boxes import choose_box
 from argus.core.dsl.faults import fault
 from argus.core.ir import View
 from argus.core.layout import TV
@@ -21,7 +23,15 @@ _DEFAULTS: Mapping[tuple[str, Space, Space], tuple[Atom, ...]] = {
     ("gfx942", "register", "global"): gfx942.global_store,
     ("gfx942", "shared", "register"): gfx942.ds_read,
     ("gfx942", "register", "shared"): gfx942.ds_write,
+    ("sm_90a", "global", "register"): sm_90a.ld_global,
+    ("sm_90a", "register", "global"): sm_90a.st_global,
+    ("sm_90a", "shared", "register"): sm_90a.ld_shared,
+    ("sm_90a", "register", "shared"): sm_90a.st_shared,
 }
+
+global_load = (*gfx942.global_load, *sm_90a.ld_global)
+global_store = (*gfx942.global_store, *sm_90a.st_global)
+"""The plain accesses of every target: a copy takes its own target's."""
 
 
 def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Atom, ...] | None) -> Atom:
@@ -35,6 +45,7 @@ def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Ato
             help="convert in registers with `.to(...)`",
         )
     named = _DEFAULTS.get((target.name, *spaces), ()) if via is None else via if isinstance(via, tuple) else (via,)
+    named = tuple(atom for atom in named if target.name in atom.targets) or named
     bits = source.buffer.dtype.bits
     legal = [atom for atom in named if _fits(atom, target, spaces) and atom.vector_bits % bits == 0]
     if not legal:
@@ -44,7 +55,13 @@ def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Ato
             f"{', '.join(map(str, named)) or 'none known'}",
             help="go through registers, or name another instruction with `via=`",
         )
-    run = run_length(source if source.buffer.space != "register" else to, by) * source.buffer.dtype.bits
+    if legal[0].unit == 1:
+        return choose_box(legal, source, to)
+    in_memory = [view for view in (source, to) if view.buffer.space != "register"]
+    matrices = [atom for atom in legal if _is_of_matrices(atom)]
+    if matrices:
+        return _choose_matrices(matrices, in_memory[0], by)
+    run = min(run_length(view, by) for view in in_memory) * bits
     fitting = [atom for atom in legal if run % atom.vector_bits == 0]
     if not fitting:
         fault(
@@ -68,11 +85,8 @@ def run_length(memory: View, by: TV) -> int:
     Looked at for one setting of the symbols: what is chosen here is proved for all of them later (I19). One where
     that setting divides by zero.
     """
-    trial = {symbol: _TRIAL_SIZE if symbol.kind == "size" else 0 for at in memory.at for symbol in symbols(at)}
-    axes = by.coordinates()
-    try:
-        places = [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), axes[0].shape) for at in memory.at]
-    except ZeroDivisionError:
+    places = _places(memory, by)
+    if places is None:
         return 1
     follows = np.ones(by.values.size() - 1, np.bool_)
     for axis, place in enumerate(places):
@@ -80,6 +94,53 @@ def run_length(memory: View, by: TV) -> int:
         follows &= (place[:, 1:] - place[:, :-1] == step).all(axis=0)
     count = by.values.size()
     return max(run for run in range(1, count + 1) if count % run == 0 and _in_runs(follows, run))
+
+
+def _places(memory: View, by: TV) -> list[IntArray] | None:
+    """The tensor's coordinates of each (thread, value) for that setting, None where it divides by zero."""
+    trial = {symbol: _TRIAL_SIZE if symbol.kind == "size" else 0 for at in memory.at for symbol in symbols(at)}
+    axes = by.coordinates()
+    try:
+        return [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), axes[0].shape) for at in memory.at]
+    except ZeroDivisionError:
+        return None
+
+
+def _is_of_matrices(atom: Atom) -> bool:
+    return atom.mnk is None and any(operand.tv is not None for operand in atom.operands.values())
+
+
+def _choose_matrices(named: list[Atom], memory: View, by: TV) -> Atom:
+    """The instruction that moves four 8x8 matrices of 16-bit elements, if the fragment is made of such."""
+    for atom in named:
+        if memory.buffer.dtype.bits == 16 and _made_of_matrices(atom, memory, by):
+            return atom
+    fault(
+        "E108",
+        f"`{named[0]}` moves four 8x8 matrices of 16-bit elements, which `{memory.buffer.name}` and this fragment "
+        "are not made of",
+        here="each pair of a lane's registers belongs to one row of 16 bytes",
+        help="use the fragment of a matrix instruction, or copy with ordinary loads and stores",
+    )
+
+
+def _made_of_matrices(atom: Atom, memory: View, by: TV) -> bool:
+    """Whether each two registers of a warp hold a matrix as the instruction does, its rows 8 elements in memory."""
+    operand = next(each for each in atom.operands.values() if each.space == "register")
+    places = _places(memory, by)
+    lanes = by.threads.size()
+    if places is None or operand.tv is None or by.values.size() % operand.tv.values.size() or lanes % atom.unit:
+        return False
+    column, row, _ = np.unravel_index(operand.tv.elements()[:, :2], (8, 8, 4), order="F")
+    for axis, place in enumerate(places):
+        held = place.reshape(lanes // atom.unit, atom.unit, -1, 2).transpose(0, 2, 1, 3)
+        first = held - column if axis == len(places) - 1 else held
+        # The first element of each row of a matrix, as each lane that holds a part of the row has it.
+        for number in range(8):
+            of_row = first[:, :, row == number]
+            if (of_row != of_row[:, :, :1]).any() or (axis == len(places) - 1 and (of_row % 8 != 0).any()):
+                return False
+    return True
 
 
 def _in_runs(follows: npt.NDArray[np.bool_], run: int) -> bool:

@@ -48,8 +48,11 @@ class Iteration:
     A class, not a generator: a loop left by `break` must leave its scope open, so that the trace notices.
     """
 
-    def __init__(self, tracer: Tracer, start: Index, stop: Index, step: int, unroll: int | None) -> None:
+    def __init__(
+        self, tracer: Tracer, start: Index, stop: Index, step: int, unroll: int | None, name: str = ""
+    ) -> None:
         self._tracer = tracer
+        self._name = name
         self._bounds = (start, stop, step, unroll)
         self._symbol = Symbol("", "loop")
         self._scope: Scope | None = None
@@ -64,7 +67,8 @@ class Iteration:
             self._leave(self._scope, frame)
             raise StopIteration
         start, stop, step, _ = self._bounds
-        self._symbol = Symbol(self._tracer.name("i"), "loop", *_enclosure(start, stop, step))
+        name = self._tracer.unique(self._name) if self._name else self._tracer.name("i")
+        self._symbol = Symbol(name, "loop", *_enclosure(start, stop, step))
         self._scope = self._tracer.open("loop")
         if frame is not None:
             names = _names(frame)

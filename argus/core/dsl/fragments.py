@@ -7,31 +7,59 @@ from typing import Union, overload
 
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Bool, ElementWise, Int, as_cond, unwrap
+from argus.core.dsl.handles import Bool, ElementWise, Int, as_cond, extents, number, several, unwrap
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dsl.views import TagNames
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.ir import Alloc, Buffer, Cast, Elem, Get, Holds, Lit, Map, Num, Op, View, Where, whole
 from argus.core.layout import TV
+from argus.core.tiling import part_of
+from argus.core.walk import substitute
 
 Operand = Union["Fragment", Int, float]
 
 
 class Fragment(ElementWise):
-    """A tile in registers under a thread-value layout."""
+    """A tile in registers under a thread-value layout, or a tile cut from one."""
 
-    __slots__ = ("mutable", "view")
+    __slots__ = ("_layout", "mutable", "view")
 
-    def __init__(self, view: View, *, mutable: bool) -> None:
+    def __init__(self, view: View, *, mutable: bool, layout: TV | None = None) -> None:
         self.view = view
         self.mutable = mutable
+        self._layout = layout
 
     @property
     def layout(self) -> TV:
-        layout = self.view.buffer.layout
+        layout = self.view.buffer.layout if self._layout is None else self._layout
         assert isinstance(layout, TV)
         return layout
+
+    def tile(self, shape: tuple[int, ...], at: tuple[int, ...]) -> Fragment:
+        """The part number `at` of a grid of parts of this shape, to be read: the same registers, fewer of them.
+
+        Raises E101 for a number that is not known while tracing, E109 unless all threads hold a share of each part.
+        """
+        sizes = extents(shape, "a tile")
+        numbers = tuple(
+            number(part, "the number of a tile of registers") for part in several(at, "the number of a tile")
+        )
+        try:
+            layout = part_of(self.layout, sizes)
+        except ValueError as problem:
+            fault("E109", str(problem), help="cut along the axes that each thread holds several registers of")
+        if len(numbers) != len(sizes) or not all(
+            0 <= part < whole // size for part, whole, size in zip(numbers, self.shape, sizes, strict=True)
+        ):
+            fault("E106", f"a fragment of {self.shape} has no part {numbers} of {sizes}", help="parts count from 0")
+        inner = tuple(
+            algebra.add(algebra.coord(axis), part * size)
+            for axis, (part, size) in enumerate(zip(numbers, sizes, strict=True))
+        )
+        moved = tuple(substitute(expression, {}, inner) for expression in self.view.at)
+        shape_ = tuple(algebra.const(size) for size in sizes)
+        return Fragment(View(self.view.buffer, shape_, moved), mutable=False, layout=layout)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -140,15 +168,17 @@ def zeros(dtype: DType, layout: TV) -> Fragment:
 def _allocate(tracer: Tracer, dtype: DType, layout: TV, name: str) -> View:
     check_dtype(dtype)
     check_layout(layout)
-    if layout.threads.size() != tracer.threads:
+    agent = tracer.agent
+    if layout.threads.size() != agent.threads:
+        whose = f"role `{agent.name}`" if agent.name else "kernel"
         fault(
             "E109",
-            f"a layout of {layout.threads.size()} threads in a kernel of {tracer.threads}",
+            f"a layout of {layout.threads.size()} threads in a {whose} of {agent.threads}",
             here="made here",
-            help="spread the tile over as many threads or waves as the kernel has",
+            help=f"spread the tile over as many threads or waves as the {'role' if agent.name else 'kernel'} has",
         )
     shape = tuple(algebra.const(extent) for extent in layout.tile)
-    buffer = Buffer(name, "register", dtype, shape, layout, span=tracer.span())
+    buffer = Buffer(name, "register", dtype, shape, layout, owner=agent.name, span=tracer.span())
     tracer.emit(Alloc(buffer, span=tracer.span()))
     return whole(buffer)
 

@@ -13,7 +13,9 @@ from argus.core import algebra
 from argus.core.check import check, thread_count
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.core.dsl.faults import described, fault, raised
+from argus.core.dsl.handles import extents
 from argus.core.dsl.place import span_of_function
+from argus.core.dsl.roles import assembled
 from argus.core.dsl.tracer import Tracer, tracing
 from argus.core.dsl.views import Tensor, TensorSpec, declared
 from argus.core.index import Index, Symbol
@@ -33,6 +35,7 @@ class Template:
     function: Callable[..., None]
     target: Target | None
     threads: int | None
+    cluster: tuple[int, ...]
     configs: Mapping[str, Any] = field(converter=dict)
 
     @property
@@ -80,7 +83,11 @@ def kernel(function: Callable[..., None], /) -> Template: ...
 
 @overload
 def kernel(
-    *, target: Target | None = None, threads: int | None = None, configs: Mapping[str, object] | None = None
+    *,
+    target: Target | None = None,
+    threads: int | None = None,
+    cluster: tuple[int, ...] = (1,),
+    configs: Mapping[str, object] | None = None,
 ) -> Callable[[Callable[..., None]], Template]: ...
 
 
@@ -90,18 +97,25 @@ def kernel(
     *,
     target: Target | None = None,
     threads: int | None = None,
+    cluster: tuple[int, ...] = (1,),
     configs: Mapping[str, object] | None = None,
 ) -> Template | Callable[[Callable[..., None]], Template]:
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
     configs: named values for the keyword parameter `cfg`; a value may carry `target` and `threads`.
-    Raises ArgusError for what is not a plain `def`.
+    cluster: blocks that share memory; one, for now (E501). Raises ArgusError for what is not a plain `def`.
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
-        return Template(_plain(traced), target, threads, configs or {})
+        return Template(_plain(traced), target, threads, _of_one(cluster), configs or {})
 
     return decorate if function is None else decorate(function)
+
+
+def _of_one(cluster: tuple[int, ...]) -> tuple[int, ...]:
+    if any(extent != 1 for extent in extents(cluster, "a cluster")):
+        fault("E501", f"clusters of {cluster} are not built yet", help="leave `cluster` out")
+    return tuple(cluster)
 
 
 def _plain(function: Callable[..., None]) -> FunctionType:
@@ -187,7 +201,9 @@ def _trace(name: str, function: FunctionType, target: Target, threads: int, conf
             raise
         except Exception as problem:
             raise ArgusError(raised(name, problem, span)) from problem
-        body = tracer.close(tracer.scopes[0])
+        for complete in tracer.at_end:
+            complete()
+        prologue, roles, epilogue = assembled(tracer.block.finished(tracer.close(tracer.scopes[0])))
     made = Kernel(
         name=name,
         target=target,
@@ -197,7 +213,10 @@ def _trace(name: str, function: FunctionType, target: Target, threads: int, conf
         grid=tracer.grid or (algebra.const(1),),
         blocks=tracer.blocks or (Symbol("block_0", "block", 0, 0),),
         thread=tracer.thread,
-        prologue=body,
+        prologue=prologue,
+        roles=roles,
+        epilogue=epilogue,
+        cluster=(1,),
         span=span,
     )
     _refuse(check(made))

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-
-from attrs import frozen
+from math import prod
+from typing import Literal
 
 from argus.core import algebra
-from argus.core.atom import Atom, Queue
+from argus.core.atom import Atom
+from argus.core.atoms.sm_90a.tma import SWIZZLES as SPANS
 from argus.core.dsl.atoms import choose
+from argus.core.dsl.barriers import Barrier
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.fragments import Fragment, check_dtype, check_layout, fresh
-from argus.core.dsl.handles import Bool, IntLike, as_cond, extent, extents, number
+from argus.core.dsl.handles import extent, extents, number
 from argus.core.dsl.place import leaves_early, user_frame
-from argus.core.dsl.tracer import current, left_early
+from argus.core.dsl.products import pair
+from argus.core.dsl.queues import GroupQueue
+from argus.core.dsl.tracer import Tracer, current, left_early
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
 from argus.core.index import Const
-from argus.core.ir import Alloc, Buffer, Copy, Fence, Mma, Policy, Reset, Staged, Sync, View, Wait, whole
-from argus.core.layout import TV, Swizzle, row_major
-from argus.core.tiling import TiledMma
+from argus.core.ir import Alloc, Buffer, Copy, Fence, Policy, Reset, Staged, Sync, View, whole
+from argus.core.layout import TV, Layout, Swizzle, row_major
 from argus.core.tiling import spread as spread_layout
 from argus.core.walk import show
 
 
-def shared(dtype: DType, shape: tuple[int, ...], *, swizzle: Swizzle | None = None, banks: int | None = None) -> Tensor:
+def shared(
+    dtype: DType, shape: tuple[int, ...], *, swizzle: Swizzle | int | None = None, banks: int | None = None
+) -> Tensor:
     """Shared memory of the block, row-major, uninitialised.
 
-    swizzle permutes element offsets. banks declares the largest bank-conflict degree allowed (1: none).
+    swizzle permutes element offsets; 128, 64 or 32 is the one of the TMA over spans of as many bytes. banks declares
+    the largest bank-conflict degree allowed (1: none).
     """
     tracer = current("shared")
     check_dtype(dtype)
     sizes = extents(shape, "`shared`")
     layout = row_major(sizes)
+    swizzle = _over_bytes(swizzle, dtype) if isinstance(swizzle, int) else swizzle
     if swizzle is not None and layout.size() % swizzle.period != 0:
         fault(
             "E211",
@@ -48,27 +55,71 @@ def shared(dtype: DType, shape: tuple[int, ...], *, swizzle: Swizzle | None = No
     return Tensor(whole(buffer))
 
 
+def _over_bytes(span: int, dtype: DType) -> Swizzle:
+    """Chunk of 16 bytes ^= row modulo the chunks of a span, in elements [PTX ISA, swizzling modes]."""
+    if span == 0 or span not in SPANS:
+        fault("E211", f"a swizzle over {span} bytes", help="give 128, 64 or 32, or a `Swizzle` of elements")
+    return Swizzle((span // 16).bit_length() - 1, (128 // dtype.bits).bit_length() - 1, 3)
+
+
 Place = Tensor | Fragment
-Via = Atom | tuple[Atom, ...]
+Via = Atom | tuple[Atom, ...] | GroupQueue
 
 
 def copy(
-    source: Place, target: Place, *, via: Via | None = None, by: TV | None = None, edge: float | None = None
+    source: Place,
+    target: Place,
+    *,
+    via: Via | None = None,
+    by: TV | None = None,
+    edge: float | None = None,
+    signal: Barrier | None = None,
 ) -> None:
     """Move a tile between registers and memory.
 
     via: an instruction, or several of which the widest that fits is taken. by: who moves what, where neither
-    side is a register tile. edge: outside the source's tensor this value is read, outside the target's
-    nothing is written; without it the copy must be in bounds.
+    side is a register tile and the instruction is not one of a single thread. edge: outside the source's tensor
+    this value is read, outside the target's nothing is written; without it the copy must be in bounds.
+    signal: the barrier that a load by the TMA completes on, where it is not one into a slot being filled.
     """
     tracer = current("copy")
     for side in (source, target):
         _check_place(side)
     _check_target(target)
-    tv = _movers(source, target, by)
+    named = _instructions(via)
+    tv = _movers(source, target, _alone(named, source.view, by))
     _check_shapes(source.view, target.view, tv)
-    atom = choose(tracer.target, source.view, target.view, tv, _instructions(via))
-    tracer.emit(Copy(atom, source.view, target.view, tv, _outside(edge), span=tracer.span()))
+    atom = choose(tracer.target, source.view, target.view, tv, named)
+    event = _completion(tracer, atom, target.view, signal)
+    tracer.emit(Copy(atom, source.view, target.view, tv, _outside(edge, atom), event, span=tracer.span()))
+
+
+def _alone(named: tuple[Atom, ...] | None, source: View, by: TV | None) -> TV | None:
+    """All of the tile by one thread, for instructions that one thread executes."""
+    if not named or by is not None or any(atom.unit != 1 for atom in named):
+        return by
+    sizes = tuple(size.value for size in source.shape if isinstance(size, Const))
+    return by if len(sizes) != len(source.shape) else TV(Layout(1, 0), Layout(prod(sizes), 1), sizes)
+
+
+def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None) -> View | None:
+    """The barrier that the copy completes on. Raises E208 if the instruction has one and none is meant."""
+    filling = [fill for fill in tracer.fills if fill.holds(target)]
+    if not atom.moments.signal:
+        if signal is not None:
+            fault("E208", f"`{atom}` completes on no barrier", help="leave `signal` out")
+        if filling:
+            fault("E501", f"a slot filled by `{atom}` is not built yet", help="fill it `via=tma` or `via=bulk_copy`")
+        return None
+    if signal is not None:
+        return signal.view
+    if filling:
+        return filling[-1].event
+    fault(
+        "E208",
+        f"`{atom}` completes on a barrier, and none is named",
+        help="copy inside `with ring.fill() as slot:`, or give `signal=barrier(...)`",
+    )
 
 
 def _check_place(side: Place) -> None:
@@ -84,16 +135,18 @@ def _check_target(target: Place) -> None:
 def _instructions(via: Via | None) -> tuple[Atom, ...] | None:
     if via is None:
         return None
-    named = via if isinstance(via, tuple) else (via,)
+    named = via.atoms if isinstance(via, GroupQueue) else via if isinstance(via, tuple) else (via,)
     for atom in named:
         if not isinstance(atom, Atom):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
             fault("E106", f"`via` names instructions, found {described(atom)}", help="write `via=global_load`")
     return named
 
 
-def _outside(edge: float | None) -> float | None:
+def _outside(edge: float | None, atom: Atom) -> float | None:
     if edge is not None and not isinstance(edge, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", f"`edge` is the number read outside the tensor, found {described(edge)}", help="write `edge=0`")
+    if edge is not None and atom.unit == 1 and (edge != 0 or atom.edge != "box_zero"):
+        fault("E106", f"`{atom}` does not read {edge:g} outside the tensor", help="the TMA reads 0: write `edge=0`")
     return edge
 
 
@@ -145,118 +198,71 @@ def load(view: Tensor, layout: TV, *, via: Via | None = None, edge: float | None
     value = fresh(view.dtype, layout, "load")
     _check_shapes(view.view, value.view, layout)
     atom = choose(tracer.target, view.view, value.view, layout, _instructions(via))
-    tracer.emit(Copy(atom, view.view, value.view, layout, _outside(edge), span=tracer.span()))
+    tracer.emit(Copy(atom, view.view, value.view, layout, _outside(edge, atom), span=tracer.span()))
     return value
-
-
-@frozen
-class MatrixInstruction:
-    """An instruction that multiplies; `over` spreads it."""
-
-    atom: Atom
-
-    def over(self, *, waves: tuple[int, int], tile: tuple[int, int], k: int, k_run: int | None = None) -> TiledMma:
-        """The instruction over waves (along m, n) and a tile (m, n, k); see `TiledMma`."""
-        tv = self.atom.operands["a"].tv
-        assert tv is not None
-        across, covered = _pair(waves, "`waves`"), _pair(tile, "`tile`")
-        run = tv.values.size() if k_run is None else extent(k_run, "`k_run`")
-        try:
-            return TiledMma(self.atom, across, covered, run, extent(k, "`k`"))
-        except ValueError as problem:
-            fault("E109", str(problem), help="choose tile extents that are whole multiples of the instruction's")
-
-
-def _pair(values: tuple[IntLike, IntLike], what: str) -> tuple[int, int]:
-    found = extents(values, what)
-    if len(found) != 2:
-        fault("E106", f"{what} is a pair, found {len(found)} integers", help="write `(rows, columns)`")
-    return found[0], found[1]
-
-
-def mfma(atom: Atom) -> MatrixInstruction:
-    """The matrix instruction, to be spread with `.over(...)`."""
-    if not isinstance(atom, Atom) or atom.mnk is None:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`{atom}` is not a matrix instruction", help="write `mfma(mfma_f32_32x32x8_bf16)`")
-    return MatrixInstruction(atom)
-
-
-def mma(mm: TiledMma, acc: Fragment, a: Fragment, b: Fragment, *, init: Bool | bool = False) -> None:
-    """acc = (init ? 0 : acc) + a b^T in place, register by register as the hardware does."""
-    tracer = current("mma")
-    if not isinstance(mm, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`mma` takes a tiled instruction, found {described(mm)}", help="write `mfma(...).over(...)`")
-    for fragment in (acc, a, b):
-        if not isinstance(fragment, Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-            fault(
-                "E106",
-                f"`mma` multiplies register tiles, found {described(fragment)}",
-                help="copy into `registers(...)`",
-            )
-    _check_target(acc)
-    for role, fragment in (("a", a), ("b", b), ("c", acc)):
-        _check_operand(mm, role, fragment)
-    tracer.emit(Mma(mm.atom, mm.tiling, acc.view, a.view, b.view, as_cond(init), span=tracer.span()))
-
-
-def _check_operand(mm: TiledMma, role: str, fragment: Fragment) -> None:
-    wanted = {"a": mm.A, "b": mm.B, "c": mm.C}[role]
-    name = fragment.view.buffer.name
-    if fragment.layout.values.size() != wanted.values.size() or fragment.layout.threads.size() != wanted.threads.size():
-        fault(
-            "E206",
-            f"operand {role} of `{mm.atom}` wants {wanted.values.size()} registers in {wanted.threads.size()} threads, "
-            f"`{name}` has {fragment.layout.values.size()} in {fragment.layout.threads.size()}",
-            help=f"make `{name}` with the layout `mm.{role.upper()}`",
-        )
-    dtype = mm.atom.operands[role].dtype
-    if dtype is not None and fragment.dtype != dtype:
-        fault("E206", f"operand {role} of `{mm.atom}` is {dtype}, `{name}` is {fragment.dtype}", help="convert it")
 
 
 def spread(tile: tuple[int, int], *, threads: int, vector: int) -> TV:
     """Threads over the rows of a tile, `vector` consecutive columns each."""
-    covered, among, width = _pair(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
+    covered, among, width = pair(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
     try:
         return spread_layout(covered, among, width)
     except ValueError as problem:
         fault("E109", str(problem), help="change the tile, the threads or the vector so that they divide")
 
 
-@frozen
-class CompletionQueue:
-    """A queue of asynchronous operations, in order; each statement is one entry."""
+def sync(barrier: str | None = None, *, threads: int | None = None) -> None:
+    """The n-th meeting of every thread of the block, or of every thread of this agent inside a role.
 
-    queue: Queue
-
-    def wait(self, pending: int = 0) -> None:
-        """Until at most `pending` statements of this wave are outstanding, the youngest."""
-        tracer = current(f"{self.queue}.wait")
-        allowed = number(pending, "`pending`")
-        if allowed < 0:
-            fault("E106", f"a wait for {allowed} pending operations", help="`pending` counts from 0")
-        if self.queue not in tracer.target.queues:
-            known = ", ".join(tracer.target.queues)
-            fault("E210", f"{tracer.target} has no queue `{self.queue}`", help=f"its queues are {known}")
-        tracer.emit(Wait(self.queue, allowed, span=tracer.span()))
-
-
-vmem = CompletionQueue("vmem")
-lds = CompletionQueue("lds")
-
-
-def sync() -> None:
-    """A barrier of the block: the n-th of every wave meets."""
+    barrier, threads: a meeting of so many threads of several agents, by name.
+    """
     tracer = current("sync")
-    tracer.emit(Sync(span=tracer.span()))
+    agent = tracer.agent
+    if barrier is not None:
+        tracer.emit(_named("meet", barrier, threads, tracer))
+    elif agent is tracer.block:
+        tracer.emit(Sync(span=tracer.span()))
+    elif agent.threads == 1:
+        fault("E106", f"role `{agent.name}` is one thread, which has nobody to meet", help="use a barrier or a ring")
+    else:
+        tracer.emit(Sync(agent.name, "meet", agent.threads, span=tracer.span()))
+
+
+def arrive(barrier: str, *, threads: int) -> None:
+    """Arrive at a named meeting of `threads` threads without waiting for the others."""
+    tracer = current("arrive")
+    tracer.emit(_named("arrive", barrier, threads, tracer))
+
+
+def _named(how: Literal["meet", "arrive"], barrier: str, threads: int | None, tracer: Tracer) -> Sync:
+    known = isinstance(barrier, str) and barrier.isidentifier()  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+    if not known or barrier == "cta":
+        fault(
+            "E106", f"a meeting is named by an identifier, found {described(barrier)}", help='write `sync("pair", ...)`'
+        )
+    if threads is None:
+        fault("E106", f"meeting `{barrier}` does not say of how many threads", help="give `threads=256`")
+    count = extent(threads, "the threads of a meeting")
+    if count % tracer.target.unit != 0:
+        fault("E213", f"a meeting of {count} threads", help=f"whole units of {tracer.target.unit} meet")
+    return Sync(barrier, how, count, span=tracer.span())
+
+
+_FENCES: Mapping[tuple[str, str], Literal["device", "async_proxy"]] = {
+    ("gfx942", "device"): "device",
+    ("sm_90a", "device"): "device",
+    ("sm_90a", "async proxy"): "async_proxy",
+}
 
 
 def fence(kind: str) -> None:
-    """A memory fence."""
+    """A memory fence: "device", or "async proxy", which shows this thread's writes to shared memory to the TMA."""
     tracer = current("fence")
-    if kind != "device":
-        fault("E106", f"{tracer.target} has no fence {kind!r}", help='write `fence("device")`')
-    tracer.emit(Fence("device", span=tracer.span()))
+    found = _FENCES.get((tracer.target.name, kind)) if isinstance(kind, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+    if found is None:
+        known = " or ".join(f'`fence("{name}")`' for target, name in _FENCES if target == tracer.target.name)
+        fault("E106", f"{tracer.target} has no fence {kind!r}", help=f"write {known}")
+    tracer.emit(Fence(found, span=tracer.span()))
 
 
 def reset(tensor: Place) -> None:
@@ -286,21 +292,3 @@ def sched_barrier() -> None:
     """The compiler moves nothing across."""
     tracer = current("sched_barrier")
     tracer.emit(Policy("sched_barrier", (0,), span=tracer.span()))
-
-
-__all__ = [
-    "CompletionQueue",
-    "copy",
-    "fence",
-    "lds",
-    "load",
-    "mfma",
-    "mma",
-    "priority",
-    "reset",
-    "sched_barrier",
-    "shared",
-    "spread",
-    "sync",
-    "vmem",
-]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from argus.core.dsl import place
 from argus.core.dsl.faults import fault
 from argus.core.index import Index, Symbol
-from argus.core.ir import Stmt
+from argus.core.ir import Stmt, View
 from argus.core.span import Span
 from argus.core.target import Target
 
@@ -25,8 +25,47 @@ class Scope:
         self.body: list[Stmt] = []
 
 
+class Fill(Protocol):
+    """A slot that is being filled: copies into it complete on its barrier."""
+
+    @property
+    def event(self) -> View: ...
+
+    def holds(self, view: View) -> bool:
+        """Whether a view is one of this slot."""
+        ...
+
+
+class Agent:
+    """The threads that run the statements being written: the block's, or those of one agent of a role.
+
+    agents: how many run this body, each on its own registers. number and thread: the symbols of the role; None for
+    the block, whose threads are the kernel's. counters: declared at the start of the body when it is closed.
+    """
+
+    def __init__(self, name: str, threads: int, agents: int, number: Symbol | None, thread: Symbol) -> None:
+        self.name = name
+        self.threads = threads
+        self.agents = agents
+        self.number = number
+        self.thread = thread
+        self.counters: list[Stmt] = []
+        self.at_end: list[Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]] = []
+
+    def finished(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The body as the constructs used in it complete it, its counters first."""
+        for complete in self.at_end:
+            body = complete(body)
+        return (*self.counters, *body)
+
+
 class Tracer:
-    """One kernel under construction; lives as long as the traced call."""
+    """One kernel under construction; lives as long as the traced call.
+
+    block: the threads of the whole block; agent: who runs what is being written. fills: the slots being filled,
+    innermost last. at_end: run when the function has returned, before the kernel is put together.
+    warps: the role of each warp that has one.
+    """
 
     def __init__(self, target: Target, threads: int, root: CodeType) -> None:
         self.target = target
@@ -36,6 +75,11 @@ class Tracer:
         self.grid: tuple[Index, ...] = ()
         self.blocks: tuple[Symbol, ...] = ()
         self.thread = Symbol("thread", "thread", 0, threads - 1)
+        self.block = Agent("", threads, 1, None, self.thread)
+        self.agent = self.block
+        self.fills: list[Fill] = []
+        self.warps: dict[int, str] = {}
+        self.at_end: list[Callable[[], None]] = []
         self._names: dict[str, int] = {"thread": 1}
 
     def span(self) -> Span:

@@ -5,7 +5,7 @@ Source: PTX ISA 8.x, data movement, mbarrier, and asynchronous warpgroup instruc
 
 from __future__ import annotations
 
-PRELUDE = r"""#define HELPER static __device__ __forceinline__
+PRELUDE = r"""#define HELPER [[maybe_unused]] static __device__ __forceinline__
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using f32 = float;

@@ -244,12 +244,12 @@ class _Writer:
         number, thread = (self.context.names.symbols[symbol] for symbol in (role.number, role.thread))
         if role.agent == 1:
             yield f"if ({block} == {first}) {{"
-            yield f"    const int {number} = 0, {thread} = 0;"
+            yield f"    [[maybe_unused]] const int {number} = 0, {thread} = 0;"
             yield from self._inner(role.body)
             yield "}"
             return
-        yield f"const int {number} = ({block} - {first}) / {role.agent};"
-        yield f"const int {thread} = ({block} - {first}) % {role.agent};"
+        yield f"[[maybe_unused]] const int {number} = ({block} - {first}) / {role.agent};"
+        yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
 
 

@@ -105,7 +105,7 @@ def instruction_of_other_memories(A: Tensor, C: Tensor) -> None:
 
 @faulty("E108", "each thread moves runs of 16 bits")
 def runs_too_short(A: Tensor, C: Tensor) -> None:
-    load(A.T.tile((64, 32), (0, 0)), BY, via=global_load[-1])  # here
+    load(A.T.tile((64, 32), (0, 0)), BY, via=global_load[3])  # here
 
 
 @faulty("E106", "is an immutable value")
@@ -204,7 +204,7 @@ def tile_of_three(A: Tensor, C: Tensor) -> None:
 
 @faulty("E106", "`global_load_b128` is not a matrix instruction")
 def a_load_does_not_multiply(A: Tensor, C: Tensor) -> None:
-    mfma(global_load[-1])  # here
+    mfma(global_load[3])  # here
 
 
 # -- views ---------------------------------------------------------------------------------------------------

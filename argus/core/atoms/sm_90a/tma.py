@@ -1,0 +1,93 @@
+"""Copies that one thread starts: boxes of a tensor by its map, and runs of bytes.
+
+A load completes on a barrier with the bytes of its whole box, also of what lies outside the tensor and is read as 0;
+a store is an entry of the issuing thread's bulk groups, and writes nothing outside. Sources: NVIDIA PTX ISA,
+`cp.async.bulk.tensor` and `cp.async.bulk`; CUDA driver API, `cuTensorMapEncodeTiled` (box extents of at most 256, rows
+of multiples of 16 bytes that fit the swizzle's span, strides of multiples of 16 bytes); PTX ISA, swizzling modes: the
+pattern is one of the shared address, so a tile begins at a multiple of 8 spans.
+"""
+
+from __future__ import annotations
+
+from argus.core.atom import Atom, Box, Moments, Operand
+
+SWIZZLES = (0, 32, 64, 128)
+_LOADED = Moments(signal=True, tracked=False)
+_STORED = Moments(queue="bulk", group="commit", tracked=False)
+
+
+def _tile_align(span: int) -> int:
+    return 8 * span if span else 128
+
+
+def _load(span: int) -> Atom:
+    return Atom(
+        name="tma_load_2d" + (f"_sw{span}" if span else ""),
+        targets=frozenset({"sm_90a"}),
+        unit=1,
+        operands={
+            "source": Operand("global", vector_bits=128, align=16),
+            "target": Operand("shared", vector_bits=128, align=_tile_align(span)),
+        },
+        moments=_LOADED,
+        proxy="async",
+        edge="box_zero",
+        spelling={
+            "sm_90a": "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+            "[{target}], [{source}], [{signal}];"
+        },
+        box=Box(2, 256, 16, span),
+    )
+
+
+def _store(span: int) -> Atom:
+    return Atom(
+        name="tma_store_2d" + (f"_sw{span}" if span else ""),
+        targets=frozenset({"sm_90a"}),
+        unit=1,
+        operands={
+            "source": Operand("shared", vector_bits=128, align=_tile_align(span)),
+            "target": Operand("global", vector_bits=128, align=16),
+        },
+        moments=_STORED,
+        proxy="async",
+        edge="box_zero",
+        spelling={"sm_90a": "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{target}], [{source}];"},
+        box=Box(2, 256, 16, span),
+    )
+
+
+tma_load = tuple(_load(span) for span in SWIZZLES)
+tma_store = tuple(_store(span) for span in SWIZZLES)
+
+bulk_load_1d = Atom(
+    name="bulk_load_1d",
+    targets=frozenset({"sm_90a"}),
+    unit=1,
+    operands={
+        "source": Operand("global", vector_bits=128, align=16),
+        "target": Operand("shared", vector_bits=128, align=16),
+    },
+    moments=_LOADED,
+    proxy="async",
+    spelling={
+        "sm_90a": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[{target}], [{source}], {bytes}, [{signal}];"
+    },
+    box=Box(1),
+)
+bulk_store_1d = Atom(
+    name="bulk_store_1d",
+    targets=frozenset({"sm_90a"}),
+    unit=1,
+    operands={
+        "source": Operand("shared", vector_bits=128, align=16),
+        "target": Operand("global", vector_bits=128, align=16),
+    },
+    moments=_STORED,
+    proxy="async",
+    spelling={"sm_90a": "cp.async.bulk.global.shared::cta.bulk_group [{target}], [{source}], {bytes};"},
+    box=Box(1),
+)
+
+ATOMS: tuple[Atom, ...] = (*tma_load, *tma_store, bulk_load_1d, bulk_store_1d)

@@ -1,0 +1,130 @@
+"""Instructions of a warp: its matrix instruction, moves of 8x8 matrices, asynchronous and ordinary copies.
+
+Coordinates of a stack of four 8x8 matrices of 16-bit elements are (column, row of the stack). Sources: NVIDIA PTX
+ISA, `mma.m16n8k16`, `ldmatrix`, `stmatrix`, `cp.async` (not bulk: the generic proxy), `ld`, `st`. Phases are those of
+`argus.core.phases`.
+"""
+
+from __future__ import annotations
+
+from argus.core.atom import Arithmetic, Atom, Moments, Operand, Space
+from argus.core.dtype import DType, bf16, f16, f32
+from argus.core.layout import TV, Layout
+from argus.core.phases import PHASES
+
+_SM_90A = frozenset({"sm_90a"})
+
+
+def _mma(dtype: DType) -> Atom:
+    a = TV(Layout((4, 8), (32, 1)), Layout((2, 2, 2), (16, 8, 128)), (16, 16))
+    b = TV(Layout((4, 8), (16, 1)), Layout((2, 2), (8, 64)), (8, 16))
+    c = TV(Layout((4, 8), (32, 1)), Layout((2, 2), (16, 8)), (16, 8))
+    return Atom(
+        name=f"mma_m16n8k16_{dtype}",
+        targets=_SM_90A,
+        unit=32,
+        operands={
+            "a": Operand("register", dtype, a.tile, a),
+            "b": Operand("register", dtype, b.tile, b),
+            "c": Operand("register", f32, c.tile, c),
+        },
+        mnk=(16, 8, 16),
+        arithmetic=Arithmetic(f32, f32),
+        moments=Moments(),
+        issue_cycles=4.0,
+        spelling={"sm_90a": f"mma.sync.aligned.m16n8k16.row.col.f32.{dtype}.{dtype}.f32 {{c}}, {{a}}, {{b}}, {{c}};"},
+    )
+
+
+mma_m16n8k16_bf16 = _mma(bf16)
+mma_m16n8k16_f16 = _mma(f16)
+
+_ROWS = TV(Layout(32, 8), Layout(8, 1), (8, 32))
+"""Lane 8 j + r addresses row r of matrix j, 16 bytes."""
+_PAIRS = TV(Layout(32, 2), Layout((2, 4), (1, 64)), (8, 32))
+"""Lane l holds, of each matrix, columns 2 (l % 4) + {0, 1} of row l // 4."""
+_PAIRS_TRANSPOSED = TV(Layout((4, 8), (16, 1)), Layout((2, 4), (8, 64)), (8, 32))
+"""Lane l holds, of each matrix, column l // 4 of rows 2 (l % 4) + {0, 1}."""
+
+
+def _matrices(load: bool, transposed: bool) -> Atom:
+    """Four 8x8 matrices between shared memory and registers."""
+    held = _PAIRS_TRANSPOSED if transposed else _PAIRS
+    memory = Operand("shared", None, _ROWS.tile, _ROWS, 128, 16)
+    fragment = Operand("register", None, held.tile, held)
+    name = "ldmatrix" if load else "stmatrix"
+    operands = {"source": memory, "target": fragment} if load else {"source": fragment, "target": memory}
+    middle = ".trans" if transposed else ""
+    places = "{target}, [{source}]" if load else "[{target}], {source}"
+    return Atom(
+        name=f"{name}_x4{'_trans' if transposed else ''}",
+        targets=_SM_90A,
+        unit=32,
+        operands=operands,
+        moments=Moments(),
+        phases=PHASES["sm_90a", "ldmatrix" if load else "stmatrix", 128],
+        issue_cycles=4.0,
+        spelling={"sm_90a": f"{name}.sync.aligned.m8n8.x4{middle}.shared.b16 {places};"},
+    )
+
+
+ldmatrix_x4, ldmatrix_x4_trans = _matrices(load=True, transposed=False), _matrices(load=True, transposed=True)
+stmatrix_x4, stmatrix_x4_trans = _matrices(load=False, transposed=False), _matrices(load=False, transposed=True)
+MATRICES = (ldmatrix_x4, ldmatrix_x4_trans, stmatrix_x4, stmatrix_x4_trans)
+
+
+def _cp_async(size: int) -> Atom:
+    """Global to shared, `size` bytes a thread, in the issuing thread's groups; `cg` passes by the first cache."""
+    cached = "cg" if size == 16 else "ca"
+    return Atom(
+        name=f"cp_async_{size}",
+        targets=_SM_90A,
+        unit=32,
+        operands={
+            "source": Operand("global", vector_bits=8 * size, align=size),
+            "target": Operand("shared", vector_bits=8 * size, align=size),
+        },
+        moments=Moments(queue="cp_async", group="commit", tracked=False),
+        phases=PHASES["sm_90a", "write", 8 * size],
+        issue_cycles=max(1.0, size / 4),
+        spelling={"sm_90a": f"cp.async.{cached}.shared.global [{{target}}], [{{source}}], {size};"},
+    )
+
+
+cp_async = tuple(_cp_async(size) for size in (4, 8, 16))
+
+
+def _move(name: str, source: Space, target: Space, bits: int) -> Atom:
+    """`bits` contiguous bits a thread between registers and memory; a load's result is waited for by its use."""
+    load = target == "register"
+    memory = source if load else target
+    fragment, place = Operand("register", vector_bits=bits), Operand(memory, vector_bits=bits, align=bits // 8)
+    kind = ".v4.b32" if bits == 128 else ".v2.b32" if bits == 64 else f".b{bits}"
+    places = "{target}, [{source}]" if load else "[{target}], {source}"
+    return Atom(
+        name=f"{name}_b{bits}",
+        targets=_SM_90A,
+        unit=32,
+        operands={"source": place, "target": fragment} if load else {"source": fragment, "target": place},
+        moments=Moments(),
+        phases=PHASES["sm_90a", "read" if load else "write", bits] if memory == "shared" else (),
+        issue_cycles=max(1.0, bits / 32),
+        spelling={"sm_90a": f"{'ld' if load else 'st'}.{memory}{kind} {places};"},
+    )
+
+
+ld_global = tuple(_move("ld_global", "global", "register", bits) for bits in (16, 32, 64, 128))
+st_global = tuple(_move("st_global", "register", "global", bits) for bits in (16, 32, 64, 128))
+ld_shared = tuple(_move("ld_shared", "shared", "register", bits) for bits in (32, 64, 128))
+st_shared = tuple(_move("st_shared", "register", "shared", bits) for bits in (32, 64, 128))
+
+ATOMS: tuple[Atom, ...] = (
+    mma_m16n8k16_bf16,
+    mma_m16n8k16_f16,
+    *MATRICES,
+    *cp_async,
+    *ld_global,
+    *st_global,
+    *ld_shared,
+    *st_shared,
+)

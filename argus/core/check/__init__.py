@@ -1,0 +1,45 @@
+"""Well-formedness: what must hold of a kernel before any reading of it makes sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core.check.agents import check_agent, check_roles
+from argus.core.check.completion import check_barriers, check_completion, check_queues
+from argus.core.check.operands import check_operands
+from argus.core.check.parts import claim_views, expressions, views
+from argus.core.check.place import placed
+from argus.core.check.scopes import scopes
+from argus.core.diagnostic import Diagnostic, Label
+from argus.core.ir import Kernel
+from argus.core.span import Span
+from argus.core.target import Target
+
+__all__ = ["check", "claim_views", "expressions", "thread_count", "views"]
+
+
+def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
+    """Every fault found, those of names first, then in program order; empty for a well-formed kernel."""
+    return tuple(_checks(kernel))
+
+
+def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
+    yield from thread_count(kernel.name, kernel.target, kernel.threads, kernel.span)
+    yield from scopes(kernel)
+    yield from check_roles(kernel)
+    yield from check_barriers(kernel)
+    for place, stmt in placed(kernel):
+        yield from check_operands(place, stmt)
+        yield from check_agent(place, stmt)
+        yield from check_completion(place, stmt)
+    yield from check_queues(kernel)
+
+
+def thread_count(name: str, target: Target, threads: int, span: Span) -> tuple[Diagnostic, ...]:
+    """A fault unless the threads are whole waves that the target can run."""
+    unit, most = target.unit, target.max_threads
+    if 0 < threads <= most and threads % unit == 0:
+        return ()
+    message = f"kernel `{name}` has {threads} threads; {target} runs whole waves of {unit}, at most {most}"
+    label = Label(span, "declared here")
+    return (Diagnostic("E213", "error", message, label, help=f"choose a multiple of {unit} up to {most}", kernel=name),)

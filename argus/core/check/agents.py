@@ -1,0 +1,173 @@
+"""Who runs what: roles, their registers, and statements that threads must reach together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core.check.parts import views
+from argus.core.check.place import Place, fault
+from argus.core.diagnostic import Diagnostic
+from argus.core.index import Coord, Node
+from argus.core.ir import (
+    Advance,
+    Arrive,
+    Assert,
+    Assume,
+    Await,
+    Commit,
+    Copy,
+    Fence,
+    For,
+    If,
+    Kernel,
+    Mma,
+    Policy,
+    Role,
+    Roles,
+    Stmt,
+    Tag,
+    View,
+    Wait,
+    walk,
+)
+from argus.core.walk import mentions, show, symbols
+
+_WARPGROUP = 4
+
+
+def check_roles(kernel: Kernel) -> Iterator[Diagnostic]:
+    """Roles are at the level of the kernel, on warps of their own; whole warpgroups where those act together."""
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, Roles) and stmt is not kernel.roles:
+            yield fault(kernel, stmt, "E202", "roles stand inside another body", "open them at the kernel's level")
+    if kernel.roles is None:
+        return
+    taken: dict[int, str] = {}
+    for role in kernel.roles.roles:
+        why = _misplaced(kernel, role) or _overlap(role, taken)
+        if why:
+            help_ = "give each role warps of its own, within the kernel's threads"
+            yield fault(kernel, kernel.roles, "E202", f"role `{role.name}` {why}", help_)
+        taken |= dict.fromkeys(range(role.first_warp, role.first_warp + role.warps), role.name)
+
+
+def _overlap(role: Role, taken: dict[int, str]) -> str:
+    for warp in range(role.first_warp, role.first_warp + role.warps):
+        if warp in taken:
+            return f"shares warp {warp} with role `{taken[warp]}`"
+    return ""
+
+
+def _misplaced(kernel: Kernel, role: Role) -> str:
+    last, threads = role.first_warp + role.warps, role.warps * role.unit
+    if role.unit != kernel.target.unit or role.first_warp < 0 or role.warps < 1 or last * role.unit > kernel.threads:
+        return f"takes warps {role.first_warp} to {last - 1}, the kernel has {kernel.threads // kernel.target.unit}"
+    if role.agent != 1 and (role.agent % role.unit != 0 or threads % role.agent != 0):
+        return f"divides {threads} threads into agents of {role.agent}"
+    whole = role.registers is not None or any(
+        isinstance(stmt, Mma) and stmt.atom.unit > role.unit for stmt in walk(role.body)
+    )
+    if whole and (role.first_warp % _WARPGROUP != 0 or role.warps % _WARPGROUP != 0):
+        return f"takes warps {role.first_warp} to {last - 1}, which are no whole warpgroups"
+    if role.registers is not None and (role.registers % 8 != 0 or not 24 <= role.registers <= 256):
+        return f"holds {role.registers} registers a thread, which is no multiple of 8 from 24 to 256"
+    return ""
+
+
+def check_agent(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+    yield from _owned(place, stmt)
+    yield from _uniform(place, stmt)
+    if place.alone:
+        yield from _elected(place, stmt)
+    if isinstance(stmt, Copy) and stmt.atom.unit == 1 and place.threads != 1:
+        yield fault(
+            place.kernel,
+            stmt,
+            "E215",
+            f"`{stmt.atom}` is the instruction of one thread, {place.threads} run it",
+            "put it into `with elected():`, or into a role of one thread",
+        )
+
+
+def _owned(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+    """Registers and counters are touched by their owner, registers by number."""
+    for view in views(stmt):
+        if view.buffer.space not in ("register", "counter") or isinstance(stmt, Assert | Tag):
+            continue
+        name = view.buffer.name
+        if view.buffer.owner != place.owner:
+            owner = f"role `{view.buffer.owner}`" if view.buffer.owner else "the block"
+            help_ = "make it inside the role that uses it; pass values through shared memory"
+            yield fault(place.kernel, stmt, "E216", f"`{name}` belongs to {owner}, {place} uses it", help_)
+        elif symbols(*view.at):
+            help_ = "index registers by Python integers: `for j in range(4):`"
+            yield fault(place.kernel, stmt, "E217", f"registers of `{name}` are chosen while the kernel runs", help_)
+
+
+def _elected(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+    """One thread alone does what needs no other, and keeps no registers."""
+    match stmt:
+        case Copy(atom=atom, source=source, target=target):
+            fine = atom.unit == 1 and "register" not in (source.buffer.space, target.buffer.space)
+        case Wait(queue=queue) | Commit(queue=queue):
+            fine = queue in ("bulk", "cp_async")
+        case Fence(kind=kind):
+            fine = kind != "wgmma"
+        case Arrive() | Await() | Policy() | If() | For() | Assume() | Tag() | Assert():
+            fine = True
+        case _:
+            fine = False
+    if not fine:
+        yield fault(
+            place.kernel,
+            stmt,
+            "E214",
+            f"one thread runs what {place.agent} do together",
+            "leave only copies by the TMA, arrivals and waits for them in `with elected():`",
+        )
+
+
+def _differs(place: Place, node: Node) -> bool:
+    """Whether an expression has another value in another thread of the agent, or for another element."""
+    threads = {place.kernel.thread} if place.role is None else {place.kernel.thread, place.role.thread}
+    return bool(threads & symbols(node)) or mentions(node, (Coord,))
+
+
+def _uniform(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+    for what, node in _common(stmt):
+        if _differs(place, node):
+            help_ = "make it uniform"
+            if what in ("start of the sum", "branch"):
+                help_ = "branch on sizes, blocks and loop variables; mask elements with `where(...)`"
+            message = f"the {what} `{show(node)}` differs between threads"
+            here = "must be uniform" if help_ != "make it uniform" else ""
+            yield fault(place.kernel, stmt, "E207", message, help_, here)
+
+
+def _common(stmt: Stmt) -> Iterator[tuple[str, Node]]:
+    """What all threads of an agent must agree on."""
+    match stmt:
+        case Mma(init=init):
+            yield "start of the sum", init
+        case If(cond=cond):
+            yield "branch", cond
+        case For(start=start, stop=stop):
+            yield "loop bound", start
+            yield "loop bound", stop
+        case Arrive(event=event, bytes=size):
+            yield from _of_event(event)
+            yield "number of bytes", size
+        case Await(event=event, phase=phase):
+            yield from _of_event(event)
+            yield "phase", phase
+        case Copy(signal=View() as event):
+            yield from _of_event(event)
+        case Advance(by=by):
+            yield "step of a counter", by
+        case _:
+            return
+
+
+def _of_event(event: View) -> Iterator[tuple[str, Node]]:
+    for node in event.at:
+        yield "barrier's number", node

@@ -1,0 +1,212 @@
+"""What statements take: shapes, layouts, registers and types that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.atom import Canonical, Major, Operand
+from argus.core.check.place import Place, fault
+from argus.core.diagnostic import Diagnostic
+from argus.core.elements import gets
+from argus.core.index import Const, Coord, Index
+from argus.core.ir import Copy, Get, Map, Mma, Staged, Stmt, View
+from argus.core.layout import TV, IntArray, Layout, row_major
+from argus.core.walk import evaluate, mentions, show, symbols
+
+
+def check_operands(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+    match stmt:
+        case Copy():
+            yield from _copy(place, stmt)
+        case Map():
+            yield from _map(place, stmt)
+        case Mma():
+            yield from _mma(place, stmt)
+        case _:
+            return
+
+
+def _copy(place: Place, stmt: Copy) -> Iterator[Diagnostic]:
+    for extent in stmt.source.shape:
+        if not isinstance(extent, Const):
+            yield fault(
+                place.kernel,
+                stmt,
+                "E209",
+                f"a copy of the symbolic extent {show(extent)}",
+                "copy tiles of static shape: `.tile((rows, columns), ...)`",
+            )
+            return
+    shape = tuple(extent.value for extent in stmt.source.shape if isinstance(extent, Const))
+    if shape != stmt.by.tile:
+        yield fault(
+            place.kernel,
+            stmt,
+            "E203",
+            f"a copy of shape {shape} by a layout of the tile {stmt.by.tile}",
+            "give the views and the layout one shape",
+        )
+    elif place.role is not None and stmt.atom.unit > 1 and stmt.by.threads.size() != place.threads:
+        yield fault(
+            place.kernel,
+            stmt,
+            "E213",
+            f"a copy by {stmt.by.threads.size()} threads, run by {place.threads} of {place}",
+            "give `by` a layout of the threads that run the copy",
+        )
+
+
+def _map(place: Place, stmt: Map) -> Iterator[Diagnostic]:
+    for get in gets(stmt.elem):
+        if not _held_by_same(get, stmt.target):
+            yield fault(
+                place.kernel,
+                stmt,
+                "E205",
+                f"`{get.view.buffer.name}` is held by other threads than `{stmt.target.buffer.name}`",
+                "give both tiles one thread-value layout, or go through shared memory",
+            )
+
+
+def _held_by_same(get: Get, target: View) -> bool:
+    """Whether each thread holds the elements that its own of the target are computed from."""
+    held, wanted = get.view.buffer.layout, target.buffer.layout
+    if held == wanted:
+        return True
+    if not isinstance(held, TV) or not isinstance(wanted, TV) or held.threads.size() != wanted.threads.size():
+        return False
+    if symbols(*get.at, *get.view.at):
+        return False
+    number = _numbers(held.tile, get.view.at, _along(get.at, wanted.coordinates()))
+    if number is None:
+        return False
+    own = np.zeros((held.threads.size(), prod(held.tile)), np.bool_)
+    own[np.arange(len(own))[:, None], held.elements()] = True
+    return bool(own[np.arange(len(own))[:, None], number].all())
+
+
+def _along(at: tuple[Index, ...], axes: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+    return tuple(np.broadcast_to(cast(IntArray, evaluate(each, {}, axes)), axes[0].shape) for each in at)
+
+
+def _numbers(tile: tuple[int, ...], at: tuple[Index, ...], axes: tuple[IntArray, ...]) -> IntArray | None:
+    """The numbers in a tile, first axis fastest, of elements at coordinates; None if one lies outside."""
+    number, below = np.zeros_like(axes[0]), 1
+    for extent, coordinate in zip(tile, _along(at, axes), strict=True):
+        if (coordinate < 0).any() or (coordinate >= extent).any():
+            return None
+        number, below = number + coordinate * below, below * extent
+    return number
+
+
+def _mma(place: Place, stmt: Mma) -> Iterator[Diagnostic]:
+    needed, kernel = stmt.tiling.threads * stmt.atom.unit, place.kernel
+    if needed != place.threads:
+        yield fault(
+            kernel,
+            stmt,
+            "E213",
+            f"`{stmt.atom}` over {stmt.tiling.waves[0]} x {stmt.tiling.waves[1]} waves needs {needed} threads, "
+            f"{place} has {place.threads}",
+            "make waves times the wave's lanes the number of threads",
+        )
+    if kernel.target.name not in stmt.atom.targets:
+        yield fault(kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {kernel.target}")
+    for role, view, first in (
+        ("a", stmt.a, stmt.tiling.a),
+        ("b", stmt.b, stmt.tiling.b),
+        ("c", stmt.target, stmt.tiling.c),
+    ):
+        operand = stmt.atom.operands[role]
+        if operand.space == "shared":
+            yield from _in_shared(place, stmt, role, view)
+        else:
+            yield from _in_registers(place, stmt, role, view, first)
+
+
+def _in_registers(place: Place, stmt: Mma, role: str, view: View, first: Layout) -> Iterator[Diagnostic]:
+    """An operand has just the registers that the executions of the instruction read."""
+    held, operand = view.buffer.layout, stmt.atom.operands[role]
+    if operand.tv is None:
+        return
+    if not isinstance(held, TV):
+        yield fault(place.kernel, stmt, "E206", f"operand {role} of `{stmt.atom}` is read from registers")
+        return
+    needed = int(first.table().max()) + operand.tv.values.size()
+    if held.values.size() != needed or view.buffer.dtype != operand.dtype:
+        yield fault(
+            place.kernel,
+            stmt,
+            "E206",
+            f"operand {role} of `{stmt.atom}` wants {needed} registers of {operand.dtype} a thread, "
+            f"`{view.buffer.name}` has {held.values.size()} of {view.buffer.dtype}",
+            f"make `{view.buffer.name}` with the fragment layout of that operand",
+        )
+
+
+def _in_shared(place: Place, stmt: Mma, role: str, view: View) -> Iterator[Diagnostic]:
+    """An operand is a matrix of the instruction's extents under a layout that its descriptor can name."""
+    operand, name = stmt.atom.operands[role], view.buffer.name
+    wanted = (operand.tile[0], operand.tile[1] * stmt.tiling.repeat[2])
+    if view.shape != tuple(algebra.const(extent) for extent in wanted) or view.buffer.dtype != operand.dtype:
+        found = ", ".join(show(extent) for extent in view.shape)
+        yield fault(
+            place.kernel,
+            stmt,
+            "E206",
+            f"operand {role} of `{stmt.atom}` is {wanted} of {operand.dtype} in shared memory, "
+            f"`{name}` is ({found}) of {view.buffer.dtype}",
+            "take a tile of that shape",
+        )
+        return
+    why = _not_canonical(view, operand)
+    if why:
+        yield fault(
+            place.kernel,
+            stmt,
+            "E218",
+            f"operand {role} of `{stmt.atom}` is no matrix that a descriptor can name: {why}",
+            "declare it `shared(dtype, (rows, columns), swizzle=128)` with rows of 128 bytes (or 64, or 32)",
+            f"`{name}`",
+        )
+
+
+def _not_canonical(view: View, operand: Operand) -> str:
+    """Why no descriptor names a view of shape (rows, k); empty if one does [PTX ISA, canonical layouts of wgmma]."""
+    layout, dtype = view.buffer.layout, view.buffer.dtype
+    extents = tuple(extent.value for extent in view.buffer.shape if isinstance(extent, Const))
+    if not isinstance(layout, Staged) or len(extents) < 2 or layout.layout != row_major(extents):
+        return "its rows do not lie one after the other"
+    chunk = 128 // dtype.bits
+    swizzle = layout.swizzle
+    span = 16 if swizzle is None or swizzle.bits == 0 else 16 << swizzle.bits
+    if span > 16 and swizzle is not None and (swizzle.base, swizzle.shift) != (chunk.bit_length() - 1, 3):
+        return f"{swizzle} permutes other chunks than those of 16 bytes within 8 rows"
+    row = extents[-1] * dtype.bits // 8
+    if row != span:
+        return f"rows are {row} bytes, the swizzle spans {span}"
+    major, starts = _orientation(view)
+    if major is None:
+        return "its axes are not those of the buffer"
+    if Canonical(major, span) not in operand.canonical:
+        return f"the instruction takes no operand whose neighbours are along {major} with a span of {span}"
+    for start, step, what in ((starts[0], 8, "rows"), (starts[1], chunk, "columns")):
+        if algebra.mod(start, step) is not algebra.const(0):
+            return f"it begins at {what} {show(start)}, which is not always a multiple of {step}"
+    return ""
+
+
+def _orientation(view: View) -> tuple[Major | None, tuple[Index, Index]]:
+    """Which coordinate moves along the buffer's rows, and where on its last two axes the view begins."""
+    *leading, row, column = view.at
+    orientations: tuple[tuple[Major, int], ...] = (("k", 1), ("mn", 0))
+    for major, inner in orientations:
+        starts = algebra.sub(row, algebra.coord(1 - inner)), algebra.sub(column, algebra.coord(inner))
+        if not any(mentions(node, (Coord,)) for node in (*leading, *starts)):
+            return major, starts
+    return None, (row, column)

@@ -1,0 +1,104 @@
+"""What a statement touches and computes with, apart from the statements inside it."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from argus.core.elements import gets, indices
+from argus.core.index import Node
+from argus.core.ir import (
+    Advance,
+    Arrive,
+    Assert,
+    Assume,
+    Atomic,
+    Await,
+    Claim,
+    Copy,
+    Covers,
+    Distinct,
+    Equal,
+    Fold,
+    For,
+    If,
+    Let,
+    Map,
+    Mma,
+    Order,
+    Peek,
+    Products,
+    Relation,
+    Reset,
+    Stmt,
+    Tag,
+    View,
+    WrittenOnce,
+    whole,
+)
+
+
+def views(stmt: Stmt) -> tuple[View, ...]:
+    """The views that a statement touches or speaks of, not those of the statements inside it."""
+    match stmt:
+        case Copy(source=source, target=target, signal=signal):
+            return (source, target) if signal is None else (source, target, signal)
+        case Map(target=target, elem=elem):
+            return target, *(get.view for get in gets(elem))
+        case Fold(target=target, source=source):
+            return target, source
+        case Mma(target=target, a=a, b=b):
+            return target, a, b
+        case Arrive(event=event) | Await(event=event):
+            return (event,)
+        case Let(value=Peek(view=view) | Atomic(view=view)) | Tag(view=view):
+            return (view,)
+        case Advance(counter=buffer) | Reset(buffer=buffer):
+            return (whole(buffer),)
+        case Assert(claim=claim):
+            return claim_views(claim)
+        case _:
+            return ()
+
+
+def claim_views(claim: Claim) -> tuple[View, ...]:
+    match claim:
+        case Equal(left=left, right=right):
+            return left.view, right.view
+        case Distinct(components=components):
+            return tuple(of.view for of in components)
+        case Relation(names=names):
+            return tuple(of.view for _, of in names)
+        case Covers(of=of) | Order(of=of):
+            return (of.view,)
+        case WrittenOnce(view=view) | Products(view=view):
+            return (view,)
+        case _:
+            assert_never(claim)
+
+
+def expressions(stmt: Stmt) -> tuple[Node, ...]:
+    """The expressions and conditions of a statement, its views included, not those of the statements inside it."""
+    placed = tuple(
+        part for view in views(stmt) for part in (*view.at, view.where, *(() if view.peer is None else (view.peer,)))
+    )
+    return (*placed, *_own_expressions(stmt))
+
+
+def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
+    match stmt:
+        case Map(elem=elem):
+            return indices(elem)
+        case Mma(init=cond) | If(cond=cond) | Assume(cond=cond):
+            return (cond,)
+        case Arrive(bytes=value) | Await(phase=value) | Advance(by=value) | Let(value=Atomic(value=value)):
+            return (value,)
+        case Copy(peers=peers):
+            return () if peers is None else (peers,)
+        case For(start=start, stop=stop):
+            return start, stop
+        case Tag(names=record) | Assert(claim=WrittenOnce(record=record)):
+            return tuple(value for _, value in record)
+        case Assert(claim=Covers(low=low, high=high, where=where)):
+            return low, high, where
+        case _:
+            return ()

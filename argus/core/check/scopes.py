@@ -1,0 +1,77 @@
+"""Names: storage and symbols are used inside the body that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core.check.parts import expressions, views
+from argus.core.check.place import fault
+from argus.core.diagnostic import Diagnostic, Label
+from argus.core.index import Symbol
+from argus.core.ir import Alloc, Buffer, For, Kernel, Let, Roles, Stmt, bodies
+from argus.core.walk import symbols
+
+
+def scopes(kernel: Kernel) -> Iterator[Diagnostic]:
+    """Registers and loop variables are used only inside the body they were made in; the grid depends on sizes."""
+    sizes = frozenset(kernel.sizes)
+    for extent in kernel.grid:
+        for symbol in _sorted(symbols(extent) - sizes):
+            message = f"the grid depends on `{symbol.name}`, which is no size"
+            yield Diagnostic("E201", "error", message, Label(kernel.span, "declared here"), kernel=kernel.name)
+    yield from _scope(kernel, kernel.body, frozenset(kernel.parameters), sizes | {*kernel.blocks, kernel.thread})
+
+
+def _scope(
+    kernel: Kernel, body: tuple[Stmt, ...], outer: frozenset[Buffer], known: frozenset[Symbol]
+) -> Iterator[Diagnostic]:
+    buffers = set(outer)
+    for stmt in body:
+        if isinstance(stmt, Alloc):
+            buffers.add(stmt.buffer)
+        for buffer in dict.fromkeys(view.buffer for view in views(stmt)):
+            if buffer not in buffers:
+                yield _outside(kernel, stmt, buffer)
+        for symbol in _sorted(symbols(*expressions(stmt)) - known):
+            yield _undefined(kernel, stmt, symbol)
+        for part, own in zip(bodies(stmt), _defined(stmt), strict=True):
+            yield from _scope(kernel, part, frozenset(buffers), known | own)
+        if isinstance(stmt, Let):
+            known |= {stmt.symbol}
+
+
+def _defined(stmt: Stmt) -> Iterator[frozenset[Symbol]]:
+    """The symbols that each body of a statement has of its own."""
+    for position, _ in enumerate(bodies(stmt)):
+        match stmt:
+            case For(symbol=symbol):
+                yield frozenset((symbol,))
+            case Roles(roles=roles):
+                yield frozenset((roles[position].number, roles[position].thread))
+            case _:
+                yield frozenset()
+
+
+def _sorted(found: frozenset[Symbol]) -> list[Symbol]:
+    return sorted(found, key=lambda symbol: symbol.name)
+
+
+def _outside(kernel: Kernel, stmt: Stmt, buffer: Buffer) -> Diagnostic:
+    return Diagnostic(
+        "E201",
+        "error",
+        f"`{buffer.name}` is used outside the body it was made in",
+        Label(stmt.span, "used here"),
+        (Label(buffer.span, "made here"),),
+        help="make it with `registers(...)` before the loop or branch, and assign it inside",
+        kernel=kernel.name,
+    )
+
+
+def _undefined(kernel: Kernel, stmt: Stmt, symbol: Symbol) -> Diagnostic:
+    if symbol.kind in ("agent", "thread"):
+        message, help_ = f"`{symbol.name}` is used outside its role", "use it inside the `with role(...)` that gives it"
+    else:
+        message = f"`{symbol.name}` is used outside the loop that defines it"
+        help_ = "compute what is needed after the loop from its bounds"
+    return fault(kernel, stmt, "E201", message, help_, "used here")

@@ -1,0 +1,162 @@
+"""Products of matrices: by waves on registers, by a warpgroup on shared memory."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.atom import Atom
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.fragments import Fragment
+from argus.core.dsl.handles import Bool, IntLike, as_cond, extent, extents
+from argus.core.dsl.tracer import current
+from argus.core.dsl.views import Tensor
+from argus.core.index import Cond, Const
+from argus.core.ir import Mma, View
+from argus.core.tiling import TiledMma, WarpgroupMma
+from argus.core.walk import show
+
+Factor = Fragment | Tensor
+
+
+@frozen
+class MatrixInstruction:
+    """An instruction that multiplies; `over` spreads it."""
+
+    atom: Atom
+
+    def over(self, *, waves: tuple[int, int], tile: tuple[int, int], k: int, k_run: int | None = None) -> TiledMma:
+        """The instruction over waves (along m, n) and a tile (m, n, k); see `TiledMma`."""
+        tv = self.atom.operands["a"].tv
+        assert tv is not None
+        across, covered = pair(waves, "`waves`"), pair(tile, "`tile`")
+        run = tv.values.size() if k_run is None else extent(k_run, "`k_run`")
+        try:
+            return TiledMma(self.atom, across, covered, run, extent(k, "`k`"))
+        except ValueError as problem:
+            fault("E109", str(problem), help="choose tile extents that are whole multiples of the instruction's")
+
+
+def pair(values: tuple[IntLike, IntLike], what: str) -> tuple[int, int]:
+    found = extents(values, what)
+    if len(found) != 2:
+        fault("E106", f"{what} is a pair, found {len(found)} integers", help="write `(rows, columns)`")
+    return found[0], found[1]
+
+
+def mfma(atom: Atom) -> MatrixInstruction:
+    """The matrix instruction, to be spread with `.over(...)`."""
+    if not isinstance(atom, Atom) or atom.mnk is None:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"`{atom}` is not a matrix instruction", help="write `mfma(mfma_f32_32x32x8_bf16)`")
+    return MatrixInstruction(atom)
+
+
+def mma(mm: TiledMma | WarpgroupMma, acc: Fragment, a: Factor, b: Factor, *, init: Bool | bool = False) -> None:
+    """acc = (init ? 0 : acc) + a b^T in place, register by register as the hardware does.
+
+    Of a warpgroup: a is a tile (64, k) of shared memory or a fragment, b a tile (n, k) of shared memory, (k, n) with
+    `b_major="n"`; the statement is one entry of the queue `wgmma`.
+    """
+    current("mma")
+    if isinstance(mm, WarpgroupMma):
+        _by_warpgroup(mm, acc, a, b, as_cond(init))
+        return
+    if not isinstance(mm, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"`mma` takes a tiled instruction, found {described(mm)}", help="write `mfma(...).over(...)`")
+    held = [_held(fragment) for fragment in (acc, a, b)]
+    _check_target(acc)
+    for role, fragment in zip(("c", "a", "b"), held, strict=True):
+        _check_operand(mm, role, fragment)
+    tracer = current("mma")
+    tracer.emit(Mma(mm.atom, mm.tiling, acc.view, a.view, b.view, as_cond(init), span=tracer.span()))
+
+
+def _held(factor: Factor) -> Fragment:
+    if isinstance(factor, Fragment):
+        return factor
+    fault("E106", f"`mma` multiplies register tiles, found {described(factor)}", help="copy into `registers(...)`")
+
+
+def _check_target(target: Fragment) -> None:
+    if not target.mutable:
+        fault("E106", f"`{target.view.buffer.name}` is an immutable value", help="copy into `registers(...)`")
+
+
+def _check_operand(mm: TiledMma, role: str, fragment: Fragment) -> None:
+    wanted = {"a": mm.A, "b": mm.B, "c": mm.C}[role]
+    name = fragment.view.buffer.name
+    if fragment.layout.values.size() != wanted.values.size() or fragment.layout.threads.size() != wanted.threads.size():
+        fault(
+            "E206",
+            f"operand {role} of `{mm.atom}` wants {wanted.values.size()} registers in {wanted.threads.size()} threads, "
+            f"`{name}` has {fragment.layout.values.size()} in {fragment.layout.threads.size()}",
+            help=f"make `{name}` with the layout `mm.{role.upper()}`",
+        )
+    dtype = mm.atom.operands[role].dtype
+    if dtype is not None and fragment.dtype != dtype:
+        fault("E206", f"operand {role} of `{mm.atom}` is {dtype}, `{name}` is {fragment.dtype}", help="convert it")
+
+
+def _by_warpgroup(mm: WarpgroupMma, acc: Fragment, a: Factor, b: Factor, init: Cond) -> None:
+    held = _held(acc)
+    _check_target(held)
+    _check_registers(mm, "c", held)
+    if mm.a_in_registers:
+        left = _held(a)
+        _check_registers(mm, "a", left)
+    else:
+        left = _shared(mm, "a", a)
+    right = _shared(mm, "b", b)
+    if mm.b_major == "n":
+        right = right.T
+    k = _depth(mm, "a", left.view, 64)
+    if _depth(mm, "b", right.view, held.shape[1]) != k:
+        fault("E203", f"a product of {_text(left.view)} and {_text(right.view)}", help="give both one extent along k")
+    try:
+        tiling = mm.tiling(k)
+    except ValueError as problem:
+        fault("E109", str(problem), help="take tiles of whole multiples of the instruction's k")
+    tracer = current("mma")
+    tracer.emit(Mma(mm.atom, tiling, held.view, left.view, right.view, init, span=tracer.span()))
+
+
+def _shared(mm: WarpgroupMma, role: str, factor: Factor) -> Tensor:
+    if not isinstance(factor, Tensor) or factor.view.buffer.space != "shared":
+        fault(
+            "E206",
+            f"operand {role} of `{mm.atom}` is read from shared memory, found {described(factor)}",
+            help="pass a tile of `shared(...)`" + ('; `wgmma(..., a="registers")` takes A' if role == "a" else ""),
+        )
+    if factor.dtype != mm.atom.operands[role].dtype:
+        wanted = mm.atom.operands[role].dtype
+        fault("E206", f"operand {role} of `{mm.atom}` is {wanted}, `{factor.view.buffer.name}` is {factor.dtype}")
+    return factor
+
+
+def _check_registers(mm: WarpgroupMma, role: str, fragment: Fragment) -> None:
+    wanted, dtype = mm.C if role == "c" else mm.A, mm.atom.operands[role].dtype
+    if fragment.layout.threads.size() != wanted.threads.size() or fragment.layout.values.size() != wanted.values.size():
+        fault(
+            "E206",
+            f"operand {role} of `{mm.atom}` wants {wanted.values.size()} registers in {wanted.threads.size()} threads, "
+            f"`{fragment.view.buffer.name}` has {fragment.layout.values.size()} in {fragment.layout.threads.size()}",
+            help=f"make it with the layout `mm.{role.upper()}`",
+        )
+    if fragment.dtype != dtype:
+        name = fragment.view.buffer.name
+        fault("E206", f"operand {role} of `{mm.atom}` is {dtype}, `{name}` is {fragment.dtype}", help="convert it")
+
+
+def _depth(mm: WarpgroupMma, role: str, view: View, rows: int) -> int:
+    """The extent along k of a factor of `rows` rows."""
+    if len(view.shape) != 2 or view.shape[0] is not algebra.const(rows) or not isinstance(view.shape[1], Const):
+        fault(
+            "E203",
+            f"operand {role} of `{mm.atom}` is {_text(view)}, expected {rows} rows",
+            help='take a tile of that many rows; with `b_major="n"`, B is (k, n)',
+        )
+    return view.shape[1].value
+
+
+def _text(view: View) -> str:
+    return f"`{view.buffer.name}` of ({', '.join(show(size) for size in view.shape)})"

@@ -1,0 +1,164 @@
+"""Roles: warps that run a body of their own, and the kernel put together from them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.handles import Int, IntLike, extent, number
+from argus.core.dsl.place import assigned_name, user_frame
+from argus.core.dsl.tracer import Agent, Tracer, current
+from argus.core.dsl.wgmma_fences import with_fences
+from argus.core.index import Symbol
+from argus.core.ir import Alloc, Fence, One, Origin, Policy, Role, Roles, Stmt, Sync
+
+_WARPS_OF_A_GROUP = 4
+
+
+@frozen
+class Warps:
+    """Consecutive warps and how they are divided into agents of `agent` threads."""
+
+    first: int
+    count: int
+    agent: int
+
+    @property
+    def elected(self) -> Warps:
+        """The same warps, of which the first thread works alone."""
+        return evolve(self, agent=1)
+
+
+def warpgroup(index: int) -> Warps:
+    """Four warps, 128 threads, one agent."""
+    return warpgroups(index)
+
+
+def warpgroups(*indices: int) -> Warps:
+    """Neighbouring warpgroups, each an agent of 128 threads."""
+    first = _first(indices, "warpgroups")
+    return Warps(_WARPS_OF_A_GROUP * first, _WARPS_OF_A_GROUP * len(indices), 32 * _WARPS_OF_A_GROUP)
+
+
+def warp(index: int) -> Warps:
+    """One warp, one agent."""
+    return warps(index)
+
+
+def warps(*indices: int) -> Warps:
+    """Neighbouring warps, each an agent of 32 threads."""
+    return Warps(_first(indices, "warps"), len(indices), 32)
+
+
+def _first(indices: tuple[IntLike, ...], what: str) -> int:
+    numbers = [number(index, f"the number of one of the {what}") for index in indices]
+    if not numbers or numbers[0] < 0 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        fault("E106", f"{what} {tuple(numbers)} are not neighbours", help=f"write `{what}(1, 2)`")
+    return numbers[0]
+
+
+@contextmanager
+def role(name: str, who: Warps, *, registers: int | None = None) -> Generator[Int]:
+    """The warps `who` run the body, once an agent; gives the agent's number.
+
+    registers: 32-bit registers that each thread of these warps holds from here on, a multiple of 8 from 24 to 256.
+    Raises E202 inside another body.
+    """
+    tracer = current("role")
+    _check(tracer, name, who)
+    budget = None if registers is None else _budget(registers)
+    # One thread works for all: whatever its warps, it is one agent.
+    agents = 1 if who.agent == 1 else who.count * tracer.target.unit // who.agent
+    wanted = assigned_name(user_frame()) or f"{name}_agent"
+    which = Symbol(tracer.unique(wanted), "agent", 0, agents - 1)
+    thread = Symbol(tracer.unique(f"{name}_thread"), "thread", 0, who.agent - 1)
+    tracer.agent = agent = Agent(name, who.agent, agents, which, thread)
+    scope = tracer.open("role")
+    yield Int(algebra.sym(which))
+    body = with_fences(agent.finished(tracer.leave(scope)))
+    tracer.agent = tracer.block
+    policy = () if budget is None else (Policy("registers", (budget,), span=scope.span),)
+    made = Role(name, who.first, who.count, who.agent, budget, (*policy, *body), which, thread, tracer.target.unit)
+    tracer.emit(Roles((made,), span=scope.span))
+
+
+def _check(tracer: Tracer, name: str, who: Warps) -> None:
+    if not isinstance(who, Warps):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"a role takes warps, found {described(who)}", help="write `role(name, warpgroups(1, 2))`")
+    if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  # as above
+        fault("E106", f"a role is named by an identifier, found {described(name)}", help='write `role("load", ...)`')
+    if "wgmma" not in tracer.target.queues:
+        fault("E501", f"roles of {tracer.target} are not built yet", help="write the kernel without roles")
+    if tracer.agent is not tracer.block or len(tracer.scopes) != 1:
+        fault("E202", f"role `{name}` stands inside another body", help="open roles at the level of the kernel")
+    if tracer.unique(f"role_{name}") != f"role_{name}":
+        fault("E202", f"two roles are called `{name}`", help="give each role a name of its own")
+    help_ = "give each role warps of its own, within the kernel's threads"
+    for index in range(who.first, who.first + who.count):
+        if index in tracer.warps:
+            fault("E202", f"role `{name}` shares warp {index} with role `{tracer.warps[index]}`", help=help_)
+        tracer.warps[index] = name
+    have = tracer.threads // tracer.target.unit
+    if who.first + who.count > have:
+        last = who.first + who.count - 1
+        fault("E202", f"role `{name}` takes warps {who.first} to {last}, the kernel has {have}", help=help_)
+
+
+def _budget(registers: IntLike) -> int:
+    found = extent(registers, "the registers of a role")
+    if found % 8 != 0 or not 24 <= found <= 256:
+        fault("E202", f"{found} registers a thread", help="give a multiple of 8 from 24 to 256 [PTX ISA, setmaxnreg]")
+    return found
+
+
+@contextmanager
+def elected() -> Generator[None]:
+    """The body runs on thread 0 of the agent, always the same one."""
+    tracer = current("elected")
+    scope = tracer.open("elected")
+    yield
+    body = tracer.leave(scope)
+    tracer.emit(One(body, span=scope.span))
+
+
+def assembled(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], Roles | None, tuple[Stmt, ...]]:
+    """Prologue, roles and epilogue of a kernel's statements, the prologue with its barriers initialised.
+
+    Raises E202 where a statement stands between two roles.
+    """
+    at = [position for position, stmt in enumerate(body) if isinstance(stmt, Roles)]
+    if not at:
+        return with_fences(_initialised(body)), None, ()
+    between = next((body[p] for p in range(at[0], at[-1]) if not isinstance(body[p], Roles)), None)
+    if between is not None:
+        fault(
+            "E202",
+            "a statement stands between two roles",
+            here="run by nobody",
+            span=between.span,
+            help="put it before the first role or after the last",
+        )
+    found = [stmt for stmt in body if isinstance(stmt, Roles)]
+    roles = Roles(tuple(role for stmt in found for role in stmt.roles), span=found[0].span)
+    prologue = _initialised(body[: at[0]], at_end=True)
+    return with_fences(prologue), roles, with_fences(body[at[-1] + 1 :])
+
+
+def _initialised(body: tuple[Stmt, ...], *, at_end: bool = False) -> tuple[Stmt, ...]:
+    """With the fence and the meeting that let every thread, and the copies of one, use the barriers."""
+    made = [p for p, stmt in enumerate(body) if isinstance(stmt, Alloc) and stmt.buffer.space == "barrier"]
+    if not made:
+        return body
+    last = body[made[-1]]
+    origin = Origin("barriers", 0)
+    ready: tuple[Stmt, ...] = (
+        Fence("barrier_init", span=last.span, origin=origin),
+        Sync(span=last.span, origin=origin),
+    )
+    if at_end:
+        return (*body, *ready)
+    return (*body[: made[-1] + 1], *ready, *body[made[-1] + 1 :])

@@ -1,0 +1,172 @@
+"""C = A @ B^T on Hopper, twice: two warpgroups share each tile, or each has tiles of its own in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from argus.kernels.gemm import Contraction
+from argus.language import (
+    Fragment,
+    Ring,
+    Tensor,
+    Turns,
+    assume,
+    bf16,
+    bulk,
+    by_rows,
+    ceil_div,
+    copy,
+    elected,
+    eq,
+    f32,
+    fence,
+    kernel,
+    loop,
+    mma,
+    persistent,
+    registers,
+    role,
+    shared,
+    sm_90a,
+    stmatrix,
+    super_tiled,
+    sync,
+    tma,
+    warpgroup,
+    warpgroups,
+    wgmma,
+    when,
+)
+
+Fuse = Callable[[Fragment, Tensor], Fragment]
+
+
+def identity(acc: Fragment, at: Tensor) -> Fragment:
+    del at
+    return acc
+
+
+@frozen
+class Hopper:
+    """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
+
+    group: rows of a super-tile, 0 for tiles by rows. bn: a multiple of 128, as two boxes alternate through all tiles.
+    """
+
+    bm: int = 128
+    bn: int = 256
+    bk: int = 64
+    stages: int = 4
+    pingpong: bool = False
+    group: int = 0
+    target = sm_90a
+    threads = 384
+
+
+def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
+    """Both warpgroups work on one tile, 64 rows each; one product in flight while the slot before is given back."""
+    A, B, C = problem.A, problem.B, problem.C
+    bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
+    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    mm = wgmma(bf16, n=bn)
+    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
+    tiles = persistent(problem.tiles(bm, bn), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    depth = ceil_div(A.shape[1], bk)
+
+    with role("load", warpgroup(0).elected, registers=40):
+        for m, n in tiles:
+            for k in loop(depth):
+                with ring.fill() as slot:
+                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+        ring.finish()
+
+    with role("math", warpgroups(1, 2), registers=232) as wg:
+        acc = registers(f32, mm.C)
+        for m, n in tiles:
+            for k in loop(depth):
+                slot = ring.wait()
+                mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
+                wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
+                with when(k > 0):
+                    ring.release()  # ... which goes back
+            wgmma.wait(pending=0)
+            ring.release()
+            problem.complete(acc)
+            store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
+        with elected():
+            bulk.wait(0)
+
+
+def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
+    """Each warpgroup has every second tile: the end of one runs under the products of the other."""
+    A, B, C = problem.A, problem.B, problem.C
+    bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
+    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)
+    mm = wgmma(bf16, n=bn)
+    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)
+    turns = Turns(2)
+    tiles = persistent(problem.tiles(bm, bn), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    depth = ceil_div(A.shape[1], bk)
+
+    with role("load", warpgroup(0).elected, registers=24):
+        for m, n in tiles:
+            for k in loop(depth):
+                with ring.fill() as slot:
+                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+        ring.finish()
+
+    with role("math", warpgroups(1, 2), registers=240) as wg:
+        acc = registers(f32, mm.C)
+        ring.skip(wg * depth)  # the first tile of the other warpgroup is not ours
+        for m, n in tiles.every(2, start=wg):
+            with turns(wg):  # also what makes the wait by parity unambiguous
+                for k in loop(depth):
+                    slot = ring.wait()
+                    mma(mm, acc, slot.a, slot.b, init=eq(k, 0))
+                    wgmma.wait(pending=1)
+                    with when(k > 0):
+                        ring.release()
+            wgmma.wait(pending=0)
+            ring.release()
+            ring.skip(depth)  # the other warpgroup's tile
+            problem.complete(acc)
+            store_by_tma(fuse, acc, C.tile((bm, bn), (m, n)), boxes[wg])
+        with elected():
+            bulk.wait(0)
+
+
+def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> None:
+    """A 64-row accumulator to global, 64 columns at a time, through two alternating boxes of this warpgroup."""
+    for j in range(acc.shape[1] // 64):
+        box, part = boxes[j % 2], target.tile((64, 64), (0, j))
+        with elected():
+            bulk.wait(pending=1, of="reads")  # the store before last has left the box
+        sync()  # only now may the other 127 threads write it
+        copy(fuse(acc.tile((64, 64), (0, j)), part).to(bf16), box, via=stmatrix.x4)
+        fence("async proxy")  # by every writer, then the meeting
+        sync()
+        with elected():
+            copy(box, part, via=tma, edge=0)
+            bulk.commit()
+
+
+CONFIGS = {
+    "cooperative": Hopper(),
+    "super_tiled": Hopper(group=8),
+    "pingpong": Hopper(bm=64, pingpong=True),
+    "small": Hopper(bn=128, stages=2),
+}
+
+
+@kernel(configs=CONFIGS)
+def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper) -> None:
+    """The family: one claim, a schedule a configuration."""
+    problem = Contraction(A, B, C)
+    (hopper_pingpong if cfg.pingpong else hopper_cooperative)(problem, cfg, identity)
+    problem.finish()

@@ -1,0 +1,138 @@
+"""Emission for sm_90a: the text, where things lie, what the compiler says of it, and what a launch must know."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from argus.build import build
+from argus.core.diagnostic import ArgusError, InternalError
+from argus.core.ir import Assert, Kernel, Roles, Stmt, Tag, bodies, with_bodies
+from argus.emit.artifact import cuda_warnings
+from argus.emit.cuda.plan import alignment
+from argus.emit.cuda.ptxas import AssemblerReport, parse_report
+from argus.emit.cuda.text import cuda_text
+from argus.kernels.gemm import gemm as cdna_gemm
+from argus.kernels.hopper_gemm import gemm
+
+
+@pytest.fixture(scope="module")
+def cooperative() -> Kernel:
+    return gemm.trace("cooperative")
+
+
+def erased(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    kept = [stmt for stmt in body if not isinstance(stmt, Tag | Assert)]
+    return tuple(with_bodies(stmt, tuple(erased(part) for part in bodies(stmt))) for stmt in kept)
+
+
+def test_tags_and_assertions_leave_no_trace(cooperative: Kernel) -> None:
+    (roles,) = erased((cooperative.roles,) if cooperative.roles is not None else ())
+    assert isinstance(roles, Roles)
+    bare = evolve(
+        cooperative,
+        prologue=erased(cooperative.prologue),
+        roles=roles,
+        epilogue=erased(cooperative.epilogue),
+    )
+
+    assert cuda_text(bare).text == cuda_text(cooperative).text
+
+
+def test_shared_memory_is_laid_out_within_the_machines(cooperative: Kernel) -> None:
+    plan = cuda_text(cooperative).plan
+    tensors = {buffer: offset for buffer, offset in plan.offsets.items() if buffer.space == "shared"}
+
+    assert plan.bytes <= cooperative.target.shared_bytes
+    assert all(offset % alignment(buffer) == 0 for buffer, offset in tensors.items())
+    assert {alignment(buffer) for buffer in tensors} == {1024}
+    assert all(plan.offsets[buffer] % 8 == 0 for buffer in plan.offsets)
+    ends = sorted(plan.offsets.values())
+    assert len(set(ends)) == len(ends)
+
+
+def test_each_role_sets_its_registers_and_runs_in_its_warps(cooperative: Kernel) -> None:
+    text = cuda_text(cooperative).text
+
+    assert "if (thread >= 0 && thread < 128) {  // load\n" in text
+    assert "registers_down<40>();" in text
+    assert "} else if (thread >= 128 && thread < 384) {  // math\n" in text
+    assert "registers_up<232>();" in text
+    assert text.index("registers_down<40>();") < text.index("if (thread == 0) {\n", text.index("registers_down<40>();"))
+
+
+def test_bytes_are_announced_before_the_boxes_that_bring_them(cooperative: Kernel) -> None:
+    lines = [line.strip() for line in cuda_text(cooperative).text.splitlines()]
+    announced = next(place for place, line in enumerate(lines) if line.startswith("arrive_expect("))
+    loads = [place for place, line in enumerate(lines) if line.startswith("tma_load_2d(")]
+
+    assert lines[announced].endswith(f"{(128 + 256) * 64 * 2});")
+    assert len(loads) == 2
+    assert announced < min(loads)
+
+
+@pytest.mark.parametrize("config", ["cooperative", "super_tiled", "small"])
+def test_a_kernel_compiles_without_a_gpu(config: str, tmp_path: Path) -> None:
+    made = build(gemm.trace(config), None, tmp_path)
+
+    assert isinstance(made.report, AssemblerReport)
+    assert not made.report.spills
+    assert not made.report.serialised
+    assert made.report.registers == 168
+    assert made.warnings == ()
+    assert {path.suffix for path in tmp_path.iterdir()} == {".cu", ".cubin", ".json"}
+    assert made.code.read_bytes()[:4] == b"\x7fELF"
+
+
+def test_a_launch_knows_its_maps_and_conditions(cooperative: Kernel, tmp_path: Path) -> None:
+    made = build(cooperative, "sm_90a", tmp_path)
+    launch = json.loads(made.description.read_text())["launch"]
+
+    assert [(each["tensor"], each["box"], each["swizzle"]) for each in launch["maps"]] == [
+        ("A", [128, 64], 128),
+        ("B", [256, 64], 128),
+        ("C", [64, 64], 128),
+    ]
+    assert [argument["name"] for argument in launch["arguments"]] == ["M", "K", "N"]
+    conditions = [check["condition"] for check in launch["checks"]]
+    sizes = {"M": 5, "N": 16, "K": 8}
+    assert all(eval(condition, {}, dict(sizes)) for condition in conditions)  # noqa: S307 reason: our own text
+    odd = {**sizes, "K": 12}
+    assert not all(eval(condition, {}, dict(odd)) for condition in conditions)  # noqa: S307 reason: our own text
+    assert launch["shared_bytes"] == cuda_text(cooperative).plan.bytes
+
+
+def test_another_target_is_refused() -> None:
+    with pytest.raises(ArgusError) as refused:
+        cuda_text(cdna_gemm.trace("cdna3"))
+
+    assert refused.value.diagnostic.code == "E301"
+
+
+# -- the assembler's report ----------------------------------------------------------------------------------
+
+LOG = """\
+ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to something in 'k'
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+ptxas         .     16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads
+ptxas info    : Used 168 registers, used 3 barriers, 1024 bytes smem
+"""
+
+
+def test_a_report_is_read(cooperative: Kernel) -> None:
+    report = parse_report(LOG)
+
+    assert (report.registers, report.barriers, report.shared) == (168, 3, 1024)
+    assert (report.stack, report.spill_stores, report.spill_loads) == (16, 12, 8)
+    assert report.spills
+    assert report.serialised
+    assert [warning.code for warning in cuda_warnings(cooperative, report)] == ["E305", "E306"]
+
+
+def test_a_report_without_a_figure_is_a_fault_of_ours() -> None:
+    with pytest.raises(InternalError):
+        parse_report("ptxas info : Compile time = 1 ms")

@@ -18,7 +18,7 @@ from argus.core.verdict import Counterexample
 from argus.core.walk import evaluate, symbols
 from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
-from argus.interp.schedule import DIRECTED, Schedule
+from argus.interp.schedule import Schedule, directed
 from argus.interp.search import Witness, sizes_in_order
 from argus.interp.violation import Violation
 
@@ -80,7 +80,7 @@ def search(
     Most faults show under every schedule, so all sizes are tried under one before the next.
     """
     prepared = Prepared(kernel)
-    for schedule in DIRECTED:
+    for schedule in directed(kernel):
         for size in sizes:
             if perf_counter() > deadline:
                 return None
@@ -192,6 +192,12 @@ def _diagnostic(
 
 
 _STYLES = {"late": "as late as possible", "early": "at once", "mixed": "at random moments"}
+_ACTORS = {
+    "producer": "the first role",
+    "first": "the first agent of the second",
+    "rest": "all others",
+    "engine": "asynchronous operations",
+}
 _ORDERS = {
     "lowest": "lowest wave first",
     "highest": "highest wave first",
@@ -202,6 +208,8 @@ _ORDERS = {
 
 def told(schedule: Schedule) -> str:
     """A schedule in words."""
+    if schedule.priority:
+        return f"each moves if it can, in this order: {', '.join(_ACTORS[actor] for actor in schedule.priority)}"
     chance = "mixed" in (schedule.style, schedule.order) or schedule.order == "random"
     seed = f", seed {schedule.seed}" if chance else ""
     return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}"

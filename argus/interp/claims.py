@@ -165,7 +165,7 @@ class _Judge:
         self, code: str, message: str, view: View, at: tuple[int, ...], facts: tuple[tuple[str, str], ...]
     ) -> None:
         thread, value = self.wave.first + at[0], at[1]
-        self.block.launch.reporter.report(
+        self.block.report(
             code,
             message,
             self.event,
@@ -205,7 +205,7 @@ def _report_twice(
     at = int(same.argmax())
     one, other = int(order[at]), int(order[at + 1])
     record = ", ".join(str(int(column[one])) for column in columns)
-    block.launch.reporter.report(
+    block.report(
         "I39",
         f"two elements of `{view.buffer.name}` have the components ({record})",
         event,

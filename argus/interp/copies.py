@@ -25,16 +25,16 @@ def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
         return
     source, target = plan.source.locate(wave.env), plan.target.locate(wave.env)
     for side, place in ((plan.source, source), (plan.target, target)):
-        _judge(block, wave, side, place, rows, event)
-    mover = _Mover(block, stmt, event, plan, (_Part.of(source, rows), _Part.of(target, rows)))
+        judge_place(block, wave, side, place, rows, event)
+    mover = Mover(block, stmt, event, plan, (Part.of(source, rows), Part.of(target, rows)))
     operation = Operation(event, stmt, mover.read, mover.write, _accesses(block, plan, (source, target), rows, event))
     if block.launch.tags:
         block.accesses.extend(operation.accesses)
-        _note_stores(block, plan, target, rows, event)
+        note_stores(block, plan, target, rows, event)
     _issue(block, wave, stmt, plan, operation, mover)
 
 
-class _Part:
+class Part:
     """The rows of a place that belong to one wave."""
 
     __slots__ = ("address", "beyond", "inside")
@@ -43,17 +43,17 @@ class _Part:
         self.address, self.inside, self.beyond = address, inside, beyond
 
     @classmethod
-    def of(cls, place: Place, rows: slice) -> _Part:
+    def of(cls, place: Place, rows: slice) -> Part:
         inside = None if place.inside is None else place.inside[rows]
         if inside is not None and inside.all():
             inside = None
         return cls(place.address[rows], inside, beyond=place.beyond is not None)
 
 
-class _Mover:
+class Mover:
     """The two moments of one copy by one wave."""
 
-    def __init__(self, block: Block, stmt: Copy, event: Event, plan: CopyPlan, parts: tuple[_Part, _Part]) -> None:
+    def __init__(self, block: Block, stmt: Copy, event: Event, plan: CopyPlan, parts: tuple[Part, Part]) -> None:
         self.block, self.stmt, self.event, self.plan = block, stmt, event, plan
         self.source, self.target = parts
 
@@ -93,7 +93,7 @@ class _Mover:
         lane, value = first_where(bottom)
         wave = self.block.waves[self.event.wave]
         element = _element(wave, self.plan.source, wave.first + lane, value)
-        self.block.launch.reporter.report(
+        self.block.report(
             "I38",
             f"`{buffer.name}` is copied while uninitialised",
             self.event,
@@ -104,7 +104,7 @@ class _Mover:
         )
 
 
-def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Operation, mover: _Mover) -> None:
+def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Operation, mover: Mover) -> None:
     queue = stmt.atom.moments.queue
     source, target = plan.source.buffer, plan.target.buffer
     if source.space == "register":
@@ -143,14 +143,15 @@ def _accesses(
     )
 
 
-def _note_stores(block: Block, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
+def note_stores(block: Block, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
     written = block.launch.written.get(plan.target.buffer)
     if written is None:
         return
     registers = place.address.shape[1]
     block.launch.writes.append((event, registers))
     number = len(block.launch.writes) - 1
-    lanes = np.arange(rows.start * registers, rows.stop * registers, dtype=np.int64)
+    first, last = block.base + rows.start, block.base + rows.stop
+    lanes = np.arange(first * registers, last * registers, dtype=np.int64)
     cells = place.address[rows].reshape(-1)
     if place.inside is not None:
         inside = place.inside[rows].reshape(-1)
@@ -165,13 +166,12 @@ _WHY = {
 }
 
 
-def _judge(block: Block, wave: Wave, side: Side, place: Place, rows: slice, event: Event) -> None:
-    reporter = block.launch.reporter
+def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice, event: Event) -> None:
     if place.beyond is not None and (beyond := place.beyond[rows]).any():
         lane, value = first_where(beyond)
         element = _element(wave, side, wave.first + lane, value)
-        extents = [int(block.launch.prepared.scalars.number(e, wave.env, 0, event.stmt)) for e in side.buffer.shape]
-        reporter.report(
+        extents = [int(block.scalars.number(e, wave.env, 0, event.stmt)) for e in side.buffer.shape]
+        block.report(
             "I37",
             f"access outside `{side.buffer.name}`: element {_tuple(element)} of extents {_tuple(extents)}",
             event,
@@ -185,8 +185,9 @@ def _judge(block: Block, wave: Wave, side: Side, place: Place, rows: slice, even
         lane, run = first_where(crooked != 0)
         access = side.locator.access
         why = _WHY[int(crooked[lane, run])].format(align=access.align)
-        value = run * access.vector if place.address.shape[1] % access.vector == 0 else run
-        reporter.report(
+        whole = place.address.shape[1] % access.vector == 0 and access.together == 1
+        value = run * access.vector if whole else run
+        block.report(
             "I19",
             f"an access of {access.vector} elements of `{side.buffer.name}` {why}",
             event,

@@ -19,7 +19,10 @@ NEVER = 1 << 60
 
 @define(eq=False)
 class Frame:
-    """A statement list that is being run; `turns` are the loop's remaining values, ascending in execution."""
+    """A statement list that is being run; `turns` are the loop's remaining values, ascending in execution.
+
+    restore: where the wave ended before a body of one thread; 0 if it is none.
+    """
 
     body: tuple[Stmt, ...]
     path: Path
@@ -27,6 +30,7 @@ class Frame:
     turns: range = range(0)
     turn: int = 0
     index: int = 0
+    restore: int = 0
 
 
 @define(eq=False)
@@ -159,6 +163,7 @@ class Wave:
                 self.env[frame.loop.symbol] = frame.turns[frame.turn]
                 continue
             self.frames.pop()
+            self.last = frame.restore or self.last
             if frame.loop is not None:
                 del self.env[self.loops.pop()]
         return None

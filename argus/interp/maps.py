@@ -131,17 +131,17 @@ class _Evaluation:
 
     def _get(self, get: Get) -> _Lane:
         buffer = get.view.buffer
-        same = all(at is own for at, own in zip(get.at, self.stmt.target.at, strict=True))
-        if buffer.space != "register" or not is_whole(get.view) or not same:
-            raise not_built("element of part of a buffer", self.stmt)
+        if buffer.space != "register":
+            raise not_built(f"element of {buffer.space} memory", self.stmt)
         flying = self.block.settle(self.wave, buffer, self.event, "read")
-        at = self.block.launch.prepared.held(buffer, self.layout, self.stmt)[self.rows]
+        at = self.block.launch.prepared.held(get.view, self.layout, get.at, self.stmt)[self.rows]
         cells = self.block.cells(buffer)
         marks = np.full(self.shape, PLAIN, np.int64) if cells.marks is None else cells.marks[at]
         if flying:
             marks = np.full(self.shape, TOP, np.int64)
         self._judge(buffer, marks)
-        known = self.block.sums.get((buffer, self.wave.number)) if buffer.layout == self.layout else None
+        whole = is_whole(get.view) and buffer.layout == self.layout
+        known = self.block.sums.get((buffer, self.wave.number)) if whole else None
         return _Lane(None if cells.values is None else cells.values[at], marks, sum=known)
 
     def _judge(self, buffer: Buffer, marks: IntArray) -> None:
@@ -221,7 +221,7 @@ class _Evaluation:
     ) -> None:
         lane, value = first_where(where)
         thread = self.rows.start + lane
-        self.block.launch.reporter.report(
+        self.block.report(
             code,
             message,
             self.event,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import cast
 
@@ -71,11 +71,15 @@ class _Axis:
 
 @frozen
 class Access:
-    """What the instruction asks of one side: elements an access, its alignment in bytes, and an edge or none."""
+    """What the instruction asks of one side: elements an access, its alignment in bytes, and an edge or none.
+
+    together: threads whose elements make up the accesses, in whatever order they hold them.
+    """
 
     vector: int = 1
     align: int = 1
     edge: bool = True
+    together: int = 1
 
 
 class Locator:
@@ -173,6 +177,8 @@ class Locator:
 
     def _crooked(self, address: IntArray, inside: BoolArray | None) -> IntArray | None:
         threads, values = address.shape
+        if self.access.together > 1:
+            return self._torn(address)
         length = self.access.vector if values % self.access.vector == 0 else 1
         runs = address.reshape(threads, values // length, length)
         width = max(1, self.view.buffer.dtype.bits // 8)
@@ -187,6 +193,18 @@ class Locator:
             faults[~held.all(axis=2)] = 0
             faults[held.any(axis=2) & ~held.all(axis=2)] = STRADDLING
         return faults if faults.any() else None
+
+    def _torn(self, address: IntArray) -> IntArray | None:
+        """Faults of accesses that several threads make together, (thread, 1): their elements must fill whole ones."""
+        threads, values = address.shape
+        group, length = self.access.together, self.access.vector
+        if threads % group != 0 or group * values % length != 0:
+            return np.full((threads, 1), SCATTERED)
+        runs = np.sort(address.reshape(threads // group, group * values), axis=1).reshape(threads // group, -1, length)
+        start = runs[:, :, 0] * max(1, self.view.buffer.dtype.bits // 8) + self.view.buffer.align
+        faults = np.where((start % self.access.align != 0).any(axis=1), MISALIGNED, 0)
+        faults[(runs[:, :, 1:] != runs[:, :, :-1] + 1).any(axis=(1, 2))] = SCATTERED
+        return np.repeat(faults, group)[:, None] if faults.any() else None
 
 
 def _both(left: BoolArray | None, right: BoolArray) -> BoolArray:
@@ -227,9 +245,22 @@ def held_at(held: TV, wanted: IntArray, stmt: Stmt) -> IntArray:
 
 def register_place(view: View, by: TV, stmt: Stmt) -> Place:
     """Registers that hold the elements of `by`; a register's cell is thread times registers plus register."""
+    return fragment_place(view, by.coordinates(), stmt)
+
+
+def fragment_place(view: View, coordinates: Sequence[IntArray], stmt: Stmt) -> Place:
+    """Registers of a fragment's view that hold its elements at these coordinates, each (thread, value)."""
     layout = view.buffer.layout
-    if not isinstance(layout, TV) or not is_whole(view) or layout.tile != by.tile:
-        raise not_built("view of part of a register fragment", stmt)
-    register = held_at(layout, by.elements(), stmt)
-    thread = np.arange(by.threads.size(), dtype=np.int64)[:, None]
+    if not isinstance(layout, TV) or view.where is not TRUE or any(symbols(node) for node in view.at):
+        raise not_built("view of a register fragment that is not fixed", stmt)
+    number = np.zeros(coordinates[0].shape if coordinates else (layout.threads.size(), 1), np.int64)
+    below = 1
+    for node, extent in zip(view.at, layout.tile, strict=True):
+        at = np.broadcast_to(np.asarray(evaluate(node, {}, coordinates)), number.shape)
+        if bool(((at < 0) | (at >= extent)).any()):
+            raise not_built("view beyond a register fragment", stmt)
+        number = number + at * below
+        below *= extent
+    register = held_at(layout, number, stmt)
+    thread = np.arange(number.shape[0], dtype=np.int64)[:, None]
     return Place(thread * layout.values.size() + register)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import cast
 
 import numpy as np
 from attrs import define, field, frozen
@@ -12,11 +11,11 @@ from attrs import define, field, frozen
 from argus.core import tiling
 from argus.core.atom import Atom
 from argus.core.index import Cond, Const, Index, Node, Symbol
-from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Mma, Stmt, View, WrittenOnce, walk
-from argus.core.layout import TV
+from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Mma, Stmt, View, WrittenOnce, static, walk
+from argus.core.layout import TV, Layout
 from argus.core.walk import evaluate, symbols
 from argus.interp.memory import BoolArray, IntArray
-from argus.interp.places import Access, Env, Locator, Place, held_at, register_place, shared_cells
+from argus.interp.places import Access, Env, Locator, Place, fragment_place, register_place, shared_cells
 from argus.interp.violation import not_built
 
 _SCALARS = 4096
@@ -108,11 +107,15 @@ class Prepared:
     counted: tuple[WrittenOnce, ...] = field(init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
     _copies: dict[Stmt, CopyPlan] = field(factory=dict[Stmt, CopyPlan], init=False)
-    _mmas: dict[tuple[int, object, int, int, int], tuple[Atom, MmaPlan]] = field(
-        factory=dict[tuple[int, object, int, int, int], tuple[Atom, MmaPlan]], init=False
+    _mmas: dict[Stmt, MmaPlan] = field(factory=dict[Stmt, MmaPlan], init=False)
+    _matrices: dict[tuple[Stmt, View], Locator] = field(factory=dict[tuple[Stmt, View], Locator], init=False)
+    _fragments: dict[tuple[int, object, str, int], tuple[Atom, IntArray]] = field(
+        factory=dict[tuple[int, object, str, int], tuple[Atom, IntArray]], init=False
     )
     _shared: dict[Buffer, IntArray] = field(factory=dict[Buffer, IntArray], init=False)
-    _held: dict[tuple[Buffer, TV], IntArray] = field(factory=dict[tuple[Buffer, TV], IntArray], init=False)
+    _gets: dict[tuple[Stmt, View, tuple[Index, ...]], IntArray] = field(
+        factory=dict[tuple[Stmt, View, tuple[Index, ...]], IntArray], init=False
+    )
 
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
@@ -134,7 +137,7 @@ class Prepared:
         """Where a copy's elements are. Raises ArgusError for what the interpreter cannot run."""
         plan = self._copies.get(stmt)
         if plan is None:
-            for name in ("signal", "peers", "combine"):
+            for name in ("peers", "combine"):
                 if getattr(stmt, name) is not None:
                     raise not_built(f"copy with {name}", stmt)
             plan = CopyPlan(self._side(stmt, stmt.source, "source"), self._side(stmt, stmt.target, "target"))
@@ -148,22 +151,36 @@ class Prepared:
             raise not_built(f"copy of {view.buffer.space} memory", stmt)
         operand = stmt.atom.operands[role]
         vector = max(1, (operand.vector_bits or stmt.atom.vector_bits) // view.buffer.dtype.bits)
-        access = Access(vector, operand.align, stmt.edge is not None)
+        access = Access(vector, operand.align, stmt.edge is not None, _sharers(stmt.atom))
+        if stmt.atom.box is not None:
+            access = Access(edge=access.edge)
         return Side(view.buffer, None, Locator(view, stmt.by, access, stmt, self._lanes))
 
-    def mma(self, stmt: Mma) -> MmaPlan:
-        sizes = [registers_of(view.buffer)[1] for view in (stmt.a, stmt.b, stmt.target)]
-        key = (id(stmt.atom), stmt.tiling, sizes[0], sizes[1], sizes[2])
-        known = self._mmas.get(key)
+    def matrix(self, stmt: Mma, view: View) -> Locator:
+        """Where a matrix operand in shared memory is: one row of all its elements, first axis fastest."""
+        key = (stmt, view)
+        found = self._matrices.get(key)
+        if found is None:
+            shape = tuple(static(extent) for extent in view.shape)
+            by = TV(Layout(1, 0), Layout(prod(shape), 1), shape)
+            found = self._matrices[key] = Locator(view, by, Access(1, 1, edge=False), stmt, {})
+        return found
+
+    def registers(self, stmt: Mma, role: str, view: View) -> IntArray:
+        """Cells of a matrix operand in registers: (wave, row, k) for a and b, (wave, m, n) for c."""
+        size = registers_of(view.buffer)[1]
+        key = (id(stmt.atom), stmt.tiling, role, size)
+        known = self._fragments.get(key)
         if known is None:
-            cells: list[IntArray] = []
-            for role, registers in zip("abc", sizes, strict=True):
-                held = tiling.operands(stmt.atom, stmt.tiling, role)
-                flat = (held.thread * registers + held.value).transpose(0, 1, 3, 2, 4)
-                waves, repeats, rows, others, columns = flat.shape
-                cells.append(np.ascontiguousarray(flat.reshape(waves, repeats * rows, others * columns)))
-            known = self._mmas[key] = (stmt.atom, MmaPlan(*cells))
+            known = self._fragments[key] = (stmt.atom, _held(stmt, role, size))
         return known[1]
+
+    def mma(self, stmt: Mma) -> MmaPlan:
+        plan = self._mmas.get(stmt)
+        if plan is None:
+            roles = (("a", stmt.a), ("b", stmt.b), ("c", stmt.target))
+            plan = self._mmas[stmt] = MmaPlan(*(self.registers(stmt, role, view) for role, view in roles))
+        return plan
 
     def shared_cells(self, buffer: Buffer) -> IntArray:
         found = self._shared.get(buffer)
@@ -171,18 +188,33 @@ class Prepared:
             found = self._shared[buffer] = shared_cells(buffer)
         return found
 
-    def held(self, buffer: Buffer, by: TV, stmt: Stmt) -> IntArray:
-        """Register cells of `buffer` that hold, in each thread, the elements of `by`."""
-        key = (buffer, by)
-        found = self._held.get(key)
+    def held(self, view: View, by: TV, at: tuple[Index, ...], stmt: Stmt) -> IntArray:
+        """Register cells of a fragment's view that hold, in each thread, its elements `at` those of `by`.
+
+        `by` is the same in every execution of the statement.
+        """
+        key = (stmt, view, at)
+        found = self._gets.get(key)
         if found is None:
-            layout = buffer.layout
-            if not isinstance(layout, TV) or layout.tile != by.tile:
-                raise not_built("operand of another shape", stmt)
-            register = held_at(layout, by.elements(), stmt)
-            thread = np.arange(by.threads.size(), dtype=np.int64)[:, None]
-            found = self._held[key] = cast(IntArray, thread * layout.values.size() + register)
+            coords = [
+                np.broadcast_to(np.asarray(evaluate(node, {}, by.coordinates())), by.elements().shape) for node in at
+            ]
+            place = fragment_place(view, coords, stmt)
+            found = self._gets[key] = place.address
         return found
+
+
+def _held(stmt: Mma, role: str, registers: int) -> IntArray:
+    """Cells of an operand's registers, the repeats of the instruction folded in: (wave, rows, columns)."""
+    held = tiling.operands(stmt.atom, stmt.tiling, role)
+    flat = (held.thread * registers + held.value).transpose(0, 1, 3, 2, 4)
+    waves, repeats, rows, others, columns = flat.shape
+    return np.ascontiguousarray(flat.reshape(waves, repeats * rows, others * columns))
+
+
+def _sharers(atom: Atom) -> int:
+    """Threads that make their accesses to memory together, as for matrices of a warp; 1 if each makes its own."""
+    return atom.unit if all(operand.tv is not None for operand in atom.operands.values()) else 1
 
 
 def _view_symbols(stmt: Copy) -> set[Symbol]:

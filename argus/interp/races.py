@@ -12,10 +12,10 @@ import numpy as np
 
 from argus.core.ir import Buffer
 from argus.interp.machine import NEVER, SharedAccess
-from argus.interp.memory import BoolArray, IntArray, unravel
+from argus.interp.memory import BoolArray, IntArray
 from argus.interp.places import Place
 from argus.interp.prepared import first_where
-from argus.interp.state import Block
+from argus.interp.state import Block, shared_element
 
 
 def judge(block: Block) -> None:
@@ -74,7 +74,7 @@ def _report(block: Block, code: str, message: str, first: SharedAccess, second: 
         second.event,
         thread=thread,
         value=value,
-        element=_element(block, second.buffer, cell),
+        element=shared_element(block.launch.prepared, second.buffer, cell),
         buffer=second.buffer.name,
         other=first.event,
         other_thread=other_thread,
@@ -114,13 +114,6 @@ def _rows(place: Place, first: int, last: int) -> tuple[IntArray, BoolArray | No
     return place.address[first:last], None if place.inside is None else place.inside[first:last]
 
 
-def _element(block: Block, buffer: Buffer, cell: int) -> tuple[int, ...]:
-    table = block.launch.prepared.shared_cells(buffer)
-    number = int(np.flatnonzero(table == cell)[0])
-    extents = [int(extent.range[0] or 0) for extent in buffer.shape]
-    return unravel(number, extents)
-
-
 def _judge_unwritten(block: Block, accesses: list[SharedAccess]) -> None:
     """A read of a cell that no write could have reached first."""
     writes = sorted((access for access in accesses if access.writes), key=lambda access: access.drained)
@@ -145,6 +138,6 @@ def _report_unwritten(block: Block, read: SharedAccess, cells: int) -> None:
         read.event,
         thread=thread,
         value=value,
-        element=_element(block, read.buffer, cell),
+        element=shared_element(block.launch.prepared, read.buffer, cell),
         buffer=read.buffer.name,
     )

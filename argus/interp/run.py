@@ -29,6 +29,7 @@ from argus.core.ir import (
     whole,
 )
 from argus.core.walk import symbols
+from argus.interp.blocks import run_agents
 from argus.interp.finals import array_of, elements, number, tag, written_once
 from argus.interp.maps import parts_first
 from argus.interp.memory import PLAIN, AnyArray, Cells, Written, blank
@@ -98,12 +99,18 @@ def run_prepared(
     launch = Launch(prepared, env, {}, values, tags, Adversary(schedule), Reporter(limit))
     with np.errstate(all="ignore"):
         _load(launch, arrays or {}, seed)
+        run_one = run_agents if _by_events(kernel) else run_block
         for index in _grid(launch) if blocks is None else blocks:
-            run_block(launch, index)
+            run_one(launch, index)
         if tags:
-            _judge_tensors(launch, complete=blocks is None)
+            _judge_tensors(launch, complete=blocks is None and not launch.halted)
     found = {buffer.name: array_of(launch, buffer) for buffer in kernel.parameters} if values else {}
     return Outcome(found, launch.reporter.violations, dict(launch.coverage))
+
+
+def _by_events(kernel: Kernel) -> bool:
+    """Whether its threads meet at barriers with phases and named ones, and not at one barrier of all waves."""
+    return kernel.roles is not None or "vmem" not in kernel.target.queues
 
 
 def outputs(kernel: Kernel) -> tuple[Buffer, ...]:

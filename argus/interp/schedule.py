@@ -1,28 +1,37 @@
-"""The adversary: when asynchronous operations take effect, and which wave moves next."""
+"""The adversary: when asynchronous operations take effect, and which wave or agent moves next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from itertools import permutations
+from typing import Literal, TypeVar, assert_never
 
 import numpy as np
 from attrs import frozen
 
+from argus.core.ir import Kernel
+
 Style = Literal["early", "late", "mixed"]
 Order = Literal["random", "lowest", "highest", "round_robin"]
+Actor = Literal["producer", "first", "rest", "engine"]
+T = TypeVar("T")
 
 
 @frozen
 class Schedule:
     """One behaviour of the machine, reproducible.
 
-    style: asynchronous operations take effect at issue (early), when a wait forces them (late), or at
-    moments drawn for each, with a completion rate drawn for each queue (mixed). order: which wave moves.
+    style: asynchronous operations take effect at issue (early), when a wait forces them or nobody else can move
+    (late), or at moments drawn for each, with a completion rate drawn for each queue (mixed). order: which wave, or
+    unit of an agent, moves. priority: of a kernel with roles, who moves if they can, the first before the next: the
+    first role, the first agent of the second, all others, and what executes asynchronous operations; within each by
+    `order`. It takes the place of the style.
     """
 
     style: Style = "late"
     seed: int = 0
     order: Order = "random"
+    priority: tuple[Actor, ...] = ()
 
 
 DIRECTED: tuple[Schedule, ...] = (
@@ -33,6 +42,20 @@ DIRECTED: tuple[Schedule, ...] = (
     Schedule("early", 0, "highest"),
 )
 """The priority orders to try first: they find most faults at once."""
+
+
+def _orders() -> tuple[tuple[Actor, ...], ...]:
+    actors: tuple[Actor, ...] = ("producer", "first", "rest", "engine")
+    return tuple(permutations(actors))
+
+
+ROLES_DIRECTED: tuple[Schedule, ...] = tuple(Schedule("late", 0, "lowest", priority) for priority in _orders())
+"""All static priorities of a kernel with roles, the producer first and landings last before all others."""
+
+
+def directed(kernel: Kernel) -> tuple[Schedule, ...]:
+    """The schedules to try first on a kernel."""
+    return DIRECTED if kernel.roles is None else ROLES_DIRECTED
 
 
 class Adversary:
@@ -58,6 +81,22 @@ class Adversary:
                 return self._turn
             case _:
                 assert_never(self.schedule.order)
+
+    def next_actor(self, ready: Sequence[tuple[int, Actor]], *, engine: bool) -> int | None:
+        """One of the units that can move, None for an asynchronous operation (if `engine`); one of both can."""
+        for actor in self.schedule.priority:
+            chosen = [unit for unit, whose in ready if whose == actor]
+            if chosen:
+                return self.next_wave(chosen)
+            if engine and actor == "engine":
+                return None
+        return self.next_wave([unit for unit, _ in ready]) if ready else None
+
+    def next_operation(self, heads: Sequence[T]) -> T:
+        """Which operation moves when nobody else can, of those that can, the one to prefer first."""
+        if self.schedule.style == "mixed":
+            return heads[int(self._random.integers(len(heads)))]
+        return heads[-1 if self.schedule.order == "highest" else 0]
 
     def advances(self, queue: str) -> bool:
         """Whether the oldest operation of a queue takes its next effect now (mixed style only)."""

@@ -16,7 +16,7 @@ from argus.core.ir import Assume, Copy, For, Kernel, View, trips, walk
 from argus.core.walk import evaluate, symbols
 from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
-from argus.interp.schedule import DIRECTED, Schedule
+from argus.interp.schedule import Schedule, directed
 from argus.interp.violation import Violation
 
 _SIZES = 40
@@ -35,16 +35,17 @@ def find(
     kernel: Kernel,
     want: Callable[[Violation], bool],
     sizes: Iterable[Mapping[str, int]],
-    schedules: Iterable[Schedule] = DIRECTED,
+    schedules: Iterable[Schedule] | None = None,
 ) -> Witness | None:
     """The first violation that `want` accepts, trying every schedule at one size before the next size.
 
-    Runs track tags and compute no values. Raises ArgusError (E501) as `run` does.
+    schedules: the directed ones of the kernel by default. Runs track tags and compute no values.
+    Raises ArgusError (E501) as `run` does.
     """
     prepared = Prepared(kernel)
-    directed = tuple(schedules)
+    chosen = directed(kernel) if schedules is None else tuple(schedules)
     for size in sizes:
-        for schedule in directed:
+        for schedule in chosen:
             outcome = run_prepared(prepared, size, None, schedule, tags=True, values=False)
             for violation in outcome.violations:
                 if want(violation):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
+import numpy as np
 from attrs import define, field
 
 from argus.core.index import Symbol
@@ -13,14 +14,17 @@ from argus.core.ir import Buffer, Stmt
 from argus.core.layout import TV
 from argus.interp.machine import Operation, SharedAccess, Wave
 from argus.interp.memory import Cells, IntArray, Records, Written, blank, unravel
-from argus.interp.prepared import Prepared, registers_of
+from argus.interp.prepared import Prepared, Scalars, registers_of
 from argus.interp.schedule import Adversary
 from argus.interp.violation import Event, Reporter
 
 
 @define(eq=False)
 class Launch:
-    """One run of a kernel: its sizes, global memory, records, and what it found."""
+    """One run of a kernel: its sizes, global memory, records, and what it found.
+
+    halted: a block has not run to its end.
+    """
 
     prepared: Prepared
     sizes: Mapping[Symbol, int]
@@ -33,6 +37,7 @@ class Launch:
     written: dict[Buffer, Written] = field(factory=dict[Buffer, Written])
     writes: list[tuple[Event, int]] = field(factory=list[tuple[Event, int]])
     coverage: Counter[Stmt] = field(factory=Counter[Stmt])
+    halted: bool = False
 
 
 @define(eq=False)
@@ -81,7 +86,10 @@ Held = tuple[Buffer, int]
 
 @define(eq=False)
 class Block:
-    """One block: shared memory, registers, waves, and the accesses that races are judged by."""
+    """One block: shared memory, registers, waves, and the accesses that races are judged by.
+
+    base: the first of its threads in the launched block, for reports; `scalars`: of its threads.
+    """
 
     launch: Launch
     index: tuple[int, ...]
@@ -90,6 +98,39 @@ class Block:
     accesses: list[SharedAccess] = field(factory=list[SharedAccess])
     sums: dict[Held, Sum] = field(factory=dict[Held, Sum])
     gathered: dict[tuple[Stmt, tuple[int, ...]], Gathered] = field(factory=dict[tuple[Stmt, tuple[int, ...]], Gathered])
+    base: int = 0
+
+    @property
+    def scalars(self) -> Scalars:
+        return self.launch.prepared.scalars
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        event: Event,
+        *,
+        thread: int,
+        value: int | None = None,
+        element: Sequence[int] | None = None,
+        buffer: str = "",
+        other: Event | None = None,
+        other_thread: int | None = None,
+        facts: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Report a violation; threads count from the first of this block's."""
+        self.launch.reporter.report(
+            code,
+            message,
+            event,
+            thread=self.base + thread,
+            value=value,
+            element=element,
+            buffer=buffer,
+            other=other,
+            other_thread=None if other_thread is None else self.base + other_thread,
+            facts=facts,
+        )
 
     def cells(self, buffer: Buffer) -> Cells:
         """The storage of a buffer, uninitialised at first."""
@@ -123,7 +164,7 @@ class Block:
         return bool(flying)
 
     def _in_flight(self, wave: Wave, buffer: Buffer, event: Event, operation: Operation, use: str) -> None:
-        self.launch.reporter.report(
+        self.report(
             "I31",
             f"`{buffer.name}` is {use} while the copy into it is in flight",
             event,
@@ -142,3 +183,9 @@ def coordinates(buffer: Buffer, thread: int, value: int) -> tuple[int, ...]:
     layout = cast(TV, buffer.layout)
     number = layout.threads(thread) + layout.values(value)
     return unravel(number, layout.tile)
+
+
+def shared_element(prepared: Prepared, buffer: Buffer, cell: int) -> tuple[int, ...]:
+    """Which element of a shared buffer a cell holds."""
+    number = int(np.flatnonzero(prepared.shared_cells(buffer) == cell)[0])
+    return unravel(number, [int(extent.range[0] or 0) for extent in buffer.shape])

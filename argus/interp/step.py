@@ -149,7 +149,7 @@ def _execute(block: Block, wave: Wave, stmt: Stmt, event: Event) -> None:
         case Wait():
             _wait(wave, stmt)
         case Tag():
-            _tag(block, wave, stmt)
+            retag(block, wave, stmt)
         case Reset(buffer=buffer):
             _reset(block, wave, stmt, buffer)
         case Assert():
@@ -168,10 +168,10 @@ def _allocate(block: Block, wave: Wave, stmt: Stmt, buffer: Buffer, count: int |
         raise not_built(f"storage of kind {buffer.space}", stmt)
     block.cells(buffer)
     if buffer.space == "register":
-        _clear(block, wave, buffer)
+        clear(block, wave, buffer)
 
 
-def _clear(block: Block, wave: Wave, buffer: Buffer) -> None:
+def clear(block: Block, wave: Wave, buffer: Buffer) -> None:
     cells = block.cells(buffer)
     registers = registers_of(buffer)[1]
     rows = slice(wave.first * registers, wave.last * registers)
@@ -185,7 +185,7 @@ def _clear(block: Block, wave: Wave, buffer: Buffer) -> None:
 def _reset(block: Block, wave: Wave, stmt: Reset, buffer: Buffer) -> None:
     if buffer.space != "register":
         raise not_built(f"reset of {buffer.space} memory", stmt)
-    _clear(block, wave, buffer)
+    clear(block, wave, buffer)
 
 
 def _arrive(block: Block, wave: Wave, stmt: Sync, event: Event) -> None:
@@ -207,7 +207,7 @@ def _wait(wave: Wave, stmt: Wait) -> None:
             flying.remove(operation)
 
 
-def _tag(block: Block, wave: Wave, stmt: Tag) -> None:
+def retag(block: Block, wave: Wave, stmt: Tag) -> None:
     """Tags of tensors are given before the launch; here those of registers."""
     buffer = stmt.view.buffer
     if buffer.space == "global":

@@ -1,0 +1,77 @@
+"""The event graph's meaning: happens-before as shortest distances in uses, for all sizes at once.
+
+Nodes are the events of one use, an edge of weight w from a to b says that a(u) happens before b(u + w). Waits are
+read as waits for the phase they name, which the windows license: the barrier is neither a phase short of that nor
+two past it while somebody waits. Two graphs: what always holds, across tiles too, for safety; what a role waits for
+inside a tile, for deadlock, since tiles follow each other in every role. Source: proof-methods 3.3.
+"""
+
+from __future__ import annotations
+
+from argus.core.protocol.building import Built, build
+from argus.core.protocol.distances import Distances, distances
+from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
+from argus.core.protocol.parties import Party, of_one_tile, parties
+from argus.core.protocol.ring import Protocol
+from argus.core.protocol.statics import static_fault
+
+
+def graph(protocol: Protocol) -> Outcome:
+    """For every size that satisfies the assumptions; Unknown for a protocol that is not periodic in its uses."""
+    protocol = of_one_tile(protocol)
+    found = parties(protocol)
+    if isinstance(found, Unknown):
+        return found
+    static = static_fault(protocol, found)
+    if static is not None:
+        return static
+    built = build(protocol, found)
+    if isinstance(built, Fails | Unknown):
+        return built
+    live = distances(built.period, built.events, built.waiting)
+    if cycle := live.cycle():
+        return Fails("deadlock", "each waits for the one before, in no time: " + " -> ".join(cycle), cycle=cycle)
+    safe = distances(built.period, built.events, built.always)
+    faults = (_windows(built, safe), _data(built, found, safe))
+    return next((fault for fault in faults if fault is not None), Holds("every size"))
+
+
+def _windows(built: Built, safe: Distances) -> Fails | None:
+    """Every wait meets its phase or the next, every phase is complete before anything of the next arrives."""
+    for window in built.windows:
+        low, high = window.named - window.between, window.named + window.between
+        if not _complete(built, safe, (window.phase, low), (window.begin, window.use)):
+            return Fails("window", f"{window.begin} may find the barrier a phase short, its parity past already")
+        if not safe.ordered(window.end, window.use, window.phase, high):
+            return Fails("window", f"{window.end}: the phase after may complete first, and turn the parity back")
+    for part in built.contributions:
+        following = part.use + part.between
+        if not _complete(built, safe, (part.phase, part.number), (part.source, following)):
+            return Fails("arrivals", f"{part.source} may come while the phase before of {part.phase} is not complete")
+    return None
+
+
+def _complete(built: Built, safe: Distances, phase: tuple[str, int], then: tuple[str, int]) -> bool:
+    """Whether the phase is complete before an event: it is once all that counts towards it has come."""
+    if safe.ordered(*phase, *then):
+        return True
+    parts = [part for part in built.contributions if part.phase == phase[0]]
+    aligned = [part for part in parts if (phase[1] - part.number) % built.period == 0]
+    return bool(aligned) and all(
+        safe.ordered(part.effect, part.use + phase[1] - part.number, *then) for part in aligned
+    )
+
+
+def _data(built: Built, found: tuple[Party, ...], safe: Distances) -> Fails | None:
+    for party in found:
+        for use in range(built.period):
+            for look in party.looks:
+                for copy in party.copies:
+                    if not safe.ordered(copy.landed, use, look.read, use):
+                        return Fails("RAW", f"{look.read} of a use may come before {copy.landed} of that use")
+                    if not safe.ordered(look.over, use, copy.issued, use + party.stages):
+                        return Fails("WAR", f"{copy.issued} may overwrite the slot before {look.over}")
+            for copy in party.copies:
+                if not safe.ordered(copy.landed, use, copy.issued, use + party.stages):
+                    return Fails("WAW", f"{copy.issued} may start before the {copy.landed} of the slot's last use")
+    return None

@@ -1,0 +1,219 @@
+"""A protocol at one size, as what a machine runs: straight-line programs over numbered barriers and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from argus.core.protocol.outcome import Size
+from argus.core.protocol.ring import (
+    ArriveFull,
+    Copy,
+    Cursor,
+    Meet,
+    Op,
+    Phase,
+    Protocol,
+    Read,
+    Release,
+    Role,
+    WaitEmpty,
+    WaitFull,
+    WaitGroups,
+)
+
+Tag = tuple[int, int]
+"""Which data: tile, and use within it."""
+Cell = tuple[int, int, int]
+"""Ring, slot, part."""
+
+
+@frozen
+class Await:
+    barrier: int
+    phase: int
+
+
+@frozen
+class Give:
+    """`count` arrivals, `size` bytes announced first."""
+
+    barrier: int
+    count: int
+    size: int
+
+
+@frozen
+class Issue:
+    """A copy sets out; it writes the cell until it lands on the barrier."""
+
+    cell: Cell
+    tag: Tag
+    barrier: int
+    size: int
+
+
+@frozen
+class Look:
+    """A read of cells that should hold the data `tag`."""
+
+    cells: tuple[Cell, ...]
+    tag: Tag
+    late: bool
+
+
+@frozen
+class Groups:
+    pending: int
+
+
+@frozen
+class Arrived:
+    """Arrival at a named barrier."""
+
+    meeting: int
+
+
+@frozen
+class Left:
+    """Until the generation of the named barrier that this role arrived in is complete."""
+
+    meeting: int
+
+
+Step = Await | Give | Issue | Look | Groups | Arrived | Left
+
+
+@frozen
+class Program:
+    """counts: arrivals a phase of each barrier. names: of the barriers. steps: per role, with the trip of each."""
+
+    counts: tuple[int, ...]
+    names: tuple[str, ...]
+    meetings: tuple[int, ...]
+    roles: tuple[str, ...]
+    steps: tuple[tuple[tuple[int, Step], ...], ...]
+
+
+class _Barriers:
+    """Numbers of the barriers: full and empty of each ring, then one a turn."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.counts: list[int] = []
+        self.names: list[str] = []
+        self._full: list[int] = []
+        self._empty: list[int] = []
+        many = len(protocol.rings) > 1
+        for number, ring in enumerate(protocol.rings):
+            suffix = f" of ring {number}" if many else ""
+            self._full.append(self._add(f"full{suffix}", ring.stages, ring.full))
+            self._empty.append(self._add(f"empty{suffix}", ring.stages, ring.empty))
+        self._turn = self._add("turn", max((role.share[1] for role in protocol.roles if role.turn), default=0), 1)
+
+    def _add(self, name: str, number: int, count: int) -> int:
+        first = len(self.counts)
+        self.counts.extend([count] * number)
+        self.names.extend(f"{name}[{i}]" for i in range(number))
+        return first
+
+    def full(self, ring: int, slot: int) -> int:
+        return self._full[ring] + slot
+
+    def empty(self, ring: int, slot: int) -> int:
+        return self._empty[ring] + slot
+
+    def turn(self, agent: int) -> int:
+        return self._turn + agent
+
+
+class _Writer:
+    """Writes the program of one role."""
+
+    def __init__(self, protocol: Protocol, role: Role, barriers: _Barriers) -> None:
+        self.protocol = protocol
+        self.role = role
+        self.barriers = barriers
+        self.base = 0
+        self.trip = 0
+
+    def steps(self, size: Size) -> Iterator[tuple[int, Step]]:
+        role = self.role
+        for meeting in role.seeds:
+            yield self.trip, Arrived(meeting)
+        trips = max(0, size.trips + role.trips)
+        agent, agents = role.share
+        for tile in range(size.tiles):
+            if tile % agents == agent:
+                yield from self._tile(tile, trips)
+            self.base += trips if tile % agents == agent or role.skips else 0
+            self.trip += 1
+        if role.finishes:
+            yield from self._finish()
+
+    def _tile(self, tile: int, trips: int) -> Iterator[tuple[int, Step]]:
+        role = self.role
+        agent, agents = role.share
+        if role.turn:
+            entry = tile // agents
+            yield self.trip, Await(self.barriers.turn(agent), entry - 1 if agent == 0 else entry)
+        ahead = [0, *(op.ahead for op in role.body)]
+        for trip in range(-max(ahead), trips - min(ahead) + 1):
+            if trip == trips:
+                if role.turn:
+                    yield self.trip, Give(self.barriers.turn((agent + 1) % agents), 1, 0)
+                yield self.trip, Groups(0)
+            self.trip += 1
+            for op in role.body:
+                if 0 <= trip + op.ahead < trips:
+                    for step in self._op(op, (tile, trip + op.ahead)):
+                        yield self.trip, step
+
+    def _finish(self) -> Iterator[tuple[int, Step]]:
+        for op in self.role.body:
+            if isinstance(op, WaitEmpty):
+                for last in range(self.protocol.rings[op.ring].stages):
+                    for step in self._op(op, (0, last)):
+                        yield self.trip, step
+
+    def _value(self, cursor: Cursor, use: int) -> int:
+        return use + cursor.offset + (0 if cursor.restarts else self.base)
+
+    def _op(self, op: Op, tag: Tag) -> Iterator[Step]:
+        use = tag[1]
+        match op:
+            case WaitEmpty(ring=ring):
+                yield Await(self.barriers.empty(ring, self._slot(ring, op.slot, use)), self._phase(ring, op.phase, use))
+            case WaitFull(ring=ring):
+                yield Await(self.barriers.full(ring, self._slot(ring, op.slot, use)), self._phase(ring, op.phase, use))
+            case ArriveFull(ring=ring):
+                yield Give(self.barriers.full(ring, self._slot(ring, op.slot, use)), op.count, op.size)
+            case Release(ring=ring):
+                yield Give(self.barriers.empty(ring, self._slot(ring, op.slot, use)), op.count, 0)
+            case Copy(ring=ring):
+                signal = self.barriers.full(ring, self._slot(ring, op.signal, use))
+                yield Issue((ring, self._slot(ring, op.slot, use), op.part), tag, signal, op.size)
+            case Read(ring=ring):
+                slot = self._slot(ring, op.slot, use)
+                parts = range(len(self.protocol.rings[ring].parts))
+                yield Look(tuple((ring, slot, part) for part in parts), tag, op.late)
+            case WaitGroups(pending=pending):
+                yield Groups(pending)
+            case Meet(barrier=barrier, waits=waits):
+                yield Arrived(barrier)
+                if waits:
+                    yield Left(barrier)
+
+    def _slot(self, ring: int, cursor: Cursor, use: int) -> int:
+        return self._value(cursor, use) % self.protocol.rings[ring].stages
+
+    def _phase(self, ring: int, phase: Phase, use: int) -> int:
+        return self._value(phase.cursor, use) // self.protocol.rings[ring].stages + phase.plus
+
+
+def program(protocol: Protocol, size: Size) -> Program:
+    """What each role runs at the size."""
+    barriers = _Barriers(protocol)
+    steps = tuple(tuple(_Writer(protocol, role, barriers).steps(size)) for role in protocol.roles)
+    names = tuple(role.name for role in protocol.roles)
+    return Program(tuple(barriers.counts), tuple(barriers.names), protocol.meetings, names, steps)

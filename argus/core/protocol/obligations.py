@@ -1,0 +1,113 @@
+"""The obligations' meaning: what each role owes on its own, as questions of linear integer arithmetic.
+
+A *claim* is a goal that must follow from its hypotheses; a *rank* is a question that must have an answer: numbers
+that grow along every wait, so that nobody waits in a circle. With the one-slot lemma for the shape of the ring,
+the claims give safety. Source: proof-methods 3.2 and 3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from argus.core.algebra import negate
+from argus.core.index import Cond
+from argus.core.protocol.claims import Claim, empty_ahead, ring_claims, slot_claims, trip_claims
+from argus.core.protocol.duties import Duties, duties
+from argus.core.protocol.lemma import Certified, Shape, certify
+from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
+from argus.core.protocol.ranks import rank
+from argus.core.protocol.ring import Protocol
+from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
+
+Ask = Callable[[Query], Answer]
+
+
+@frozen
+class Question:
+    """claim, what: what fails if the answer is not the wanted one. wanted: Unsat for a claim, Sat for a rank.
+
+    decisive: without it the protocol fails; otherwise another ring may do what this one leaves out.
+    """
+
+    claim: str
+    what: str
+    query: Query
+    wanted: type[Unsat | Sat]
+    decisive: bool = True
+
+
+@frozen
+class Obliged:
+    """Everything that the protocol owes: the questions, and the shapes that need the one-slot lemma.
+
+    beyond: why the questions and the lemma do not suffice, though each of them is owed.
+    """
+
+    questions: tuple[Question, ...]
+    shapes: tuple[Shape, ...]
+    beyond: str = ""
+
+
+def oblige(protocol: Protocol) -> Obliged | Fails | Unknown:
+    """The obligations of a protocol; Fails where one is missing an operation, Unknown where it is out of scope."""
+    found = duties(protocol)
+    if isinstance(found, Fails | Unknown):
+        return found
+    own = [claim for duty in found for claim in ring_claims(protocol, duty)]
+    claims = [*own, *trip_claims(protocol, found)]
+    circle = Question("rank", "roles wait for each other in a circle", Query((rank(protocol, found),)), Sat)
+    if any(empty_ahead(duty) for duty in found):
+        # Such a wait may make up for what the other claims forbid, and one slot no longer stands for all.
+        beyond = "a producer waits for the slot of a later use: the one-slot lemma does not apply"
+        return Obliged((*_asked(claims), circle), (), beyond)
+    within = _asked([claim for duty in found for claim in slot_claims(duty)], decisive=len(found) == 1)
+    return Obliged((*_asked(claims), circle, *within), tuple(_shape(each) for each in found))
+
+
+def obligations(protocol: Protocol, ask: Ask, least: Ask | None = None) -> Outcome:
+    """For every size that satisfies the assumptions, by the answers of a solver.
+
+    least: asked again for a claim that fails, to give a small model.
+    """
+    owed = oblige(protocol)
+    if isinstance(owed, Fails | Unknown):
+        return owed
+    for question in owed.questions:
+        answer = ask(question.query)
+        if isinstance(answer, GaveUp):
+            return Unknown(f"{question.claim}: {answer.solver} gave up: {answer.reason}")
+        if not isinstance(answer, question.wanted):
+            if not question.decisive:
+                return Unknown(f"{question.what}, unless another ring does what this one leaves out")
+            small = least(question.query) if least is not None and isinstance(answer, Sat) else answer
+            return Fails(question.claim, question.what, model=_model(small) or _model(answer))
+    for shape in owed.shapes:
+        certificate = certify(shape)
+        if isinstance(certificate, Fails) and len(owed.shapes) > 1:
+            return Unknown(f"{certificate.what}, unless another ring does what this one leaves out")
+        if not isinstance(certificate, Certified):
+            return certificate
+    return Unknown(owed.beyond) if owed.beyond else Holds("every size")
+
+
+def _asked(claims: Sequence[Claim], *, decisive: bool = True) -> tuple[Question, ...]:
+    return tuple(
+        Question(each.name, each.what, _denied(each.hypotheses, each.goal), Unsat, decisive) for each in claims
+    )
+
+
+def _denied(hypotheses: Sequence[Cond], goal: Cond) -> Query:
+    return Query((*hypotheses, negate(goal)))
+
+
+def _model(answer: Answer) -> tuple[tuple[str, int], ...]:
+    if not isinstance(answer, Sat):
+        return ()
+    return tuple(sorted((symbol.name, value) for symbol, value in answer.model.items()))
+
+
+def _shape(duty: Duties) -> Shape:
+    """What happens on one slot in one use, in the order of each role's program."""
+    return Shape(duty.filling, tuple(agent.draining for agent in duty.agents), duty.ring.full, duty.ring.empty)

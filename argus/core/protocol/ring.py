@@ -1,0 +1,248 @@
+"""Ring protocols as values: who waits, announces, copies, reads and releases at each use, and by which cursor.
+
+A *use* of a ring is one filling of one slot and its draining. Every ring has as many uses a tile as the tile has
+trips; use `u` counts them over all tiles, `k` within the tile. Nothing here says what the operations do to a
+machine: that is for the three meanings. The intended protocol is `slot = u % stages`, the full barrier's phase
+`u // stages`, the empty barrier's `u // stages - 1`.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, field, frozen
+
+from argus.core.diagnostic import InternalError
+
+
+@frozen
+class Cursor:
+    """The integer `n = u + offset`, or `k + offset` where the cursor restarts at each tile."""
+
+    offset: int = 0
+    restarts: bool = False
+
+
+@frozen
+class Phase:
+    """The phase `n // stages + plus`, of which the hardware sees the parity."""
+
+    cursor: Cursor = field(factory=Cursor)
+    plus: int = 0
+
+
+@frozen
+class WaitEmpty:
+    """Until the slot's empty barrier has completed the phase. ahead: as in `Role`."""
+
+    ring: int = 0
+    ahead: int = 0
+    slot: Cursor = field(factory=Cursor)
+    phase: Phase = field(factory=lambda: Phase(plus=-1))
+
+
+@frozen
+class ArriveFull:
+    """`count` arrivals on the slot's full barrier, which first announce `size` bytes in all."""
+
+    size: int
+    ring: int = 0
+    ahead: int = 0
+    slot: Cursor = field(factory=Cursor)
+    count: int = 1
+
+
+@frozen
+class Copy:
+    """An asynchronous copy of `size` bytes into one part of the slot; it lands on the full barrier of `signal`."""
+
+    size: int
+    part: int = 0
+    ring: int = 0
+    ahead: int = 0
+    slot: Cursor = field(factory=Cursor)
+    signal: Cursor = field(factory=Cursor)
+
+
+@frozen
+class WaitFull:
+    """Until the slot's full barrier has completed the phase."""
+
+    ring: int = 0
+    ahead: int = 0
+    slot: Cursor = field(factory=Cursor)
+    phase: Phase = field(factory=Phase)
+
+
+@frozen
+class Read:
+    """All parts of the slot are read; if `late`, by one wgmma group, which goes on until a wait covers it."""
+
+    ring: int = 0
+    ahead: int = 0
+    slot: Cursor = field(factory=Cursor)
+    late: bool = True
+
+
+@frozen
+class WaitGroups:
+    """Until at most `pending` wgmma groups of this role are left. It concerns no use; `ahead` says in which trips."""
+
+    pending: int = 0
+    ahead: int = 0
+
+
+@frozen
+class Release:
+    """`count` arrivals on the slot's empty barrier. `ahead` is minus the lag."""
+
+    ring: int = 0
+    ahead: int = 0
+    slot: Cursor = field(factory=Cursor)
+    count: int = 1
+
+
+@frozen
+class Meet:
+    """Arrives at a named barrier and, if `waits`, stays until all its participants have. Once a trip."""
+
+    barrier: int
+    waits: bool = True
+
+    @property
+    def ahead(self) -> int:
+        return 0
+
+
+Op = WaitEmpty | ArriveFull | Copy | WaitFull | Read | WaitGroups | Release | Meet
+OnRing = WaitEmpty | ArriveFull | Copy | WaitFull | Read | Release
+
+
+@frozen
+class Role:
+    """What one agent does, tile by tile.
+
+    A tile of T trips runs the body for i = -max(ahead), ..., T - 1 - min(ahead); an operation concerns use
+    `k = i + ahead` of the tile and is left out unless 0 <= k < T: that makes prologue and epilogue. Before trip
+    T, the role waits for all its wgmma groups.
+
+    trips: by how much T differs from the nominal count. share: (i, n) takes the tiles i, i + n, ... alone.
+    skips: its cursors advance over the tiles of others. turn: in the order of shares, an agent enters a tile
+    once the one before has left its body. seeds: arrivals at named barriers before the first tile. finishes:
+    after the last tile, waits for the empty barriers of all slots in turn.
+    """
+
+    name: str
+    body: tuple[Op, ...]
+    trips: int = 0
+    share: tuple[int, int] = (0, 1)
+    skips: bool = True
+    turn: bool = False
+    seeds: tuple[int, ...] = ()
+    finishes: bool = False
+
+
+@frozen
+class Ring:
+    """stages: slots. parts: bytes of each part of a slot. full, empty: arrivals that complete a phase."""
+
+    stages: int
+    parts: tuple[int, ...] = (1,)
+    full: int = 1
+    empty: int = 1
+
+
+def _valid_roles(instance: Protocol, _attribute: object, roles: tuple[Role, ...]) -> None:
+    names = [role.name for role in roles]
+    if len(set(names)) != len(names) or not all(names) or "engine" in names:
+        raise InternalError(f"roles need distinct names other than 'engine': {names}")
+    for role in roles:
+        for op in role.body:
+            _valid(instance, op)
+
+
+def _valid(protocol: Protocol, op: Op) -> None:
+    if isinstance(op, Meet):
+        good = 0 <= op.barrier < len(protocol.meetings)
+    elif isinstance(op, WaitGroups):
+        good = op.pending >= 0
+    else:
+        good = 0 <= op.ring < len(protocol.rings)
+        if good and isinstance(op, Copy):
+            good = 0 <= op.part < len(protocol.rings[op.ring].parts) and op.size >= 1
+        if good and isinstance(op, Release | ArriveFull):
+            good = op.count >= 1
+    if not good:
+        raise InternalError(f"no such ring, part or barrier, or a count below one: {op}")
+
+
+@frozen
+class Protocol:
+    """Rings and the roles that work on them.
+
+    meetings: participants of each named barrier. least: the least nominal trip count of a tile. persistent:
+    there may be any number of tiles, of any trip counts; else one.
+    Raises InternalError where an operation names what is not there.
+    """
+
+    rings: tuple[Ring, ...]
+    meetings: tuple[int, ...] = field(default=(), kw_only=True)
+    roles: tuple[Role, ...] = field(validator=_valid_roles)
+    least: int = 1
+    persistent: bool = True
+
+
+def producer(*, parts: tuple[int, ...] = (1,), name: str = "P") -> Role:
+    """Waits for the slot, announces all bytes, copies each part."""
+    copies = tuple(Copy(size, part) for part, size in enumerate(parts))
+    return Role(name, (WaitEmpty(), ArriveFull(sum(parts)), *copies))
+
+
+def consumer(name: str, *, lag: int = 0, pending: int = 0, late: bool = True) -> Role:
+    """Waits for the data, reads, waits until `pending` groups are left, releases the slot of `lag` uses ago."""
+    wait = (WaitGroups(pending),) if late else ()
+    return Role(name, (WaitFull(), Read(late=late), *wait, Release(ahead=-lag)))
+
+
+def plain(
+    stages: int, *, consumers: int = 1, lag: int = 0, pending: int | None = None, parts: tuple[int, ...] = (1,)
+) -> Protocol:
+    """The ring of a Hopper GEMM: one producer, all consumers drain every use. pending: by default the lag."""
+    pending = lag if pending is None else pending
+    drains = tuple(consumer(f"C{i}", lag=lag, pending=pending) for i in range(consumers))
+    return Protocol((Ring(stages, parts, empty=consumers),), (producer(parts=parts), *drains))
+
+
+def pingpong(stages: int, *, lag: int = 1, turns: bool = True, skips: bool = True) -> Protocol:
+    """Two consumers that take tiles in turn, and skip each other's uses."""
+    drains = tuple(
+        evolve(consumer(f"C{i}", lag=lag, pending=lag), share=(i, 2), turn=turns, skips=skips) for i in range(2)
+    )
+    return Protocol((Ring(stages),), (producer(), *drains))
+
+
+def _fill(ring: int, ahead: int) -> tuple[Op, ...]:
+    return WaitEmpty(ring, ahead), ArriveFull(1, ring, ahead), Copy(1, 0, ring, ahead)
+
+
+def attention(k_stages: int, v_stages: int, *, order: str = "K(i+1) V(i)", persistent: bool = False) -> Protocol:
+    """A K and a V ring; the consumer uses the next K before it uses V.
+
+    order: in which the producer fills: "K(i+1) V(i)", "K(i) V(i)" or "V(i) K(i)".
+    """
+    fills = {
+        "K(i+1) V(i)": (*_fill(0, 1), *_fill(1, 0)),
+        "K(i) V(i)": (*_fill(0, 0), *_fill(1, 0)),
+        "V(i) K(i)": (*_fill(1, 0), *_fill(0, 0)),
+    }
+    drain = (
+        *(WaitFull(0, 1), Read(0, 1), WaitGroups(0, 1), Release(0, 1)),
+        *(WaitFull(1, 0), Read(1, 0), WaitGroups(0, 0), Release(1, 0)),
+    )
+    rings = (Ring(k_stages), Ring(v_stages))
+    return Protocol(rings, (Role("P", fills[order]), Role("C", drain)), persistent=persistent)
+
+
+def alternating(*, seeded: bool = True) -> Protocol:
+    """Two groups that alternate by two named barriers of two participants; the first turn is a seed arrival."""
+    first = Role("A", (Meet(0), Meet(1, waits=False)))
+    second = Role("B", (Meet(1), Meet(0, waits=False)), seeds=(0,) if seeded else ())
+    return Protocol((), (first, second), meetings=(2, 2))

@@ -1,0 +1,167 @@
+"""One block as agents: each a set of units that step together, with registers of its own and shared memory common."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from attrs import define, field
+
+from argus.core.ir import Buffer, Role, Stmt
+from argus.interp.asynchrony import Engine, Flight, Groups
+from argus.interp.barriers import Barriers, Meeting, Phased
+from argus.interp.clocks import Strands
+from argus.interp.machine import Wave
+from argus.interp.memory import Cells
+from argus.interp.prepared import Scalars
+from argus.interp.schedule import Actor
+from argus.interp.shadow import Shadow
+from argus.interp.state import Block, Launch, coordinates
+from argus.interp.violation import Event
+
+
+@define(eq=False)
+class Machine:
+    """What the agents of one block share."""
+
+    launch: Launch
+    index: tuple[int, ...]
+    strands: Strands
+    barriers: Barriers
+    shadow: Shadow
+    engine: Engine = field(factory=Engine)
+    meetings: dict[tuple[str, int], Meeting] = field(factory=dict[tuple[str, int], Meeting])
+    shared: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
+    groups: dict[tuple[str, int], Groups] = field(factory=dict[tuple[str, int], Groups])
+    units: list[Unit] = field(factory=lambda: list[Unit]())  # noqa: PLW0108 reason: `Unit` is below
+
+    def queue_of(self, queue: str, strand: int) -> Groups:
+        """The groups of one owner, by its first strand."""
+        return self.groups.setdefault((queue, strand), Groups())
+
+
+@define(eq=False)
+class Waiting:
+    """Why a unit cannot move: the phase of a barrier, or the generation of a rendezvous, that is not complete."""
+
+    event: Event
+    on: Phased | Meeting
+    phase: int
+
+    def over(self) -> bool:
+        if isinstance(self.on, Phased):
+            return self.on.passes(self.phase)
+        return self.on.state.generation > self.phase
+
+    @property
+    def missed(self) -> bool:
+        """Whether the phase is complete, and a later one too, so that its parity is that of another."""
+        return isinstance(self.on, Phased) and self.on.state.phases > self.phase + 1
+
+    def told(self) -> str:
+        """What is waited for, and what it lacks: phase 3 of `full[0]` (phase 3 is under way, 1 of 1 ... missing)."""
+        if isinstance(self.on, Phased) and self.missed:
+            return f"phase {self.phase} of {self.on.name}, of which {self.on.state.phases} are complete: it was missed"
+        if isinstance(self.on, Phased):
+            return f"phase {self.phase} of {self.on.name} ({self.on.missing()})"
+        return f"the rendezvous `{self.on.name}` ({self.on.missing()})"
+
+
+@define(eq=False)
+class Agent(Block):
+    """One agent of a role, or all threads of the block outside of roles.
+
+    name: as a person reads it. role: None for the block's. threads: of the agent; width: of what steps together.
+    """
+
+    machine: Machine = field(kw_only=True)
+    name: str = field(kw_only=True)
+    role: Role | None = field(kw_only=True)
+    number: int = field(kw_only=True)
+    threads: int = field(kw_only=True)
+    width: int = field(kw_only=True)
+    actor: Actor = field(kw_only=True)
+    own_scalars: Scalars = field(kw_only=True)
+
+    @property
+    def scalars(self) -> Scalars:
+        return self.own_scalars
+
+    def cells(self, buffer: Buffer) -> Cells:
+        if buffer.space != "shared":
+            return super().cells(buffer)
+        found = self.machine.shared.get(buffer)
+        if found is None:
+            found = self.machine.shared[buffer] = super().cells(buffer)
+        return found
+
+    def settle(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
+        """Whether registers about to be used belong to an operation under way, which is reported: I11."""
+        flights = cast(Unit, wave).airborne.get(buffer)
+        if not flights:
+            return False
+        self.report(
+            "I11",
+            f"`{buffer.name}` is {use} while an operation on it is in flight",
+            event,
+            thread=wave.first,
+            value=0,
+            element=coordinates(buffer, wave.first, 0),
+            buffer=buffer.name,
+            other=flights[0].event,
+            other_thread=wave.first,
+            facts=(("queue", flights[0].kind),),
+        )
+        return True
+
+
+@define(eq=False)
+class Unit(Wave):
+    """The threads of an agent that step together.
+
+    after: units that end before it begins. counters: the values of its counters. airborne: registers of operations
+    under way. touched: registers that ordinary code has used since the last fence of their multiplications.
+    """
+
+    agent: Agent = field(kw_only=True)
+    after: tuple[Unit, ...] = field(kw_only=True, default=())
+    begun: bool = False
+    waiting: Waiting | None = None
+    counters: dict[Buffer, int] = field(factory=dict[Buffer, int])
+    airborne: dict[Buffer, list[Flight]] = field(factory=dict[Buffer, list[Flight]])
+    touched: dict[Buffer, Event] = field(factory=dict[Buffer, Event])
+
+    @property
+    def acting(self) -> tuple[int, ...]:
+        """The strands that execute the present statement: one inside `One`."""
+        base = self.agent.base
+        return self.agent.machine.strands.within(base + self.first, base + self.last)
+
+    @property
+    def ready(self) -> bool:
+        if self.finished or (self.waiting is not None and not self.waiting.over()):
+            return False
+        return self.begun or all(unit.finished for unit in self.after)
+
+    def begin(self) -> None:
+        """What the threads knew at the end of what they did before, they know now."""
+        self.begun = True
+        if self.after:
+            self.env = {**self.after[0].env, **self.env}
+            self.counters = dict(self.after[0].counters)
+
+    def occurrence(self, stmt: Stmt) -> Event:
+        """This execution of a statement, told with the agent's number."""
+        event = self.event(stmt, self.agent.index)
+        role = self.agent.role
+        if role is None or role.agents == 1:
+            return event
+        told = ((role.number.name, self.agent.number), *event.iteration)
+        return Event(stmt, event.block, event.wave, event.path, told, event.epoch)
+
+    def launch(self, flight: Flight) -> None:
+        """Leave an operation to the engine; it completes at once if the adversary says so."""
+        machine = self.agent.machine
+        machine.engine.issue(flight)
+        schedule = machine.launch.adversary.schedule
+        if schedule.style == "early" and not schedule.priority:
+            machine.engine.complete(flight)

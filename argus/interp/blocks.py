@@ -1,0 +1,72 @@
+"""One block of agents from start to end, under an adversary."""
+
+from __future__ import annotations
+
+from argus.interp import claims, hang
+from argus.interp.agents import Machine
+from argus.interp.assembly import assemble
+from argus.interp.barriers import HaltError
+from argus.interp.events import step
+from argus.interp.schedule import Actor
+from argus.interp.state import Launch
+
+
+def run_agents(launch: Launch, index: tuple[int, ...]) -> None:
+    """Run one block and judge what can be judged only at its end."""
+    machine = assemble(launch, index)
+    try:
+        _run(machine)
+    except HaltError:
+        launch.halted = True
+        return
+    _judge_end(machine)
+    machine.engine.drain()
+    if launch.tags:
+        for agent in dict.fromkeys(unit.agent for unit in machine.units):
+            claims.distinct(agent)
+
+
+def _judge_end(machine: Machine) -> None:
+    """Shared memory ends with the block: whoever issued a bulk store has waited for its reads."""
+    for (queue, strand), groups in machine.groups.items():
+        known = machine.strands.clocks[strand].done
+        late = [flight for flight in groups if not known >> flight.read & 1]
+        if queue == "bulk" and late:
+            message = "the thread that issued a bulk store ends without a wait for its reads"
+            thread = machine.strands.bounds[strand][0]
+            machine.launch.reporter.report("I13", message, late[0].event, thread=thread)
+
+
+def _run(machine: Machine) -> None:
+    adversary = machine.launch.adversary
+    while not all(unit.finished for unit in machine.units):
+        ready = _ready(machine)
+        chosen = adversary.next_actor(ready, engine=bool(machine.engine.lanes))
+        if chosen is not None:
+            step(machine.units[chosen])
+            if adversary.schedule.style == "mixed":
+                _let_time_pass(machine)
+        elif machine.engine.lanes:
+            machine.engine.advance(adversary.next_operation(machine.engine.heads()))
+        else:
+            hang.report(machine)
+            raise HaltError
+
+
+def _ready(machine: Machine) -> list[tuple[int, Actor]]:
+    found: list[tuple[int, Actor]] = []
+    for number, unit in enumerate(machine.units):
+        if unit.ready:
+            found.append((number, unit.agent.actor))
+    return found
+
+
+def _let_time_pass(machine: Machine) -> None:
+    for lane in list(machine.engine.lanes):
+        while lane in machine.engine.lanes and machine.launch.adversary.advances(_queue(lane)):
+            machine.engine.advance(machine.engine.lanes[lane][0])
+
+
+def _queue(lane: tuple[object, ...]) -> str:
+    """What a completion rate is drawn for: a warpgroup's products, a thread's groups, all loads of boxes."""
+    return "tma" if lane[0] == "tma" else " ".join(map(str, lane))

@@ -1,0 +1,162 @@
+"""Copies of agents: at once, or as operations under way, with their accesses to shared memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from attrs import define
+
+from argus.core.ir import Copy, View
+from argus.interp.agents import Agent, Unit
+from argus.interp.asynchrony import Flight, Kind
+from argus.interp.barriers import Phased
+from argus.interp.clocks import Mark
+from argus.interp.copies import Mover, Part, Staged, judge_place, note_stores
+from argus.interp.memory import BOTTOM, TOP
+from argus.interp.places import Place
+from argus.interp.prepared import CopyPlan, first_where
+from argus.interp.shadow import Touch
+from argus.interp.state import shared_element
+from argus.interp.violation import Event, not_built
+
+Rows = tuple[int, int]
+Waits = Callable[[View], Phased]
+
+
+@define(eq=False)
+class _Move:
+    """One copy by some threads of an agent."""
+
+    unit: Unit
+    stmt: Copy
+    event: Event
+    plan: CopyPlan
+    places: tuple[Place, Place]
+    rows: Rows
+
+    @property
+    def agent(self) -> Agent:
+        return self.unit.agent
+
+    def mover(self) -> Mover:
+        rows = slice(*self.rows)
+        return Mover(
+            self.agent, self.stmt, self.event, self.plan, (Part.of(self.places[0], rows), Part.of(self.places[1], rows))
+        )
+
+    def read(self, mover: Mover) -> Staged:
+        """What the source holds now. A shared cell that nothing has written is reported."""
+        values, marks = mover.read()
+        buffer = self.plan.source.buffer
+        if buffer.space == "shared" and marks is not None and (marks == BOTTOM).any():
+            lane, value = first_where(marks == BOTTOM)
+            cell = int(self.places[0].address[self.rows[0] + lane, value])
+            self.agent.report(
+                "I5",
+                f"`{buffer.name}` is read where nothing was written",
+                self.event,
+                thread=self.rows[0] + lane,
+                value=value,
+                element=shared_element(self.agent.launch.prepared, buffer, cell),
+                buffer=buffer.name,
+            )
+            marks = np.where(marks == BOTTOM, TOP, marks)
+        return values, marks
+
+    def touches(self, marks: tuple[Mark, ...], flight: Flight | None) -> Iterator[Touch]:
+        """Its accesses to shared memory."""
+        sides = ((self.plan.source, self.places[0], False), (self.plan.target, self.places[1], True))
+        for side, place, writes in sides:
+            if side.buffer.space == "shared":
+                yield Touch(
+                    self.event,
+                    self.agent.name,
+                    self.agent.base,
+                    side.buffer,
+                    writes,
+                    place.cell_set(*self.rows),
+                    place,
+                    self.rows,
+                    marks,
+                    None if flight is None else flight.complete if writes else flight.read,
+                    "" if flight is None else flight.kind,
+                    self.stmt.atom.proxy == "async",
+                )
+
+
+def copy(unit: Unit, stmt: Copy, event: Event, barrier: Waits) -> None:
+    """Copy at once, or issue a copy whose moments are to come."""
+    agent, moments = unit.agent, stmt.atom.moments
+    if moments.signal != (stmt.signal is not None):
+        raise not_built("copy that completes on a barrier, without one" if moments.signal else "copy with signal", stmt)
+    plan = agent.launch.prepared.copy(stmt)
+    rows = unit.first, min(unit.last, stmt.by.threads.size())
+    if rows[0] >= rows[1]:
+        return
+    places = plan.source.locate(unit.env), plan.target.locate(unit.env)
+    for side, place in zip((plan.source, plan.target), places, strict=True):
+        judge_place(agent, unit, side, place, slice(*rows), event)
+    if agent.launch.tags:
+        note_stores(agent, plan, places[1], slice(*rows), event)
+    if not moments.signal and moments.queue is None:
+        _at_once(_Move(unit, stmt, event, plan, places, rows))
+        return
+    if "register" in (plan.source.buffer.space, plan.target.buffer.space):
+        raise not_built("asynchronous copy of registers", stmt)
+    for strand, span in _spans(unit, rows):
+        move = _Move(unit, stmt, event, plan, places, span)
+        _issue(move, strand, None if stmt.signal is None else barrier(stmt.signal))
+
+
+def _spans(unit: Unit, rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """The strands that execute a statement, each with its threads of the agent among `rows`."""
+    base = unit.agent.base
+    for strand in unit.acting:
+        start, stop = unit.agent.machine.strands.bounds[strand]
+        span = max(rows[0], start - base), min(rows[1], stop - base)
+        if span[0] < span[1]:
+            yield strand, span
+
+
+def _at_once(move: _Move) -> None:
+    unit, agent = move.unit, move.agent
+    source, target = move.plan.source.buffer, move.plan.target.buffer
+    flying = source.space == "register" and agent.settle(unit, source, move.event, "read")
+    if target.space == "register":
+        agent.forget(unit, target)
+        agent.settle(unit, target, move.event, "written")
+    if agent.launch.tags and "shared" in (source.space, target.space):
+        machine = agent.machine
+        for strand, span in _spans(unit, move.rows):
+            part = _Move(unit, move.stmt, move.event, move.plan, move.places, span)
+            for touch in part.touches(machine.strands.now((strand,)), None):
+                machine.shadow.note(touch, machine.strands.clocks[strand])
+    mover = move.mover()
+    values, marks = move.read(mover)
+    if flying and marks is not None:
+        marks = np.full_like(marks, TOP)
+    mover.write((values, marks))
+
+
+def _issue(move: _Move, strand: int, barrier: Phased | None) -> None:
+    machine, unit, atom = move.agent.machine, move.unit, move.stmt.atom
+    number = machine.engine.number()
+    kind: Kind = "tma" if barrier is not None else "cp_async" if atom.moments.queue == "cp_async" else "bulk"
+    lane = (kind, number) if barrier is not None else (kind, strand)
+    flight = Flight(number, kind, lane, move.event, move.stmt, deque())
+    mover, staged = move.mover(), list[Staged]()
+    flight.moments.append(lambda: staged.append(move.read(mover)))
+    flight.moments.append(lambda: mover.write(staged.pop()))
+    if barrier is not None:
+        size = move.stmt.by.threads.size() * move.stmt.by.values.size() * move.plan.target.buffer.dtype.bits // 8
+        known = 1 << flight.read | 1 << flight.complete
+        barrier.underway[number] = (barrier.state.phases, move.event)
+        flight.moments.append(lambda: barrier.land(move.agent, move.event, move.rows[0], number, known, size))
+    else:
+        machine.queue_of(kind, strand).add(flight, alone=atom.moments.group == "each")
+    if move.agent.launch.tags:
+        for touch in move.touches(machine.strands.now((strand,)), flight):
+            machine.shadow.note(touch, machine.strands.clocks[strand])
+    unit.launch(flight)

@@ -1,0 +1,39 @@
+"""Claim: machine, event graph and obligations say the same of every ring that all three have in scope."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hypothesis import event, given, settings
+
+from argus.core.protocol.graph import graph
+from argus.core.protocol.mistakes import Edit
+from argus.core.protocol.obligations import obligations
+from argus.core.protocol.outcome import Fails, Unknown
+from argus.core.protocol.search import Bound, replay, search
+from argus.core.query import Answer, Budget, Query
+from argus.solvers.z3_backend import Z3
+from property_tests.rings import rings
+
+BOUND = Bound(states=1000, shortest=0)
+_solver = Z3()
+
+
+@lru_cache(maxsize=4096)
+def _ask(query: Query) -> Answer:
+    return _solver.check(query, Budget())
+
+
+@settings(max_examples=250)
+@given(ring=rings())
+def test_the_three_meanings_agree(ring: Edit) -> None:
+    _, protocol = ring
+    outcomes = (search(protocol, BOUND), graph(protocol), obligations(protocol, _ask))
+    known = {type(outcome).__name__ for outcome in outcomes if not isinstance(outcome, Unknown)}
+    event(" ".join(sorted(known)))
+
+    assert len(known) == 1, outcomes
+    machine = outcomes[0]
+    if isinstance(machine, Fails):
+        assert machine.size is not None
+        assert replay(protocol, machine.size, machine.schedule) == machine

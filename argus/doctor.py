@@ -15,6 +15,7 @@ from attrs import asdict, frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.core.query import Query
+from argus.emit.cuda.nvrtc import compiler_present as cuda_compiler_present
 from argus.emit.toolchain import compiler_present
 from argus.solvers import registry
 from argus.solvers.cache import Cache
@@ -41,7 +42,7 @@ class Check:
 
 def examine(root: Path = Path("/")) -> tuple[Check, ...]:
     """Everything that Argus can use on this machine. root: where `proc` and `dev` are looked for."""
-    return (*_packages(), *_solvers(), _compiler(), *_gpus(root), _cache())
+    return (*_packages(), *_solvers(), _compiler(), _cuda_compiler(), *_gpus(root), _cache())
 
 
 def _packages() -> Iterator[Check]:
@@ -84,8 +85,16 @@ def _solver(name: str) -> Check:
 def _compiler() -> Check:
     if compiler_present():
         return Check("compilers", "gfx942", "good", f"ziglang {_version('ziglang') or 'of unknown version'}")
-    loses = "`argus build`: verifying and interpreting work without it"
+    loses = "`argus build --target gfx942`: verifying and interpreting work without it"
     return Check("compilers", "gfx942", "degraded", "ziglang is not installed", loses, "pip install 'argus[gfx942]'")
+
+
+def _cuda_compiler() -> Check:
+    if cuda_compiler_present():
+        found = _version("nvidia-cuda-nvrtc") or "of unknown version"
+        return Check("compilers", "sm_90a", "good", f"NVRTC {found}")
+    loses = "`argus build --target sm_90a`: verifying and interpreting work without it"
+    return Check("compilers", "sm_90a", "degraded", "NVRTC is not installed", loses, "pip install 'argus[sm_90a]'")
 
 
 def _gpus(root: Path) -> Iterator[Check]:

@@ -35,8 +35,16 @@ def test_a_missing_compiler_is_named_with_its_repair(monkeypatch: pytest.MonkeyP
     checks = examine()
 
     assert named(checks, "compilers")["gfx942"].state == "degraded"
-    assert "  gfx942: without it there is no `argus build`" in "\n".join(table(checks))
+    assert "  gfx942: without it there is no `argus build --target gfx942`" in "\n".join(table(checks))
     assert "pip install 'argus[gfx942]'" in "\n".join(table(checks))
+
+
+def test_each_target_has_its_own_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "cuda_compiler_present", lambda: False)
+    compilers = named(examine(), "compilers")
+
+    assert (compilers["gfx942"].state, compilers["sm_90a"].state) == ("good", "degraded")
+    assert compilers["sm_90a"].repair == "pip install 'argus[sm_90a]'"
 
 
 def test_a_missing_solver_is_named_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,7 @@ def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> No
 CONFIGS = {
     "cooperative": Hopper(),
     "super_tiled": Hopper(group=8),
-    "pingpong": Hopper(bm=64, pingpong=True),
+    "pingpong": Hopper(bm=64, pingpong=True, group=16),
     "small": Hopper(bn=128, stages=2),
 }
 

@@ -26,6 +26,11 @@ class Compiled:
     log: str
 
 
+def compiler_present() -> bool:
+    """Whether NVRTC is installed in this environment."""
+    return nvrtc is not None
+
+
 def compile_cuda(text: str, name: str) -> Compiled:
     """Raises ArgusError: E303 without NVRTC, E304 with its first words if it fails."""
     if nvrtc is None:

@@ -94,7 +94,7 @@ def _cuda_compiler() -> Check:
         found = _version("nvidia-cuda-nvrtc") or "of unknown version"
         return Check("compilers", "sm_90a", "good", f"NVRTC {found}")
     loses = "`argus build --target sm_90a`: verifying and interpreting work without it"
-    return Check("compilers", "sm_90a", "degraded", "NVRTC is not installed", loses, "pip install 'argus[sm_90a]'")
+    return Check("compilers", "sm_90a", "degraded", "NVRTC is not installed", loses, "pip install 'argus[sm90a]'")
 
 
 def _gpus(root: Path) -> Iterator[Check]:

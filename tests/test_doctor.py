@@ -44,7 +44,7 @@ def test_each_target_has_its_own_compiler(monkeypatch: pytest.MonkeyPatch) -> No
     compilers = named(examine(), "compilers")
 
     assert (compilers["gfx942"].state, compilers["sm_90a"].state) == ("good", "degraded")
-    assert compilers["sm_90a"].repair == "pip install 'argus[sm_90a]'"
+    assert compilers["sm_90a"].repair == "pip install 'argus[sm90a]'"
 
 
 def test_a_missing_solver_is_named_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def load(description: Path) -> Loaded:
     """
     if driver is None:
         message = "no CUDA driver: `cuda.bindings.driver` cannot be imported"
-        raise ArgusError(Diagnostic("E405", "error", message, help="pip install 'argus[sm_90a]' on a machine with one"))
+        raise ArgusError(Diagnostic("E405", "error", message, help="pip install 'argus[sm90a]' on a machine with one"))
     data = json.loads(description.read_text(encoding="utf-8"))
     launch = data["launch"]
     module = _done(driver.cuModuleLoadData(description.with_suffix(".cubin").read_bytes()))

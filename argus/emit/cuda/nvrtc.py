@@ -35,7 +35,7 @@ def compile_cuda(text: str, name: str) -> Compiled:
     """Raises ArgusError: E303 without NVRTC, E304 with its first words if it fails."""
     if nvrtc is None:
         message = "no CUDA compiler: `cuda.bindings.nvrtc` cannot be imported"
-        raise ArgusError(Diagnostic("E303", "error", message, help="pip install 'argus[sm_90a]'", kernel=name))
+        raise ArgusError(Diagnostic("E303", "error", message, help="pip install 'argus[sm90a]'", kernel=name))
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, None, None)
     assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, status
     try:

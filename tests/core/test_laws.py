@@ -12,6 +12,7 @@ from attrs import frozen
 from argus.core.laws import KINDS, LAWS, Law, Operand, composing, dividing, inverting, shaping
 from argus.core.laws.law import Breach
 from argus.core.laws.tabulated import completed, composable, images_of, passes, recovered, table
+from argus.core.layout import IntArray
 from argus.core.layout.faults import LayoutError
 from argus.layout import IntTuple, Layout, Swizzle
 
@@ -112,6 +113,78 @@ def test_faults_are_caught(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> Non
     assert isinstance(breach, Breach)
     assert breach.operands == fault.operands
     assert fault.said in str(breach)
+
+
+def _halves(_swizzle: Swizzle, at: IntArray) -> IntArray:
+    return at // 2
+
+
+def _itself(_layout: Layout, at: int) -> int:
+    return at
+
+
+def _another(_text: str) -> Swizzle:
+    return Swizzle(1, 0, 2)
+
+
+def _zero(*_: object) -> int:
+    return 0
+
+
+DIVIDE = "divide is composition with a tile and its complement"
+PRODUCT = "product repeats a block without overlap"
+FLATTEN = "flatten and group keep the function"
+SABOTAGED: list[tuple[str, object, str, tuple[Operand, ...], Callable[..., object]]] = [
+    ("composition of what is in the domain", composing, "composition", (Layout(8), Layout(4, 2)), gives(4, 3)),
+    ("composition by mode", composing, "composition", (Layout((8, 8)), (4, None)), gives((4, 8), (2, 8))),
+    ("a swizzle composes with every layout", composing, "composition", (Swizzle(1, 0, 1), Layout(8)), gives(8)),
+    (DIVIDE, dividing, "logical_divide", (Layout(8), Layout(4)), gives((2, 4))),
+    (
+        "product repeats a block without overlap",
+        dividing,
+        "logical_product",
+        (Layout(4), Layout(2)),
+        gives((4, 2), (1, 3)),
+    ),
+    (
+        "blocked and raked products have the image of the product",
+        dividing,
+        "blocked_product",
+        (Layout(4), Layout(2)),
+        gives(((4, 2),), ((1, 3),)),
+    ),
+    ("pseudo-inverse", inverting, "pseudo_inverse", (Layout((2, 2), (0, 1)),), gives(2, 1)),
+    (
+        "flatten and group keep the function",
+        shaping,
+        "flatten_layout",
+        (Layout((2, (2, 2))),),
+        gives((2, 2, 2), (2, 1, 4)),
+    ),
+    ("notation of a layout", shaping, "parse", (Layout((2, 3)),), gives((2, 3), (3, 1))),
+    ("notation of a swizzle", shaping, "parse", (Swizzle(1, 0, 1),), _another),
+    ("index and coordinate", shaping, "crd2idx", ((2, 3),), _zero),
+    ("downcast splits elements", shaping, "downcast", (Layout(4), 2), gives(8, 2)),
+    ("a swizzle is an involution", Swizzle, "images", (Swizzle(1, 0, 1),), _halves),
+    ("a layout is its strides", Layout, "__call__", (Layout((2, 3), (3, 1)),), _itself),
+]
+
+
+@pytest.mark.parametrize(
+    ("law", "where", "operation", "operands", "instead"), SABOTAGED, ids=[each[0] for each in SABOTAGED]
+)
+def test_a_wrong_operation_breaks_its_law(
+    monkeypatch: pytest.MonkeyPatch,
+    law: str,
+    where: object,
+    operation: str,
+    operands: tuple[Operand, ...],
+    instead: Callable[..., object],
+) -> None:
+    assert BY_NAME[law].breach(*operands) is None
+    monkeypatch.setattr(where, operation, instead)
+
+    assert isinstance(BY_NAME[law].breach(*operands), Breach)
 
 
 # -- oracles -------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.expressions import value_of
 
 try:
     # Only machines with a GPU of NVIDIA's have it; it has no types.
@@ -51,7 +52,7 @@ class Loaded:
         Raises ArgusError (E405) if a condition of the launch does not hold.
         """
         for check in self.launch["checks"]:
-            if not _value(check["condition"], sizes):
+            if not value_of(check["condition"], sizes):
                 message = f"`{self.name}` cannot be launched: {check['condition']} does not hold ({check['why']})"
                 facts = tuple((name, str(value)) for name, value in sizes.items())
                 raise ArgusError(Diagnostic("E405", "error", message, facts=facts, help="choose other sizes"))
@@ -59,7 +60,7 @@ class Loaded:
         numbers = [ctypes.c_int(sizes[argument["name"]]) for argument in self.launch["arguments"]]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
         pointers = (ctypes.c_void_p * len(places))(*places)
-        grid = [int(_value(extent, sizes)) for extent in self.launch["grid"]]
+        grid = [int(value_of(extent, sizes)) for extent in self.launch["grid"]]
         grid += [1] * (3 - len(grid))
         shape = (*grid, self.launch["threads"], 1, 1, self.launch["shared_bytes"])
         return partial(_launched, self.function, shape, stream, pointers, (maps, numbers))
@@ -87,16 +88,11 @@ def load(description: Path) -> Loaded:
     return Loaded(data["kernel"], launch, function)
 
 
-def _value(expression: str, sizes: Mapping[str, int]) -> int:
-    """An expression of our own description over the sizes."""
-    return eval(expression, {"__builtins__": {}, "min": min, "max": max}, dict(sizes))  # noqa: S307 reason: our own text
-
-
 def _encoded(made: Mapping[str, Any], tensor: Array, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: untyped
     """A tensor map; extents and boxes run from the fastest axis."""
     size = _BYTES[made["dtype"]]
-    shape = [_value(extent, sizes) for extent in made["shape"]]
-    strides = [_value(stride, sizes) * size for stride in made["strides"]]
+    shape = [value_of(extent, sizes) for extent in made["shape"]]
+    strides = [value_of(stride, sizes) * size for stride in made["strides"]]
     if list(tensor.shape) != shape or [stride * size for stride in tensor.stride()] != strides:
         message = f"`{made['tensor']}` has the shape {tuple(tensor.shape)}, expected {tuple(shape)}, row-major"
         raise ArgusError(Diagnostic("E405", "error", message, help="pass a contiguous tensor of this shape"))

@@ -17,6 +17,7 @@ from argus.emit.cuda.ptxas import AssemblerReport, parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels.gemm import gemm as cdna_gemm
 from argus.kernels.hopper_gemm import gemm
+from argus.runtime.expressions import value_of
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +100,9 @@ def test_a_launch_knows_its_maps_and_conditions(cooperative: Kernel, tmp_path: P
     assert [argument["name"] for argument in launch["arguments"]] == ["M", "K", "N"]
     conditions = [check["condition"] for check in launch["checks"]]
     sizes = {"M": 5, "N": 16, "K": 8}
-    assert all(eval(condition, {}, dict(sizes)) for condition in conditions)  # noqa: S307 reason: our own text
-    odd = {**sizes, "K": 12}
-    assert not all(eval(condition, {}, dict(odd)) for condition in conditions)  # noqa: S307 reason: our own text
+    assert all(value_of(condition, sizes) for condition in conditions)
+    assert not all(value_of(condition, {**sizes, "K": 12}) for condition in conditions)
+    assert [value_of(extent, sizes) for extent in launch["grid"]] == [132]
     assert launch["shared_bytes"] == cuda_text(cooperative).plan.bytes
 
 

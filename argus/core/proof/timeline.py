@@ -12,7 +12,6 @@ from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.atom import Atom
-from argus.core.elements import gets
 from argus.core.index import Bin, Cond, Const, Index, Symbol
 from argus.core.ir import (
     Advance,
@@ -220,13 +219,11 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
             partial = any(view.where is not algebra.TRUE or view.peer is not None for view in (source, target))
             if partial:
                 return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
-            return _elsewhere(stmt.atom) or _cut(source, target)
+            return _elsewhere(stmt.atom)
         case Copy():
             return "a copy that signals, reaches peers or combines is not built yet in the verifier"
-        case Mma(atom=atom, target=target, a=a, b=b):
-            return _elsewhere(atom) or _cut(target, a, b)
-        case Map(target=target, elem=elem):
-            return _cut(target, *(get.view for get in gets(elem)))
+        case Mma(atom=atom):
+            return _elsewhere(atom)
         case Wait(of="reads"):
             return "a wait for reads alone is not built yet in the verifier"
         case _:
@@ -238,12 +235,6 @@ def _elsewhere(atom: Atom) -> str:
     if atom.proxy == "async" or atom.moments.queue not in (None, "vmem", "lds"):
         return f"`{atom}` completes in a way that is not built yet in the verifier"
     return ""
-
-
-def _cut(*views: View) -> str:
-    """A part of a register tile is held under another layout than its buffer's."""
-    part = next((view for view in views if view.buffer.space == "register" and not is_whole(view)), None)
-    return "" if part is None else f"a part of the register tile `{part.buffer.name}` is not built yet in the verifier"
 
 
 def _divides_by_symbols(cond: Cond) -> bool:

@@ -16,7 +16,7 @@ from argus.core.walk import evaluate, mentions, symbols
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Cache
 from argus.solvers.model import describe, fault
-from argus.solvers.slicing import cone
+from argus.solvers.slicing import cone, multiplies
 
 _NORMAL_FORM = "normal form"
 _ENUMERATION = "enumerate"
@@ -67,6 +67,12 @@ class Session:
             self.stats = evolve(self.stats, by_normal_form=self.stats.by_normal_form + 1)
             return Unsat(_NORMAL_FORM)
         connected, others = cone(pieces, denied)
+        linear = tuple(piece for piece in connected if not multiplies(piece))
+        if len(linear) < len(connected) and not multiplies(denied):
+            # Products of symbols are what solvers give up on, and a linear goal seldom needs them.
+            answer = self._answer(Query((*linear, denied)))
+            if isinstance(answer, Unsat):
+                return answer
         answer = self._answer(Query((*connected, denied)))
         if not isinstance(answer, Sat) or not others:
             return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from argus.core.index import Cond, Held, Read, Sym, Symbol
+from argus.core.index import Bin, Cond, Const, Held, Read, Sym, Symbol
 from argus.core.walk import topological
 
 Anchor = Symbol | tuple[str, str]
@@ -43,6 +43,14 @@ def cone(hypotheses: Sequence[Cond], goal: Cond) -> tuple[tuple[Cond, ...], tupl
             reached |= new
             frontier.extend(new)
     return tuple(h for h in waiting if h in connected), tuple(h for h in waiting if h not in connected)
+
+
+def multiplies(condition: Cond) -> bool:
+    """Whether a condition multiplies, or divides by, what is not a number."""
+    return any(
+        isinstance(node, Bin) and node.op in ("*", "//", "%") and not isinstance(node.right, Const)
+        for node in topological([condition])
+    )
 
 
 def _holders(pairs: Iterable[tuple[Cond, frozenset[Anchor]]]) -> dict[Anchor, list[Cond]]:

@@ -6,6 +6,7 @@ expressions. Coordinates that vary over threads and values are cells: compared b
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -14,8 +15,8 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.elements import gets
 from argus.core.index import Cond, Index
-from argus.core.ir import Copy, Map, Mma, Stmt, View
-from argus.core.layout import TV
+from argus.core.ir import Copy, Fold, Map, Mma, Stmt, View, static
+from argus.core.layout import TV, Layout
 from argus.core.proof.separate import Sep, evaluate, numbers
 from argus.core.proof.timeline import Shift, Step, Timeline, is_whole
 from argus.core.walk import IntArray
@@ -27,7 +28,8 @@ Mode = Literal["read", "write"]
 class Access:
     """One side of one step.
 
-    places: per buffer axis, the coordinate of element (thread, value); None where it does not come apart.
+    places: per buffer axis, the coordinate of element (thread, value); None where it does not come apart. Registers
+    have one axis, thread times values plus value. by: who moves what.
     """
 
     step: Step
@@ -35,6 +37,7 @@ class Access:
     mode: Mode
     places: tuple[Sep, ...] | None
     shape: tuple[int, int]
+    by: TV | None = None
 
 
 @frozen(eq=False)
@@ -89,8 +92,10 @@ def sides(stmt: Stmt) -> tuple[Side, ...]:
             layout = _held(target)
             reads = [Side(get.view, "read", layout) for get in gets(elem)]
             return *reads, Side(target, "write", layout)
+        case Fold(target=target, source=source):
+            return Side(source, "read", _held(source)), Side(target, "write", _held(target))
         case Mma(target=target, a=a, b=b):
-            reads = [Side(view, "read", _held(view)) for view in (a, b, target)]
+            reads = [Side(view, "read", _operand(view)) for view in (a, b, target)]
             return *reads, Side(target, "write", _held(target))
         case _:
             return ()
@@ -100,6 +105,14 @@ def _held(view: View) -> TV:
     layout = view.buffer.layout
     assert isinstance(layout, TV)
     return layout
+
+
+def _operand(view: View) -> TV:
+    """Who holds an operand: of shared memory, the unit that multiplies as one, element after element."""
+    if view.buffer.space != "shared":
+        return _held(view)
+    shape = tuple(static(extent) for extent in view.shape)
+    return TV(Layout(1, 0), Layout(prod(shape), 1), shape)
 
 
 class Accesses:
@@ -125,14 +138,42 @@ class Accesses:
         coords = [numbers(axis) for axis in self.coordinates(by)]
         return evaluate(expression, coords, self._timeline.kernel.thread, (by.threads.size(), by.values.size()))
 
+    def moved(self, access: Access, view: View) -> Access:
+        """The same threads and elements under another view."""
+        assert access.by is not None
+        return self._access(access.step, Side(view, access.mode, access.by))
+
     def _access(self, step: Step, side: Side) -> Access:
         shape = (side.by.threads.size(), side.by.values.size())
         if side.view.buffer.space == "register":
-            if side.by != side.view.buffer.layout or not is_whole(side.view):
-                return Access(step, side.view, side.mode, None, shape)
-            thread = np.arange(shape[0], dtype=np.int64)[:, None]
-            own = numbers(np.broadcast_to(thread * shape[1] + np.arange(shape[1]), shape))
-            return Access(step, side.view, side.mode, (own,), shape)
+            return Access(step, side.view, side.mode, self._registers(side), shape, side.by)
         found = [self.place(expression, side.by) for expression in side.view.at]
         places = tuple(place for place in found if place is not None)
-        return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape)
+        return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by)
+
+    def _registers(self, side: Side) -> tuple[Sep] | None:
+        """The registers of elements that their own threads hold; None where another thread holds one."""
+        held = side.view.buffer.layout
+        assert isinstance(held, TV)
+        if side.by.threads.size() != held.threads.size():
+            return None
+        thread = np.arange(held.threads.size(), dtype=np.int64)[:, None]
+        if side.by == held and is_whole(side.view):
+            return (numbers(thread * held.values.size() + np.arange(held.values.size())),)
+        value = self._values(side, held)
+        return None if value is None else (numbers(thread * held.values.size() + value),)
+
+    def _values(self, side: Side, held: TV) -> IntArray | None:
+        """Which value of its own thread each element is, by its coordinates in the tile."""
+        number, below = np.zeros((side.by.threads.size(), side.by.values.size()), np.int64), 1
+        for expression, extent in zip(side.view.at, held.tile, strict=True):
+            place = self.place(expression, side.by)
+            if place is None or place.base is not algebra.const(0) or place.low < 0 or place.high >= extent:
+                return None
+            number, below = number + place.table * below, below * extent
+        own = np.full((held.threads.size(), below), -1, np.int64)
+        np.put_along_axis(
+            own, held.elements(), np.broadcast_to(np.arange(held.values.size()), held.elements().shape), 1
+        )
+        found = np.take_along_axis(own, number, 1)
+        return None if (found < 0).any() else found

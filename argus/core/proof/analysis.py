@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond
-from argus.core.ir import Buffer, Copy, Kernel, Mma, Sync
-from argus.core.proof import budgets, claims, divisors, elementwise, integers, memory, outputs, races, reads
+from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync
+from argus.core.proof import (
+    boxes,
+    budgets,
+    claims,
+    divisors,
+    elementwise,
+    epochs,
+    integers,
+    memory,
+    outputs,
+    races,
+    reads,
+    visibility,
+)
 from argus.core.proof.access import Accesses
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
+from argus.core.proof.roles.apart import apart, parts
+from argus.core.proof.roles.ledger import RefusedError
+from argus.core.proof.roles.obligations import unrolled
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import NotModelled, Timeline, timeline
 from argus.core.walk import symbols
@@ -35,15 +51,57 @@ class Analysis:
 
 def analyse(kernel: Kernel, prover: Prover) -> Analysis:
     """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way."""
-    line = timeline(kernel)
+    if kernel.roles is None:
+        line = epochs.checked(timeline(kernel))
+        alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
+        return _analysed(line, prover, alone, lambda _: iter(()))
+    read = unrolled(kernel, prover)
+    if isinstance(read, RefusedError):
+        return _unread(kernel, NotModelled(read.stmt, read.reason))
+    role, rings = read.role, read.rings
+    agent = Agent(read.body, role.agent, role.name, rings)
+    line = epochs.checked(timeline(read.line))
+
+    def more(found: Accesses) -> Iterator[Obligation]:
+        yield from read.owed
+        yield from apart(line, found, role, rings)
+        for copies in read.fills:
+            yield from parts(found, copies)
+
+    analysed = _analysed(line, prover, agent, more)
+    return evolve(analysed, obligations=(*budgets.of_roles(kernel), *analysed.obligations))
+
+
+@frozen(eq=False)
+class Agent:
+    """Whose accesses `visibility` follows: its body, threads, the barrier where they meet, buffers left to rings."""
+
+    body: tuple[Stmt, ...]
+    threads: int
+    meets: str
+    rings: frozenset[Buffer]
+
+
+def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
+    """What can be said of a kernel whose roles have no reading: what needs none."""
+    outside = tuple(stmt for stmt in kernel.prologue if isinstance(stmt, Alloc | Assume))
+    line = timeline(evolve(kernel, prologue=outside, roles=None, epilogue=()))
+    owed = (*budgets.obligations(line, Accesses(line)), *budgets.of_roles(kernel), *budgets.of_stages(kernel))
+    return Analysis(line, owed, (why,), line.assumptions, line.facts)
+
+
+def _analysed(
+    line: Timeline, prover: Prover, agent: Agent, more: Callable[[Accesses], Iterator[Obligation]]
+) -> Analysis:
     accesses = Accesses(line)
     known = (line.assumptions, line.facts)
     if line.unmodelled:
         return Analysis(line, tuple(budgets.obligations(line, accesses)), line.unmodelled, *known)
-    return Analysis(line, tuple(_obligations(line, accesses, prover)), (), *known)
+    owed = (*more(accesses), *_obligations(line, accesses, prover, agent))
+    return Analysis(line, owed, (), *known)
 
 
-def _obligations(line: Timeline, accesses: Accesses, prover: Prover) -> Iterator[Obligation]:
+def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agent) -> Iterator[Obligation]:
     flow = Flow(line, prover, line.facts, accesses, elementwise.content)
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
@@ -55,7 +113,11 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover) -> Iterator
     yield from _barriers(line)
     yield from _global_order(line)
     yield from reads.obligations(flow)
-    yield from races.obligations(flow)
+    if "lds" in line.kernel.target.queues:
+        yield from races.obligations(flow)
+    else:
+        yield from visibility.obligations(accesses, agent.body, agent.threads, agent.meets, agent.rings)
+        yield from boxes.descriptors(line)
     for accumulator in sums:
         yield from accumulator.obligations()
     yield from claims.products(flow, sums)
@@ -73,19 +135,19 @@ def _accumulators(line: Timeline) -> tuple[Buffer, ...]:
 
 
 def _barriers(line: Timeline) -> Iterator[Obligation]:
-    """I32: every wave arrives equally often, for no barrier stands under a condition that waves see differently."""
+    """I32: every wave arrives equally often; of barriers that waves see differently, in all."""
     for step in line.steps:
-        if isinstance(step.stmt, Sync):
-            uniform = line.kernel.thread not in symbols(step.guard)
+        if isinstance(step.stmt, Sync) and line.kernel.thread not in symbols(step.guard):
             plain = step.stmt.barrier == "cta" and step.stmt.how == "meet" and step.stmt.threads is None
             yield Obligation(
                 "I32",
                 "every wave arrives at this barrier equally often",
                 step.stmt,
-                algebra.TRUE if uniform and plain else algebra.FALSE,
+                algebra.TRUE if plain else algebra.FALSE,
                 step.context,
-                unknown="" if uniform and plain else "only barriers of the whole block, met by all waves, are modelled",
+                unknown="" if plain else "only barriers of the whole block are modelled",
             )
+    yield from epochs.obligations(line)
 
 
 def _global_order(line: Timeline) -> Iterator[Obligation]:

@@ -1,23 +1,29 @@
-"""Faults that need no run: storage over the machine's limits (I22) and bank conflicts beyond what is declared (I33)."""
+"""Faults that need no run.
+
+Storage over the machine's limits (I22), registers of roles over the file (I21), bank conflicts beyond what is declared
+(I33), and, of a kernel whose accesses are not modelled, stages that begin within a period of their swizzle (I18).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
 from argus.core import algebra
 from argus.core.banks import BANK_BYTES, Conflict, Served, best_swizzle, worst_conflict
-from argus.core.ir import Alloc, Buffer, Copy, Kernel, Staged, static
+from argus.core.index import Coord
+from argus.core.ir import Alloc, Buffer, Copy, Kernel, Mma, Policy, Role, Roles, Staged, Stmt, View, static, walk
 from argus.core.lanes import by_wave
 from argus.core.layout import TV, Swizzle
 from argus.core.proof.access import Access, Accesses
+from argus.core.proof.lifetimes import held_at_once
 from argus.core.proof.memory import slots_of, staged_offsets
 from argus.core.proof.obligation import Obligation, Related
 from argus.core.proof.timeline import Timeline
-from argus.core.walk import IntArray, evaluate, symbols
+from argus.core.walk import IntArray, evaluate, mentions, symbols
 
 
 def shared_bytes(buffer: Buffer) -> int:
@@ -32,6 +38,8 @@ def register_words(buffer: Buffer) -> int:
 
 def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
     yield from _storage(timeline.kernel, [s.stmt for s in timeline.steps if isinstance(s.stmt, Alloc)])
+    if timeline.unmodelled:
+        yield from of_stages(timeline.kernel)
     for step in timeline.steps:
         if isinstance(step.stmt, Copy):
             for access in accesses.of(step):
@@ -51,11 +59,21 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
         if not chosen:
             continue
         need = sum(size(alloc.buffer) for alloc in chosen)
+        unknown = ""
+        if space == "register" and need > limit:
+            at_once = held_at_once(kernel, size)
+            least = sum(map(size, at_once))
+            if least <= limit:
+                unknown = f"all register tiles are {need} registers, {least} of them held at once: others may share"
+            else:
+                need = least
+                chosen = sorted((a for a in chosen if a.buffer in at_once), key=lambda a: -size(a.buffer))
         yield Obligation(
             "I22",
             f"the kernel fits {limit} {unit}",
             chosen[0],
             algebra.TRUE if need <= limit else algebra.FALSE,
+            unknown=unknown,
             witness=(("needs", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),),
             fault=f"`{kernel.name}` needs {need} {unit}, {target} has {limit}",
             related=partial(_sized, chosen[1:3], size, unit),
@@ -65,6 +83,99 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
 
 def _sized(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Related:
     return tuple((alloc, f"{size(alloc.buffer)} {unit}") for alloc in allocs)
+
+
+_FILE = 65_536
+_GRAIN = 8
+_WIDEST = 256
+
+
+def launch_registers(threads: int) -> int:
+    """32-bit registers that each thread of a block of so many holds at first, if a processor has one such block.
+
+    A compiler that meets a reallocation gives all of them what the file has for each, in whole grains [PTX ISA,
+    setmaxnreg: the registers of the block are those of its launch].
+    """
+    return min(_WIDEST, _FILE // threads // _GRAIN * _GRAIN)
+
+
+def of_roles(kernel: Kernel) -> Iterator[Obligation]:
+    """I21: what the roles ask for is no more than what the block was launched with."""
+    roles = kernel.roles
+    asking = [] if roles is None else [role for role in roles.roles if role.registers is not None]
+    if roles is None or not asking:
+        return
+    width, first = kernel.target.unit, launch_registers(kernel.threads)
+    left = kernel.threads - width * sum(role.warps for role in asking)
+    needs = [(role.name, width * role.warps, role.registers or 0) for role in asking]
+    needs += [("other warps", left, first)] if left else []
+    need, have = sum(threads * held for _, threads, held in needs), kernel.threads * first
+    largest = max(asking, key=lambda role: width * role.warps * (role.registers or 0))
+    yield Obligation(
+        "I21",
+        f"the registers of the roles fit the {have} of the block",
+        _asks(largest, roles),
+        algebra.TRUE if need <= have else algebra.FALSE,
+        witness=(
+            ("needs", ", ".join(f"{name} {threads} x {held}" for name, threads, held in needs)),
+            ("has", f"{kernel.threads} threads launched with {first} each"),
+        ),
+        fault=f"the roles of `{kernel.name}` hold {need} registers, the block has {have}: one waits for ever",
+        related=partial(_asked, [role for role in asking if role is not largest], roles),
+        help="give the roles fewer registers, in steps of 8: 24 and 240, or 40 and 232, for one warpgroup that loads "
+        "and two that multiply",
+        given="nothing",
+    )
+
+
+def _asks(role: Role, roles: Roles) -> Stmt:
+    """Where a role asks for its registers."""
+    found = (stmt for stmt in role.body if isinstance(stmt, Policy) and stmt.name == "registers")
+    return next(found, roles)
+
+
+def _asked(others: list[Role], roles: Roles) -> Related:
+    return tuple((_asks(role, roles), f"{role.registers} registers a thread") for role in others)
+
+
+def of_stages(kernel: Kernel) -> Iterator[Obligation]:
+    """I18 of each swizzled buffer, at the first statement that takes one of its slots."""
+    judged: set[Buffer] = set()
+    for stmt in walk(kernel.body):
+        for view in _staged_views(stmt):
+            layout = view.buffer.layout
+            if view.buffer in judged or not isinstance(layout, Staged) or layout.swizzle is None:
+                continue
+            judged.add(view.buffer)
+            size, period = _stage(view, layout), layout.swizzle.period
+            yield Obligation(
+                "I18",
+                f"stages of `{view.buffer.name}` are whole periods of its swizzle",
+                stmt,
+                algebra.TRUE if size % period == 0 else algebra.FALSE,
+                witness=(("period", f"{period} elements"), ("stage", f"{size} elements")),
+                fault=f"stages of `{view.buffer.name}` are not whole periods of its swizzle",
+                help="make each stage a multiple of the swizzle's period",
+                given="nothing",
+            )
+
+
+def _staged_views(stmt: Stmt) -> tuple[View, ...]:
+    match stmt:
+        case Copy(source=source, target=target):
+            found = source, target
+        case Mma(a=a, b=b):
+            found = a, b
+        case _:
+            return ()
+    return tuple(view for view in found if view.buffer.space == "shared")
+
+
+def _stage(view: View, layout: Staged) -> int:
+    """Elements from one slot to the next: the common divisor of the strides of the axes that a tile does not cover."""
+    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
+    slots = [stride for at, stride in zip(view.at, strides, strict=True) if not mentions(at, (Coord,))]
+    return gcd(*(stride for stride in slots if isinstance(stride, int)))
 
 
 def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:

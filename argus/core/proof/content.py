@@ -10,16 +10,17 @@ There is no join under which Bottom is an identity, and nothing here turns Top i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from attrs import evolve, frozen
 
+from argus.core import algebra
 from argus.core.algebra import all_of, lt
-from argus.core.index import Cond, Index
+from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
-from argus.core.proof.separate import Sep
+from argus.core.proof.separate import Sep, separate
 from argus.core.proof.timeline import Shift
 from argus.core.walk import IntArray, substitute
 
@@ -127,3 +128,36 @@ def why_not(value: Value) -> str:
 def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
     """The assertion speaks of elements within bounds; at least one is, where its least coordinate is."""
     return tuple(lt(bound.coordinate.least, bound.extent) for bound in inside)
+
+
+def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
+    """One form over an agent's number, of what each agent finds, the first being number `agent.low`; Top if there is
+    none: components must differ from agent to agent by the same number.
+    """
+    assert agent.low is not None
+    first, low = found[0], agent.low
+    alike = all(
+        (d.record.keys(), d.fill, d.sets, d.form, d.computed, [i.extent for i in d.inside])
+        == (first.record.keys(), first.fill, first.sets, first.form, first.computed, [i.extent for i in first.inside])
+        for d in found
+    )
+    record = {name: _affine([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
+    places = (
+        [_affine([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
+        if alike
+        else []
+    )
+    if not alike or any(each is None for each in (*record.values(), *places)):
+        return Top("what agents read has no one form over their numbers")
+    inside = tuple(Inside(place, i.extent) for place, i in zip(places, first.inside, strict=True) if place is not None)
+    return evolve(first, record={name: sep for name, sep in record.items() if sep is not None}, inside=inside)
+
+
+def _affine(parts: Sequence[Sep], agent: Symbol, low: int) -> Sep | None:
+    first = parts[0]
+    step = int(parts[1].table.flat[0] - first.table.flat[0]) if len(parts) > 1 else 0
+    for number, part in enumerate(parts):
+        if part.base is not first.base or not np.array_equal(part.table, first.table + number * step):
+            return None
+    moved = algebra.mul(algebra.sub(algebra.sym(agent), low), step)
+    return separate(algebra.add(first.base, moved), first.table)

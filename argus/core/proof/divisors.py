@@ -14,23 +14,31 @@ from argus.core.walk import show, topological
 
 
 def obligations(timeline: Timeline) -> Iterator[Obligation]:
-    """From the facts that divide by numbers alone, so that no divisor vouches for itself."""
+    """From the facts that divide by numbers alone, so that no divisor vouches for itself, and from lemmas whose own
+    divisors are others: each of these is an obligation too.
+    """
     assumptions, facts = timeline.assumptions, timeline.facts
     for stmt, roots in _expressions(timeline.kernel):
         known = assumptions if stmt is timeline.kernel.body[0] else facts
         solid = tuple(cond for cond in known if not any(_divisors((cond,))))
         for divisor in dict.fromkeys(_divisors(roots)):
+            sound = tuple(fact for fact, given in timeline.lemmas if not any(_contains(one, divisor) for one in given))
             yield Obligation(
                 "I28",
                 f"the divisor {show(divisor)} is positive",
                 stmt,
                 algebra.le(1, divisor),
-                solid,
+                (*solid, *sound),
                 given="nothing",
                 fault=f"the divisor {show(divisor)} may be zero",
                 measured=((show(divisor), divisor),),
                 help=f"`assume({show(divisor)} >= 1)`",
             )
+
+
+def _contains(term: Index, part: Index) -> bool:
+    """Whether a lemma that presumes `term` to be positive would vouch for a divisor in it."""
+    return part in set(topological([term]))
 
 
 def _divisors(roots: tuple[Node, ...]) -> Iterator[Index]:

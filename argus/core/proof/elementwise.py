@@ -28,7 +28,7 @@ def content(flow: Flow, step: Step, stmt: Map) -> Content:
     """What a `Map` writes, presuming that shared names agree."""
     shape = flow.accesses.of(step)[-1].shape
     operands: list[Data] = []
-    if not all(is_whole(get.view) and get.at == stmt.target.at for get in gets(stmt.elem)):
+    if not is_whole(stmt.target) or not all(get.at == stmt.target.at for get in gets(stmt.elem)):
         return everywhere(shape, Top("an element of another place of a register tile"), algebra.TRUE)
     for access in flow.accesses.of(step)[:-1]:
         pieces = flow.read(access)

@@ -14,18 +14,31 @@ import numpy as np
 from attrs import define, evolve, field
 
 from argus.core import algebra
-from argus.core.index import And, Cond, Index
+from argus.core.index import And, Cond, Index, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Stmt, Tag, View
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, Meeting, meeting
-from argus.core.proof.content import BoolArray, Bottom, Content, Data, Inside, Piece, Top, everywhere, guarded, shifted
+from argus.core.proof.content import (
+    BoolArray,
+    Bottom,
+    Content,
+    Data,
+    Inside,
+    Piece,
+    Top,
+    everywhere,
+    guarded,
+    over_agents,
+    shifted,
+)
+from argus.core.proof.epochs import Epochs, epochs_of
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
 from argus.core.proof.separate import Sep, evaluate, same
-from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
+from argus.core.proof.timeline import Segment, Shift, Step, Timeline, is_whole
 from argus.core.query import Unsat
-from argus.core.walk import IntArray
+from argus.core.walk import IntArray, symbols
 
 _PIECE_LIMIT = 8
 
@@ -52,15 +65,17 @@ class Flow:
     map_rule: Callable[[Flow, Step, Map], Content]
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     history: History = field(init=False)
+    epochs: Epochs = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
     _open: set[Step] = field(factory=set[Step], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.history = History(self.timeline)
+        self.epochs = epochs_of(self.timeline)
 
     @property
     def ordering(self) -> Ordering:
-        return Ordering(self.timeline, self.prover, self.facts)
+        return Ordering(self.timeline, self.prover, self.facts, self.epochs)
 
     def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
         return isinstance(self.prover.prove([*self.facts, *context], goal), Unsat)
@@ -184,15 +199,33 @@ class Flow:
         """What the elements of a read hold, cases with one meaning merged."""
         buffer = access.view.buffer
         if buffer.space == "register" and access.places is None:
-            return everywhere(access.shape, Top("part of a register tile, or under another layout"), algebra.TRUE)
+            return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
         if buffer in self.sums:
-            return self.sums[buffer](access.step)
+            return _part(self.sums[buffer](access.step), access)
         if buffer.space == "global":
             return self._global(access)
+        agent = _agent_among_cells(access)
+        if agent is not None:
+            return self._by_agent(access, agent)
         pieces: list[Piece] = []
         for source in self.sources(access):
             pieces += self._from(access, source)
         return self._merge(tuple(pieces), access.step)
+
+    def _by_agent(self, access: Access, agent: Symbol) -> Content:
+        """A read whose cells depend on the agent's number: looked up for each, then one form over the number."""
+        assert agent.low is not None
+        assert agent.high is not None
+        found: list[Data] = []
+        for number in range(agent.low, agent.high + 1):
+            content = self.read(_of_agent(access, {agent: algebra.const(number)}))
+            if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
+                return everywhere(access.shape, Top("what an agent reads differs from case to case"), algebra.TRUE)
+            value = content[0].value
+            if not isinstance(value, Data):
+                return everywhere(access.shape, value, algebra.TRUE)
+            found.append(value)
+        return everywhere(access.shape, over_agents(found, agent), algebra.TRUE)
 
     def _from(self, access: Access, source: Source) -> list[Piece]:
         if source.moment is None or source.taken is None:
@@ -364,6 +397,32 @@ def _union(one: Piece, two: Piece) -> Piece | None:
         table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
         inside.append(Inside(Sep(mine.coordinate.base, table), mine.extent))
     return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))
+
+
+def _agent_among_cells(access: Access) -> Symbol | None:
+    """The agent's number, where it moves cells and not whole slots."""
+    for place in access.places or ():
+        if not place.uniform:
+            for symbol in symbols(place.base):
+                if symbol.kind == "agent" and symbol.low is not None and symbol.high is not None:
+                    return symbol
+    return None
+
+
+def _of_agent(access: Access, number: Shift) -> Access:
+    assert access.places is not None
+    return evolve(access, places=tuple(place.shifted(number) for place in access.places))
+
+
+def _part(content: Content, access: Access) -> Content:
+    """What a whole tile holds, for those of its registers that are accessed."""
+    assert access.places is not None
+    values = content[0].mask.shape[1]
+    index = access.places[0].table // values, access.places[0].table % values
+    return tuple(
+        Piece(piece.mask[index], piece.guard, piece.value.at(index) if isinstance(piece.value, Data) else piece.value)
+        for piece in content
+    )
 
 
 def _overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:

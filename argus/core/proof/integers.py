@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from argus.core import algebra
 from argus.core.elements import indices
@@ -12,7 +13,7 @@ from argus.core.proof.access import Access
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Segment, Step, Timeline
-from argus.core.walk import show, substitute, topological
+from argus.core.walk import fold, rebuild, show, substitute, symbols, topological
 
 _INT32 = (1 << 31) - 1
 _UINT32 = (1 << 32) - 1
@@ -78,7 +79,12 @@ def of_access(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -
         goals = [_fits(algebra.add(place.base, number)) for number in (place.low, place.high)]
         goals += [_fits(node) for node in _intermediate(expression, access)]
         yield Obligation(
-            "I28", f"coordinate {axis} of `{buffer.name}` fits 32 bits", stmt, algebra.all_of(goals), step.context
+            "I28",
+            f"coordinate {axis} of `{buffer.name}` fits 32 bits",
+            stmt,
+            algebra.all_of(goals),
+            step.context,
+            unknown=_may_wrap(expression),
         )
     if isinstance(buffer.layout, Strided):
         yield from _offsets(step, stmt, buffer, buffer.layout)
@@ -98,7 +104,33 @@ def _intermediate(expression: Index, access: Access) -> Iterator[Index]:
         algebra.sym(Symbol(f"i{axis}", "fresh", 0, None if extent is None else extent - 1))
         for axis, extent in enumerate(extents)
     ]
-    yield from _results([substitute(expression, {}, inner)])
+    yield from _results([_without_counters(substitute(expression, {}, inner))])
+
+
+def _counts(node: Node) -> bool:
+    """Whether an expression speaks of a counter that runs on over all tiles, without bound."""
+    return any(symbol.kind == "fresh" and symbol.high is None for symbol in symbols(node))
+
+
+def _without_counters(expression: Index) -> Index:
+    """Slots as numbers of their own: modulo a power of two, a counter that wraps at 32 bits is right all the same."""
+
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        made = rebuild(node, parts)
+        if isinstance(made, Bin) and made.op == "%" and _power_of_two(made.right) and _counts(made.left):
+            return algebra.sym(Symbol("slot", "fresh", 0, made.right.range[1]))
+        return made
+
+    return cast(Index, fold(expression, visit))
+
+
+def _power_of_two(node: Index) -> bool:
+    return isinstance(node, Const) and node.value > 0 and node.value & (node.value - 1) == 0
+
+
+def _may_wrap(expression: Index) -> str:
+    left = _counts(_without_counters(expression))
+    return "a counter of uses may pass 32 bits, and its slots are no power of two" if left else ""
 
 
 def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:

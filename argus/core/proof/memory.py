@@ -9,7 +9,7 @@ import numpy as np
 from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
-from argus.core.proof import integers
+from argus.core.proof import boxes, integers
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
@@ -40,8 +40,24 @@ def _of_access(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             )
         return
     yield from _bounds(step, stmt, access, access.places)
-    yield from _vectors(step, stmt, access, access.places)
+    yield from _addresses(step, stmt, access, access.places)
     yield from integers.of_access(step, stmt, access, access.places)
+
+
+def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    """Vectors a thread, boxes of one thread, or matrices of a warp."""
+    memory = stmt.atom.operands["source" if access.mode == "read" else "target"]
+    staged = isinstance(access.view.buffer.layout, Staged)
+    if stmt.atom.box is not None:
+        yield from boxes.of_box(step, stmt, access)
+    elif memory.tv is not None and staged:
+        offsets = staged_offsets(access.view, places)
+        yield from boxes.of_matrices(step, stmt, access, memory, offsets, tuple(slots_of(access, places)))
+    else:
+        yield from _vectors(step, stmt, access, places)
+        return
+    if staged:
+        yield _stages(step, stmt, access, places)
 
 
 def _bounds(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:

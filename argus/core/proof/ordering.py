@@ -10,11 +10,15 @@ from attrs import frozen
 from argus.core.atom import Queue
 from argus.core.index import Cond
 from argus.core.ir import Copy, Stmt, Sync, Wait
+from argus.core.proof.epochs import ALONE, Epochs, Pair
 from argus.core.proof.moments import Moment, between
 from argus.core.proof.prover import Prover
 from argus.core.proof.timeline import Shift, Step, Timeline
 from argus.core.query import Unsat
 from argus.core.walk import substitute
+
+Relation = Literal["ordered", "undrained", "unordered", "unknown"]
+_WORST_FIRST: tuple[Relation, ...] = ("unknown", "unordered", "undrained", "ordered")
 
 
 def queue_of(stmt: Stmt) -> Queue | None:
@@ -40,6 +44,7 @@ class Ordering:
     timeline: Timeline
     prover: Prover
     facts: tuple[Cond, ...]
+    epochs: Epochs
 
     def certain(self, guard: Cond, context: Sequence[Cond]) -> bool:
         return isinstance(self.prover.prove([*self.facts, *context], guard), Unsat)
@@ -67,20 +72,41 @@ class Ordering:
     def _happens(self, passed: Step, shift: Shift, context: Sequence[Cond]) -> bool:
         return self.certain(substitute(passed.guard, shift), context)
 
-    def relation(
-        self, moment: Moment, step: Step, context: Sequence[Cond]
-    ) -> Literal["ordered", "undrained", "unordered"]:
-        """Whether a barrier separates the two executions for threads of different waves.
+    def relation(self, moment: Moment, step: Step, context: Sequence[Cond], pairs: Sequence[Pair] = ALONE) -> Relation:
+        """Whether a barrier separates the two executions for threads of different waves, of every one of these groups.
 
         "undrained": a barrier stands between, but the earlier operation need not be over when it is passed.
+        "unknown": how far the waves are apart differs from iteration to iteration.
         """
         path = list(between(self.timeline, moment, step))
         done = self.completed(moment, step, context)
-        barriers = [
-            place
-            for place, (passed, shift) in enumerate(path)
-            if isinstance(passed.stmt, Sync) and self._happens(passed, shift, context)
-        ]
-        if done is not None and any(place >= done for place in barriers):
+        over = None if not done else path[done - 1][0]
+        found = {self._of_groups(pair, moment, path, done, over, context) for pair in pairs}
+        return next(worst for worst in _WORST_FIRST if worst in found)
+
+    def _of_groups(
+        self,
+        pair: Pair,
+        moment: Moment,
+        path: Sequence[tuple[Step, Shift]],
+        done: int | None,
+        over: Step | None,
+        context: Sequence[Cond],
+    ) -> Relation:
+        """The same for an earlier execution by one group of waves and a later one by another.
+
+        The later group's epoch is what it leads by where the earlier operation ends, and what it meets from there.
+        """
+        met = [place for place, passed in enumerate(path) if self._meets(passed, pair[1], context)]
+        first, last = self.epochs.lead(moment.step, pair), self.epochs.lead(over or moment.step, pair)
+        if first is None or last is None:
+            return "unknown"
+        if done is not None and last + sum(place >= done for place in met) >= 1:
             return "ordered"
-        return "undrained" if barriers else "unordered"
+        return "undrained" if first + len(met) >= 1 else "unordered"
+
+    def _meets(self, passed: tuple[Step, Shift], group: int, context: Sequence[Cond]) -> bool:
+        step, shift = passed
+        if not isinstance(step.stmt, Sync):
+            return False
+        return self.certain(substitute(self.epochs.guard(step, group), shift), context)

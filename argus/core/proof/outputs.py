@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from argus.core.proof.content import Data, Inside, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.products import holds_once
-from argus.core.proof.raster import Raster, only_coordinate, raster
+from argus.core.proof.raster import Raster, coordinates, raster
 from argus.core.proof.separate import Sep, same
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import show, substitute
+from argus.core.walk import IntArray, show, substitute
 
 
 def unclaimed(flow: Flow) -> Iterator[Obligation]:
@@ -69,17 +69,36 @@ def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> It
     if not stores:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
-    store = stores[0]
-    places = store.places
-    loose = store.step.loop is not None or store.step.guard is not algebra.TRUE
-    if len(stores) > 1 or places is None or loose:
-        reason = "outputs stored by several statements, in a loop or in a branch are not built yet in the verifier"
-        yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=store.step.stmt)
+    places = _together(stores)
+    if places is None:
+        reason = "outputs stored in a branch, in different loops or to unlike places are not built yet in the verifier"
+        yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=stores[0].step.stmt)
         return
-    yield _apart_within(store, places, what)
-    yield _apart_between(flow, store, places, buffer)
-    yield _reaches_all(flow, store, places, buffer)
-    yield from _holds_record(flow, store, places, claim)
+    yield _apart_within(stores[0], places, what)
+    yield _apart_between(flow, stores[0], places, buffer)
+    yield _reaches_all(flow, stores[0], places, buffer)
+    for store in stores:
+        assert store.places is not None
+        yield from _holds_record(flow, store, store.places, claim)
+
+
+def _together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
+    """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
+    first = stores[0].places
+    loop = stores[0].step.loop
+    if first is None or any(s.step.loop is not loop or s.step.guard is not algebra.TRUE for s in stores):
+        return None
+    if loop is not None and (loop.stmt.start is not algebra.const(0) or loop.stmt.step != 1):
+        return None
+    tables: list[list[IntArray]] = [[] for _ in first]
+    for store in stores:
+        if store.places is None or store.shape[0] != stores[0].shape[0]:
+            return None
+        for axis, (place, known) in enumerate(zip(store.places, first, strict=True)):
+            if place.base is not known.base:
+                return None
+            tables[axis].append(place.table)
+    return tuple(Sep(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True))
 
 
 def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligation:
@@ -101,7 +120,7 @@ def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligati
 
 def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
     """Two different blocks never store to one element of the tensor."""
-    grid = raster(flow.timeline.kernel, places)
+    grid = raster(flow.timeline.kernel, places, store.step.loop)
     other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in grid.counts}
     met: list[Cond] = []
     for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
@@ -129,22 +148,23 @@ def _offset(axis: int, place: Sep, mark: str) -> Index:
 
 def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
     """Each element has a block that stores it: the one found by dividing its coordinates."""
-    grid = raster(flow.timeline.kernel, places)
+    grid = raster(flow.timeline.kernel, places, store.step.loop)
     what = f"each element of `{buffer.name}` is written by some block"
     hypotheses: list[Cond] = []
     chosen: dict[Symbol, Index] = {}
     for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
         element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
         hypotheses.append(algebra.lt(element, extent))
-        block = only_coordinate(place.base, grid.counts)
         if isinstance(place.base, Const):
             continue
-        if block is None or block[0] in chosen:
-            reason = (
-                f"coordinate {axis} of the store is {show(place.base)}, not a multiple of a grid coordinate of its own"
-            )
+        blocks = coordinates(place.base, grid.counts)
+        if blocks is None or any(block in chosen for block, _ in blocks):
+            reason = f"coordinate {axis} of the store is {show(place.base)}, not made of grid coordinates of its own"
             return Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
-        chosen[block[0]] = algebra.floordiv(algebra.sub(element, place.low), block[1])
+        rest = algebra.sub(element, place.low)
+        for block, factor in blocks:
+            chosen[block] = algebra.floordiv(rest, factor)
+            rest = algebra.mod(rest, factor)
     goal = _stored(grid, chosen)
     return Obligation(
         "I4",

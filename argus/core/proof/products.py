@@ -89,8 +89,8 @@ class Multiplication:
 
     def __init__(self, stmt: Mma, a: Data, b: Data) -> None:
         self._stmt = stmt
-        self._a = Operand(a, operands(stmt.atom, stmt.tiling, "a"))
-        self._b = Operand(b, operands(stmt.atom, stmt.tiling, "b"))
+        self._a = Operand(a, _holders(stmt, "a"))
+        self._b = Operand(b, _holders(stmt, "b"))
         self._c = operands(stmt.atom, stmt.tiling, "c")
         self._shape = _fragment_shape(stmt)
         common = [name for name in a.record if name in b.record]
@@ -206,6 +206,18 @@ class Multiplication:
                 terms.append(Term(int(times[start]), low, high, rest))
                 start = place
         return tuple(terms)
+
+
+def _holders(stmt: Mma, role: str) -> Operands:
+    """Who holds each element of an operand in each execution; one in shared memory is held element after element."""
+    operand = stmt.atom.operands[role]
+    if operand.space != "shared":
+        return operands(stmt.atom, stmt.tiling, role)
+    rows, k = operand.tile
+    repeat = stmt.tiling.repeat[2]
+    row, slot, times = np.arange(rows)[:, None], np.arange(k)[None, :], np.arange(repeat)[:, None, None]
+    value = (row[None] + rows * (k * times + slot[None]))[None, None]
+    return Operands(np.zeros_like(value), value)
 
 
 def _fragment_shape(stmt: Mma) -> tuple[int, int]:

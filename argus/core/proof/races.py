@@ -1,9 +1,10 @@
 """Races on shared memory: two waves, one cell, one of them writing, and no barrier that orders them.
 
 All waves execute one line of steps and the n-th barriers pair, so one pair of executions stands for all: they
-are ordered iff a barrier lies between, with the earlier one drained before it. Within one wave the LDS works
-in order. I5: the write comes first in program order; I36: the read does; I30: a read that is not drained at
-the barrier; I31: a write that is not.
+are ordered iff a barrier lies between, with the earlier one drained before it; where some waves lead by barriers of
+their own, for every two groups of waves that meet in a cell (`epochs`). Within one wave the LDS works in order.
+I5: the write comes first in program order; I36: the read does; I30: a read that is not drained at the barrier; I31: a
+write that is not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.proof.access import Access, Meeting, meeting
+from argus.core.proof.epochs import Pair
 from argus.core.proof.flow import Flow
 from argus.core.proof.moments import Horizon, Moment
 from argus.core.proof.obligation import Obligation
@@ -27,6 +29,7 @@ _REPAIRS = {
     "I30": "put `lds.wait(0)` after the read and before the barrier",
     "I31": "put `lds.wait(0)` after the write and before the barrier",
 }
+_APART = "how many barriers some waves are ahead of others differs from iteration to iteration"
 
 
 def obligations(flow: Flow) -> Iterator[Obligation]:
@@ -82,7 +85,7 @@ def _for_all_older(flow: Flow, moment: Moment, later: Access) -> bool:
         return False
     loop = later.step.loop
     context = (*loop.facts, moment.exists) if moment.distance is not None and loop is not None else ()
-    return flow.ordering.relation(moment, later.step, context) == "ordered"
+    return flow.ordering.relation(moment, later.step, context, flow.epochs.pairs) == "ordered"
 
 
 def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligation | None:
@@ -94,12 +97,13 @@ def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligat
         reason = "an address does not separate into slot and cell"
         return Obligation("I5", what, later.step.stmt, algebra.FALSE, later.step.context, earlier.step.stmt, reason)
     cond = algebra.all_of((met.slots, moment.exists))
-    if not _two_waves(met, later, earlier, flow.timeline.kernel.target.unit):
+    pairs = _groups(met, later, earlier, flow)
+    if not pairs:
         return None
     if cond is algebra.FALSE or flow.impossible(later.step.context, cond):
         return None
     context = (*later.step.context, cond)
-    relation = flow.ordering.relation(moment, later.step, context)
+    relation = flow.ordering.relation(moment, later.step, context, pairs)
     read_first = earlier.mode == "read"
     code = ("I30" if read_first else "I31") if relation == "undrained" else ("I36" if read_first else "I5")
     return Obligation(
@@ -109,6 +113,7 @@ def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligat
         algebra.TRUE if relation == "ordered" else algebra.FALSE,
         context,
         earlier.step.stmt,
+        _APART if relation == "unknown" else "",
         least=tuple(algebra.sym(s) for s in sorted(symbols(cond), key=lambda s: s.name)),
         compared=met.first.size,
         help="" if relation == "ordered" else _REPAIRS[code],
@@ -121,12 +126,23 @@ def _drained(ordered: Obligation) -> Obligation:
     return evolve(ordered, invariant=code, what=ordered.what.replace("orders", "follows the end of"))
 
 
-def _two_waves(met: Meeting, later: Access, earlier: Access, unit: int) -> bool:
-    """Whether some cell is touched by different waves."""
+def _groups(met: Meeting, later: Access, earlier: Access, flow: Flow) -> tuple[Pair, ...]:
+    """The groups of waves, earlier and later, of which different waves touch some cell."""
+    unit, groups = flow.timeline.kernel.target.unit, flow.epochs.groups
     size = int(max(met.first.max(), met.second.max())) + 1
     mine = _waves(met.first, later, unit, size)
     theirs = _waves(met.second, earlier, unit, size)
-    both = (mine > 0) & (theirs > 0)
+    return tuple(
+        (g, h)
+        for g, before in enumerate(groups)
+        for h, after in enumerate(groups)
+        if _two_waves(mine & after, theirs & before)
+    )
+
+
+def _two_waves(mine: IntArray, theirs: IntArray) -> bool:
+    """Whether some cell is touched by one wave of the first sets and another of the second."""
+    both = (mine != 0) & (theirs != 0)
     alone = (mine == theirs) & ((mine & (mine - 1)) == 0)
     return bool((both & ~alone).any())
 
@@ -167,7 +183,7 @@ def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access
 
 def _never(flow: Flow, earlier: Access, later: Access) -> bool:
     met = meeting(later, earlier, {})
-    return met is not None and not _two_waves(met, later, earlier, flow.timeline.kernel.target.unit)
+    return met is not None and not _groups(met, later, earlier, flow)
 
 
 def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:
@@ -177,4 +193,4 @@ def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:
         return False
     moment = Moment(earlier.step, loop.back(2), loop.has_earlier(2), 2)
     context: tuple[Cond, ...] = (*later.step.context, moment.exists)
-    return flow.ordering.relation(moment, later.step, context) == "ordered"
+    return flow.ordering.relation(moment, later.step, context, flow.epochs.pairs) == "ordered"

@@ -12,6 +12,7 @@ from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.atom import Atom
+from argus.core.check import reads
 from argus.core.index import Bin, Cond, Const, Index, Symbol
 from argus.core.ir import (
     Advance,
@@ -41,6 +42,7 @@ from argus.core.ir import (
     Wait,
     trips,
 )
+from argus.core.proof.bands import lemmas
 from argus.core.rewrite import in_stmt
 from argus.core.walk import substitute, symbols, topological
 
@@ -141,7 +143,20 @@ class Timeline:
         """The assumptions, and that the block lies in the grid."""
         pairs = zip(self.kernel.blocks, self.kernel.grid, strict=True)
         blocks = [algebra.lt(algebra.sym(symbol), count) for symbol, count in pairs]
-        return (*self.assumptions, *(fact for fact in blocks if fact is not algebra.TRUE))
+        known = (*blocks, *(fact for fact, _ in self.lemmas))
+        return (*self.assumptions, *(fact for fact in known if fact is not algebra.TRUE))
+
+    @property
+    def lemmas(self) -> tuple[tuple[Cond, tuple[Index, ...]], ...]:
+        """Facts about a grid taken in bands, each with the divisors that it presumes to be positive."""
+        pairs = tuple(zip(self.kernel.blocks, self.kernel.grid, strict=True))
+        roots = [
+            at
+            for step in self.steps
+            if isinstance(step.stmt, Copy)
+            for at in (*step.stmt.source.at, *step.stmt.target.at)
+        ]
+        return tuple(lemmas(pairs, roots))
 
 
 class _Builder:
@@ -175,16 +190,23 @@ def timeline(kernel: Kernel) -> Timeline:
 
 def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | None, at: Shift) -> None:
     for stmt in body:
+        if next(reads(stmt), None) is not None:
+            builder.refuse(stmt, "integers from memory are not built yet in the verifier")
+            continue
         match stmt:
             case Alloc() | Copy() | Map() | Mma() | Sync() | Wait() | Reset() | Assert() | Tag() | Assume() | Policy():
                 _place_plain(builder, stmt, guard, loop, at)
+            case Fence() | Commit():
+                _place_plain(builder, stmt, guard, loop, at)
+            case One(body=inner):
+                _place(builder, inner, guard, loop, at)
             case If(cond=cond, then=then, otherwise=otherwise):
                 here = substitute(cond, at)
                 _place(builder, then, algebra.all_of((guard, here)), loop, at)
                 _place(builder, otherwise, algebra.all_of((guard, algebra.negate(here))), loop, at)
             case For():
                 _place_loop(builder, stmt, guard, loop, at)
-            case Roles() | One() | Let() | Fold() | Arrive() | Await() | Commit() | Fence() | Advance():
+            case Roles() | Let() | Fold() | Arrive() | Await() | Advance():
                 builder.refuse(stmt, f"`{type(stmt).__name__}` is not built yet in the verifier")
             case _:
                 assert_never(stmt)
@@ -222,17 +244,19 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
             return _elsewhere(stmt.atom)
         case Copy():
             return "a copy that signals, reaches peers or combines is not built yet in the verifier"
+        case Mma(grouped=True):
+            return "a group of several products is not built yet in the verifier"
         case Mma(atom=atom):
             return _elsewhere(atom)
-        case Wait(of="reads"):
-            return "a wait for reads alone is not built yet in the verifier"
         case _:
             return ""
 
 
 def _elsewhere(atom: Atom) -> str:
-    """Queues whose groups are committed, and what other units than the threads do, have other rules than counters."""
-    if atom.proxy == "async" or atom.moments.queue not in (None, "vmem", "lds"):
+    """Copies in groups of `cp.async` have rules of their own; of other units, `visibility` knows the rules."""
+    if atom.direct:
+        return f"`{atom}` writes shared memory out of order with the other accesses of its wave: not built yet"
+    if atom.moments.queue == "cp_async":
         return f"`{atom}` completes in a way that is not built yet in the verifier"
     return ""
 

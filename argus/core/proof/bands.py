@@ -1,0 +1,100 @@
+"""Tiles in bands: `h` rows of tiles at a time, the last band lower, each band column by column.
+
+With X rows and Y columns of tiles, a number b in [0, X Y) has
+    q = b // (h Y)          its band
+    g = min(h, X - h q)     the band's rows
+    r = b - h q Y           its number in the band
+    column r // g, row h q + r % g.
+Lemma. For X, Y, h >= 1 this is one to one onto [0, X) x [0, Y), and h q < X. Proof: h q Y <= b < X Y gives h q < X, so
+g >= 1. Where g = h, r < h Y since r = b mod h Y; else X = h q + g and r = b - h q Y < g Y: so column < Y in both. The
+row is below h q + g <= X. Given a row m and a column n, q = m // h is the only band with h q <= m < h q + g, and
+r = g n + m - h q < g Y the only number in it; so b = h q Y + r is the only one, and b < X Y since h q + g <= X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Bin, Cond, Const, Index, Node, Symbol
+from argus.core.walk import topological
+
+
+@frozen(eq=False)
+class Bands:
+    """block: the number. rows, columns: counts of tiles. divisor, band, high, column, row: terms of the number."""
+
+    block: Symbol
+    rows: Index
+    columns: Index
+    divisor: Index
+    band: Index
+    high: Index
+    column: Index
+    row: Index
+
+    @property
+    def facts(self) -> tuple[tuple[Cond, tuple[Index, ...]], ...]:
+        """What the lemma says of a number below the count, each with the divisors that must be positive for it."""
+        first = algebra.sub(self.row, algebra.sub(self.number, algebra.mul(self.column, self.high)))
+        return (
+            (algebra.lt(first, self.rows), (self.divisor,)),
+            (algebra.all_of((algebra.le(0, self.column), algebra.lt(self.column, self.columns))), self._all),
+            (algebra.all_of((algebra.le(0, self.row), algebra.lt(self.row, self.rows))), self._all),
+        )
+
+    @property
+    def number(self) -> Index:
+        """r, the number within the band."""
+        return self.column.left if isinstance(self.column, Bin) else self.column
+
+    @property
+    def _all(self) -> tuple[Index, ...]:
+        return self.divisor, self.high
+
+
+def bands(block: Symbol, count: Index, roots: Sequence[Node]) -> Bands | None:
+    """The bands that expressions of a block's number speak of; None if they speak of none."""
+    if not isinstance(count, Bin) or count.op != "*":
+        return None
+    own = algebra.sym(block)
+    for node in topological(roots):
+        if isinstance(node, Bin) and node.op == "//" and node.left is own:
+            for rows, columns in ((count.left, count.right), (count.right, count.left)):
+                height = _multiple(node.right, columns)
+                if height is not None:
+                    return _made(block, rows, columns, node, height)
+    return None
+
+
+def _multiple(divisor: Index, of: Index) -> int | None:
+    terms, constant = linear_terms(divisor)
+    whole = len(terms) == 1 and constant == 0 and terms[0][0] is of and terms[0][1] > 0
+    return terms[0][1] if whole else None
+
+
+def _made(block: Symbol, rows: Index, columns: Index, band: Bin, height: int) -> Bands:
+    start = algebra.mul(band, height)
+    high = algebra.minimum(height, algebra.sub(rows, start))
+    number = algebra.sub(algebra.sym(block), algebra.mul(start, columns))
+    column = algebra.floordiv(number, high)
+    row = algebra.add(start, algebra.sub(number, algebra.mul(column, high)))
+    return Bands(block, rows, columns, band.right, band, high, column, row)
+
+
+def without_row(base: Index, found: Bands) -> tuple[int, Index]:
+    """(f, rest) with base = f * row + rest, where the number itself stands in the row alone."""
+    own = algebra.sym(found.block)
+    factor = next((factor for atom, factor in linear_terms(base)[0] if atom is own), 0)
+    return factor, algebra.sub(base, algebra.mul(found.row, factor))
+
+
+def lemmas(blocks: Sequence[tuple[Symbol, Index]], roots: Sequence[Node]) -> Iterator[tuple[Cond, tuple[Index, ...]]]:
+    """The facts of every grid coordinate that the expressions take in bands."""
+    for block, count in blocks:
+        found = bands(block, count, roots)
+        if found is not None and not isinstance(found.divisor, Const):
+            yield from found.facts

@@ -1,0 +1,117 @@
+"""Copies of whole boxes and of 8x8 matrices: what their instructions demand of addresses (I19), and the layouts that
+instructions name in shared memory (I17), by the instruction's own table entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.atom import Operand
+from argus.core.check.operands import not_canonical
+from argus.core.ir import Copy, Mma, Staged, Strided
+from argus.core.proof.access import Access
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.separate import Sep
+from argus.core.proof.timeline import Step, Timeline
+from argus.core.slabs import span_of
+from argus.core.walk import IntArray, show
+
+
+def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    """Of a copy of one thread: rows of the tensor as far apart as the instruction wants, the swizzle it applies."""
+    box, buffer = stmt.atom.box, access.view.buffer
+    assert box is not None
+    if isinstance(buffer.layout, Strided):
+        wide = box.multiple * 8 // buffer.dtype.bits
+        apart = algebra.all_of(algebra.eq(algebra.mod(stride, wide), 0) for stride in buffer.layout.strides[:-1])
+        plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % box.multiple == 0
+        yield Obligation(
+            "I19",
+            f"rows of `{buffer.name}` are multiples of {box.multiple} bytes apart, as `{stmt.atom}` wants",
+            stmt,
+            apart if plain else algebra.FALSE,
+            step.context,
+            compared=access.shape[1],
+            help=f"`assume({show(buffer.shape[-1])} % {wide} == 0)`, or use a schedule of narrower loads",
+        )
+    elif isinstance(buffer.layout, Staged) and box.axes > 1:
+        found = span_of(buffer.layout.swizzle, buffer.dtype)
+        yield Obligation(
+            "I17",
+            f"`{stmt.atom}` permutes chunks of `{buffer.name}` as its layout does",
+            stmt,
+            algebra.TRUE if found == box.span else algebra.FALSE,
+            compared=access.shape[1],
+            witness=(("layout", str(buffer.layout.swizzle)), ("span", f"{box.span} bytes")),
+            fault=f"`{stmt.atom}` swizzles over {box.span} bytes, `{buffer.name}` is laid out over {found}",
+            help="declare the tile with the swizzle of the copy",
+        )
+
+
+def of_matrices(
+    step: Step,
+    stmt: Copy,
+    access: Access,
+    memory: Operand,
+    offsets: IntArray | None,
+    slots: tuple[tuple[Sep, int], ...],
+) -> Iterator[Obligation]:
+    """Of a copy of 8x8 matrices: each row of a matrix, held as the instruction has it, is one aligned run of memory.
+
+    offsets: of the elements in slot 0, shape (threads, values). slots: symbolic axes, with their strides.
+    """
+    buffer = access.view.buffer
+    run, wide = memory.vector_bits // buffer.dtype.bits, memory.align * 8 // buffer.dtype.bits
+    what = f"`{stmt.atom}` moves rows of {run} consecutive elements of `{buffer.name}`, held as it wants"
+    if offsets is None:
+        yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown="a tile that moves inside one buffer")
+        return
+    rows = _rows(stmt, offsets, run)
+    good = rows is not None and bool((rows[..., 0] % wide == 0).all())
+    good = good and rows is not None and bool((rows == rows[..., :1] + np.arange(run)).all())
+    aligned = algebra.all_of(algebra.eq(algebra.mod(algebra.mul(p.least, s), wide), 0) for p, s in slots)
+    for code in ("I19", "I20"):
+        yield Obligation(
+            code,
+            what,
+            stmt,
+            aligned if good else algebra.FALSE,
+            step.context,
+            compared=offsets.size,
+            help="copy a fragment in the layout of the matrix instruction's result, to rows of whole 16-byte chunks",
+        )
+
+
+def _rows(stmt: Copy, offsets: IntArray, run: int) -> IntArray | None:
+    """Offsets by (warp, execution, row of a matrix, place in the row); None if the registers are no whole matrices."""
+    held = next(o.tv for o in stmt.atom.operands.values() if o.space == "register")
+    if held is None or offsets.shape[0] % held.threads.size() or offsets.shape[1] % held.values.size():
+        return None
+    lanes, values = held.threads.size(), held.values.size()
+    by_execution = offsets.reshape(-1, lanes, offsets.shape[1] // values, values).transpose(0, 2, 1, 3)
+    placed = np.empty((*by_execution.shape[:2], lanes * values), np.int64)
+    placed[:, :, held.elements().ravel()] = by_execution.reshape(*by_execution.shape[:2], -1)
+    return placed.reshape(*by_execution.shape[:2], -1, run)
+
+
+def descriptors(timeline: Timeline) -> Iterator[Obligation]:
+    """I17: each matrix that a product reads from shared memory has a layout that its descriptor can name."""
+    for step in timeline.steps:
+        if not isinstance(step.stmt, Mma):
+            continue
+        for role, view in (("a", step.stmt.a), ("b", step.stmt.b)):
+            operand = step.stmt.atom.operands[role]
+            if operand.space == "shared":
+                why = not_canonical(view, operand)
+                yield Obligation(
+                    "I17",
+                    f"a descriptor names the layout of `{view.buffer.name}`",
+                    step.stmt,
+                    algebra.FALSE if why else algebra.TRUE,
+                    witness=(("layout", why),),
+                    fault=f"no descriptor of `{step.stmt.atom}` names `{view.buffer.name}`: {why}",
+                    help="declare it `shared(dtype, (rows, columns), swizzle=128)` with rows of 128 bytes",
+                )

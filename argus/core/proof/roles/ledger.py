@@ -1,0 +1,96 @@
+"""What the analysis of roles may ask and name: a prover under facts, and ghosts that count uses over all tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn, cast
+
+from attrs import define, field
+
+from argus.core import algebra
+from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Symbol
+from argus.core.ir import Stmt
+from argus.core.proof.prover import Prover
+from argus.core.query import Unsat
+from argus.core.walk import fold, rebuild
+
+
+class RefusedError(Exception):
+    """The program is not of a form that this analysis has a meaning for; caught where the analysis begins."""
+
+    def __init__(self, stmt: Stmt, reason: str) -> None:
+        super().__init__(reason)
+        self.stmt = stmt
+        self.reason = reason
+
+
+def refuse(stmt: Stmt, reason: str) -> NoReturn:
+    raise RefusedError(stmt, reason)
+
+
+@define(eq=False)
+class Ledger:
+    """One kernel's questions and ghosts.
+
+    base(D): how often a ring has been used before the tile at hand, where each tile uses it D times; the same for
+    every role that has arrived at the same tile. total(D): at the end. rounds(number): tiles that an agent has done.
+    """
+
+    prover: Prover
+    facts: tuple[Cond, ...]
+    _ghosts: dict[tuple[str, object], Symbol] = field(factory=dict[tuple[str, object], Symbol], init=False)
+
+    def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
+        if goal is algebra.TRUE:
+            return True
+        return isinstance(self.prover.prove([*self.facts, *context], goal), Unsat)
+
+    def equivalent(self, context: Sequence[Cond], one: Cond, two: Cond) -> bool:
+        if one is two:
+            return True
+        return self.holds([*context, one], two) and self.holds([*context, two], one)
+
+    def equal(self, context: Sequence[Cond], one: Index, two: Index) -> bool:
+        return self.holds(context, algebra.eq(one, two))
+
+    def base(self, per_tile: Index) -> Index:
+        return self._ghost("base", per_tile)
+
+    def total(self, per_tile: Index) -> Index:
+        return self._ghost("uses", per_tile)
+
+    def rounds(self, loop: object) -> Index:
+        return self._ghost("rounds", loop)
+
+    def _ghost(self, what: str, key: object) -> Index:
+        if (what, key) not in self._ghosts:
+            self._ghosts[what, key] = Symbol(f"{what}_{len(self._ghosts)}", "fresh", 0, None)
+        return algebra.sym(self._ghosts[what, key])
+
+    def settled(self, expression: Index, context: Sequence[Cond]) -> Index:
+        """The same integer without those maxima and choices that the context decides."""
+
+        def visit(node: Node, parts: Sequence[Node]) -> Node:
+            made = rebuild(node, parts)
+            if isinstance(made, Bin) and made.op in ("max", "min"):
+                left, right = (made.left, made.right) if made.op == "max" else (made.right, made.left)
+                if self.holds(context, algebra.le(right, left)):
+                    return made.left if made.op == "max" else made.right
+                if self.holds(context, algebra.le(left, right)):
+                    return made.right if made.op == "max" else made.left
+            if isinstance(made, Pick):
+                if self.holds(context, made.cond):
+                    return made.then
+                if self.holds(context, algebra.negate(made.cond)):
+                    return made.other
+            return made
+
+        return cast(Index, fold(expression, visit))
+
+
+def divided(expression: Index, by: int) -> Index | None:
+    """The integer that `by` times is the expression in form; None if there is none visible."""
+    if isinstance(expression, Const):
+        return algebra.const(expression.value // by) if expression.value % by == 0 else None
+    made = algebra.floordiv(expression, by)
+    return made if algebra.mul(made, by) is expression else None

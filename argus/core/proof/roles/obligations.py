@@ -1,0 +1,270 @@
+"""Everything owed by a kernel of roles, and the one line of steps that its data flow is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Const
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Await,
+    Buffer,
+    Copy,
+    Fence,
+    Fold,
+    For,
+    If,
+    Kernel,
+    Let,
+    Map,
+    Mma,
+    One,
+    Policy,
+    Role,
+    Stmt,
+    Sync,
+    walk,
+)
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.prover import Prover
+from argus.core.proof.roles.counters import Counting
+from argus.core.proof.roles.ledger import Ledger, RefusedError, refuse
+from argus.core.proof.roles.parsed import Parsed, parsed, storages
+from argus.core.proof.roles.reading import Spoken, spoken
+from argus.core.proof.roles.sequential import Tiles, enumerates, sequential, tiles_of_block
+from argus.core.proof.roles.turns import turned
+from argus.core.protocol.graph import graph
+from argus.core.protocol.lemma import Certified, certify
+from argus.core.protocol.obligations import Question, oblige
+from argus.core.protocol.outcome import Fails, Unknown
+from argus.core.protocol.ring import ArriveFull, Release, WaitEmpty, WaitFull
+from argus.core.query import GaveUp, Sat
+
+
+@frozen(eq=False)
+class Unrolled:
+    """A kernel of roles, understood. line: of one agent and tile. body: what that agent runs, tiles and all.
+
+    rings: buffers that the protocol answers for. fills: of each ring, the copies into a slot. owed: what the reading
+    presumes.
+    """
+
+    line: Kernel
+    role: Role
+    body: tuple[Stmt, ...]
+    rings: frozenset[Buffer]
+    fills: tuple[tuple[Copy, ...], ...]
+    owed: tuple[Obligation, ...]
+
+
+def unrolled(kernel: Kernel, prover: Prover) -> Unrolled | RefusedError:
+    """The reading of a kernel of roles, or the statement that it has no place for."""
+    assert kernel.roles is not None
+    facts = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
+    ledger = Ledger(prover, facts)
+    try:
+        return _unrolled(kernel, ledger)
+    except RefusedError as why:
+        return why
+
+
+def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
+    assert kernel.roles is not None
+    roles = tuple(parsed(role, ledger) for role in kernel.roles.roles)
+    drainers = [role for role in roles if not role.fills]
+    if len(drainers) != 1:
+        refuse(kernel.roles, f"{len(drainers)} roles that drain rings; one is modelled")
+    for stmt in kernel.prologue:
+        if isinstance(stmt, Copy | Map | Mma | Fold | For | If):
+            refuse(stmt, "work before the roles begin")
+    for stmt in kernel.epilogue:
+        if not isinstance(stmt, Assert):
+            refuse(stmt, "work after the roles have ended")
+    for role in roles:
+        if role.fills:
+            _judge_filler(role)
+    rings = storages(roles)
+    _judge_drainer(drainers[0], frozenset(buffer for ring in rings for buffer in ring.buffers))
+    turning = frozenset(role for role in roles if turned(kernel, role, ledger))
+    said = spoken(kernel, roles, rings, turning, ledger)
+    drainer = drainers[0]
+    tiles = tiles_of_block(kernel, drainer)
+    line = sequential(kernel, drainer, rings, said, tiles)
+    owed = (
+        *_protocol(said, ledger),
+        *_same_walk(roles, drainer),
+        *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
+        *_initialised(kernel),
+    )
+    body = Counting(ledger, drainer.laps.tiles).resolved(drainer.role.body, ())
+    buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
+    return Unrolled(line, drainer.role, body, buffers, tuple(ring.copies for ring in rings), owed)
+
+
+def _judge_filler(role: Parsed) -> None:
+    """Raises RefusedError if a role that fills rings does anything else."""
+    for stmt in walk(role.role.body):
+        plain = isinstance(stmt, Let | Advance | Await | Arrive | For | If | One | Policy | Fence)
+        fill = isinstance(stmt, Copy) and stmt.signal is not None
+        if not plain and not fill and not (isinstance(stmt, Alloc) and stmt.buffer.space == "counter"):
+            refuse(stmt, f"role `{role.role.name}` fills rings and does something else too")
+
+
+def _judge_drainer(role: Parsed, rings: frozenset[Buffer]) -> None:
+    """Raises RefusedError if slots are touched by what no event stands for: products and ordinary loads read them."""
+    for stmt in walk(role.role.body):
+        if isinstance(stmt, Copy):
+            written = stmt.target.buffer in rings
+            if written or (stmt.source.buffer in rings and stmt.atom.proxy == "async"):
+                refuse(stmt, "a slot of a ring that who drains it writes, or copies asynchronously")
+            if stmt.source.buffer in rings and isinstance(stmt.source.at[0], Const):
+                refuse(stmt, "a slot of a ring that no use chooses")
+        if isinstance(stmt, Mma):
+            for view in (stmt.a, stmt.b):
+                if view.buffer in rings and isinstance(view.at[0], Const):
+                    refuse(stmt, "a slot of a ring that no use chooses")
+
+
+# -- the protocol --------------------------------------------------------------------------------------------
+
+_CODES = {
+    "slot": "I5",
+    "parity": "I6",
+    "window": "I6",
+    "cursor": "I6",
+    "bytes": "I7",
+    "arrivals": "I8",
+    "exists": "I9",
+    "sequence": "I9",
+    "deadlock": "I9",
+    "rank": "I9",
+    "meeting": "I9",
+    "lemma": "I5",
+    "RAW": "I5",
+    "WAR": "I5",
+    "WAW": "I5",
+    "release": "I10",
+}
+
+
+def _protocol(said: Spoken, ledger: Ledger) -> Iterator[Obligation]:
+    """What a solver must answer for the protocol, its lemma on one slot, and its event graph."""
+    owed = oblige(said.protocol)
+    if isinstance(owed, Fails | Unknown):
+        yield _outcome(said, owed)
+        return
+    for question in owed.questions:
+        yield _question(said, question, ledger)
+    for shape in owed.shapes:
+        found = certify(shape)
+        what = "on one slot, every read sees its own use and nobody waits for ever"
+        if isinstance(found, Certified):
+            yield Obligation("I5", what, said.stmt_of(WaitFull), algebra.TRUE, compared=found.states)
+        else:
+            yield _outcome(said, found)
+    if owed.beyond:
+        yield _outcome(said, Unknown(owed.beyond))
+    outcome = graph(said.protocol)
+    if isinstance(outcome, Fails | Unknown):
+        yield _outcome(said, outcome)
+        return
+    for code, what in _GRAPH:
+        yield Obligation(code, what, said.stmt_of(WaitFull), algebra.TRUE)
+
+
+_GRAPH = (
+    ("I5", "each use is read after it has landed and before its slot is filled again"),
+    ("I6", "no wait meets a parity two phases off"),
+    ("I9", "no wait closes a circle"),
+)
+
+
+def _blamed(said: Spoken, claim: str) -> Stmt:
+    match claim:
+        case "parity" | "window" | "cursor" | "slot" | "RAW" | "exists":
+            return said.stmt_of(WaitFull)
+        case "bytes":
+            return said.stmt_of(ArriveFull)
+        case "arrivals" | "release":
+            return said.stmt_of(Release)
+        case _:
+            return said.stmt_of(WaitEmpty)
+
+
+def _outcome(said: Spoken, outcome: Fails | Unknown) -> Obligation:
+    if isinstance(outcome, Unknown):
+        what = "the ring's protocol holds"
+        return Obligation("I5", what, said.stmt_of(WaitFull), algebra.FALSE, unknown=outcome.reason)
+    stmt = _blamed(said, outcome.claim)
+    return Obligation(_CODES[outcome.claim], outcome.what, stmt, algebra.FALSE, witness=_cycle(outcome))
+
+
+def _cycle(outcome: Fails) -> tuple[tuple[str, str], ...]:
+    return tuple(("waits", each) for each in outcome.cycle)
+
+
+def _question(said: Spoken, question: Question, ledger: Ledger) -> Obligation:
+    code, stmt = _CODES[question.claim], _blamed(said, question.claim)
+    if question.wanted is Sat:
+        answer = ledger.prover.check(question.query.assertions)
+        reason = f"{answer.solver} gave up: {answer.reason}" if isinstance(answer, GaveUp) else ""
+        good = algebra.TRUE if isinstance(answer, Sat) else algebra.FALSE
+        return Obligation(code, f"not so: {question.what}", stmt, good, unknown=reason, given="nothing")
+    goal = algebra.negate(algebra.all_of(question.query.assertions))
+    return Obligation(code, f"not so: {question.what}", stmt, goal, given="nothing", fault=question.what)
+
+
+# -- what else the reading presumes ------------------------------------------------------------------------------
+
+
+def _same_walk(roles: Sequence[Parsed], drainer: Parsed) -> Iterator[Obligation]:
+    """I9: who fills walks over the same tiles, with as many uses of each, as who drains."""
+    for role in roles:
+        if role is drainer:
+            continue
+        uses = algebra.eq(role.uses, drainer.uses)
+        yield Obligation(
+            "I9", "a slot is filled as often as it is drained, tile by tile", role.loop, uses, (), drainer.loop
+        )
+        mine, theirs = role.laps.tiles, drainer.laps.tiles
+        if mine is not None and theirs is not None:
+            goal = algebra.eq(mine.stop, theirs.stop)
+            yield Obligation("I9", "all roles walk over the same tiles", mine, goal, (), theirs, given="assumptions")
+        elif mine is not theirs:
+            refuse(role.loop, "one role walks over tiles, another does not")
+
+
+def _tiles(tiles: Tiles, drainer: Parsed) -> Iterator[Obligation]:
+    assert drainer.laps.tiles is not None
+    for what, goal, hypotheses in enumerates(tiles):
+        yield Obligation("I4", what, drainer.laps.tiles, goal, hypotheses, given="nothing")
+
+
+def _initialised(kernel: Kernel) -> Iterator[Obligation]:
+    """I14: after the last barrier is initialised come the fence that tells the copies' unit, and a meeting of all."""
+    made = [place for place, stmt in enumerate(kernel.prologue) if _is_barrier(stmt)]
+    used = any(isinstance(stmt, Await) for stmt in walk(kernel.body))
+    if not made or not used:
+        return
+    rest = kernel.prologue[made[-1] + 1 :]
+    fence = next((p for p, s in enumerate(rest) if isinstance(s, Fence) and s.kind == "barrier_init"), None)
+    met = fence is not None and any(
+        isinstance(s, Sync) and s.barrier == "cta" and s.how == "meet" for s in rest[fence:]
+    )
+    yield Obligation(
+        "I14",
+        "barriers are initialised, fenced, and made known to all by a meeting before roles begin",
+        kernel.prologue[made[-1]],
+        algebra.TRUE if met else algebra.FALSE,
+    )
+
+
+def _is_barrier(stmt: Stmt) -> bool:
+    return isinstance(stmt, Alloc) and stmt.buffer.space == "barrier"

@@ -1,0 +1,442 @@
+"""What an asynchronous unit may see, and when others may touch what it still uses: one agent, all its loops at once.
+
+Each access to shared memory, and each product's registers, leaves a record of how far it has come; the records are
+followed to a fixpoint, so that a tile's end meets the next one's beginning. A record is dropped by nothing but a
+write that covers it: what a later access needs of it is checked there.
+
+    ordinary write   fenced by its writers, met by all, published: fenced and then met
+    ordinary read    met by all
+    bulk store       committed groups since; over for its issuer; then met by all
+    product          products since; over; then met by all
+
+Sources: NVIDIA PTX ISA, asynchronous proxy, `cp.async.bulk`, `wgmma.mma_async`; proof-methods 4 (the automaton of the
+asynchronous proxy, its strict rule). That a warp's wait covers the whole warpgroup's product is trap T5, assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from argus.core import algebra
+from argus.core.index import Index, Symbol
+from argus.core.ir import (
+    Alloc,
+    Assert,
+    Buffer,
+    Commit,
+    Copy,
+    Covers,
+    Fence,
+    Fold,
+    For,
+    If,
+    Map,
+    Mma,
+    One,
+    Stmt,
+    Sync,
+    Wait,
+    bodies,
+)
+from argus.core.proof.access import Access, Accesses, meeting
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.timeline import Step
+from argus.core.walk import IntArray, substitute, symbols
+
+Kind = Literal["write", "read", "bulk", "product"]
+_MOST = 16
+"""Groups since an operation that are told apart; more is no different from so many."""
+
+
+@frozen
+class Progress:
+    """How far an access has come, at the least on every path. since: groups committed or products issued since.
+
+    looked: a fence of the reader's side only lies after the meeting.
+    """
+
+    fenced: bool = False
+    met: bool = False
+    published: bool = False
+    looked: bool = False
+    since: int = 0
+    over: bool = False
+
+    def least(self, other: Progress) -> Progress:
+        return Progress(
+            self.fenced and other.fenced,
+            self.met and other.met,
+            self.published and other.published,
+            self.looked and other.looked,
+            min(self.since, other.since),
+            self.over and other.over,
+        )
+
+
+@frozen(eq=False)
+class Touched:
+    """An access of a statement; `at` in terms of loop variables, primed for earlier iterations."""
+
+    stmt: Stmt
+    kind: Kind
+    access: Access
+    alone: bool
+
+
+_Key = tuple[Stmt, Kind, Buffer, tuple[Index, ...]]
+
+
+@frozen(eq=False)
+class State:
+    """records: accesses to shared memory. late: products whose registers are still in use. dirty: register tiles that
+    ordinary code has written since the last `wgmma.fence`.
+    """
+
+    records: Mapping[_Key, tuple[Touched, Progress]] = field(factory=dict[_Key, "tuple[Touched, Progress]"])
+    late: Mapping[tuple[Mma, Buffer], Progress] = field(factory=dict[tuple[Mma, Buffer], Progress])
+    dirty: frozenset[Buffer] = frozenset()
+
+    def same(self, other: State) -> bool:
+        mine = {key: progress for key, (_, progress) in self.records.items()}
+        theirs = {key: progress for key, (_, progress) in other.records.items()}
+        return mine == theirs and self.late == other.late and self.dirty == other.dirty
+
+    def joined(self, other: State) -> State:
+        """What holds on both paths at least."""
+        records = dict(self.records)
+        for key, (touched, progress) in other.records.items():
+            mine = records.get(key)
+            records[key] = (touched, progress if mine is None else mine[1].least(progress))
+        late = dict(self.late)
+        for place, progress in other.late.items():
+            late[place] = late[place].least(progress) if place in late else progress
+        return State(records, late, self.dirty | other.dirty)
+
+
+@frozen(eq=False)
+class Found:
+    """One check: an invariant between a statement and an earlier one. unknown: why it cannot be told."""
+
+    invariant: str
+    what: str
+    stmt: Stmt
+    other: Stmt | None
+    good: bool
+    help: str = ""
+    unknown: str = ""
+
+
+@define(eq=False)
+class Visibility:
+    """The walk over one agent's body. meets: the barrier of all its threads. elsewhere: buffers that a ring's protocol
+    answers for.
+    """
+
+    accesses: Accesses
+    threads: int
+    meets: str
+    elsewhere: frozenset[Buffer]
+    found: dict[tuple[str, str, Stmt, Stmt | None], Found] = field(
+        factory=dict[tuple[str, str, Stmt, "Stmt | None"], Found]
+    )
+    _steps: dict[Stmt, Step] = field(factory=dict[Stmt, Step], init=False)
+
+    def walk(self, body: tuple[Stmt, ...], state: State, *, alone: bool) -> State:
+        for stmt in body:
+            state = self._through(stmt, state, alone=alone)
+        return state
+
+    def _through(self, stmt: Stmt, state: State, *, alone: bool) -> State:
+        match stmt:
+            case For():
+                return self._loop(stmt, state, alone=alone)
+            case If(then=then, otherwise=otherwise):
+                return self.walk(then, state, alone=alone).joined(self.walk(otherwise, state, alone=alone))
+            case One(body=body):
+                return self.walk(body, state, alone=True)
+            case Sync(barrier=barrier, how="meet", threads=threads) if barrier == self.meets and not alone:
+                return _met(state) if threads in (None, self.threads) else state
+            case Fence(kind="async_proxy"):
+                return _fenced(state, by_all=not alone or self.threads == 1)
+            case Fence(kind="wgmma"):
+                return evolve(state, dirty=frozenset[Buffer]())
+            case Commit(queue="bulk"):
+                return _counted(state, "bulk")
+            case Wait(queue="bulk" | "wgmma"):
+                return _waited(state, stmt)
+            case Copy() | Map() | Fold() | Mma():
+                return self._accessed(stmt, state, alone=alone)
+            case Assert(claim=Covers(of=of)):
+                for (mma, buffer), progress in state.late.items():
+                    if buffer is of.view.buffer:
+                        self._rest(stmt, buffer, mma, good=progress.over)
+                return state
+            case Alloc(buffer=buffer) if buffer.space == "register":
+                return evolve(state, dirty=state.dirty | {buffer})
+            case _:
+                assert not bodies(stmt)
+                return state
+
+    def _loop(self, loop: For, entry: State, *, alone: bool) -> State:
+        """To the least fixpoint: records only lose progress, which is finite."""
+        state = entry
+        while True:
+            after = self.walk(loop.body, state, alone=alone)
+            following = state.joined(self._earlier(after, loop.symbol))
+            if following.same(state):
+                return entry.joined(after)
+            state = following
+
+    def _earlier(self, state: State, symbol: Symbol) -> State:
+        """The records after an iteration as the next one sees them."""
+        past = {symbol: algebra.sym(Symbol(f"{symbol.name}'", symbol.kind, symbol.low, symbol.high))}
+        records: dict[_Key, tuple[Touched, Progress]] = {}
+        for touched, progress in state.records.values():
+            view = touched.access.view
+            if any(symbol in symbols(at) for at in view.at):
+                moved = evolve(view, at=tuple(substitute(at, past) for at in view.at))
+                touched = evolve(touched, access=self.accesses.moved(touched.access, moved))  # noqa: PLW2901
+            key = _key(touched)
+            before = records.get(key)
+            records[key] = (touched, progress if before is None else before[1].least(progress))
+        return State(records, state.late, state.dirty)
+
+    # -- accesses ------------------------------------------------------------------------------------------
+
+    def _accessed(self, stmt: Copy | Map | Fold | Mma, state: State, *, alone: bool) -> State:
+        step = self._steps.setdefault(stmt, Step(stmt, algebra.TRUE, 0, 0, None))
+        state = self._registers(stmt, self.accesses.of(step), state)
+        for access in self.accesses.of(step):
+            buffer = access.view.buffer
+            if buffer.space == "shared" and buffer not in self.elsewhere:
+                touched = Touched(stmt, _kind(stmt, access), access, alone)
+                for earlier, progress in tuple(state.records.values()):
+                    self._judge(touched, earlier, progress)
+        for access in self.accesses.of(step):
+            buffer = access.view.buffer
+            if buffer.space == "shared" and buffer not in self.elsewhere:
+                touched = Touched(stmt, _kind(stmt, access), access, alone)
+                state = _recorded(state, touched)
+        return state
+
+    def _judge(self, later: Touched, earlier: Touched, progress: Progress) -> None:
+        if later.access.view.buffer is not earlier.access.view.buffer or not _meet(later, earlier):
+            return
+        name = later.access.view.buffer.name
+        match later.kind, earlier.kind:
+            case (("bulk" | "product"), "write"):
+                self._published(later, earlier, progress, name)
+            case "write", "bulk":
+                self._note(
+                    "I13",
+                    f"the bulk store has read `{name}` before it is written again",
+                    later,
+                    earlier,
+                    good=progress.over and progress.met,
+                    help_=_BULK,
+                )
+            case "write", "product":
+                self._note(
+                    "I10",
+                    f"products that read `{name}` are over before it is written again",
+                    later,
+                    earlier,
+                    good=progress.over and progress.met,
+                    help_=_PRODUCT,
+                )
+            case "read", "write":
+                self._note(
+                    "I5",
+                    f"a meeting orders the write and the read of `{name}`",
+                    later,
+                    earlier,
+                    good=progress.met,
+                    help_=_SYNC,
+                )
+            case "write", "read":
+                self._note(
+                    "I36",
+                    f"a meeting orders the read and the write of `{name}`",
+                    later,
+                    earlier,
+                    good=progress.met,
+                    help_=_SYNC,
+                )
+            case "write", "write":
+                self._note(
+                    "I5", f"a meeting orders two writes of `{name}`", later, earlier, good=progress.met, help_=_SYNC
+                )
+            case _:
+                return
+
+    def _published(self, later: Touched, earlier: Touched, progress: Progress, name: str) -> None:
+        what = f"writes of `{name}` are fenced by their writers, who then meet, before the asynchronous read"
+        one_sided = progress.met and not progress.published and progress.looked
+        unknown = "a proxy fence on the reader's side only: whether it suffices is disputed" if one_sided else ""
+        self._note("I12", what, later, earlier, good=progress.published, help_=_FENCE, unknown=unknown)
+
+    def _note(
+        self, code: str, what: str, later: Touched, earlier: Touched, *, good: bool, help_: str, unknown: str = ""
+    ) -> None:
+        key = (code, what, later.stmt, earlier.stmt)
+        before = self.found.get(key)
+        if before is None or before.good:
+            self.found[key] = Found(code, what, later.stmt, earlier.stmt, good, help_, unknown)
+
+    # -- registers -----------------------------------------------------------------------------------------
+
+    def _registers(self, stmt: Copy | Map | Fold | Mma, accesses: tuple[Access, ...], state: State) -> State:
+        """Registers of products in flight, and those that a product must be told of."""
+        product = isinstance(stmt, Mma) and stmt.atom.moments.queue == "wgmma"
+        touched = {access.view.buffer for access in accesses if access.view.buffer.space == "register"}
+        for (mma, buffer), progress in state.late.items():
+            if buffer in touched and not progress.over and not (product and _continues(stmt, mma, buffer)):
+                self._rest(stmt, buffer, mma, good=False)
+            elif buffer in touched and not product:
+                self._rest(stmt, buffer, mma, good=True)
+        if not product:
+            written = {a.view.buffer for a in accesses if a.mode == "write" and a.view.buffer.space == "register"}
+            return evolve(state, dirty=state.dirty | written)
+        assert isinstance(stmt, Mma)
+        for buffer in touched:
+            self._told(stmt, buffer, good=buffer not in state.dirty)
+        counted = _counted(state, "product")
+        late = {place: evolve(p, since=min(p.since + 1, _MOST)) for place, p in counted.late.items()}
+        late |= {(stmt, buffer): Progress() for buffer in touched}
+        return evolve(counted, late=late)
+
+    def _rest(self, stmt: Stmt, buffer: Buffer, mma: Mma, *, good: bool) -> None:
+        what = f"the product that uses `{buffer.name}` is over before it is touched"
+        self.keep(Found("I11", what, stmt, mma, good, "wait for the product: `wgmma.wait(pending=0)`"))
+
+    def _told(self, stmt: Mma, buffer: Buffer, *, good: bool) -> None:
+        what = f"`wgmma.fence` lies between the last ordinary write of `{buffer.name}` and the product"
+        self.keep(Found("I11", what, stmt, None, good, "put a wgmma fence before the product"))
+
+    def keep(self, found: Found) -> None:
+        key = (found.invariant, found.what, found.stmt, found.other)
+        before = self.found.get(key)
+        if before is None or before.good:
+            self.found[key] = found
+
+
+_SYNC = "put a `sync()` of the agent between the two"
+_FENCE = 'let every writer run `fence("async proxy")` after its writes, then `sync()`, before the copy or product'
+_BULK = 'let the thread that issued the store wait, `bulk.wait(n, of="reads")`, and then `sync()`'
+_PRODUCT = "wait for the products, `wgmma.wait(...)`, and then `sync()`"
+
+
+def _continues(stmt: Stmt, mma: Mma, buffer: Buffer) -> bool:
+    """Whether a product adds to the accumulator of one in flight: of one shape, these follow each other in order."""
+    return isinstance(stmt, Mma) and stmt.target.buffer is buffer is mma.target.buffer and stmt.atom == mma.atom
+
+
+def _kind(stmt: Stmt, access: Access) -> Kind:
+    if isinstance(stmt, Mma):
+        return "product" if stmt.atom.proxy == "async" else "read"
+    if isinstance(stmt, Copy) and stmt.atom.proxy == "async":
+        return "bulk"
+    return access.mode
+
+
+def _key(touched: Touched) -> _Key:
+    view = touched.access.view
+    return touched.stmt, touched.kind, view.buffer, view.at
+
+
+def _recorded(state: State, touched: Touched) -> State:
+    return evolve(state, records={**state.records, _key(touched): (touched, Progress())})
+
+
+def _meet(later: Touched, earlier: Touched) -> bool:
+    """Whether two accesses may touch one cell, from two threads if both are ordinary."""
+    met = meeting(later.access, earlier.access, {})
+    if met is None:
+        return True
+    if met.slots is algebra.FALSE:
+        return False
+    if not np.intersect1d(met.first, met.second).size:
+        return False
+    ordinary = later.kind in ("read", "write") and earlier.kind in ("read", "write")
+    return not ordinary or _two_threads(met.first, met.second)
+
+
+def _two_threads(first: IntArray, second: IntArray) -> bool:
+    """Whether some cell is touched by one thread here and by another there; both (thread, value)."""
+    size = int(max(first.max(), second.max())) + 1
+    least, most = np.full(size, first.shape[0], np.int64), np.full(size, -1, np.int64)
+    mine = np.broadcast_to(np.arange(first.shape[0], dtype=np.int64)[:, None], first.shape)
+    np.minimum.at(least, first.ravel(), mine.ravel())
+    np.maximum.at(most, first.ravel(), mine.ravel())
+    theirs = np.broadcast_to(np.arange(second.shape[0], dtype=np.int64)[:, None], second.shape)
+    touched = most[second] >= 0
+    return bool((touched & ((least[second] != theirs) | (most[second] != theirs))).any())
+
+
+# -- what moves records on ------------------------------------------------------------------------------------
+
+
+def _met(state: State) -> State:
+    records = {
+        key: (t, evolve(p, met=t.kind in ("write", "read") or p.over, published=p.published or p.fenced))
+        for key, (t, p) in state.records.items()
+    }
+    return evolve(state, records=records)
+
+
+def _fenced(state: State, *, by_all: bool) -> State:
+    """A fence after the writes by those who wrote; of the others it is one of the reader's side."""
+    records = {
+        key: (t, evolve(p, fenced=p.fenced or by_all or t.alone, looked=p.looked or p.met))
+        for key, (t, p) in state.records.items()
+    }
+    return evolve(state, records=records)
+
+
+def _counted(state: State, kind: Kind) -> State:
+    records = {
+        key: (t, evolve(p, since=min(p.since + 1, _MOST)) if t.kind == kind else p)
+        for key, (t, p) in state.records.items()
+    }
+    return evolve(state, records=records)
+
+
+def _waited(state: State, stmt: Wait) -> State:
+    """All groups but the youngest `pending` are over. A bulk group begins to count when it is committed."""
+    kind, least = ("bulk", stmt.pending + 1) if stmt.queue == "bulk" else ("product", stmt.pending)
+    records = {
+        key: (t, evolve(p, over=True) if t.kind == kind and p.since >= least else p)
+        for key, (t, p) in state.records.items()
+    }
+    late = state.late
+    if stmt.queue == "wgmma":
+        late = {place: evolve(p, over=True) if p.since >= least else p for place, p in state.late.items()}
+    return evolve(state, records=records, late=late)
+
+
+def obligations(
+    accesses: Accesses, body: tuple[Stmt, ...], threads: int, meets: str, elsewhere: frozenset[Buffer]
+) -> Iterator[Obligation]:
+    """What one agent of so many threads owes for its own accesses, and that none is under way when it ends."""
+    walk = Visibility(accesses, threads, meets, elsewhere)
+    end = walk.walk(body, State(), alone=threads == 1)
+    for touched, progress in end.records.values():
+        if touched.kind == "bulk":
+            name = touched.access.view.buffer.name
+            what = f"the bulk store has read `{name}` before the block may end"
+            walk.keep(Found("I13", what, touched.stmt, None, progress.over, "end with `bulk.wait(0)`"))
+    for found in walk.found.values():
+        yield Obligation(
+            found.invariant,
+            found.what,
+            found.stmt,
+            algebra.TRUE if found.good else algebra.FALSE,
+            (),
+            found.other,
+            found.unknown if not found.good else "",
+            help=found.help,
+        )

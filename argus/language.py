@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from argus.core.atoms.gfx942 import (
     buffer_load,
+    buffer_load_lds,
     buffer_store,
     ds_read,
     ds_read_b64,
@@ -17,7 +18,8 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
-from argus.core.dsl.atoms import global_load, global_store
+from argus.core.dsl.arithmetic import exp, exp2, log, log2, rsqrt, sqrt
+from argus.core.dsl.atoms import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
     assert_covers,
@@ -28,12 +30,20 @@ from argus.core.dsl.claims import (
     assume,
     tag,
 )
-from argus.core.dsl.control import block_id, loop, otherwise, when
-from argus.core.dsl.fragments import Fragment, exp2, maximum, minimum, registers, where, zeros
+from argus.core.dsl.contributions import assert_products, every
+from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
+from argus.core.dsl.folds import thread
+from argus.core.dsl.fragments import Fragment, add, maximum, minimum, mul, ones, registers, where, zeros
 from argus.core.dsl.handles import Bool, Int, ceil_div, eq
+from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
-from argus.core.dsl.persistent import by_columns, by_rows, persistent, super_tiled
+from argus.core.dsl.launches import workspace
+from argus.core.dsl.masks import Mask
+from argus.core.dsl.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
+from argus.core.dsl.orders import by_columns, by_rows, longest_first, span, super_tiled
+from argus.core.dsl.persistent import persistent
 from argus.core.dsl.products import mfma, mma
+from argus.core.dsl.programs import ProgramTemplate, program
 from argus.core.dsl.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, tma, vmem, wgmma
 from argus.core.dsl.ring import Ring, Slot
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
@@ -46,11 +56,11 @@ from argus.core.dsl.statements import (
     reset,
     sched_barrier,
     shared,
-    spread,
     sync,
 )
 from argus.core.dsl.turns import Turns
-from argus.core.dsl.views import Tensor
+from argus.core.dsl.views import Tensor, unflatten
+from argus.core.dsl.waves import wave
 from argus.core.dtype import bf16, e4m3, f16, f32, i32
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
@@ -63,6 +73,8 @@ __all__ = [
     "Fragment",
     "Int",
     "Layout",
+    "Mask",
+    "ProgramTemplate",
     "Ring",
     "Slot",
     "Swizzle",
@@ -71,10 +83,13 @@ __all__ = [
     "TiledMma",
     "Turns",
     "WarpgroupMma",
+    "add",
+    "all_to_each",
     "arrive",
     "assert_covers",
     "assert_distinct",
     "assert_equal",
+    "assert_products",
     "assert_relation",
     "assert_written_once",
     "assume",
@@ -82,6 +97,7 @@ __all__ = [
     "bf16",
     "block_id",
     "buffer_load",
+    "buffer_load_lds",
     "buffer_store",
     "bulk",
     "bulk_copy",
@@ -99,18 +115,26 @@ __all__ = [
     "e4m3",
     "elected",
     "eq",
+    "every",
+    "exp",
     "exp2",
     "f16",
     "f32",
     "fence",
+    "first_lane",
     "gfx942",
     "global_load",
     "global_store",
     "i32",
     "kernel",
+    "last_lane",
+    "ld_global_b16",
     "ldmatrix",
     "lds",
     "load",
+    "log",
+    "log2",
+    "longest_first",
     "loop",
     "maximum",
     "mfma",
@@ -118,28 +142,44 @@ __all__ = [
     "mfma_f32_32x32x8_bf16",
     "minimum",
     "mma",
+    "mul",
+    "ones",
     "otherwise",
     "persistent",
     "priority",
+    "program",
+    "promise",
     "registers",
+    "remap_xcd",
+    "replicated",
     "reset",
     "role",
+    "rsqrt",
+    "runs",
+    "scalar",
     "sched_barrier",
     "shared",
     "sm_90a",
+    "span",
     "spread",
+    "sqrt",
+    "st_global_b16",
     "stmatrix",
     "super_tiled",
     "sync",
     "tag",
+    "thread",
     "tma",
+    "unflatten",
     "vmem",
     "warp",
     "warpgroup",
     "warpgroups",
     "warps",
+    "wave",
     "wgmma",
     "when",
     "where",
+    "workspace",
     "zeros",
 ]

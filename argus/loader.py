@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from hashlib import sha256
@@ -20,6 +20,8 @@ from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.dsl.kernel import Template
+from argus.core.dsl.place import span_of_function
+from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Kernel
 from argus.core.span import NOWHERE, Frame, Span
 
@@ -60,9 +62,10 @@ def load(what: str, *, seconds: float = SECONDS) -> tuple[Exported, ...]:
     """The kernels that `FILE` or `FILE:KERNEL` names, in the order in which the file defines them.
 
     FILE is a path, or the dotted name of a module. A family is all its instances, each of which may also be
-    named (`gemm_cdna3`). What the file merely imports from another module does not count. The file runs in this
-    process, under a private name, with its folder first on the path. SIGALRM is used for the time limit, which
-    holds on the main thread of a POSIX system only.
+    named (`gemm_cdna3`). A program is the kernels that it launches, `gemm_split_partial`; these do not count by
+    themselves but where they are families. What the file merely imports from another module does not count. The file
+    runs in this process, under a private name, with its folder first on the path. SIGALRM is used for the time limit,
+    which holds on the main thread of a POSIX system only.
 
     Raises:
         ArgusError: E001 if there is no such file, E002 if it does not parse, E003 if it raises, E004 if it
@@ -269,21 +272,44 @@ def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _exported(module: ModuleType) -> Iterator[Exported]:
+    launched = {
+        name: tuple(_launched(name, value))
+        for name, value in vars(module).items()
+        if not name.startswith("_") and isinstance(value, ProgramTemplate) and not _imported(value, module)
+    }
+    places = {each.source.span for found in launched.values() for each in found if isinstance(each.source, Kernel)}
     seen: list[object] = []
     for name, value in vars(module).items():
         if name.startswith("_") or any(value is each for each in seen):
             continue
         if isinstance(value, Kernel):
             yield Exported(name, value)
+        elif name in launched:
+            yield from launched[name]
         elif isinstance(value, Template) and not _imported(value, module):
-            for config in value.instances():
-                yield Exported(name if config is None else f"{name}_{config}", value, config)
+            yield from _instances(name, value, places)
         else:
             continue
         seen.append(value)
 
 
-def _imported(template: Template, module: ModuleType) -> bool:
+def _instances(name: str, value: Template, launched: Collection[Span]) -> Iterator[Exported]:
+    """The kernels of a family; a kernel alone, unless a program launches it."""
+    code = getattr(value.function, "__code__", None)
+    if value.configs or code is None or span_of_function(code) not in launched:
+        for config in value.instances():
+            yield Exported(name if config is None else f"{name}_{config}", value, config)
+
+
+def _launched(name: str, value: ProgramTemplate) -> Iterator[Exported]:
+    """The kernels of a program, as its launches specialise them."""
+    for config in value.instances():
+        whole = name if config is None else f"{name}_{config}"
+        for launch in value.trace(config).launches:
+            yield Exported(f"{whole}_{launch.kernel.name}", launch.kernel)
+
+
+def _imported(template: Template | ProgramTemplate, module: ModuleType) -> bool:
     """Whether another module holds this very template; one made by another module's function is the file's own."""
     home = sys.modules.get(getattr(template.function, "__module__", ""))
     return home is not None and home is not module and any(each is template for each in vars(home).values())

@@ -53,9 +53,10 @@ class Operand:
 class Box:
     """What a copy of one thread asks of the tile that it moves.
 
-    axes: axes of the tensor. extent: the largest extent along one of them (0: any). multiple: bytes that a row of
-    the box, and the distance of the tensor's rows, are multiples of. span: bytes that a row of the box may have at
-    most (0: any); where there is a span, chunks of 16 bytes are permuted as in Sw<log2(span/16),4,3> of the address.
+    axes: axes of the tensor; the box lies along the last ones, at one coordinate of each before. extent: the largest
+    extent along one of them (0: any). multiple: bytes that a row of the box, and the distance of the tensor's rows, are
+    multiples of. span: bytes that a row of the box may have at most (0: any); where there is a span, chunks of 16 bytes
+    are permuted as in Sw<log2(span/16),4,3> of the address.
     """
 
     axes: int
@@ -95,6 +96,8 @@ class Atom:
     unit: threads that execute it together. mnk: extents of a matrix instruction. edge: what the hardware
     does outside a tensor. phases: lanes served together, for the bank model. issue_cycles: cycles the issuing
     unit is busy. spelling: per target, a format string over operand names. box: what a copy of one thread moves.
+    combine: the operation by which a copy joins what it moves with what is there, each element by itself.
+    direct: lanes of a wave write neighbouring addresses of shared memory, in order, whatever each reads.
     """
 
     name: str
@@ -110,6 +113,8 @@ class Atom:
     phases: tuple[tuple[int, ...], ...] = ()
     issue_cycles: float = 0.0
     box: Box | None = None
+    combine: str | None = None
+    direct: bool = False
 
     @property
     def vector_bits(self) -> int:

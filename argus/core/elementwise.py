@@ -33,6 +33,10 @@ def _both(text: str) -> dict[str, str]:
     return {"gfx942": text, "sm_90a": text}
 
 
+def _rsqrt(x: FloatArray) -> FloatArray:
+    return np.reciprocal(np.sqrt(x))
+
+
 _ENTRIES = (
     ElementOp("neg", 1, np.negative, _both("-({0})"), linear=True),
     ElementOp("add", 2, np.add, _both("({0} + {1})")),
@@ -42,6 +46,13 @@ _ENTRIES = (
     ElementOp("max", 2, np.fmax, {"gfx942": "__builtin_fmaxf({0}, {1})", "sm_90a": "fmaxf({0}, {1})"}),
     ElementOp("min", 2, np.fmin, {"gfx942": "__builtin_fminf({0}, {1})", "sm_90a": "fminf({0}, {1})"}),
     ElementOp("abs", 1, np.abs, {"gfx942": "__builtin_fabsf({0})", "sm_90a": "fabsf({0})"}),
+    ElementOp("exp", 1, np.exp, {"gfx942": "__builtin_elementwise_exp({0})", "sm_90a": "expf({0})"}),
+    ElementOp("log", 1, np.log, {"gfx942": "__builtin_elementwise_log({0})", "sm_90a": "logf({0})"}),
+    ElementOp("log2", 1, np.log2, {"gfx942": "__builtin_elementwise_log2({0})", "sm_90a": "log2f({0})"}),
+    ElementOp("sqrt", 1, np.sqrt, {"gfx942": "__builtin_elementwise_sqrt({0})", "sm_90a": "sqrtf({0})"}),
+    ElementOp(
+        "rsqrt", 1, _rsqrt, {"gfx942": "(1.0f / __builtin_elementwise_sqrt({0}))", "sm_90a": "(1.0f / sqrtf({0}))"}
+    ),
     ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_elementwise_exp2({0})", "sm_90a": "exp2f({0})"}),
 )
 

@@ -34,6 +34,7 @@ from argus.core.ir import (
     Holds,
     If,
     Kernel,
+    Launch,
     Let,
     Lit,
     Map,
@@ -46,6 +47,7 @@ from argus.core.ir import (
     Peek,
     Policy,
     Products,
+    Program,
     Relation,
     Reset,
     Roles,
@@ -78,6 +80,21 @@ def pretty(kernel: Kernel, *, spans: bool = False) -> str:
     ]
     lines += _body(kernel.body, "  ", spans)
     return "\n".join(lines) + "\n"
+
+
+def program_text(program: Program, *, spans: bool = False) -> str:
+    """The program's text: tensors, workspaces and launches, then each kernel's own text."""
+    lines = [f"program {program.name}"]
+    lines += [f"  tensor {_buffer(buffer)}" for buffer in program.parameters]
+    lines += [f"  workspace {_buffer(buffer)}" for buffer in program.workspaces]
+    lines += [f"  {_launch(launch)}" for launch in program.launches]
+    return "\n".join(lines) + "\n" + "".join(pretty(launch.kernel, spans=spans) for launch in program.launches)
+
+
+def _launch(launch: Launch) -> str:
+    tensors = ", ".join(f"{name}={buffer.name}" for name, buffer in launch.arguments.items())
+    sizes = ", ".join(f"{symbol.name}={show(value)}" for symbol, value in launch.sizes)
+    return f"launch {launch.kernel.name}({tensors})" + (f" with {sizes}" if sizes else "")
 
 
 def _body(body: tuple[Stmt, ...], indent: str, spans: bool) -> Iterator[str]:
@@ -134,7 +151,8 @@ def _line(stmt: Stmt) -> str:
             return f"{view_text(target)} = {keep} {op} of {view_text(source)} along {axis} within {within}"
         case Mma(atom=atom, tiling=tiling, target=target, a=a, b=b, init=init):
             product = f"{view_text(target)} += {view_text(a)} * {view_text(b)} init {show(init)}"
-            return f"mma {atom} over waves {_tuple(tiling.waves)} {product}"
+            grouped = " grouped" if stmt.grouped else ""
+            return f"mma {atom} over waves {_tuple(tiling.waves)} {product}{grouped}"
         case Tag(view=view, names=names):
             return f"tag {view_text(view)} {_record(names)}"
         case Reset(buffer=buffer):
@@ -290,8 +308,9 @@ def claim_text(claim: Claim) -> str:
             return f"order {_of(of)}"
         case WrittenOnce(view=view, record=record):
             return f"written once {view_text(view)} {_record(record)}"
-        case Products(view=view, products=products):
+        case Products(view=view, products=products, over=over):
             pairs = "; ".join(f"({', '.join(map(show, a))}) * ({', '.join(map(show, b))})" for a, b in products)
-            return f"products {view_text(view)} {pairs}"
+            every = ", ".join(f"{symbol.name} < {show(extent)}" for symbol, extent in over)
+            return f"products {view_text(view)} {pairs}" + (f" for every {every}" if over else "")
         case _:
             assert_never(claim)

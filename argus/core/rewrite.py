@@ -122,11 +122,11 @@ def in_claim(claim: Claim, names: Names) -> Claim:
             return Order(of(tag))
         case WrittenOnce(view=view, record=record):
             return WrittenOnce(in_view(view, names), tuple((n, substitute(e, names)) for n, e in record))
-        case Products(view=view, products=products):
+        case Products(view=view, products=products, over=over):
             pairs = tuple(
                 (tuple(substitute(x, names) for x in a), tuple(substitute(x, names) for x in b)) for a, b in products
             )
-            return Products(in_view(view, names), pairs)
+            return Products(in_view(view, names), pairs, tuple((s, substitute(e, names)) for s, e in over))
         case _:
             assert_never(claim)
 

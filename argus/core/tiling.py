@@ -127,7 +127,7 @@ class TiledMma:
     @property
     def k_step(self) -> int:
         """k that all lanes hold in one run each: the smallest extent of a fragment along k."""
-        return _mnk(self.atom)[2] // self._per_lane * self.k_run
+        return smallest_k(self.atom, self.k_run)
 
     @property
     def repeat(self) -> tuple[int, int, int]:
@@ -182,6 +182,13 @@ class TiledMma:
             Layout((rn, (per_run, runs)), (held, (e, self.k_run))),
             Layout((rm, rn), (c_values, c_values * rm)),
         )
+
+
+def smallest_k(atom: Atom, k_run: int) -> int:
+    """k that all lanes of an instruction hold in runs of `k_run` each."""
+    tv = atom.operands["a"].tv
+    assert tv is not None
+    return _mnk(atom)[2] // tv.values.size() * k_run
 
 
 IN_SHARED = Layout(1, 0)

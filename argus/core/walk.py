@@ -83,6 +83,24 @@ def symbols(*roots: Node) -> frozenset[Symbol]:
     return frozenset(node.symbol for node in topological(roots) if isinstance(node, Sym))
 
 
+def in_multiples(root: Node, symbol: Symbol, unit: int) -> bool:
+    """Whether `symbol` occurs only divided by multiples of `unit`.
+
+    Such an expression of a thread's number is one of its wave's number, if the unit is a wave's size.
+    """
+    for node in topological([root]):
+        for child in children(node):
+            if isinstance(child, Sym) and child.symbol == symbol and not _quotient(node, unit):
+                return False
+    return not (isinstance(root, Sym) and root.symbol == symbol)
+
+
+def _quotient(node: Node, unit: int) -> bool:
+    if not isinstance(node, Bin) or node.op != "//" or not isinstance(node.right, Const):
+        return False
+    return node.right.value > 0 and node.right.value % unit == 0
+
+
 def mentions(root: Node, kinds: tuple[type[Node], ...]) -> bool:
     return any(isinstance(node, kinds) for node in topological([root]))
 

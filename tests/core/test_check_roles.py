@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from argus.core.algebra import TRUE, add, const, coord, mul, sym
-from argus.core.atoms.sm_90a import tma, warp, wgmma
+from argus.core.atoms.sm_90a import reductions, tma, warp, wgmma
 from argus.core.check import check
 from argus.core.dtype import bf16, f32, i32
 from argus.core.index import Index, Symbol
@@ -15,6 +15,7 @@ from argus.core.ir import (
     Arrive,
     Await,
     Buffer,
+    Commit,
     Copy,
     Fence,
     For,
@@ -36,6 +37,7 @@ from argus.core.ir import (
     whole,
 )
 from argus.core.layout import TV, Layout, Swizzle, row_major
+from argus.core.slabs import slabbed
 from argus.core.target import sm_90a
 from argus.core.tiling import WarpgroupMma, part_of
 
@@ -210,6 +212,38 @@ def test_waits_are_for_what_is_issued() -> None:
     other = role(Wait("wgmma", 0), name="load", first=0, warps=4)
     made = kernel_of(role(Alloc(ACC), PRODUCT, Wait("wgmma", 0)), other)
     assert [found.code for found in check(made)] == ["E219"]
+
+
+def test_groups_of_products_are_closed() -> None:
+    grouped = evolve(PRODUCT, grouped=True)
+    assert codes(grouped) == ["E219"]
+    assert codes(For(K, const(0), const(4), 1, (grouped,))) == ["E219"]
+    assert codes(Commit("wgmma"), grouped) == ["E219"]
+    assert codes(grouped, PRODUCT, Commit("wgmma")) == []
+    assert codes(For(K, const(0), const(4), 1, (grouped,)), Commit("wgmma")) == []
+
+
+def test_a_copy_adds_by_an_instruction_that_adds() -> None:
+    part = View(TENSOR, SHAPE, (coord(0), coord(1)))
+    store = Copy(warp.st_global[1], whole(ACC), part, MM.C)
+    assert codes(Alloc(ACC), evolve(store, combine="add")) == ["E108"]
+    assert codes(Alloc(ACC), evolve(store, atom=reductions.red_global_add[0])) == ["E108"]
+    assert codes(Alloc(ACC), evolve(store, atom=reductions.red_global_add[0], combine="add")) == []
+
+
+def test_a_factor_in_slabs_begins_with_one() -> None:
+    wide = Buffer("wide", "shared", bf16, (const(64), const(128)), Staged(slabbed((64, 128), 64), SPAN_128), align=1024)
+
+    def product(start: int) -> Mma:
+        view = View(wide, SHAPE, (coord(0), add(coord(1), start)))
+        return evolve(PRODUCT, a=view, b=view)
+
+    def faults(start: int) -> list[str]:
+        body = (role(Alloc(ACC), product(start)),)
+        return [found.code for found in check(kernel_of(*body, before=(Alloc(wide), *READY)))]
+
+    assert faults(0) == faults(64) == []
+    assert faults(16) == ["E218", "E218"]
 
 
 def test_a_factor_in_shared_memory_is_one_that_a_descriptor_names() -> None:

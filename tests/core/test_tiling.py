@@ -10,7 +10,7 @@ import pytest
 from argus.core.atom import Atom
 from argus.core.atoms.gfx942 import ATOMS, mfma_f32_16x16x16_bf16, mfma_f32_32x32x8_bf16
 from argus.core.layout import TV
-from argus.core.tiling import TiledMma, operands, spread
+from argus.core.tiling import TiledMma, operands, smallest_k, spread
 from argus.core.walk import IntArray
 
 LANE, REGISTER = np.indices((64, 4), dtype=np.int64)
@@ -120,6 +120,20 @@ def test_spread_covers_a_tile_in_row_order() -> None:
             spread(wrong[:2], 256, wrong[2])
 
 
+@pytest.mark.parametrize("waves", [(1, 8), (2, 2), (4, 1)])
+@pytest.mark.parametrize("k_run", [4, 8])
+def test_a_fragment_repeated_along_k_is_the_one_of_all_k(waves: tuple[int, int], k_run: int) -> None:
+    """`mm.B.tiled(k=64)` of an instruction over its own k has the registers of one made for 64."""
+    for atom in (atom for atom in ATOMS if atom.mnk is not None):
+        tile = (128, 32 * waves[1] * 3)
+        own = TiledMma(atom, waves, tile, k_run, smallest_k(atom, k_run))
+        whole = TiledMma(atom, waves, tile, k_run, 64)
+        for repeated, wanted in ((own.A.tiled(k=64), whole.A), (own.B.tiled(k=64), whole.B)):
+            assert np.array_equal(repeated.elements(), wanted.elements())
+    with pytest.raises(ValueError, match="does not repeat along k"):
+        spread((64, 32), 256, 8).tiled(k=33)
+
+
 def test_the_table_has_one_entry_an_instruction() -> None:
     assert len({atom.name for atom in ATOMS}) == len(ATOMS)
     for atom in ATOMS:
@@ -134,11 +148,12 @@ def test_a_copy_is_consistent(atom: Atom) -> None:
     source, target = atom.operands["source"], atom.operands["target"]
     assert source.vector_bits == target.vector_bits == atom.vector_bits
     memory = target if source.space == "register" else source
-    assert {source.space, target.space} - {"register"} == {memory.space}
+    assert {source.space, target.space} - {"register"} == ({memory.space, "shared"} if atom.direct else {memory.space})
     assert memory.align == atom.vector_bits // 8
     assert atom.name.endswith(f"_b{atom.vector_bits}")
     assert atom.moments.queue == ("lds" if memory.space == "shared" else "vmem")
     served = [lane for phase in atom.phases for lane in phase]
-    assert served == [] if memory.space == "global" else sorted(served) == list(range(64))
+    in_shared = "shared" in (source.space, target.space)
+    assert sorted(served) == (list(range(64)) if in_shared else [])
     for phase in atom.phases:
         assert len(phase) * atom.vector_bits <= 32 * 32

@@ -52,6 +52,27 @@ mfma_f32_16x16x16_bf16 = _mfma(
 )
 
 
+buffer_load_lds = Atom(
+    name="buffer_load_lds_b32",
+    targets=_GFX942,
+    unit=64,
+    operands={
+        "source": Operand("global", vector_bits=32, align=4),
+        "target": Operand("shared", vector_bits=32, align=4),
+    },
+    moments=Moments(queue="vmem", tracked=False),
+    edge="range_zero",
+    phases=PHASES["gfx942", "write", 32],
+    issue_cycles=4.0,
+    spelling={"gfx942": "buffer_load_lds_b32({target}, {source})"},
+    direct=True,
+)
+"""Global to shared memory without registers, a dword a lane: lane l of a wave writes base + 4 l [MI300 ISA, buffer
+loads to LDS]. A swizzle of shared memory therefore lands on the addresses that lanes read: within what
+one wave writes at a time, which lane moves which dword is the emitter's to choose.
+"""
+
+
 def _move(name: str, source: Space, target: Space, bits: int, spelling: str) -> Atom:
     """A copy of `bits` contiguous bits a thread between registers and memory, completed by its counter."""
     memory_align = bits // 8
@@ -84,13 +105,15 @@ global_store = _family("global_store", "register", "global", "store_b{bits}({{ta
 buffer_load = _family("buffer_load", "global", "register", "buffer_load_b{bits}({{target}}, {{source}})")
 buffer_store = _family("buffer_store", "register", "global", "buffer_store_b{bits}({{target}}, {{source}})")
 
+ds_read_b32 = _move("ds_read_b32", "shared", "register", 32, "load_b32({target}, {source})")
 ds_read_b64 = _move("ds_read_b64", "shared", "register", 64, "load_b64({target}, {source})")
 ds_read_b128 = _move("ds_read_b128", "shared", "register", 128, "load_b128({target}, {source})")
+ds_write_b32 = _move("ds_write_b32", "register", "shared", 32, "store_b32({target}, {source})")
 ds_write_b64 = _move("ds_write_b64", "register", "shared", 64, "store_b64({target}, {source})")
 ds_write_b128 = _move("ds_write_b128", "register", "shared", 128, "store_b128({target}, {source})")
 
-ds_read = (ds_read_b64, ds_read_b128)
-ds_write = (ds_write_b64, ds_write_b128)
+ds_read = (ds_read_b32, ds_read_b64, ds_read_b128)
+ds_write = (ds_write_b32, ds_write_b64, ds_write_b128)
 
 ATOMS: tuple[Atom, ...] = (
     mfma_f32_32x32x8_bf16,
@@ -99,6 +122,7 @@ ATOMS: tuple[Atom, ...] = (
     *global_store,
     *buffer_load,
     *buffer_store,
+    buffer_load_lds,
     *ds_read,
     *ds_write,
 )

@@ -9,13 +9,15 @@ from argus.core.check.completion import check_barriers, check_completion, check_
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
 from argus.core.check.place import placed
+from argus.core.check.programs import check_program
+from argus.core.check.reads import check_reads, reads
 from argus.core.check.scopes import scopes
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Kernel
 from argus.core.span import Span
 from argus.core.target import Target
 
-__all__ = ["check", "claim_views", "expressions", "thread_count", "views"]
+__all__ = ["check", "check_program", "claim_views", "expressions", "reads", "thread_count", "views"]
 
 
 def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
@@ -33,6 +35,7 @@ def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
         yield from check_agent(place, stmt)
         yield from check_completion(place, stmt)
     yield from check_queues(kernel)
+    yield from check_reads(kernel)
 
 
 def thread_count(name: str, target: Target, threads: int, span: Span) -> tuple[Diagnostic, ...]:

@@ -30,7 +30,7 @@ from argus.core.ir import (
     Wait,
     walk,
 )
-from argus.core.walk import mentions, show, symbols
+from argus.core.walk import in_multiples, mentions, show, symbols
 
 _WARPGROUP = 4
 
@@ -133,9 +133,20 @@ def _differs(place: Place, node: Node) -> bool:
     return bool(threads & symbols(node)) or mentions(node, (Coord,))
 
 
+def _of_waves(place: Place, stmt: Stmt, node: Node) -> bool:
+    """Whether a branch that threads see differently is one that each wave takes or leaves as a whole.
+
+    What runs in it is run by single waves then, and the block's barrier pairs by count; of machines with barriers
+    of other kinds, and of roles, that is not so.
+    """
+    if not isinstance(stmt, If) or place.role is not None or "vmem" not in place.kernel.target.queues:
+        return False
+    return in_multiples(node, place.kernel.thread, place.kernel.target.unit) and not mentions(node, (Coord,))
+
+
 def _uniform(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
     for what, node in _common(stmt):
-        if _differs(place, node):
+        if _differs(place, node) and not _of_waves(place, stmt, node):
             help_ = "make it uniform"
             if what in ("start of the sum", "branch"):
                 help_ = "branch on sizes, blocks and loop variables; mask elements with `where(...)`"

@@ -11,6 +11,7 @@ from argus.core.ir import (
     Arrive,
     Await,
     Buffer,
+    Commit,
     Copy,
     Fence,
     Kernel,
@@ -20,6 +21,7 @@ from argus.core.ir import (
     Sync,
     View,
     Wait,
+    bodies,
     walk,
 )
 
@@ -31,6 +33,10 @@ def check_completion(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
     if isinstance(stmt, Copy) and (stmt.signal is not None) != stmt.atom.moments.signal:
         message = f"`{stmt.atom}` completes on " + ("a barrier" if stmt.signal is None else "no barrier")
         yield fault(place.kernel, stmt, "E208", message, "name the barrier of a copy by the TMA, and of no other")
+    if isinstance(stmt, Copy) and stmt.combine != stmt.atom.combine:
+        does = f"joins by {stmt.atom.combine}" if stmt.atom.combine else "replaces what is there"
+        help_ = "copy `combine=add` by an instruction that adds, and no other"
+        yield fault(place.kernel, stmt, "E108", f"`{stmt.atom}` {does}", help_)
 
 
 def check_barriers(kernel: Kernel) -> Iterator[Diagnostic]:
@@ -89,3 +95,21 @@ def check_queues(kernel: Kernel) -> Iterator[Diagnostic]:
             if isinstance(stmt, Wait) and stmt.queue in _GROUPED and stmt.queue not in issued:
                 message = f"a wait on `{stmt.queue}`, to which nothing is issued here"
                 yield fault(kernel, stmt, "E219", message, "wait in the role, and on the thread, that issues")
+        yield from _unclosed(kernel, body, False)
+
+
+def _unclosed(kernel: Kernel, body: tuple[Stmt, ...], inside: bool) -> Iterator[Diagnostic]:
+    """Products of a group are closed by a commit of the body that they stand in, or of one around it."""
+    last: Mma | None = None
+    for stmt in body:
+        if isinstance(stmt, Commit) and stmt.queue == "wgmma":
+            last = None
+        elif isinstance(stmt, Mma) and stmt.grouped:
+            last = stmt
+    if last is not None and not inside:
+        message = "a group of products that nothing closes"
+        yield fault(kernel, last, "E219", message, "put its products into `with wgmma.group():`")
+    for position, stmt in enumerate(body):
+        closed = any(isinstance(after, Commit) and after.queue == "wgmma" for after in body[position + 1 :])
+        for part in bodies(stmt) if not isinstance(stmt, Roles) else ():
+            yield from _unclosed(kernel, part, inside or closed)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
-from typing import cast
-
-import numpy as np
 
 from argus.core import algebra
 from argus.core.atom import Canonical, Major, Operand
+from argus.core.check.folds import fold_fault
+from argus.core.check.holding import held_by_same
 from argus.core.check.place import Place, fault
 from argus.core.diagnostic import Diagnostic
 from argus.core.elements import gets
 from argus.core.index import Const, Coord, Index
-from argus.core.ir import Copy, Get, Map, Mma, Staged, Stmt, View
-from argus.core.layout import TV, IntArray, Layout, row_major
-from argus.core.walk import evaluate, mentions, show, symbols
+from argus.core.ir import Copy, Fold, Map, Mma, Staged, Stmt, View
+from argus.core.layout import TV, Layout
+from argus.core.slabs import slab_width
+from argus.core.walk import mentions, show
 
 
 def check_operands(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
@@ -25,6 +24,8 @@ def check_operands(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
             yield from _copy(place, stmt)
         case Map():
             yield from _map(place, stmt)
+        case Fold():
+            yield from _fold(place, stmt)
         case Mma():
             yield from _mma(place, stmt)
         case _:
@@ -63,7 +64,7 @@ def _copy(place: Place, stmt: Copy) -> Iterator[Diagnostic]:
 
 def _map(place: Place, stmt: Map) -> Iterator[Diagnostic]:
     for get in gets(stmt.elem):
-        if not _held_by_same(get, stmt.target):
+        if not held_by_same(get, stmt.target):
             yield fault(
                 place.kernel,
                 stmt,
@@ -73,35 +74,12 @@ def _map(place: Place, stmt: Map) -> Iterator[Diagnostic]:
             )
 
 
-def _held_by_same(get: Get, target: View) -> bool:
-    """Whether each thread holds the elements that its own of the target are computed from."""
-    held, wanted = get.view.buffer.layout, target.buffer.layout
-    if held == wanted:
-        return True
-    if not isinstance(held, TV) or not isinstance(wanted, TV) or held.threads.size() != wanted.threads.size():
-        return False
-    if symbols(*get.at, *get.view.at):
-        return False
-    number = _numbers(held.tile, get.view.at, _along(get.at, wanted.coordinates()))
-    if number is None:
-        return False
-    own = np.zeros((held.threads.size(), prod(held.tile)), np.bool_)
-    own[np.arange(len(own))[:, None], held.elements()] = True
-    return bool(own[np.arange(len(own))[:, None], number].all())
-
-
-def _along(at: tuple[Index, ...], axes: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
-    return tuple(np.broadcast_to(cast(IntArray, evaluate(each, {}, axes)), axes[0].shape) for each in at)
-
-
-def _numbers(tile: tuple[int, ...], at: tuple[Index, ...], axes: tuple[IntArray, ...]) -> IntArray | None:
-    """The numbers in a tile, first axis fastest, of elements at coordinates; None if one lies outside."""
-    number, below = np.zeros_like(axes[0]), 1
-    for extent, coordinate in zip(tile, _along(at, axes), strict=True):
-        if (coordinate < 0).any() or (coordinate >= extent).any():
-            return None
-        number, below = number + coordinate * below, below * extent
-    return number
+def _fold(place: Place, stmt: Fold) -> Iterator[Diagnostic]:
+    why = fold_fault(stmt, place.kernel.target.unit)
+    if why:
+        names = f"`{stmt.source.buffer.name}` into `{stmt.target.buffer.name}`"
+        help_ = "fold within a warp, and through shared memory between warps"
+        yield fault(place.kernel, stmt, "E205", f"`{stmt.op}` folds {names}: {why}", help_)
 
 
 def _mma(place: Place, stmt: Mma) -> Iterator[Diagnostic]:
@@ -164,7 +142,7 @@ def _in_shared(place: Place, stmt: Mma, role: str, view: View) -> Iterator[Diagn
             "take a tile of that shape",
         )
         return
-    why = _not_canonical(view, operand)
+    why = not_canonical(view, operand)
     if why:
         yield fault(
             place.kernel,
@@ -176,18 +154,18 @@ def _in_shared(place: Place, stmt: Mma, role: str, view: View) -> Iterator[Diagn
         )
 
 
-def _not_canonical(view: View, operand: Operand) -> str:
+def not_canonical(view: View, operand: Operand) -> str:
     """Why no descriptor names a view of shape (rows, k); empty if one does [PTX ISA, canonical layouts of wgmma]."""
     layout, dtype = view.buffer.layout, view.buffer.dtype
-    extents = tuple(extent.value for extent in view.buffer.shape if isinstance(extent, Const))
-    if not isinstance(layout, Staged) or len(extents) < 2 or layout.layout != row_major(extents):
+    width = slab_width(view.buffer)
+    if not isinstance(layout, Staged) or len(view.buffer.shape) < 2 or width is None:
         return "its rows do not lie one after the other"
     chunk = 128 // dtype.bits
     swizzle = layout.swizzle
     span = 16 if swizzle is None or swizzle.bits == 0 else 16 << swizzle.bits
     if span > 16 and swizzle is not None and (swizzle.base, swizzle.shift) != (chunk.bit_length() - 1, 3):
         return f"{swizzle} permutes other chunks than those of 16 bytes within 8 rows"
-    row = extents[-1] * dtype.bits // 8
+    row = width * dtype.bits // 8
     if row != span:
         return f"rows are {row} bytes, the swizzle spans {span}"
     major, starts = _orientation(view)
@@ -195,7 +173,9 @@ def _not_canonical(view: View, operand: Operand) -> str:
         return "its axes are not those of the buffer"
     if Canonical(major, span) not in operand.canonical:
         return f"the instruction takes no operand whose neighbours are along {major} with a span of {span}"
-    for start, step, what in ((starts[0], 8, "rows"), (starts[1], chunk, "columns")):
+    # An instruction steps from slab to slab: it begins at the first column of one where there are several.
+    columns = chunk if view.buffer.shape[-1] is algebra.const(width) else width
+    for start, step, what in ((starts[0], 8, "rows"), (starts[1], columns, "columns")):
         if algebra.mod(start, step) is not algebra.const(0):
             return f"it begins at {what} {show(start)}, which is not always a multiple of {step}"
     return ""

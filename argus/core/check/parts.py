@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from argus.core import algebra
 from argus.core.elements import gets, indices
 from argus.core.index import Node
 from argus.core.ir import (
@@ -35,6 +36,7 @@ from argus.core.ir import (
     WrittenOnce,
     whole,
 )
+from argus.core.walk import substitute
 
 
 def views(stmt: Stmt) -> tuple[View, ...]:
@@ -98,6 +100,11 @@ def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
             return start, stop
         case Tag(names=record) | Assert(claim=WrittenOnce(record=record)):
             return tuple(value for _, value in record)
+        case Assert(claim=Products(products=products, over=over)):
+            # A symbol that the claim binds has no value elsewhere.
+            bound = {symbol: algebra.const(0) for symbol, _ in over}
+            places = tuple(node for pair in products for side in pair for node in side)
+            return *(substitute(node, bound) for node in places), *(extent for _, extent in over)
         case Assert(claim=Covers(low=low, high=high, where=where)):
             return low, high, where
         case _:

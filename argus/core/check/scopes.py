@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from argus.core.check.parts import expressions, views
 from argus.core.check.place import fault
 from argus.core.diagnostic import Diagnostic, Label
-from argus.core.index import Symbol
-from argus.core.ir import Alloc, Buffer, For, Kernel, Let, Roles, Stmt, bodies
-from argus.core.walk import symbols
+from argus.core.index import Coord, Symbol
+from argus.core.ir import Alloc, Buffer, For, Kernel, Let, Roles, Stmt, View, bodies
+from argus.core.walk import symbols, topological
 
 
 def scopes(kernel: Kernel) -> Iterator[Diagnostic]:
@@ -34,10 +34,21 @@ def _scope(
                 yield _outside(kernel, stmt, buffer)
         for symbol in _sorted(symbols(*expressions(stmt)) - known):
             yield _undefined(kernel, stmt, symbol)
+        for view in views(stmt):
+            yield from _of_no_axis(kernel, stmt, view)
         for part, own in zip(bodies(stmt), _defined(stmt), strict=True):
             yield from _scope(kernel, part, frozenset(buffers), known | own)
         if isinstance(stmt, Let):
             known |= {stmt.symbol}
+
+
+def _of_no_axis(kernel: Kernel, stmt: Stmt, view: View) -> Iterator[Diagnostic]:
+    """A view is placed by symbols and by the coordinates of its own elements."""
+    used = {node.axis for node in topological((*view.at, view.where)) if isinstance(node, Coord)}
+    if any(axis >= len(view.shape) for axis in used):
+        message = f"a view of `{view.buffer.name}` is placed by the coordinate of another tensor's element"
+        help_ = "an element's coordinate has a meaning in tags and masks only"
+        yield fault(kernel, stmt, "E201", message, help_, "used here")
 
 
 def _defined(stmt: Stmt) -> Iterator[frozenset[Symbol]]:

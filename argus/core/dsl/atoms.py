@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from argus.core import algebra
 from argus.core.atom import Atom, Space
 from argus.core.atoms import gfx942
 from argus.core.atoms.sm_90a import warp as sm_90a
+from argus.core.atoms.sm_90a.reductions import red_global_add
 from argus.core.dsl.boxes import choose_box
+from argus.core.dsl.direct import why_not_direct
 from argus.core.dsl.faults import fault
+from argus.core.index import Held, Index, Node, Read
 from argus.core.ir import View
 from argus.core.layout import TV
 from argus.core.target import Target
-from argus.core.walk import IntArray, evaluate, symbols
+from argus.core.walk import IntArray, evaluate, fold, rebuild, symbols
 
 _DEFAULTS: Mapping[tuple[str, Space, Space], tuple[Atom, ...]] = {
     ("gfx942", "global", "register"): gfx942.global_load,
@@ -33,9 +37,25 @@ global_load = (*gfx942.global_load, *sm_90a.ld_global)
 global_store = (*gfx942.global_store, *sm_90a.st_global)
 """The plain accesses of every target: a copy takes its own target's."""
 
+ld_global_b16, st_global_b16 = sm_90a.ld_global[0], sm_90a.st_global[0]
+"""Accesses of single elements of 16 bits, for rows that begin anywhere."""
 
-def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Atom, ...] | None) -> Atom:
-    """The instruction named, or the widest of those named that moves whole runs of consecutive elements."""
+
+_REDUCTIONS: Mapping[str, tuple[Atom, ...]] = {"sm_90a": red_global_add}
+
+
+def choose(
+    target: Target,
+    source: View,
+    to: View,
+    by: TV,
+    via: Atom | tuple[Atom, ...] | None,
+    combine: str | None = None,
+) -> Atom:
+    """The instruction named, or the widest of those named that moves whole runs of consecutive elements.
+
+    combine: the operation by which what is moved joins what is there.
+    """
     spaces = (source.buffer.space, to.buffer.space)
     if source.buffer.dtype != to.buffer.dtype:
         fault(
@@ -44,15 +64,21 @@ def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Ato
             here=f"`{source.buffer.name}` and `{to.buffer.name}` differ in type",
             help="convert in registers with `.to(...)`",
         )
-    named = _DEFAULTS.get((target.name, *spaces), ()) if via is None else via if isinstance(via, tuple) else (via,)
+    default = _DEFAULTS.get((target.name, *spaces), ()) if combine is None else _REDUCTIONS.get(target.name, ())
+    named = default if via is None else via if isinstance(via, tuple) else (via,)
     named = tuple(atom for atom in named if target.name in atom.targets) or named
     bits = source.buffer.dtype.bits
-    legal = [atom for atom in named if _fits(atom, target, spaces) and atom.vector_bits % bits == 0]
+    legal = [
+        atom
+        for atom in named
+        if _fits(atom, target, spaces) and atom.vector_bits % bits == 0 and _joins(atom, combine, source)
+    ]
     if not legal:
+        joining = "" if combine is None else f", joined by {combine}"
         fault(
             "E108",
-            f"no instruction of {target} named here copies {bits}-bit elements from {spaces[0]} to {spaces[1]}: "
-            f"{', '.join(map(str, named)) or 'none known'}",
+            f"no instruction of {target} named here copies {bits}-bit elements from {spaces[0]} to {spaces[1]}"
+            f"{joining}: {', '.join(map(str, named)) or 'none known'}",
             help="go through registers, or name another instruction with `via=`",
         )
     if legal[0].unit == 1:
@@ -61,6 +87,8 @@ def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Ato
     matrices = [atom for atom in legal if _is_of_matrices(atom)]
     if matrices:
         return _choose_matrices(matrices, in_memory[0], by)
+    if legal[0].direct:
+        return _choose_direct(legal[0], to, by)
     run = min(run_length(view, by) for view in in_memory) * bits
     fitting = [atom for atom in legal if run % atom.vector_bits == 0]
     if not fitting:
@@ -71,6 +99,19 @@ def choose(target: Target, source: View, to: View, by: TV, via: Atom | tuple[Ato
             help="choose a narrower instruction or a layout with longer runs",
         )
     return max(fitting, key=lambda atom: atom.vector_bits)
+
+
+def _joins(atom: Atom, combine: str | None, source: View) -> bool:
+    dtype = atom.operands["source"].dtype
+    return atom.combine == combine and (dtype is None or dtype == source.buffer.dtype)
+
+
+def _choose_direct(atom: Atom, to: View, by: TV) -> Atom:
+    places = _places(to, by)
+    why = "its place divides by a size" if places is None else why_not_direct(atom, to, places, by)
+    if why:
+        fault("E108", f"`{atom}` cannot fill this tile of `{to.buffer.name}`: {why}", help="spread rows over lanes")
+    return atom
 
 
 def _fits(atom: Atom, target: Target, spaces: tuple[Space, Space]) -> bool:
@@ -99,11 +140,21 @@ def run_length(memory: View, by: TV) -> int:
 def _places(memory: View, by: TV) -> list[IntArray] | None:
     """The tensor's coordinates of each (thread, value) for that setting, None where it divides by zero."""
     trial = {symbol: _TRIAL_SIZE if symbol.kind == "size" else 0 for at in memory.at for symbol in symbols(at)}
-    axes = by.coordinates()
+    axes, shape = by.coordinates(), (by.threads.size(), by.values.size())
+    placed = [_without_reads(at) for at in memory.at]
     try:
-        return [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), axes[0].shape) for at in memory.at]
+        return [np.broadcast_to(cast(IntArray, evaluate(at, trial, axes)), shape) for at in placed]
     except ZeroDivisionError:
         return None
+
+
+def _without_reads(at: Index) -> Index:
+    """The expression with 0 for each integer from memory: like a loop variable's, any value does."""
+
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        return algebra.const(0) if isinstance(node, Read | Held) else rebuild(node, parts)
+
+    return cast(Index, fold(at, visit))
 
 
 def _is_of_matrices(atom: Atom) -> bool:
@@ -111,13 +162,13 @@ def _is_of_matrices(atom: Atom) -> bool:
 
 
 def _choose_matrices(named: list[Atom], memory: View, by: TV) -> Atom:
-    """The instruction that moves four 8x8 matrices of 16-bit elements, if the fragment is made of such."""
+    """The instruction that moves 8x8 matrices of 16-bit elements, if the fragment is made of such."""
     for atom in named:
         if memory.buffer.dtype.bits == 16 and _made_of_matrices(atom, memory, by):
             return atom
     fault(
         "E108",
-        f"`{named[0]}` moves four 8x8 matrices of 16-bit elements, which `{memory.buffer.name}` and this fragment "
+        f"`{named[0]}` moves 8x8 matrices of 16-bit elements, which `{memory.buffer.name}` and this fragment "
         "are not made of",
         here="each pair of a lane's registers belongs to one row of 16 bytes",
         help="use the fragment of a matrix instruction, or copy with ordinary loads and stores",

@@ -7,19 +7,41 @@ from typing import NoReturn
 from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.dsl.faults import fault
-from argus.core.dtype import DType
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Staged, Strided, View, static
-from argus.core.layout import Swizzle, row_major
+from argus.core.slabs import slab_width, span_of
 from argus.core.walk import mentions, substitute
 
+_MOST_AXES = 2
+"""Axes of a tile in shared memory, whatever those of the tensor."""
 
-def span_of(swizzle: Swizzle | None, dtype: DType) -> int | None:
-    """Bytes over which a swizzle permutes chunks of 16 bytes as the TMA does; 0 without one, None for another."""
-    if swizzle is None or swizzle.bits == 0:
-        return 0
-    elements = (128 // dtype.bits).bit_length() - 1
-    return 16 << swizzle.bits if (swizzle.base, swizzle.shift) == (elements, 3) and swizzle.bits <= 3 else None
+
+def boxes(source: View, target: View, named: tuple[Atom, ...] | None) -> tuple[tuple[View, View], ...]:
+    """The pairs of views that one copy is: more than one where rows in shared memory are several slabs of a swizzle.
+
+    A box is one slab wide, so that a wider tile takes one instruction a slab, and its bytes are theirs together.
+    """
+    whole = ((source, target),)
+    memory = source if source.buffer.space == "shared" else target
+    if not named or any(atom.box is None or atom.box.axes < _MOST_AXES for atom in named):
+        return whole
+    if not memory.shape or source.shape != target.shape:
+        return whole
+    width, columns = slab_width(memory.buffer), memory.shape[-1]
+    if width is None or not isinstance(columns, Const) or columns.value <= width or columns.value % width != 0:
+        return whole
+    return tuple(
+        (_columns(source, start, width), _columns(target, start, width)) for start in range(0, columns.value, width)
+    )
+
+
+def _columns(view: View, start: int, width: int) -> View:
+    """So many columns of a view."""
+    last = len(view.shape) - 1
+    inner = (*(algebra.coord(axis) for axis in range(last)), algebra.add(algebra.coord(last), start))
+    at = tuple(substitute(expression, {}, inner) for expression in view.at)
+    shape = (*view.shape[:-1], algebra.const(width))
+    return View(view.buffer, shape, at, substitute(view.where, {}, inner), view.peer)
 
 
 def choose_box(legal: list[Atom], source: View, target: View) -> Atom:
@@ -29,15 +51,18 @@ def choose_box(legal: list[Atom], source: View, target: View) -> Atom:
     layout = memory.buffer.layout
     assert isinstance(layout, Staged)
     span = span_of(layout.swizzle, memory.buffer.dtype)
-    atom = next((atom for atom in legal if atom.box is not None and atom.box.span == span), None)
-    if atom is None or atom.box is None:
+    fitting = [atom for atom in legal if atom.box is not None and atom.box.span == span]
+    if not fitting:
         _refuse(legal[0], memory, f"its swizzle {layout.swizzle} is none of {', '.join(map(str, legal))}")
+    rank = len(tensor.buffer.shape)
+    atom = next((atom for atom in fitting if atom.box is not None and atom.box.axes in (1, rank)), None)
     sizes = [static(size) for size in memory.shape if isinstance(size, Const)]
-    if len(sizes) != atom.box.axes or len(tensor.buffer.shape) != atom.box.axes:
+    if atom is None or atom.box is None or len(sizes) != min(atom.box.axes, _MOST_AXES):
         fault(
             "E501",
-            f"`{atom}` moves tiles of {atom.box.axes} axes of a tensor of as many; others are not built yet",
-            help=f"declare a tensor of {atom.box.axes} axes and copy tiles of it",
+            f"`{fitting[0]}` and its like move rows and columns of a tensor of 2 to 5 axes; "
+            f"a tile of {len(sizes)} axes of a tensor of {rank} is not built yet",
+            help="copy tiles of the tensor's last two axes: fix those before, `A[b, h].tile(...)`",
         )
     _check_box(atom, memory, sizes)
     _check_tensor(atom, tensor)
@@ -54,15 +79,13 @@ def _check_box(atom: Atom, memory: View, sizes: list[int]) -> None:
     if row % box.multiple != 0 or (box.span and row > box.span):
         limit = f" of at most {box.span}" if box.span else ""
         _refuse(atom, memory, f"rows of {row} bytes are no multiples of {box.multiple}{limit}")
-    extents = tuple(static(size) for size in memory.buffer.shape)
-    dense = layout.layout == row_major(extents) and extents[-1] == sizes[-1]
-    if not dense or not _placed(memory.at, len(sizes)):
+    width = slab_width(memory.buffer)
+    start = tuple(substitute(at, {}, (algebra.const(0),) * len(sizes)) for at in memory.at)
+    one_slab = width == sizes[-1] and algebra.mod(start[-1], sizes[-1]) is algebra.const(0)
+    if not one_slab or not _placed(memory.at, len(sizes)):
         _refuse(atom, memory, "its rows do not lie one after the other in shared memory")
     align = atom.operands["target" if memory.buffer.space == atom.operands["target"].space else "source"].align
-    offset: Index = algebra.const(0)
-    for at, size in zip(memory.at, extents, strict=True):
-        start = substitute(at, {}, (algebra.const(0),) * len(sizes))
-        offset = algebra.add(algebra.mul(offset, size), start)
+    offset = algebra.add(*(mode.at(place) for mode, place in zip(layout.layout, start, strict=True)))
     if algebra.mod(algebra.mul(offset, dtype.bits // 8), align) is not algebra.const(0):
         _refuse(atom, memory, f"it does not begin at a multiple of {align} bytes")
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import cast
+from itertools import chain, count
+from typing import cast, overload
 
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.fragments import Fragment
 from argus.core.dsl.handles import Bool, Int, IntLike, OfInts, as_cond, unwrap
+from argus.core.dsl.integers import term
 from argus.core.dsl.tracer import current
+from argus.core.dsl.values import Held, leader
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Coord, Index, Symbol
 from argus.core.ir import Assert, Assume, Claim, Covers, Distinct, Equal, Relation, Tag, TagOf, View, WrittenOnce
-from argus.core.walk import mentions, show, symbols
+from argus.core.walk import mentions, show, substitute, symbols
 
-Names = Mapping[str, IntLike]
+Names = Mapping[str, IntLike | Tensor]
 Record = OfInts[Names]
 Condition = OfInts[Bool]
 
@@ -44,7 +47,12 @@ def _record(view: View, names: Record) -> tuple[tuple[str, Index], ...]:
             f"a tag function gives a named record, found {described(cast(object, record))}",
             help="return `dict(m=m, k=k)`",
         )
-    return tuple((_component_name(name), unwrap(value)) for name, value in cast(Names, record).items())
+    return tuple((_component_name(name), _component_value(value)) for name, value in cast(Names, record).items())
+
+
+def _component_value(value: IntLike | Tensor) -> Index:
+    """An integer, or an element of a tensor of integers: `dict(x=expert[m // 128])`."""
+    return term(value) if isinstance(value, Tensor) else unwrap(value)
 
 
 def _component_name(name: object) -> str:
@@ -127,17 +135,87 @@ def assert_distinct(*components: TagOf) -> None:
     _claim("assert_distinct", Distinct(tuple(_component("assert_distinct", of) for of in components)))
 
 
-def assert_relation(*arguments: TagOf | Condition) -> None:
-    """A condition over tag components, element by element: `assert_relation(a.tag.k, b.tag.k, lambda x, y: x <= y)`."""
-    *components, condition = arguments or (None,)
-    if not components or not callable(condition):
-        fault("E106", "`assert_relation` takes tag components and, last, a function of them")
-    bound = [_bind(of) for of in components]
-    _check_arity("the condition of `assert_relation`", condition, len(bound))
-    cond = cast(Callable[..., Bool], condition)(*(Int(algebra.sym(symbol)) for symbol, _ in bound))
-    _claim("assert_relation", Relation(tuple(bound), as_cond(cond)))
+class TagsOf:
+    """The tag of an element: `p.k` is its component `k`."""
+
+    def __init__(self, view: View, bound: dict[Symbol, TagOf]) -> None:
+        self._view = view
+        self._bound = bound
+
+    def __getattr__(self, name: str) -> Int:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _bind(TagOf(self._view, name), self._bound)
 
 
-def _bind(of: TagOf | Condition) -> tuple[Symbol, TagOf]:
-    component = _component("assert_relation", cast(TagOf, of))
-    return Symbol(f"{component.view.buffer.name}.{component.name}", "fresh"), component
+OfTags = (
+    Callable[[TagsOf], Bool]
+    | Callable[[TagsOf, TagsOf], Bool]
+    | Callable[[TagsOf, TagsOf, TagsOf], Bool]
+    | Callable[[TagsOf, TagsOf, TagsOf, TagsOf], Bool]
+)
+Tagged = TagOf | Fragment | Tensor
+
+
+@overload
+def assert_relation(*arguments: TagOf | Condition) -> None: ...
+
+
+@overload
+def assert_relation(*arguments: Fragment | Tensor | OfTags) -> None: ...
+
+
+def assert_relation(*arguments: Tagged | Condition | OfTags) -> None:
+    """A condition over tags, element by element: `assert_relation(a.tag.k, b.tag.k, lambda x, y: x <= y)`.
+
+    Of a tile the function gets the record: `assert_relation(part, scale, lambda p, s: s.kb == p.k // 128)`; elements of
+    a row fragment belong to all elements of that row. Raises E205 for tiles of registers held otherwise.
+    """
+    *operands, condition = arguments or (None,)
+    if not operands or isinstance(condition, TagOf | Fragment | Tensor) or not callable(condition):
+        fault("E106", "`assert_relation` takes tag components or tiles and, last, a function of them")
+    _check_arity("the condition of `assert_relation`", condition, len(operands))
+    bound: dict[Symbol, TagOf] = {}
+    given = [_operand(of, bound) for of in _together(cast("list[Tagged]", operands))]
+    cond = cast(Callable[..., Bool], condition)(*given)
+    if not bound:
+        fault("E106", "`assert_relation` names no component of a tag", help="write `lambda p, s: s.kb == p.k // 128`")
+    _claim("assert_relation", Relation(tuple(bound.items()), as_cond(cond)))
+
+
+def _operand(of: TagOf | View, bound: dict[Symbol, TagOf]) -> Int | TagsOf:
+    return TagsOf(of, bound) if isinstance(of, View) else _bind(of, bound)
+
+
+def _bind(component: TagOf, bound: dict[Symbol, TagOf]) -> Int:
+    """The symbol of a component: one for each view, whatever their names."""
+    wanted = f"{component.view.buffer.name}.{component.name}"
+    for name in chain((wanted,), (f"{wanted}_{i}" for i in count(2))):
+        symbol = Symbol(name, "fresh")
+        if bound.setdefault(symbol, component).view is component.view:
+            return Int(algebra.sym(symbol))
+    raise AssertionError
+
+
+def _together(operands: list[Tagged]) -> list[TagOf | View]:
+    """Views of one shape: the tiles of registers as the largest of them holds them."""
+    tiles = [operand.held for operand in operands if isinstance(operand, Fragment)]
+    chosen = leader("assert_relation", tiles, typed=False) if tiles else None
+    found: list[TagOf | View] = []
+    for operand in operands:
+        if isinstance(operand, Fragment):
+            assert chosen is not None
+            found.append(_under(operand.held, chosen))
+        elif isinstance(operand, Tensor):
+            found.append(operand.view)
+        else:
+            found.append(_component("assert_relation", operand))
+    return found
+
+
+def _under(held: Held, chosen: Held) -> View:
+    """The view whose element at each coordinate is the one that belongs there."""
+    get = held.under(chosen.layout)
+    assert get is not None, "a leader has been chosen"
+    at = tuple(substitute(expression, {}, get.at) for expression in get.view.at)
+    return View(held.view.buffer, chosen.view.shape, at)

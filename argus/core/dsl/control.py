@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
@@ -14,7 +14,7 @@ from argus.core.dsl.faults import fault
 from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, extent, number, several, unwrap
 from argus.core.dsl.tracer import Scope, Tracer, current
 from argus.core.index import Const, Index, Symbol
-from argus.core.ir import For, If
+from argus.core.ir import For, If, Policy
 
 
 class loop:  # noqa: N801 reason: reads as a keyword of the language
@@ -146,6 +146,24 @@ def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
         Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last(count)) for axis, count in enumerate(grid)
     )
     return tuple(Int(algebra.sym(symbol)) for symbol in tracer.blocks)
+
+
+def remap_xcd(
+    numbered: Callable[[tuple[IntLike, ...]], tuple[Int, ...]], counts: tuple[IntLike, ...], *, group: int
+) -> tuple[Int, ...]:
+    """`block_id` on two axes, with advice: neighbours in time on one die share rows and columns of tiles.
+
+    The hardware deals blocks out to its dies in turn, and each die has a second-level cache of its own. So the tiles
+    are given to blocks in another order: each die a run of them, in bands of `group` rows, column by column. Which
+    blocks there are does not change.
+    """
+    tracer = current("remap_xcd")
+    if numbered is not block_id or tracer.target.name != "gfx942":
+        fault("E106", "`remap_xcd` reorders the blocks of gfx942", help="write `remap_xcd(block_id, counts, group=4)`")
+    if len(several(counts, "`remap_xcd`")) != 2:
+        fault("E106", f"dies share tiles of two axes, found {len(counts)}", help="count tiles along two axes")
+    tracer.emit(Policy("remap_xcd", (extent(group, "the rows of a band"),), span=tracer.span()))
+    return numbered(counts)
 
 
 def _last(count: Index) -> int | None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Union, overload
 
 from argus.core import algebra
+from argus.core.dsl import folds
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Bool, ElementWise, Int, as_cond, extents, number, several, unwrap
-from argus.core.dsl.tracer import Tracer, current
+from argus.core.dsl.folds import Within
+from argus.core.dsl.handles import ElementWise, Int, extents, number, several, unwrap
+from argus.core.dsl.masks import Decides, Mask, as_mask, check_axes
+from argus.core.dsl.tracer import current
+from argus.core.dsl.values import Held, allocate, apart, check_dtype, check_types, computed, leader
+from argus.core.dsl.values import fresh as fresh_registers
 from argus.core.dsl.views import TagNames
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.ir import Alloc, Buffer, Cast, Elem, Get, Holds, Lit, Map, Num, Op, View, Where, whole
+from argus.core.ir import Cast, Compare, Elem, Lit, Map, Num, Op, Test, View, Where
 from argus.core.layout import TV
+from argus.core.layout.facets import Facet
 from argus.core.tiling import part_of
 from argus.core.walk import substitute
 
 Operand = Union["Fragment", Int, float]
+Combines = Callable[["Fragment", "Fragment"], "Fragment"]
 
 
 class Fragment(ElementWise):
@@ -29,6 +36,10 @@ class Fragment(ElementWise):
         self.view = view
         self.mutable = mutable
         self._layout = layout
+
+    @property
+    def held(self) -> Held:
+        return Held(self.view, self.layout)
 
     @property
     def layout(self) -> TV:
@@ -45,10 +56,7 @@ class Fragment(ElementWise):
         numbers = tuple(
             number(part, "the number of a tile of registers") for part in several(at, "the number of a tile")
         )
-        try:
-            layout = part_of(self.layout, sizes)
-        except ValueError as problem:
-            fault("E109", str(problem), help="cut along the axes that each thread holds several registers of")
+        layout = _part(self.layout, sizes)
         if len(numbers) != len(sizes) or not all(
             0 <= part < whole // size for part, whole, size in zip(numbers, self.shape, sizes, strict=True)
         ):
@@ -81,7 +89,7 @@ class Fragment(ElementWise):
     def to(self, dtype: DType) -> Fragment:
         """The same elements rounded to another type."""
         check_dtype(dtype)
-        return _emit(Cast(dtype, _get(self)), dtype, self.layout, "value")
+        return _made(computed(Cast(dtype, _elem(self, self.layout)), dtype, self.layout, "value"))
 
     def __add__(self, other: Operand) -> Fragment:
         return elementwise("add", self, other)
@@ -125,12 +133,19 @@ class Fragment(ElementWise):
     def __setitem__(self, item: slice, value: Operand) -> None:
         if item != slice(None):
             fault("E106", "only the whole of a register tile can be assigned", help="write `x[:] = value`")
-        _leader("assignment", (self, value))
-        self._assign(_elem(value))
+        self._check(value, "assignment")
+        self._assign(_elem(value, self.layout))
 
     def _update(self, name: str, other: Operand) -> Fragment:
-        _leader(name, (self, other))
-        return self._assign(Op(name, (_get(self), _elem(other))))
+        self._check(other, name)
+        return self._assign(Op(name, (_elem(self, self.layout), _elem(other, self.layout))))
+
+    def _check(self, other: Operand, name: str) -> None:
+        """Raises E205 or E106 unless each thread holds what its own elements here become."""
+        for tile in _tiles((other,)):
+            if tile.under(self.layout) is None:
+                apart(name, self.layout, tile.layout)
+            check_types(name, (self.held, tile))
 
     def _assign(self, elem: Elem) -> Fragment:
         if not self.mutable:
@@ -144,6 +159,68 @@ class Fragment(ElementWise):
         tracer.emit(Map(self.view, elem, span=tracer.span()))
         return self
 
+    @property
+    def T(self) -> Fragment:  # noqa: N802 reason: NumPy's name
+        """The same registers under the axes in reverse order, to be read."""
+        rank = len(self.shape)
+        order = tuple(algebra.coord(rank - 1 - axis) for axis in range(rank))
+        at = tuple(substitute(expression, {}, order) for expression in self.view.at)
+        view = View(self.view.buffer, tuple(reversed(self.view.shape)), at)
+        return Fragment(view, mutable=False, layout=self.layout.T)
+
+    def fold(self, axis: int, op: Combines, *, within: Within | None = None, where: Decides = True) -> Fragment:
+        """Each row folded along an axis by `add`, `mul`, `maximum` or `minimum`, in any order.
+
+        within: `thread` folds what each thread holds, `warp` what each warp does; the result then has one number for
+        each that holds a different part. Without it all of the row, which must lie in one warp. where: the elements
+        that count; for the others the operation's neutral element stands.
+        """
+        name = folds.operation(op, _FOLDS)
+        chosen = self if where is True else _where(where, self, folds.neutral(name))
+        return _made(folds.total(chosen.held, axis, name, within))
+
+    def sum(self, axis: int, *, within: Within | None = None, where: Decides = True) -> Fragment:
+        return self.fold(axis, add, within=within, where=where)
+
+    def max(self, axis: int, *, within: Within | None = None, where: Decides = True) -> Fragment:
+        return self.fold(axis, maximum, within=within, where=where)
+
+    def min(self, axis: int, *, within: Within | None = None, where: Decides = True) -> Fragment:
+        return self.fold(axis, minimum, within=within, where=where)
+
+    def scan(self, axis: int, op: Combines, *, within: Within) -> Fragment:
+        """Each element folded with those before it along an axis that its thread (or warp) holds."""
+        return _made(folds.prefix(self.held, axis, folds.operation(op, _FOLDS), within))
+
+    def last(self, axis: int, *, within: Within | None = None) -> Fragment:
+        """The last element along an axis of those of a thread, or where it holds one only, of those of its warp."""
+        return _made(folds.last(self.held, axis, within))
+
+    def shift(self, axis: int, distance: int, *, fill: float) -> Fragment:
+        """The element of `distance` lanes before, `fill` where that is another warp's. One element a lane."""
+        return _made(folds.shift(self.held, axis, distance, fill))
+
+    def __lt__(self, other: Operand) -> Mask:
+        return _compare(self, other, lambda a, b: Compare("<", a, b))
+
+    def __le__(self, other: Operand) -> Mask:
+        return _compare(self, other, lambda a, b: Compare("<=", a, b))
+
+    def __gt__(self, other: Operand) -> Mask:
+        return _compare(self, other, lambda a, b: Compare("<", b, a))
+
+    def __ge__(self, other: Operand) -> Mask:
+        return _compare(self, other, lambda a, b: Compare("<=", b, a))
+
+    def __eq__(self, other: object) -> Mask:  # pyright: ignore[reportIncompatibleMethodOverride]  # as `<`: for elements
+        return _compare(self, _comparable(other), lambda a, b: Compare("==", a, b))
+
+    def __ne__(self, other: object) -> Mask:  # pyright: ignore[reportIncompatibleMethodOverride]  # as `<`: for elements
+        return ~_compare(self, _comparable(other), lambda a, b: Compare("==", a, b))
+
+    def __hash__(self) -> int:
+        return id(self)
+
     def __bool__(self) -> bool:
         fault("E101", f"the register tile `{self.view.buffer.name}` has no truth value", help="use `where(...)`")
 
@@ -151,73 +228,63 @@ class Fragment(ElementWise):
         return f"{self.view.buffer.name}: {self.dtype} {self.layout}"
 
 
+def _made(value: Held) -> Fragment:
+    return Fragment(value.view, mutable=False, layout=value.layout)
+
+
+def _part(layout: TV, sizes: tuple[int, ...]) -> TV:
+    """Who holds what of a tile cut from a fragment. Raises E109."""
+    help_ = "cut along the axes that each thread holds several registers of"
+    if any(facet.extent != facet.of for facet in layout.facets):
+        fault("E109", f"a part of a fragment of {layout.tile} that numbers groups of threads", help=help_)
+    try:
+        found = part_of(layout, sizes)
+    except ValueError as problem:
+        fault("E109", str(problem), help=help_)
+    facets = tuple(Facet(whole.axis, size, ((1, size),)) for whole, size in zip(layout.facets, sizes, strict=True))
+    return TV(found.threads, found.values, sizes, facets)
+
+
 def registers(dtype: DType, layout: TV) -> Fragment:
     """A register tile, uninitialised, assigned in place (`x[:] = ...`, `x += ...`, `copy`, `mma`)."""
     tracer = current("registers")
-    return Fragment(_allocate(tracer, dtype, layout, tracer.name("registers")), mutable=True)
+    return Fragment(allocate(tracer, dtype, layout, tracer.name("registers")).view, mutable=True)
 
 
 def zeros(dtype: DType, layout: TV) -> Fragment:
     """A register tile of zeros, assigned in place."""
-    tracer = current("zeros")
-    view = _allocate(tracer, dtype, layout, tracer.name("zeros"))
-    tracer.emit(Map(view, Lit(0.0), span=tracer.span()))
-    return Fragment(view, mutable=True)
+    return _filled(dtype, layout, 0.0, "zeros")
 
 
-def _allocate(tracer: Tracer, dtype: DType, layout: TV, name: str) -> View:
-    check_dtype(dtype)
-    check_layout(layout)
-    agent = tracer.agent
-    if layout.threads.size() != agent.threads:
-        whose = f"role `{agent.name}`" if agent.name else "kernel"
-        fault(
-            "E109",
-            f"a layout of {layout.threads.size()} threads in a {whose} of {agent.threads}",
-            here="made here",
-            help=f"spread the tile over as many threads or waves as the {'role' if agent.name else 'kernel'} has",
-        )
-    shape = tuple(algebra.const(extent) for extent in layout.tile)
-    buffer = Buffer(name, "register", dtype, shape, layout, owner=agent.name, span=tracer.span())
-    tracer.emit(Alloc(buffer, span=tracer.span()))
-    return whole(buffer)
+def ones(dtype: DType, layout: TV) -> Fragment:
+    """A register tile of ones, assigned in place."""
+    return _filled(dtype, layout, 1.0, "ones")
 
 
-def check_dtype(dtype: DType) -> None:
-    if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault(
-            "E106",
-            f"expected an element type, found {described(dtype)}",
-            help="use `bf16`, `f16`, `f32`, `e4m3` or `i32`",
-        )
-
-
-def check_layout(layout: TV) -> None:
-    if not isinstance(layout, TV):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"expected a thread-value layout, found {described(layout)}", help="use `mm.A` or `spread(...)`")
+def _filled(dtype: DType, layout: TV, value: float, kind: str) -> Fragment:
+    tracer = current(kind)
+    held = allocate(tracer, dtype, layout, tracer.name(kind))
+    tracer.emit(Map(held.view, Lit(value), span=tracer.span()))
+    return Fragment(held.view, mutable=True)
 
 
 def fresh(dtype: DType, layout: TV, kind: str) -> Fragment:
     """An immutable value, to be written once by the statement that follows."""
-    tracer = current(kind)
-    return Fragment(_allocate(tracer, dtype, layout, tracer.name(kind)), mutable=False)
+    return _made(fresh_registers(dtype, layout, kind))
 
 
-def _emit(elem: Elem, dtype: DType, layout: TV, kind: str) -> Fragment:
-    value = fresh(dtype, layout, kind)
-    tracer = current(kind)
-    tracer.emit(Map(value.view, elem, span=tracer.span()))
-    return value
+def _tiles(operands: Sequence[Operand]) -> list[Held]:
+    return [operand.held for operand in operands if isinstance(operand, Fragment)]
 
 
-def _get(fragment: Fragment) -> Get:
-    return Get(fragment.view, tuple(algebra.coord(axis) for axis in range(len(fragment.shape))))
-
-
-def _elem(value: Operand) -> Elem:
+def _elem(value: Operand, layout: TV) -> Elem:
+    """What an operand is for the elements of a layout that it has its part in."""
     if isinstance(value, Fragment):
-        return _get(value)
+        found = value.held.under(layout)
+        assert found is not None, "a leader has been chosen"
+        return found
     if isinstance(value, Int):
+        check_axes(value.node, layout)
         return Num(value.node)
     if isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return Lit(float(value))
@@ -227,39 +294,50 @@ def _elem(value: Operand) -> Elem:
 def elementwise(name: str, *operands: Operand) -> Fragment:
     """One operation of the table `argus.core.elementwise` on tiles and numbers.
 
-    Raises E106 unless the tiles have one layout and one type.
+    Raises E205 unless one of the tiles has elements that all others have their part in, by coordinates.
     """
-    leader = _leader(name, operands)
+    chosen = leader(name, _tiles(operands))
     assert ELEMENT_OPS[name].arity == len(operands)
-    return _emit(Op(name, tuple(_elem(operand) for operand in operands)), leader.dtype, leader.layout, "value")
+    elem = Op(name, tuple(_elem(operand, chosen.layout) for operand in operands))
+    return _made(computed(elem, chosen.dtype, chosen.layout, "value"))
 
 
-def _leader(name: str, operands: Sequence[Operand]) -> Fragment:
-    tiles = [operand for operand in operands if isinstance(operand, Fragment)]
-    if not tiles:
-        fault("E106", f"`{name}` needs a register tile among its operands")
-    for tile in tiles[1:]:
-        if tile.layout != tiles[0].layout:
-            fault(
-                "E205",
-                f"`{name}` combines elements that different threads hold: {tiles[0].layout} and {tile.layout}",
-                help="give both tiles one thread-value layout, or go through shared memory",
-            )
-        if tile.dtype != tiles[0].dtype:
-            fault("E106", f"`{name}` combines {tiles[0].dtype} and {tile.dtype}", help="convert one with `.to(...)`")
-    return tiles[0]
+def _comparable(value: object) -> Operand:
+    if isinstance(value, Fragment | Int | int | float):
+        return value
+    fault("E106", f"a register tile is compared with {described(value)}", help="compare it with a tile or a number")
 
 
-def exp2(x: Fragment) -> Fragment:
-    """2 to the power of each element."""
-    return elementwise("exp2", x)
+def _compare(left: Fragment, right: Operand, test: Callable[[Elem, Elem], Test]) -> Mask:
+    tiles = _tiles((left, right))
+    leader("comparison", tiles)
+    return Mask(tuple(tiles), lambda layout: test(_elem(left, layout), _elem(right, layout)))
 
 
-def where(cond: Bool | bool, then: Operand, other: Operand) -> Fragment:
-    """`then` at the elements whose coordinates satisfy the condition, else `other`."""
-    leader = _leader("where", [then, other])
-    elem = Where(Holds(as_cond(cond)), _elem(then), _elem(other))
-    return _emit(elem, leader.dtype, leader.layout, "value")
+def _where(cond: Decides, then: Operand, other: Operand) -> Fragment:
+    mask = as_mask(cond)
+    values = _tiles((then, other))
+    chosen = leader("where", [*values, *mask.tiles])
+    elem = Where(mask.build(chosen.layout), _elem(then, chosen.layout), _elem(other, chosen.layout))
+    return _made(computed(elem, chosen.dtype, chosen.layout, "value"))
+
+
+def where(cond: Decides, then: Operand, other: Operand) -> Fragment:
+    """`then` at the elements that satisfy the condition, else `other`.
+
+    The condition speaks of coordinates (`row < column`, with `row, column = x.index`) or compares elements.
+    """
+    return _where(cond, then, other)
+
+
+def add(a: Fragment, b: Operand) -> Fragment:
+    """a + b, and the name of a sum: `x.fold(0, add)`."""
+    return elementwise("add", a, b)
+
+
+def mul(a: Fragment, b: Operand) -> Fragment:
+    """a * b, and the name of a product: `x.fold(0, mul)`."""
+    return elementwise("mul", a, b)
 
 
 @overload
@@ -298,3 +376,6 @@ def minimum(a: Operand, b: Operand) -> Fragment | Int:
     if isinstance(a, Int | int) and isinstance(b, Int | int):
         return Int(algebra.minimum(unwrap(a), unwrap(b)))
     return elementwise("min", a, b)
+
+
+_FOLDS: dict[object, str] = {add: "add", mul: "mul", maximum: "max", minimum: "min"}

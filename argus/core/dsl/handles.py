@@ -11,6 +11,12 @@ from argus.core.index import Cond, Const, Coord, Index
 from argus.core.walk import mentions, show
 
 
+class ElementWise:
+    """A value whose own operators take an integer or a condition of the kernel for each of its elements."""
+
+    __slots__ = ()
+
+
 class Bool:
     """A condition on integers. It has no truth value while the kernel is traced, unless it is decided."""
 
@@ -20,11 +26,15 @@ class Bool:
         self.node = node
 
     def __and__(self, other: Bool | bool) -> Bool:
+        if isinstance(other, ElementWise):
+            return NotImplemented
         return Bool(algebra.all_of((self.node, as_cond(other))))
 
     __rand__ = __and__
 
     def __or__(self, other: Bool | bool) -> Bool:
+        if isinstance(other, ElementWise):
+            return NotImplemented
         return Bool(algebra.any_of((self.node, as_cond(other))))
 
     __ror__ = __or__
@@ -46,12 +56,6 @@ class Bool:
 
     def __repr__(self) -> str:
         return show(self.node)
-
-
-class ElementWise:
-    """A value whose own operators take an integer of the kernel as a number for each of its elements."""
-
-    __slots__ = ()
 
 
 IntLike = Union["Int", int]

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from inspect import signature
 from types import FunctionType
-from typing import Any, get_type_hints, overload
+from typing import Any, overload
 
 from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.check import check, thread_count
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
-from argus.core.dsl.faults import described, fault, raised
+from argus.core.dsl.faults import fault, raised
 from argus.core.dsl.handles import extents
+from argus.core.dsl.launches import launching, passed
+from argus.core.dsl.parameters import parameters, plain
 from argus.core.dsl.place import span_of_function
 from argus.core.dsl.roles import assembled
 from argus.core.dsl.tracer import Tracer, tracing
-from argus.core.dsl.views import Tensor, TensorSpec, declared
-from argus.core.index import Index, Symbol
-from argus.core.ir import Buffer, Kernel, Strided, whole
-from argus.core.span import Span
+from argus.core.dsl.views import Tensor
+from argus.core.index import Symbol
+from argus.core.ir import Kernel, whole
 from argus.core.target import Target
-
-_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-LARGEST_SIZE = 1 << 30
-"""Sizes of tensors lie in [0, LARGEST_SIZE]: coordinates then fit 32-bit integers with room for a tile."""
 
 
 @frozen
@@ -47,18 +44,33 @@ class Template:
 
         Raises ArgusError for whatever is wrong with it, also when the function itself raises.
         """
-        chosen = self._config(config)
+        return self._traced(self.name if config is None else f"{self.name}_{config}", self._config(config), {})
+
+    def __call__(self, *tensors: Tensor, **keywords: object) -> None:
+        """Launch the kernel in the program being traced, on whole tensors of it.
+
+        cfg: its configuration. Integers of the program among the keywords are sizes of the kernel. Raises E105 outside
+        a program, E106 for tensors that are not those declared, and as `trace`.
+        """
+        program = launching(self.name)
+        arguments = passed(self.name, self.function, tensors)
+        values = dict(keywords)
+        chosen = values.pop("cfg", None) if "cfg" in values else self._config(None)
+        program.add(self._traced(program.kernel_name(self.name), chosen, values), arguments, values)
+
+    def _traced(self, name: str, chosen: object, keywords: Mapping[str, object]) -> Kernel:
         target: object = getattr(chosen, "target", None) if self.target is None else self.target
         threads: object = getattr(chosen, "threads", None) if self.threads is None else self.threads
         if not isinstance(target, Target) or not isinstance(threads, int):
             fault(
                 "E107",
                 f"kernel `{self.name}` does not say for which target and how many threads",
-                span=span_of_function(_plain(self.function).__code__),
+                span=span_of_function(plain(self.function).__code__),
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
-        name = self.name if config is None else f"{self.name}_{config}"
-        return _trace(name, _plain(self.function), target, threads, chosen)
+        function = plain(self.function)
+        given = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
+        return _trace(name, function, target, threads, given)
 
     def instances(self) -> tuple[str | None, ...]:
         """The names of the configurations shipped; `(None,)` if there is just one kernel."""
@@ -71,7 +83,7 @@ class Template:
             fault(
                 "E107",
                 f"kernel `{self.name}` has no configuration `{name}`",
-                span=span_of_function(_plain(self.function).__code__),
+                span=span_of_function(plain(self.function).__code__),
                 help=f"choose one of {', '.join(self.configs) or 'none'}",
             )
         return self.configs[name]
@@ -107,7 +119,7 @@ def kernel(
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
-        return Template(_plain(traced), target, threads, _of_one(cluster), configs or {})
+        return Template(plain(traced), target, threads, _of_one(cluster), configs or {})
 
     return decorate if function is None else decorate(function)
 
@@ -118,85 +130,15 @@ def _of_one(cluster: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(cluster)
 
 
-def _plain(function: Callable[..., None]) -> FunctionType:
-    if not isinstance(function, FunctionType) or not function.__name__.isidentifier():
-        fault("E107", f"a kernel is a `def` with a name, found {described(function)}", help="decorate a function")
-    if isgeneratorfunction(function) or iscoroutinefunction(function) or isasyncgenfunction(function):
-        fault("E107", f"`{function.__name__}` does not run when it is called", help="remove `yield` and `async`")
-    return function
-
-
-def _tensors(function: FunctionType, span: Span) -> dict[str, TensorSpec]:
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except Exception as problem:  # noqa: BLE001 reason: an annotation is the user's code and may raise anything
-        fault("E107", f"an annotation of `{function.__name__}` cannot be read: {problem}", span=span)
-    specs: dict[str, TensorSpec] = {}
-    for name, parameter in signature(function).parameters.items():
-        spec: object = hints.get(name)
-        if parameter.kind is Parameter.KEYWORD_ONLY:
-            _check_keyword(function, parameter, span)
-        elif isinstance(spec, TensorSpec) and parameter.kind in _POSITIONAL:
-            specs[name] = spec
-        else:
-            fault(
-                "E107",
-                f"parameter `{name}` of `{function.__name__}` is not a tensor",
-                span=span,
-                help=f'annotate it: `{name}: Tensor["M N", bf16]`',
-            )
-    return specs
-
-
-def _check_keyword(function: FunctionType, parameter: Parameter, span: Span) -> None:
-    if parameter.name != "cfg" and parameter.default is Parameter.empty:
-        fault(
-            "E107",
-            f"keyword parameter `{parameter.name}` of `{function.__name__}` gets no value",
-            span=span,
-            help="name it `cfg` to get the configuration, or give it a default",
-        )
-
-
-def _parameter(name: str, spec: TensorSpec, sizes: dict[str, Symbol], span: Span) -> Buffer:
-    found = declared(spec)
-    if isinstance(found, str):
-        fault("E107", f"parameter `{name}`: {found}", span=span, help='write `Tensor["M K", bf16]`')
-    axes, dtype = found
-    shape: list[Index] = []
-    for axis in axes:
-        if axis.isdecimal():
-            shape.append(algebra.const(int(axis)))
-        else:
-            shape.append(algebra.sym(sizes.setdefault(axis, Symbol(axis, "size", 0, LARGEST_SIZE))))
-    strides: list[Index] = []
-    stride: Index = algebra.const(1)
-    for extent in reversed(shape):
-        strides.append(stride)
-        stride = algebra.mul(stride, extent)
-    return Buffer(name, "global", dtype, tuple(shape), Strided(tuple(reversed(strides))), 16, span=span)
-
-
-def _parameters(tracer: Tracer, function: FunctionType, span: Span) -> tuple[list[Buffer], dict[str, Symbol]]:
-    """The kernel's tensors and the sizes that they name; a name is one or the other."""
-    sizes: dict[str, Symbol] = {}
-    buffers = [_parameter(name, spec, sizes, span) for name, spec in _tensors(function, span).items()]
-    for name in (*(buffer.name for buffer in buffers), *sizes):
-        if tracer.unique(name) != name:
-            fault("E107", f"`{name}` names a size and something else of `{function.__name__}`", span=span)
-    return buffers, sizes
-
-
-def _trace(name: str, function: FunctionType, target: Target, threads: int, config: object) -> Kernel:
+def _trace(name: str, function: FunctionType, target: Target, threads: int, keywords: Mapping[str, object]) -> Kernel:
     span = span_of_function(function.__code__)
     _refuse(thread_count(name, target, threads, span))
     tracer = Tracer(target, threads, function.__code__)
-    parameters, sizes = _parameters(tracer, function, span)
-    tensors = [Tensor(whole(buffer)) for buffer in parameters]
-    keyword = {"cfg": config} if "cfg" in signature(function).parameters else {}
+    tracer.parameters, sizes = parameters(tracer.unique, function, span, keywords)
+    tensors = [Tensor(whole(buffer)) for buffer in tracer.parameters]
     with tracing(tracer):
         try:
-            function(*tensors, **keyword)
+            function(*tensors, **keywords)
         except (ArgusError, InternalError):
             raise
         except Exception as problem:
@@ -207,7 +149,7 @@ def _trace(name: str, function: FunctionType, target: Target, threads: int, conf
     made = Kernel(
         name=name,
         target=target,
-        parameters=tuple(parameters),
+        parameters=tuple(tracer.parameters),
         sizes=tuple(sizes.values()),
         threads=threads,
         grid=tracer.grid or (algebra.const(1),),

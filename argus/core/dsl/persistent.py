@@ -2,55 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from argus.core import algebra
 from argus.core.dsl.control import Iteration
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
+from argus.core.dsl.orders import Order, by_rows
 from argus.core.dsl.place import called_by_for, user_frame
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.index import Index, Symbol
-
-Order = Callable[[Int, tuple[Int, ...]], tuple[IntLike, ...]]
-"""From a tile's number and the counts of tiles to its coordinates: a bijection, which is proved."""
-
-
-def by_rows(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
-    """Last axis fastest."""
-    return tuple(reversed(_digits(number, tuple(reversed(counts)))))
-
-
-def by_columns(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
-    """First axis fastest."""
-    return _digits(number, counts)
-
-
-def _digits(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
-    found: list[Int] = []
-    for count in counts[:-1]:
-        found.append(number % count)
-        number = number // count
-    return (*found, number)
-
-
-def super_tiled(rows: int) -> Order:
-    """Two axes: bands of `rows` rows (the last may be lower), each column by column, so that tiles nearby in time
-    share rows and columns in the second-level cache.
-    """
-    height = extent(rows, "the rows of a super-tile")
-
-    def order(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
-        if len(counts) != 2:
-            fault("E106", f"super-tiles of {len(counts)} axes", help="order tiles of two axes so")
-        m, n = counts
-        band = number // (n * height)
-        inside = number - band * (n * height)
-        high = Int(algebra.minimum(height, (m - band * height).node))
-        column = inside // high
-        return band * height + (inside - column * high), column
-
-    return order
 
 
 class Persistent:
@@ -122,7 +83,8 @@ class _Tiles:
 def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: int | None = None) -> Persistent:
     """Tiles in a grid of `counts`, taken by `blocks` blocks (the target's processors); declares the kernel's grid.
 
-    order: `by_rows`, `by_columns`, `super_tiled(rows)`, or a function of the tile's number and the counts.
+    order: `by_rows`, `by_columns`, `super_tiled(rows)`, `longest_first(sections=n)`, or a function of the tile's number
+    and the counts.
     """
     tracer = current("persistent")
     if tracer.grid:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.atom import Atom
@@ -13,7 +13,7 @@ from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Const
 from argus.core.ir import Mma, View
-from argus.core.tiling import TiledMma, WarpgroupMma
+from argus.core.tiling import TiledMma, WarpgroupMma, smallest_k
 from argus.core.walk import show
 
 Factor = Fragment | Tensor
@@ -25,14 +25,20 @@ class MatrixInstruction:
 
     atom: Atom
 
-    def over(self, *, waves: tuple[int, int], tile: tuple[int, int], k: int, k_run: int | None = None) -> TiledMma:
-        """The instruction over waves (along m, n) and a tile (m, n, k); see `TiledMma`."""
+    def over(
+        self, *, waves: tuple[int, int], tile: tuple[int, int], k: int | None = None, k_run: int | None = None
+    ) -> TiledMma:
+        """The instruction over waves (along m, n) and a tile (m, n, k); see `TiledMma`.
+
+        k: of the fragments `A` and `B`; without it, of one execution, and `mm.A.tiled(k=64)` is the fragment of more.
+        """
         tv = self.atom.operands["a"].tv
         assert tv is not None
         across, covered = pair(waves, "`waves`"), pair(tile, "`tile`")
         run = tv.values.size() if k_run is None else extent(k_run, "`k_run`")
+        depth = smallest_k(self.atom, run) if k is None else extent(k, "`k`")
         try:
-            return TiledMma(self.atom, across, covered, run, extent(k, "`k`"))
+            return TiledMma(self.atom, across, covered, run, depth)
         except ValueError as problem:
             fault("E109", str(problem), help="choose tile extents that are whole multiples of the instruction's")
 
@@ -65,10 +71,18 @@ def mma(mm: TiledMma | WarpgroupMma, acc: Fragment, a: Factor, b: Factor, *, ini
         fault("E106", f"`mma` takes a tiled instruction, found {described(mm)}", help="write `mfma(...).over(...)`")
     held = [_held(fragment) for fragment in (acc, a, b)]
     _check_target(acc)
+    mm = _along_k(mm, held[1])
     for role, fragment in zip(("c", "a", "b"), held, strict=True):
         _check_operand(mm, role, fragment)
     tracer = current("mma")
     tracer.emit(Mma(mm.atom, mm.tiling, acc.view, a.view, b.view, as_cond(init), span=tracer.span()))
+
+
+def _along_k(mm: TiledMma, a: Fragment) -> TiledMma:
+    """The instruction over as much of k as a fragment of A holds, `mm.A.tiled(k=...)`."""
+    if len(a.shape) != 2 or a.shape[0] != mm.tile[0] or a.shape[1] == mm.k or a.shape[1] % mm.k_step != 0:
+        return mm
+    return evolve(mm, k=a.shape[1])
 
 
 def _held(factor: Factor) -> Fragment:
@@ -103,6 +117,9 @@ def _by_warpgroup(mm: WarpgroupMma, acc: Fragment, a: Factor, b: Factor, init: C
     _check_registers(mm, "c", held)
     if mm.a_in_registers:
         left = _held(a)
+        step = mm.atom.operands["a"].tile[1]
+        if len(left.shape) == 2 and left.shape[1] % step == 0:
+            mm = evolve(mm, k=left.shape[1])
         _check_registers(mm, "a", left)
     else:
         left = _shared(mm, "a", a)
@@ -117,7 +134,8 @@ def _by_warpgroup(mm: WarpgroupMma, acc: Fragment, a: Factor, b: Factor, init: C
     except ValueError as problem:
         fault("E109", str(problem), help="take tiles of whole multiples of the instruction's k")
     tracer = current("mma")
-    tracer.emit(Mma(mm.atom, tiling, held.view, left.view, right.view, init, span=tracer.span()))
+    views = (held.view, left.view, right.view)
+    tracer.emit(Mma(mm.atom, tiling, *views, init, tracer.grouped, span=tracer.span()))
 
 
 def _shared(mm: WarpgroupMma, role: str, factor: Factor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Literal
 
 from attrs import field, frozen
@@ -13,9 +15,10 @@ from argus.core.atoms.sm_90a import wgmma as sm_90a_wgmma
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.fragments import check_dtype
 from argus.core.dsl.handles import extent, number
-from argus.core.dsl.tracer import Tracer, current
+from argus.core.dsl.place import leaves_early, user_frame
+from argus.core.dsl.tracer import Tracer, current, left_early
 from argus.core.dtype import DType
-from argus.core.ir import Commit, Wait
+from argus.core.ir import Commit, Mma, Wait, walk
 from argus.core.tiling import WarpgroupMma
 
 
@@ -100,13 +103,38 @@ class WarpgroupQueue(CompletionQueue):
         except ValueError as problem:
             fault("E109", str(problem), help=f"give a multiple of {step}")
 
+    @contextmanager
+    def group(self) -> Generator[None]:
+        """The products of the body are one entry of the queue: `wait(pending=1)` counts them as one.
+
+        Raises E106 inside another group, E219 for a body without products.
+        """
+        tracer = self._tracer("group")
+        if tracer.grouped:
+            fault("E106", "a group of products inside another", help="close the first group before the next")
+        scope, span = tracer.scopes[-1], tracer.span()
+        start = len(scope.body)
+        tracer.grouped = True
+        yield
+        tracer.grouped = False
+        frame = user_frame()
+        if tracer.scopes[-1] is not scope or (frame is not None and leaves_early(frame)):
+            left_early("group", span)
+        if not any(isinstance(stmt, Mma) for stmt in walk(tuple(scope.body[start:]))):
+            fault("E219", "a group without products", span=span, help="put the products into `with wgmma.group():`")
+        tracer.emit(Commit(self.queue, span=span))
+
 
 @frozen
 class Matrices:
-    """`stmatrix.x4`: the instructions that move four 8x8 matrices of 16-bit elements."""
+    """`stmatrix.x4`: the instructions that move four, two or one 8x8 matrices of 16-bit elements."""
 
     x4: Atom
     x4_trans: Atom
+    x2: Atom
+    x2_trans: Atom
+    x1: Atom
+    x1_trans: Atom
 
 
 vmem = CompletionQueue("vmem")
@@ -115,7 +143,7 @@ bulk = GroupQueue("bulk")
 cp_async = GroupQueue("cp_async", sm_90a_warp.cp_async)
 wgmma = WarpgroupQueue("wgmma")
 
-tma = (*sm_90a_tma.tma_load, *sm_90a_tma.tma_store)
+tma = (*sm_90a_tma.tma_load, *sm_90a_tma.tma_load_more, *sm_90a_tma.tma_store, *sm_90a_tma.tma_store_more)
 bulk_copy = (sm_90a_tma.bulk_load_1d, sm_90a_tma.bulk_store_1d)
-ldmatrix = Matrices(sm_90a_warp.ldmatrix_x4, sm_90a_warp.ldmatrix_x4_trans)
-stmatrix = Matrices(sm_90a_warp.stmatrix_x4, sm_90a_warp.stmatrix_x4_trans)
+ldmatrix = Matrices(*sm_90a_warp.LOADED)
+stmatrix = Matrices(*sm_90a_warp.STORED)

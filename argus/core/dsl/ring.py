@@ -34,7 +34,7 @@ from argus.core.ir import (
     walk,
     with_bodies,
 )
-from argus.core.layout import row_major
+from argus.core.slabs import restaged
 from argus.core.span import Span
 
 
@@ -98,8 +98,7 @@ class Ring:
         found = next((p for p, stmt in enumerate(body) if isinstance(stmt, Alloc) and stmt.buffer is one), None)
         if found is None or one.space != "shared" or not isinstance(one.layout, Staged):
             fault("E106", f"tile `{key}` of a ring is not `shared(...)` made for it", help="make it in the call")
-        sizes = tuple(static(size) for size in one.shape)
-        layout = row_major((self._stages, *sizes))
+        layout = restaged(one, self._stages)
         made = evolve(
             one,
             name=tracer.unique(f"{self.name}_{key}"),

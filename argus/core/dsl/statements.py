@@ -12,20 +12,23 @@ from argus.core.atom import Atom
 from argus.core.atoms.sm_90a.tma import SWIZZLES as SPANS
 from argus.core.dsl.atoms import choose
 from argus.core.dsl.barriers import Barrier
+from argus.core.dsl.boxes import boxes
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.fragments import Fragment, check_dtype, check_layout, fresh
+from argus.core.dsl.folds import operation
+from argus.core.dsl.fragments import Fragment, add, fresh
 from argus.core.dsl.handles import extent, extents, number
+from argus.core.dsl.movers import Everyone, Lane
 from argus.core.dsl.place import leaves_early, user_frame
-from argus.core.dsl.products import pair
 from argus.core.dsl.queues import GroupQueue
 from argus.core.dsl.tracer import Tracer, current, left_early
+from argus.core.dsl.values import check_dtype, check_layout
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
-from argus.core.index import Const
+from argus.core.index import Const, Coord
 from argus.core.ir import Alloc, Buffer, Copy, Fence, Policy, Reset, Staged, Sync, View, whole
 from argus.core.layout import TV, Layout, Swizzle, row_major
-from argus.core.tiling import spread as spread_layout
-from argus.core.walk import show
+from argus.core.slabs import slabbed
+from argus.core.walk import show, topological
 
 
 def shared(
@@ -33,14 +36,16 @@ def shared(
 ) -> Tensor:
     """Shared memory of the block, row-major, uninitialised.
 
-    swizzle permutes element offsets; 128, 64 or 32 is the one of the TMA over spans of as many bytes. banks declares
-    the largest bank-conflict degree allowed (1: none).
+    swizzle permutes element offsets; 128, 64 or 32 is the one of the TMA over spans of as many bytes: rows of more lie
+    as slabs of one span side by side, as its boxes are. banks declares the largest bank-conflict degree allowed
+    (1: none).
     """
     tracer = current("shared")
     check_dtype(dtype)
     sizes = extents(shape, "`shared`")
-    layout = row_major(sizes)
+    span_bytes = swizzle if isinstance(swizzle, int) else 0
     swizzle = _over_bytes(swizzle, dtype) if isinstance(swizzle, int) else swizzle
+    layout = _in_slabs(sizes, span_bytes * 8 // dtype.bits)
     if swizzle is not None and layout.size() % swizzle.period != 0:
         fault(
             "E211",
@@ -53,6 +58,15 @@ def shared(
     buffer = Buffer(name, "shared", dtype, shape_, Staged(layout, swizzle), 1024, banks=degree, span=span)
     tracer.emit(Alloc(buffer, span=span))
     return Tensor(whole(buffer))
+
+
+def _in_slabs(sizes: tuple[int, ...], width: int) -> Layout:
+    if len(sizes) < 2 or width < 1:
+        return row_major(sizes)
+    try:
+        return slabbed(sizes, width)
+    except ValueError as problem:
+        fault("E211", str(problem), help="make rows a multiple of the swizzle's span")
 
 
 def _over_bytes(span: int, dtype: DType) -> Swizzle:
@@ -71,27 +85,62 @@ def copy(
     target: Place,
     *,
     via: Via | None = None,
-    by: TV | None = None,
+    by: TV | Lane | None = None,
     edge: float | None = None,
     signal: Barrier | None = None,
+    combine: object = None,
 ) -> None:
     """Move a tile between registers and memory.
 
     via: an instruction, or several of which the widest that fits is taken. by: who moves what, where neither
-    side is a register tile and the instruction is not one of a single thread. edge: outside the source's tensor
+    side is a register tile and the instruction is not one of a single thread; or, for a register tile of which all
+    lanes of a warp hold the same, the one lane that writes. edge: outside the source's tensor
     this value is read, outside the target's nothing is written; without it the copy must be in bounds.
     signal: the barrier that a load by the TMA completes on, where it is not one into a slot being filled.
+    combine: `add` adds each element to what the target holds, one by one, whoever else adds there.
     """
     tracer = current("copy")
     for side in (source, target):
         _check_place(side)
     _check_target(target)
+    if isinstance(by, Lane):
+        target, by, edge = _of_lane(source, target, by, edge)
     named = _instructions(via)
+    parts = boxes(source.view, target.view, named)
+    if len(parts) > 1:
+        for one, other in parts:
+            copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal)
+        return
     tv = _movers(source, target, _alone(named, source.view, by))
     _check_shapes(source.view, target.view, tv)
-    atom = choose(tracer.target, source.view, target.view, tv, named)
+    joined = None if combine is None else operation(combine, {add: "add"})
+    atom = choose(tracer.target, source.view, target.view, tv, named, joined)
     event = _completion(tracer, atom, target.view, signal)
-    tracer.emit(Copy(atom, source.view, target.view, tv, _outside(edge, atom), event, span=tracer.span()))
+    edge = _filled(source, target, _outside(edge, atom))
+    tracer.emit(Copy(atom, source.view, target.view, tv, edge, event, combine=joined, span=tracer.span()))
+
+
+def _of_lane(source: Place, target: Place, lane: Lane, edge: float | None) -> tuple[Tensor, None, float]:
+    """The target that one lane of each warp writes. The others' part lies outside, so nothing else may."""
+    if not isinstance(source, Fragment) or not isinstance(target, Tensor):
+        fault("E106", "one lane writes registers to memory", help="leave `by` out")
+    if edge is None and target.view.shape != target.view.buffer.shape:
+        name = target.view.buffer.name
+        fault("E106", f"one lane writes a part of `{name}`", help="give `edge=0`, or write all of it")
+    return Tensor(lane.only(target.view)), None, 0.0 if edge is None else edge
+
+
+def _filled(source: Place, target: Place, edge: float | None) -> float | None:
+    """What stands outside the tensors. Raises E106 where a computed view says something else."""
+    for side in (source, target):
+        fill = side.outside if isinstance(side, Tensor) else None
+        if fill is not None and edge != fill:
+            fault(
+                "E106",
+                f"outside `{side.view.buffer.name}` the view reads {fill:g}, the copy says otherwise",
+                help=f"write `edge={fill:g}`: a copy reads one number beyond the tile and beyond the tensor",
+            )
+    return edge
 
 
 def _alone(named: tuple[Atom, ...] | None, source: View, by: TV | None) -> TV | None:
@@ -125,6 +174,13 @@ def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None
 def _check_place(side: Place) -> None:
     if not isinstance(side, Tensor | Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", f"expected a tensor or a register tile, found {described(side)}")
+    used = [node.axis for node in topological(side.view.at) if isinstance(node, Coord)]
+    if any(axis >= len(side.view.shape) for axis in used):
+        fault(
+            "E201",
+            f"a view of `{side.view.buffer.name}` is placed by the coordinate of another tensor's element",
+            help="an element's coordinate has a meaning in tags and masks only",
+        )
 
 
 def _check_target(target: Place) -> None:
@@ -191,24 +247,17 @@ def _check_shapes(source: View, target: View, by: TV) -> None:
         )
 
 
-def load(view: Tensor, layout: TV, *, via: Via | None = None, edge: float | None = None) -> Fragment:
+def load(view: Tensor, layout: TV | Everyone, *, via: Via | None = None, edge: float | None = None) -> Fragment:
     """A new register value: the view's elements under a thread-value layout."""
     tracer = current("load")
     _check_place(view)
-    value = fresh(view.dtype, layout, "load")
-    _check_shapes(view.view, value.view, layout)
-    atom = choose(tracer.target, view.view, value.view, layout, _instructions(via))
-    tracer.emit(Copy(atom, view.view, value.view, layout, _outside(edge, atom), span=tracer.span()))
+    by = layout.over(view.view) if isinstance(layout, Everyone) else layout
+    value = fresh(view.dtype, by, "load")
+    _check_shapes(view.view, value.view, by)
+    atom = choose(tracer.target, view.view, value.view, by, _instructions(via))
+    edge = _filled(view, value, _outside(edge, atom))
+    tracer.emit(Copy(atom, view.view, value.view, by, edge, span=tracer.span()))
     return value
-
-
-def spread(tile: tuple[int, int], *, threads: int, vector: int) -> TV:
-    """Threads over the rows of a tile, `vector` consecutive columns each."""
-    covered, among, width = pair(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
-    try:
-        return spread_layout(covered, among, width)
-    except ValueError as problem:
-        fault("E109", str(problem), help="change the tile, the threads or the vector so that they divide")
 
 
 def sync(barrier: str | None = None, *, threads: int | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol
 from argus.core.dsl import place
 from argus.core.dsl.faults import fault
 from argus.core.index import Index, Symbol
-from argus.core.ir import Stmt, View
+from argus.core.ir import Buffer, Stmt, View
 from argus.core.span import Span
 from argus.core.target import Target
 
@@ -64,7 +64,9 @@ class Tracer:
 
     block: the threads of the whole block; agent: who runs what is being written. fills: the slots being filled,
     innermost last. at_end: run when the function has returned, before the kernel is put together.
-    warps: the role of each warp that has one.
+    warps: the role of each warp that has one. parameters: the tensors, with what has been promised of them so far.
+    grouped: products join one group, which a commit closes.
+    bound: the symbols that a claim being written speaks of all values of; None outside of one.
     """
 
     def __init__(self, target: Target, threads: int, root: CodeType) -> None:
@@ -79,7 +81,10 @@ class Tracer:
         self.agent = self.block
         self.fills: list[Fill] = []
         self.warps: dict[int, str] = {}
+        self.parameters: list[Buffer] = []
+        self.grouped = False
         self.at_end: list[Callable[[], None]] = []
+        self.bound: list[tuple[Symbol, Index]] | None = None
         self._names: dict[str, int] = {"thread": 1}
 
     def span(self) -> Span:
@@ -141,6 +146,11 @@ def current(what: str) -> Tracer:
     if tracer is None:
         fault("E105", f"`{what}` was called outside a kernel", help="call it from a function decorated with `@kernel`")
     return tracer
+
+
+def is_tracing() -> bool:
+    """Whether a kernel is being traced."""
+    return _current.get() is not None
 
 
 @contextmanager

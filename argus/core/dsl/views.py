@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable
 from keyword import iskeyword
 from typing import Any, Union, cast
 
+from attrs import evolve
+
 from argus.core import algebra
+from argus.core.dsl.bounds import coordinates_in, inside, quotient
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import Int, IntLike, OfInts, extent, extents, number, place, several, unwrap
 from argus.core.dtype import DType
@@ -65,12 +68,18 @@ Slice = Union[IntLike, slice]
 
 
 class Tensor:
-    """A view of global or shared storage. Methods give views; no data moves."""
+    """A view of global or shared storage. Methods give views; no data moves.
 
-    __slots__ = ("view",)
+    outside: what a computed view reads where it leaves its tensor. computed: axes along which what is beyond the
+    view's end may be an element of the tensor, so that a part of the view ends by a condition of its own.
+    """
 
-    def __init__(self, view: View) -> None:
+    __slots__ = ("computed", "outside", "view")
+
+    def __init__(self, view: View, outside: float | None = None, computed: frozenset[int] = frozenset()) -> None:
         self.view = view
+        self.outside = outside
+        self.computed = computed
 
     def __class_getitem__(cls, item: tuple[str, DType]) -> Any:  # noqa: ANN401 reason: stands for Tensor in annotations
         return TensorSpec(item)
@@ -123,6 +132,8 @@ class Tensor:
             fault("E106", f"`{name}` has {rank} axes, {len(items)} are indexed", help="index each axis once at most")
         shape: list[Index] = []
         coords: list[Index] = []
+        # One integer of a tensor may be that of an element: `tag(A, lambda m, k: dict(x=expert[m // 128]))`.
+        element = len(items) == len(self.view.shape) and self.dtype.family == "int"
         for axis, size in enumerate(self.view.shape):
             chosen = items[axis] if axis < len(items) else slice(None)
             if isinstance(chosen, slice):
@@ -131,7 +142,7 @@ class Tensor:
                 coords.append(algebra.coord(len(shape)))
                 shape.append(size)
             else:
-                coords.append(place(chosen))
+                coords.append(unwrap(chosen) if element else place(chosen))
         return self._view(tuple(shape), coords)
 
     @property
@@ -141,11 +152,9 @@ class Tensor:
         return self._view(tuple(reversed(self.view.shape)), coords)
 
     def reshape(self, *shape: IntLike) -> Tensor:
-        """The same elements in row-major order under other extents."""
-        new, old = tuple(_size(size) for size in shape), self.view.shape
-        position: Index = algebra.const(0)
-        for axis, size in enumerate(new):
-            position = algebra.add(algebra.mul(position, size), algebra.coord(axis))
+        """The same elements in row-major order under other extents; -1 for one extent that follows from the others."""
+        old = self.view.shape
+        new = _completed(shape, old)
         if _product(new) is not _product(old):
             fault(
                 "E106",
@@ -153,13 +162,21 @@ class Tensor:
                 help="keep the number of elements",
             )
         coords: list[Index] = []
+        position = _position(new)
         for size in reversed(old[1:]):
             coords.append(algebra.mod(position, size))
             position = algebra.floordiv(position, size)
-        return self._view(new, [position, *reversed(coords)] if old else [])
+        made = self._view(new, [position, *reversed(coords)] if old else [])
+        # Beyond the last row lies nothing, but beyond the end of another axis begins the next row.
+        return Tensor(made.view, made.outside, frozenset(range(1, len(new))))
 
-    def gather(self, shape: tuple[IntLike, ...], where: OfInts[Iterable[IntLike]]) -> Tensor:
-        """A computed view: element `i` of the result is element `where(*i)` of this tensor."""
+    def gather(
+        self, shape: tuple[IntLike, ...], where: OfInts[Iterable[IntLike]], *, outside: float | None = None
+    ) -> Tensor:
+        """A computed view: element `i` of the result is element `where(*i)` of this tensor.
+
+        outside: read where that lies beyond the tensor; without it, it must lie in the tensor.
+        """
         sizes = tuple(_size(size) for size in several(shape, "the shape of a gather"))
         places = cast(Callable[..., object], where)(*(Int(algebra.coord(axis)) for axis in range(len(sizes))))
         found = tuple(unwrap(x) for x in several(cast(tuple[IntLike, ...], places), "the function of a gather"))
@@ -169,7 +186,14 @@ class Tensor:
                 f"the gather gives {len(found)} coordinates for {len(self.view.shape)} axes",
                 help="return one coordinate for each axis of the tensor",
             )
-        return self._view(sizes, found)
+        made = self._view(sizes, found)
+        axes = frozenset(range(len(sizes)))
+        if outside is None:
+            return Tensor(made.view, made.outside, axes)
+        if self.outside is not None and self.outside != outside:
+            fault("E106", f"a gather reads {outside:g} outside, the view it is made of {self.outside:g}")
+        ends = [cond for at, size in zip(found, self.view.shape, strict=True) for cond in inside(at, size, sizes)]
+        return Tensor(evolve(made.view, where=algebra.all_of((made.view.where, *ends))), float(outside), axes)
 
     def _static(self, axis: int) -> int:
         name, rank = self.view.buffer.name, len(self.view.shape)
@@ -183,10 +207,15 @@ class Tensor:
         return static(size)
 
     def _view(self, shape: tuple[Index, ...], coords: Iterable[Index]) -> Tensor:
+        """The view at coordinates over those of the new one, kept within this one's end where that is computed."""
         inner = tuple(coords)
+        ends = {axis: inside(inner[axis], self.view.shape[axis], shape) for axis in self.computed}
         at = tuple(substitute(expression, {}, inner) for expression in self.view.at)
-        where = substitute(self.view.where, {}, inner)
-        return Tensor(View(self.view.buffer, shape, at, where, self.view.peer))
+        where = (substitute(self.view.where, {}, inner), *(cond for axis in sorted(ends) for cond in ends[axis]))
+        view = View(self.view.buffer, shape, at, algebra.all_of(where), self.view.peer)
+        return Tensor(
+            view, self.outside, coordinates_in([inner[axis] for axis, conds in ends.items() if len(conds) < 2])
+        )
 
     def __repr__(self) -> str:
         return f"{self.view.buffer.name}[{', '.join(show(e) for e in self.view.at)}]"
@@ -198,6 +227,30 @@ def _size(value: IntLike) -> Index:
     return algebra.const(extent(value, "an extent")) if isinstance(size, Const) else size
 
 
+def _completed(shape: tuple[IntLike, ...], old: tuple[Index, ...]) -> tuple[Index, ...]:
+    """The extents, with the one that is given as -1."""
+    unknown = [axis for axis, size in enumerate(shape) if isinstance(size, int) and size == -1]
+    given = tuple(algebra.const(1) if axis in unknown else _size(size) for axis, size in enumerate(shape))
+    if not unknown:
+        return given
+    found = quotient(old, given)
+    if len(unknown) > 1 or found is None:
+        fault(
+            "E106",
+            f"-1 in the shape {_shape(given)} does not follow from {_shape(old)}",
+            help="give -1 once, for extents that the others are not made of",
+        )
+    return tuple(found if axis in unknown else size for axis, size in enumerate(given))
+
+
+def _position(shape: tuple[Index, ...]) -> Index:
+    """The number of the element at a view's coordinates, in row-major order."""
+    position: Index = algebra.const(0)
+    for axis, size in enumerate(shape):
+        position = algebra.add(algebra.mul(position, size), algebra.coord(axis))
+    return position
+
+
 def _shape(sizes: tuple[Index, ...]) -> str:
     return f"({', '.join(show(size) for size in sizes)})"
 
@@ -207,3 +260,16 @@ def _product(sizes: tuple[Index, ...]) -> Index:
     for size in sizes:
         total = algebra.mul(total, size)
     return total
+
+
+def unflatten(position: IntLike, shape: tuple[IntLike, ...]) -> tuple[Int, ...]:
+    """The coordinates of element number `position` of a tensor of this shape, in row-major order.
+
+    Beyond the last element it is the first coordinate that leaves the shape.
+    """
+    rest = unwrap(position)
+    found: list[Int] = []
+    for size in reversed(several(shape, "the shape of `unflatten`")[1:]):
+        found.append(Int(algebra.mod(rest, _size(size))))
+        rest = algebra.floordiv(rest, _size(size))
+    return (Int(rest), *reversed(found))

@@ -6,7 +6,7 @@
     Stmt   = Alloc(buffer, count?) | Let(symbol, Peek | Atomic)
            | Copy(atom, source, target, by, edge?, signal?, peers?, combine?, cache)
            | Map(target, elem) | Fold(target, source, axis, op, keep, within)
-           | Mma(atom, tiling, target, a, b, init)
+           | Mma(atom, tiling, target, a, b, init, grouped)
            | Arrive(event, count, bytes) | Await(event, phase) | Sync(barrier, how, threads)
            | Commit(queue) | Wait(queue, pending, of) | Fence(kind, scope) | Advance(counter, by)
            | Policy(name, args) | For(symbol, start, stop, step, body, unroll) | If(cond, then, otherwise)
@@ -14,7 +14,7 @@
     Claim  = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products
     Role   = (name, first_warp, warps, agent, registers, body)
     Kernel = (name, target, parameters, threads, grid, cluster, prologue, roles?, epilogue, span)
-    Program= (parameters, workspaces, Launch(kernel, arguments)*)
+    Program= (name, parameters, sizes, workspaces, Launch(kernel, arguments, sizes)*)
 
 Statements compare by identity: two that read alike at two places are two statements.
 """

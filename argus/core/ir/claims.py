@@ -65,8 +65,14 @@ class WrittenOnce:
 
 @frozen(eq=False)
 class Products:
+    """Each element of the view is the sum of these products of elements of two tensors, by their places.
+
+    over: symbols in the places, for every value from 0 below an extent.
+    """
+
     view: View
     products: tuple[tuple[tuple[Index, ...], tuple[Index, ...]], ...]
+    over: tuple[tuple[Symbol, Index], ...] = ()
 
 
 Claim = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products

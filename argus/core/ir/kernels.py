@@ -47,12 +47,28 @@ def _copied(arguments: Mapping[str, Buffer]) -> Mapping[str, Buffer]:
 
 @frozen(eq=False)
 class Launch:
+    """A kernel on tensors of a program: the buffer of each of its parameters, by name.
+
+    sizes: the kernel's sizes as the program has them, by the symbol of the kernel.
+    """
+
     kernel: Kernel
     arguments: Mapping[str, Buffer] = field(converter=_copied)
+    sizes: tuple[tuple[Symbol, Index], ...] = ()
+    span: Span = NOWHERE
 
 
 @frozen(eq=False)
 class Program:
+    """Launches in stream order: each begins when the one before is done, and finds its stores in place.
+
+    The tags that a launch proves of what it stores are those with which the next ones read. A workspace comes into
+    being with the program, uninitialised; zeros in it are a launch's work like any other.
+    """
+
+    name: str
     parameters: tuple[Buffer, ...]
+    sizes: tuple[Symbol, ...]
     workspaces: tuple[Buffer, ...]
     launches: tuple[Launch, ...]
+    span: Span = NOWHERE

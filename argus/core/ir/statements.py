@@ -79,6 +79,15 @@ class Map(_Stated):
 
 @frozen(eq=False)
 class Fold(_Stated):
+    """Each row along an axis of the source, folded: target[row] = op over source[row, ...].
+
+    within: what is folded together: the distinct elements of a row that one thread holds, or those that the threads of
+    one warp hold; whoever holds elements of a row gets the result. keep: "total" leaves one number, along an axis
+    that numbers the groups that hold different parts of a row, or without the axis where there is one; "prefix"
+    leaves at each element the fold of those up to it. op: add, mul, max or min; last, of a total, is the element
+    with the greatest coordinate.
+    """
+
     target: View
     source: View
     axis: int
@@ -89,7 +98,10 @@ class Fold(_Stated):
 
 @frozen(eq=False)
 class Mma(_Stated):
-    """target = (init ? 0 : target) + a b^T, by register position: coordinates are labels."""
+    """target = (init ? 0 : target) + a b^T, by register position: coordinates are labels.
+
+    grouped: it joins the group that the next `Commit` of its queue closes, instead of being an entry of its own.
+    """
 
     atom: Atom
     tiling: Tiling
@@ -97,6 +109,7 @@ class Mma(_Stated):
     a: View
     b: View
     init: Cond
+    grouped: bool = False
 
 
 @frozen(eq=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from argus.language import (
     Ring,
+    Swizzle,
     Tensor,
     barrier,
     bf16,
@@ -198,7 +199,7 @@ def no_such_span(A: Tensor, C: Tensor) -> None:
 
 @faulty("E108", "rows of 256 bytes are no multiples of 16 of at most 128")
 def rows_beyond_the_span(A: Tensor, C: Tensor) -> None:
-    box = shared(bf16, (64, 128), swizzle=128)
+    box = shared(bf16, (64, 128), swizzle=Swizzle(3, 3, 3))
     with elected():
         copy(box, C.tile((64, 128), (0, 0)), via=tma, edge=0)
 

@@ -505,7 +505,7 @@ def distinct_nothing(A: Tensor, C: Tensor) -> None:
     assert_distinct()  # here
 
 
-@faulty("E106", "takes tag components and, last, a function")
+@faulty("E106", "takes tag components or tiles and, last, a function")
 def relation_without_condition(A: Tensor, C: Tensor) -> None:
     assert_relation(A.tag.k, C.tag.k)  # here
 

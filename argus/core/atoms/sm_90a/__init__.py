@@ -7,6 +7,6 @@ tensor map objects; CUTLASS, traits of SM90 instructions.
 from __future__ import annotations
 
 from argus.core.atom import Atom
-from argus.core.atoms.sm_90a import tma, warp, wgmma
+from argus.core.atoms.sm_90a import reductions, tma, warp, wgmma
 
-ATOMS: tuple[Atom, ...] = (*warp.ATOMS, *tma.ATOMS, *wgmma.ATOMS)
+ATOMS: tuple[Atom, ...] = (*warp.ATOMS, *tma.ATOMS, *reductions.ATOMS, *wgmma.ATOMS)

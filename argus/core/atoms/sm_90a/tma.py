@@ -4,7 +4,8 @@ A load completes on a barrier with the bytes of its whole box, also of what lies
 a store is an entry of the issuing thread's bulk groups, and writes nothing outside. Sources: NVIDIA PTX ISA,
 `cp.async.bulk.tensor` and `cp.async.bulk`; CUDA driver API, `cuTensorMapEncodeTiled` (box extents of at most 256, rows
 of multiples of 16 bytes that fit the swizzle's span, strides of multiples of 16 bytes); PTX ISA, swizzling modes: the
-pattern is one of the shared address, so a tile begins at a multiple of 8 spans.
+pattern is one of the shared address, so a tile begins at a multiple of 8 spans. A tensor of more axes has a map of as
+many, up to five; the axes before the last two are coordinates of the box, whose extent along them is 1.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ def _tile_align(span: int) -> int:
     return 8 * span if span else 128
 
 
-def _load(span: int) -> Atom:
+def _load(span: int, axes: int) -> Atom:
     return Atom(
-        name="tma_load_2d" + (f"_sw{span}" if span else ""),
+        name=f"tma_load_{axes}d" + (f"_sw{span}" if span else ""),
         targets=frozenset({"sm_90a"}),
         unit=1,
         operands={
@@ -33,16 +34,16 @@ def _load(span: int) -> Atom:
         proxy="async",
         edge="box_zero",
         spelling={
-            "sm_90a": "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+            "sm_90a": f"cp.async.bulk.tensor.{axes}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
             "[{target}], [{source}], [{signal}];"
         },
-        box=Box(2, 256, 16, span),
+        box=Box(axes, 256, 16, span),
     )
 
 
-def _store(span: int) -> Atom:
+def _store(span: int, axes: int) -> Atom:
     return Atom(
-        name="tma_store_2d" + (f"_sw{span}" if span else ""),
+        name=f"tma_store_{axes}d" + (f"_sw{span}" if span else ""),
         targets=frozenset({"sm_90a"}),
         unit=1,
         operands={
@@ -52,13 +53,18 @@ def _store(span: int) -> Atom:
         moments=_STORED,
         proxy="async",
         edge="box_zero",
-        spelling={"sm_90a": "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [{target}], [{source}];"},
-        box=Box(2, 256, 16, span),
+        spelling={
+            "sm_90a": f"cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [{{target}}], [{{source}}];"
+        },
+        box=Box(axes, 256, 16, span),
     )
 
 
-tma_load = tuple(_load(span) for span in SWIZZLES)
-tma_store = tuple(_store(span) for span in SWIZZLES)
+tma_load = tuple(_load(span, 2) for span in SWIZZLES)
+tma_store = tuple(_store(span, 2) for span in SWIZZLES)
+tma_load_more = tuple(_load(span, axes) for axes in (3, 4, 5) for span in SWIZZLES)
+tma_store_more = tuple(_store(span, axes) for axes in (3, 4, 5) for span in SWIZZLES)
+"""Those of tensors with more than two axes."""
 
 bulk_load_1d = Atom(
     name="bulk_load_1d",
@@ -90,4 +96,11 @@ bulk_store_1d = Atom(
     box=Box(1),
 )
 
-ATOMS: tuple[Atom, ...] = (*tma_load, *tma_store, bulk_load_1d, bulk_store_1d)
+ATOMS: tuple[Atom, ...] = (
+    *tma_load,
+    *tma_store,
+    *tma_load_more,
+    *tma_store_more,
+    bulk_load_1d,
+    bulk_store_1d,
+)

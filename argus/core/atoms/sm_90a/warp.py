@@ -1,6 +1,6 @@
 """Instructions of a warp: its matrix instruction, moves of 8x8 matrices, asynchronous and ordinary copies.
 
-Coordinates of a stack of four 8x8 matrices of 16-bit elements are (column, row of the stack). Sources: NVIDIA PTX
+Coordinates of a stack of 8x8 matrices of 16-bit elements are (column, row of the stack). Sources: NVIDIA PTX
 ISA, `mma.m16n8k16`, `ldmatrix`, `stmatrix`, `cp.async` (not bulk: the generic proxy), `ld`, `st`. Phases are those of
 `argus.core.phases`.
 """
@@ -39,38 +39,52 @@ def _mma(dtype: DType) -> Atom:
 mma_m16n8k16_bf16 = _mma(bf16)
 mma_m16n8k16_f16 = _mma(f16)
 
-_ROWS = TV(Layout(32, 8), Layout(8, 1), (8, 32))
-"""Lane 8 j + r addresses row r of matrix j, 16 bytes."""
-_PAIRS = TV(Layout(32, 2), Layout((2, 4), (1, 64)), (8, 32))
-"""Lane l holds, of each matrix, columns 2 (l % 4) + {0, 1} of row l // 4."""
-_PAIRS_TRANSPOSED = TV(Layout((4, 8), (16, 1)), Layout((2, 4), (8, 64)), (8, 32))
-"""Lane l holds, of each matrix, column l // 4 of rows 2 (l % 4) + {0, 1}."""
+
+def _rows(count: int) -> TV:
+    """Lane 8 j + r addresses row r of matrix j, 16 bytes; lanes beyond the last row address one again."""
+    return TV(Layout((8 * count, 4 // count), (8, 0)), Layout(8, 1), (8, 8 * count))
 
 
-def _matrices(load: bool, transposed: bool) -> Atom:
-    """Four 8x8 matrices between shared memory and registers."""
-    held = _PAIRS_TRANSPOSED if transposed else _PAIRS
-    memory = Operand("shared", None, _ROWS.tile, _ROWS, 128, 16)
+def _pairs(count: int) -> TV:
+    """Lane l holds, of each matrix, columns 2 (l % 4) + {0, 1} of row l // 4."""
+    return TV(Layout(32, 2), Layout((2, count), (1, 64)), (8, 8 * count))
+
+
+def _pairs_transposed(count: int) -> TV:
+    """Lane l holds, of each matrix, column l // 4 of rows 2 (l % 4) + {0, 1}."""
+    return TV(Layout((4, 8), (16, 1)), Layout((2, count), (8, 64)), (8, 8 * count))
+
+
+def _matrices(count: int, load: bool, transposed: bool) -> Atom:
+    """One, two or four 8x8 matrices between shared memory and registers."""
+    held, rows = _pairs_transposed(count) if transposed else _pairs(count), _rows(count)
+    memory = Operand("shared", None, rows.tile, rows, 128, 16)
     fragment = Operand("register", None, held.tile, held)
     name = "ldmatrix" if load else "stmatrix"
     operands = {"source": memory, "target": fragment} if load else {"source": fragment, "target": memory}
     middle = ".trans" if transposed else ""
     places = "{target}, [{source}]" if load else "[{target}], {source}"
     return Atom(
-        name=f"{name}_x4{'_trans' if transposed else ''}",
+        name=f"{name}_x{count}{'_trans' if transposed else ''}",
         targets=_SM_90A,
         unit=32,
         operands=operands,
         moments=Moments(),
-        phases=PHASES["sm_90a", "ldmatrix" if load else "stmatrix", 128],
-        issue_cycles=4.0,
-        spelling={"sm_90a": f"{name}.sync.aligned.m8n8.x4{middle}.shared.b16 {places};"},
+        phases=tuple(PHASES["sm_90a", "ldmatrix" if load else "stmatrix", 128][:count]),
+        issue_cycles=float(count),
+        spelling={"sm_90a": f"{name}.sync.aligned.m8n8.x{count}{middle}.shared.b16 {places};"},
     )
 
 
-ldmatrix_x4, ldmatrix_x4_trans = _matrices(load=True, transposed=False), _matrices(load=True, transposed=True)
-stmatrix_x4, stmatrix_x4_trans = _matrices(load=False, transposed=False), _matrices(load=False, transposed=True)
-MATRICES = (ldmatrix_x4, ldmatrix_x4_trans, stmatrix_x4, stmatrix_x4_trans)
+ldmatrix_x4, ldmatrix_x4_trans = (_matrices(4, load=True, transposed=turned) for turned in (False, True))
+stmatrix_x4, stmatrix_x4_trans = (_matrices(4, load=False, transposed=turned) for turned in (False, True))
+ldmatrix_x2, ldmatrix_x2_trans = (_matrices(2, load=True, transposed=turned) for turned in (False, True))
+stmatrix_x2, stmatrix_x2_trans = (_matrices(2, load=False, transposed=turned) for turned in (False, True))
+ldmatrix_x1, ldmatrix_x1_trans = (_matrices(1, load=True, transposed=turned) for turned in (False, True))
+stmatrix_x1, stmatrix_x1_trans = (_matrices(1, load=False, transposed=turned) for turned in (False, True))
+LOADED = (ldmatrix_x4, ldmatrix_x4_trans, ldmatrix_x2, ldmatrix_x2_trans, ldmatrix_x1, ldmatrix_x1_trans)
+STORED = (stmatrix_x4, stmatrix_x4_trans, stmatrix_x2, stmatrix_x2_trans, stmatrix_x1, stmatrix_x1_trans)
+MATRICES = (*LOADED, *STORED)
 
 
 def _cp_async(size: int) -> Atom:

@@ -1,0 +1,54 @@
+"""Integers from memory: terms that stand for an array's elements mean what nobody changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core.check.parts import expressions
+from argus.core.check.place import fault
+from argus.core.diagnostic import Diagnostic
+from argus.core.index import Read
+from argus.core.ir import Atomic, Buffer, Copy, Kernel, Let, Map, Stmt, View, walk
+from argus.core.walk import show, topological
+
+
+def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:
+    """What is read so is a tensor of integers of this kernel, which the kernel does not write."""
+    known = {buffer.name: buffer for buffer in kernel.parameters}
+    written = {buffer.name: stmt for stmt in walk(kernel.body) for buffer in _stores(stmt)}
+    seen: set[Read] = set()
+    for stmt in walk(kernel.body):
+        for term in reads(stmt):
+            if term in seen:
+                continue
+            seen.add(term)
+            buffer = known.get(term.array)
+            whole = buffer is not None and len(buffer.shape) == len(term.at) and buffer.dtype.family == "int"
+            if not whole:
+                message = f"`{show(term)}` is no element of a tensor of integers"
+                yield fault(kernel, stmt, "E220", message, "read integers that are parameters of the kernel")
+            elif term.array in written:
+                message = f"`{show(term)}` is read as a constant, and the kernel writes `{term.array}`"
+                yield fault(kernel, stmt, "E220", message, "write to another tensor; the next launch may read that")
+
+
+def reads(stmt: Stmt) -> Iterator[Read]:
+    """The integers from memory that a statement speaks of."""
+    for node in topological(expressions(stmt)):
+        if isinstance(node, Read):
+            yield node
+
+
+def _stores(stmt: Stmt) -> tuple[Buffer, ...]:
+    match stmt:
+        case Copy(target=View(buffer=buffer)) | Map(target=View(buffer=buffer)):
+            return (buffer,) if buffer.space == "global" else ()
+        case Let(value=Atomic(view=View(buffer=buffer))):
+            return (buffer,) if buffer.space == "global" else ()
+        case _:
+            return ()
+
+
+def stored(kernel: Kernel) -> frozenset[Buffer]:
+    """The tensors that a kernel writes."""
+    return frozenset(buffer for stmt in walk(kernel.body) for buffer in _stores(stmt))

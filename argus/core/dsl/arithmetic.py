@@ -1,0 +1,35 @@
+"""Functions of register tiles, element by element."""
+
+from __future__ import annotations
+
+from argus.core.dsl.fragments import Fragment, elementwise
+
+
+def exp(x: Fragment) -> Fragment:
+    """e to the power of each element."""
+    return elementwise("exp", x)
+
+
+def exp2(x: Fragment) -> Fragment:
+    """2 to the power of each element."""
+    return elementwise("exp2", x)
+
+
+def log(x: Fragment) -> Fragment:
+    """The natural logarithm of each element."""
+    return elementwise("log", x)
+
+
+def log2(x: Fragment) -> Fragment:
+    """The logarithm to base 2 of each element."""
+    return elementwise("log2", x)
+
+
+def sqrt(x: Fragment) -> Fragment:
+    """The square root of each element."""
+    return elementwise("sqrt", x)
+
+
+def rsqrt(x: Fragment) -> Fragment:
+    """One over the square root of each element."""
+    return elementwise("rsqrt", x)

@@ -1,0 +1,65 @@
+"""Integers from memory: terms that stand for elements of a tensor of integers, and what a caller promises of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.check import views
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.handles import Bool, Int, as_cond
+from argus.core.dsl.launches import is_whole
+from argus.core.dsl.tracer import current
+from argus.core.dsl.views import Tensor
+from argus.core.index import Index
+from argus.core.ir import View, walk, whole
+
+
+def scalar(element: Tensor) -> Int:
+    """`scalar(expert[i])`: the integer there, usable in any index expression; a term, equal wherever it is read.
+
+    Raises E106 for what is no element of a tensor of integers in global memory, E220 if the kernel writes the tensor.
+    """
+    current("scalar")
+    return Int(term(element))
+
+
+def term(element: Tensor) -> Index:
+    if not isinstance(element, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"an integer from memory is an element of a tensor, found {described(element)}")
+    view = element.view
+    name = view.buffer.name
+    if view.buffer.space != "global":
+        fault("E501", f"integers from {view.buffer.space} memory are not built yet", help="read a tensor of the kernel")
+    if view.buffer.dtype.family != "int" or view.shape or view.where is not algebra.TRUE:
+        fault("E106", f"a part of `{name}` is not one integer", help="fix every axis: `scalar(expert[i])`")
+    return algebra.read(name, view.at)
+
+
+def promise(tensor: Tensor, of: Callable[[Int], Bool]) -> None:
+    """What every element of a tensor of integers meets: an assumption of the verdict, checked where it is launched.
+
+    Raises E106 for other than a whole parameter, or after a statement that uses it.
+    """
+    tracer = current("promise")
+    if not isinstance(tensor, Tensor) or tensor.view.buffer not in tracer.parameters or not is_whole(tensor.view):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", "a promise is about a whole tensor of the kernel", help="write `promise(expert, lambda e: ...)`")
+    buffer = tensor.view.buffer
+    if buffer.dtype.family != "int" or len(tracer.scopes) != 1 or _used(tensor.view):
+        fault(
+            "E106",
+            f"a promise about `{buffer.name}` of {buffer.dtype} comes too late or is about no integers",
+            help="promise at the start of the kernel, of a tensor of integers",
+        )
+    element = algebra.read(buffer.name, tensor.view.at)
+    cond = as_cond(of(Int(element)))
+    made = evolve(buffer, promise=algebra.all_of((buffer.promise, cond)))
+    tracer.parameters = [made if each is buffer else each for each in tracer.parameters]
+    tensor.view = whole(made)
+
+
+def _used(view: View) -> bool:
+    statements = current("promise").scopes[0].body
+    return any(other.buffer is view.buffer for stmt in walk(tuple(statements)) for other in views(stmt))

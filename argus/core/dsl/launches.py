@@ -1,0 +1,150 @@
+"""The program being traced: its tensors, its workspaces and the launches so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import signature
+from itertools import chain, count
+from types import CodeType
+from typing import NoReturn
+
+from argus.core import algebra
+from argus.core.dsl import place
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.fragments import check_dtype
+from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
+from argus.core.dsl.parameters import tensor_buffer
+from argus.core.dsl.tracer import is_tracing
+from argus.core.dsl.views import Tensor
+from argus.core.dtype import DType
+from argus.core.index import Const, Index, Sym, Symbol
+from argus.core.ir import Buffer, Kernel, Launch, View, whole
+from argus.core.span import Span
+from argus.core.walk import show, substitute, symbols
+
+
+class Launches:
+    """One program under construction; lives as long as the traced call."""
+
+    def __init__(self, root: CodeType) -> None:
+        self.root = root
+        self.parameters: tuple[Buffer, ...] = ()
+        self.sizes: tuple[Symbol, ...] = ()
+        self.workspaces: list[Buffer] = []
+        self.launches: list[Launch] = []
+        self._names: dict[str, int] = {}
+
+    def span(self) -> Span:
+        return place.span_of(place.user_frame(), self.root)
+
+    def unique(self, wanted: str) -> str:
+        times = self._names.get(wanted, 0) + 1
+        self._names[wanted] = times
+        return wanted if times == 1 else self.unique(f"{wanted}_{times}")
+
+    def kernel_name(self, wanted: str) -> str:
+        """A name for the next launch of a kernel, which may have been traced for other values."""
+        taken = {launch.kernel.name for launch in self.launches}
+        return next(name for name in chain((wanted,), (f"{wanted}_{i}" for i in count(2))) if name not in taken)
+
+    def add(self, kernel: Kernel, arguments: Mapping[str, Buffer], keywords: Mapping[str, object]) -> None:
+        """Launch a kernel on tensors of this program.
+
+        Raises E106 for a tensor whose type or shape is not that of the parameter, or a size that is two at once.
+        """
+        sizes: dict[Symbol, Index] = {}
+        for parameter in kernel.parameters:
+            _bind(kernel, parameter, arguments[parameter.name], sizes)
+        for value in keywords.values():
+            for symbol in symbols(value.node) if isinstance(value, Int) else ():
+                if sizes.setdefault(symbol, algebra.sym(symbol)) is not algebra.sym(symbol):
+                    _refuse(kernel, f"size {symbol.name} of a keyword is another than that of its tensors")
+        for parameter in kernel.parameters:
+            _check_extents(kernel, parameter, arguments[parameter.name], sizes)
+        bound = tuple((symbol, sizes[symbol]) for symbol in kernel.sizes)
+        self.launches.append(Launch(kernel, arguments, bound, self.span()))
+
+
+def _bind(kernel: Kernel, parameter: Buffer, argument: Buffer, sizes: dict[Symbol, Index]) -> None:
+    if argument.dtype != parameter.dtype:
+        _refuse(kernel, f"`{parameter.name}` takes {parameter.dtype}, `{argument.name}` is {argument.dtype}")
+    if len(argument.shape) != len(parameter.shape):
+        found, wanted = len(argument.shape), len(parameter.shape)
+        _refuse(kernel, f"`{parameter.name}` has {wanted} axes, `{argument.name}` has {found}")
+    for size, given in zip(parameter.shape, argument.shape, strict=True):
+        if isinstance(size, Sym):
+            sizes.setdefault(size.symbol, given)
+
+
+def _check_extents(kernel: Kernel, parameter: Buffer, argument: Buffer, sizes: Mapping[Symbol, Index]) -> None:
+    for size, given in zip(parameter.shape, argument.shape, strict=True):
+        wanted = substitute(size, sizes)
+        if wanted is not given:
+            name = f"extent {show(size)} of `{parameter.name}`"
+            _refuse(kernel, f"{name} is {show(wanted)}, that of `{argument.name}` is {show(given)}")
+
+
+def _refuse(kernel: Kernel, why: str) -> NoReturn:
+    fault("E106", f"a launch of `{kernel.name}`: {why}", help="pass tensors of the types and shapes declared")
+
+
+_current: ContextVar[Launches | None] = ContextVar("argus_program", default=None)
+
+
+def launching(what: str) -> Launches:
+    """The program being traced. Raises E105 outside of one, and inside a kernel."""
+    found = _current.get()
+    if found is None or is_tracing():
+        help_ = "call it from a function decorated with `@program`"
+        fault("E105", f"`{what}` was called outside a program", help=help_)
+    return found
+
+
+@contextmanager
+def collecting(launches: Launches) -> Generator[None]:
+    token = _current.set(launches)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def workspace(dtype: DType, shape: tuple[IntLike, ...]) -> Tensor:
+    """A tensor in global memory that lives as long as the program's run, uninitialised."""
+    program = launching("workspace")
+    check_dtype(dtype)
+    extents = tuple(unwrap(size) for size in several(shape, "a workspace"))
+    for found in extents:
+        if isinstance(found, Const):
+            extent(found.value, "an extent of a workspace")
+    name = program.unique(place.assigned_name(place.user_frame()) or "workspace")
+    buffer = tensor_buffer(name, dtype, extents, program.span())
+    program.workspaces.append(buffer)
+    return Tensor(whole(buffer))
+
+
+def passed(kernel: str, function: Callable[..., None], tensors: tuple[object, ...]) -> dict[str, Buffer]:
+    """The tensors of a call by parameter. Raises E106 for what is no whole tensor of the program."""
+    names = [each.name for each in signature(function).parameters.values() if each.kind is not each.KEYWORD_ONLY]
+    if len(names) != len(tensors):
+        fault(
+            "E106",
+            f"`{kernel}` takes {len(names)} tensors ({', '.join(names)}), found {len(tensors)}",
+            help="pass them by position, one for each parameter",
+        )
+    found: dict[str, Buffer] = {}
+    for name, tensor in zip(names, tensors, strict=True):
+        if not isinstance(tensor, Tensor):
+            fault("E106", f"`{name}` of `{kernel}` is {described(tensor)}", help="pass a tensor of the program")
+        if not is_whole(tensor.view):
+            what = tensor.view.buffer.name
+            fault("E106", f"`{name}` of `{kernel}` is a view of `{what}`", help="pass whole tensors, view them inside")
+        found[name] = tensor.view.buffer
+    return found
+
+
+def is_whole(view: View) -> bool:
+    own = tuple(algebra.coord(axis) for axis in range(len(view.buffer.shape)))
+    return view.at == own and view.shape == view.buffer.shape and view.where is algebra.TRUE

@@ -1,0 +1,95 @@
+"""Who moves or holds what, where no matrix instruction says it."""
+
+from __future__ import annotations
+
+from math import prod
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.dsl.faults import fault
+from argus.core.dsl.handles import extent, extents
+from argus.core.dsl.tracer import current
+from argus.core.index import Const
+from argus.core.ir import View
+from argus.core.layout import TV, Layout
+from argus.core.tiling import spread as spread_layout
+
+
+def spread(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
+    """Threads over the rows of a tile, or along a tile of one axis, `vector` consecutive elements each."""
+    covered, among, width = extents(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
+    if len(covered) not in (1, 2):
+        fault("E106", f"threads are spread over one axis or two, found {len(covered)}", help="write `(rows, columns)`")
+    try:
+        if len(covered) == 2:
+            return spread_layout((covered[0], covered[1]), among, width)
+        return _along(covered[0], among, width)
+    except ValueError as problem:
+        fault("E109", str(problem), help="change the tile, the threads or the vector so that they divide")
+
+
+def _along(count: int, threads: int, vector: int) -> TV:
+    if count % (threads * vector) != 0:
+        raise ValueError(f"{threads} threads of {vector} elements do not divide {count}")
+    times = count // (threads * vector)
+    return TV(Layout(threads, vector), Layout((vector, times), (1, threads * vector)), (count,))
+
+
+def runs(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
+    """One run of consecutive elements a thread, a multiple of `vector`: thread t comes before thread t + 1."""
+    covered, among, width = extents(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
+    if len(covered) != 1:
+        fault("E106", f"runs are of a tile of one axis, found {len(covered)}", help="write `(elements,)`")
+    if covered[0] % (among * width) != 0:
+        fault(
+            "E109",
+            f"{covered[0]} elements are no runs of multiples of {width} for {among} threads",
+            help="change the tile, the threads or the vector so that they divide",
+        )
+    run = covered[0] // among
+    return TV(Layout(among, run), Layout(run, 1), covered)
+
+
+def replicated(threads: int) -> TV:
+    """One number that every thread holds."""
+    return TV(Layout(extent(threads, "`threads`"), 0), Layout(1, 0), ())
+
+
+@frozen
+class Everyone:
+    """Every thread holds every element of whatever is loaded."""
+
+    threads: int
+
+    def over(self, view: View) -> TV:
+        """Raises E209 for a view of symbolic extents."""
+        shape = tuple(size.value for size in view.shape if isinstance(size, Const))
+        if len(shape) != len(view.shape):
+            fault("E209", f"`{view.buffer.name}` has a symbolic extent", help="load tiles of static shape")
+        return TV(Layout(self.threads, 0), Layout(prod(shape), 1), shape)
+
+
+def all_to_each(threads: int) -> Everyone:
+    """The layout of a load by which each of so many threads gets all of a tile."""
+    return Everyone(extent(threads, "`threads`"))
+
+
+@frozen
+class Lane:
+    """One lane of each warp, for a copy of what all its lanes hold."""
+
+    from_end: bool
+
+    def only(self, target: View) -> View:
+        """The target as this lane sees it: for the others it lies outside, so that they write nothing."""
+        tracer = current("copy")
+        unit = tracer.target.unit
+        lane = algebra.mod(algebra.sym(tracer.agent.thread), unit)
+        chosen = algebra.eq(lane, unit - 1 if self.from_end else 0)
+        return View(target.buffer, target.shape, target.at, algebra.all_of((target.where, chosen)), target.peer)
+
+
+first_lane = Lane(from_end=False)
+last_lane = Lane(from_end=True)
+"""`copy(x, box, by=first_lane)`: one lane of each warp writes."""

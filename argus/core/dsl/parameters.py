@@ -1,0 +1,103 @@
+"""Parameters of kernels and programs: tensors by annotation, configurations and integers by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
+from types import FunctionType
+from typing import get_type_hints
+
+from argus.core import algebra
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.handles import Int
+from argus.core.dsl.views import TensorSpec, declared
+from argus.core.dtype import DType
+from argus.core.index import Index, Symbol
+from argus.core.ir import Buffer, Strided
+from argus.core.span import Span
+from argus.core.walk import symbols
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+LARGEST_SIZE = 1 << 30
+"""Sizes of tensors lie in [0, LARGEST_SIZE]: coordinates then fit 32-bit integers with room for a tile."""
+
+
+def plain(function: Callable[..., None], what: str = "kernel") -> FunctionType:
+    """A function that tracing can run once. Raises E107 for anything else."""
+    if not isinstance(function, FunctionType) or not function.__name__.isidentifier():
+        fault("E107", f"a {what} is a `def` with a name, found {described(function)}", help="decorate a function")
+    if isgeneratorfunction(function) or iscoroutinefunction(function) or isasyncgenfunction(function):
+        fault("E107", f"`{function.__name__}` does not run when it is called", help="remove `yield` and `async`")
+    return function
+
+
+def _tensors(function: FunctionType, span: Span, given: Collection[str]) -> dict[str, TensorSpec]:
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except Exception as problem:  # noqa: BLE001 reason: an annotation is the user's code and may raise anything
+        fault("E107", f"an annotation of `{function.__name__}` cannot be read: {problem}", span=span)
+    specs: dict[str, TensorSpec] = {}
+    for name, parameter in signature(function).parameters.items():
+        spec: object = hints.get(name)
+        if parameter.kind is Parameter.KEYWORD_ONLY:
+            _check_keyword(function, parameter, span, given)
+        elif isinstance(spec, TensorSpec) and parameter.kind in _POSITIONAL:
+            specs[name] = spec
+        else:
+            fault(
+                "E107",
+                f"parameter `{name}` of `{function.__name__}` is not a tensor",
+                span=span,
+                help=f'annotate it: `{name}: Tensor["M N", bf16]`',
+            )
+    return specs
+
+
+def _check_keyword(function: FunctionType, parameter: Parameter, span: Span, given: Collection[str]) -> None:
+    if parameter.name != "cfg" and parameter.name not in given and parameter.default is Parameter.empty:
+        fault(
+            "E107",
+            f"keyword parameter `{parameter.name}` of `{function.__name__}` gets no value",
+            span=span,
+            help="name it `cfg` to get the configuration, or give it a default",
+        )
+
+
+def _parameter(name: str, spec: TensorSpec, sizes: dict[str, Symbol], span: Span) -> Buffer:
+    found = declared(spec)
+    if isinstance(found, str):
+        fault("E107", f"parameter `{name}`: {found}", span=span, help='write `Tensor["M K", bf16]`')
+    axes, dtype = found
+    shape: list[Index] = []
+    for axis in axes:
+        if axis.isdecimal():
+            shape.append(algebra.const(int(axis)))
+        else:
+            shape.append(algebra.sym(sizes.setdefault(axis, Symbol(axis, "size", 0, LARGEST_SIZE))))
+    return tensor_buffer(name, dtype, tuple(shape), span)
+
+
+def tensor_buffer(name: str, dtype: DType, shape: tuple[Index, ...], span: Span) -> Buffer:
+    """A dense tensor in global memory, last axis fastest."""
+    strides: list[Index] = []
+    stride: Index = algebra.const(1)
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride = algebra.mul(stride, extent)
+    return Buffer(name, "global", dtype, shape, Strided(tuple(reversed(strides))), 16, span=span)
+
+
+def parameters(
+    unique: Callable[[str], str], function: FunctionType, span: Span, keywords: Mapping[str, object]
+) -> tuple[list[Buffer], dict[str, Symbol]]:
+    """The tensors, and the sizes that they and the integers among the keywords name; a name is one or the other."""
+    sizes: dict[str, Symbol] = {}
+    buffers = [_parameter(name, spec, sizes, span) for name, spec in _tensors(function, span, keywords).items()]
+    for value in keywords.values():
+        if isinstance(value, Int):
+            for symbol in sorted(symbols(value.node), key=lambda symbol: symbol.name):
+                sizes.setdefault(symbol.name, symbol)
+    for name in (*(buffer.name for buffer in buffers), *sizes):
+        if unique(name) != name:
+            fault("E107", f"`{name}` names a size and something else of `{function.__name__}`", span=span)
+    return buffers, sizes

@@ -1,0 +1,84 @@
+"""`@program`: several kernels, launched one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any, overload
+
+from attrs import field, frozen
+
+from argus.core.check import check_program
+from argus.core.diagnostic import ArgusError, InternalError
+from argus.core.dsl.faults import fault, raised
+from argus.core.dsl.launches import Launches, collecting
+from argus.core.dsl.parameters import parameters, plain
+from argus.core.dsl.place import span_of_function
+from argus.core.dsl.views import Tensor
+from argus.core.ir import Program, whole
+
+
+@frozen
+class ProgramTemplate:
+    """A decorated function: one program, or a family with one program a configuration."""
+
+    function: Callable[..., None]
+    configs: Mapping[str, Any] = field(converter=dict)
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def instances(self) -> tuple[str | None, ...]:
+        """The names of the configurations shipped; `(None,)` if there is just one program."""
+        return tuple(self.configs) or (None,)
+
+    def trace(self, config: str | None = None) -> Program:
+        """Run the function once and return the program it describes.
+
+        Raises ArgusError for whatever is wrong with it or one of its kernels, also when the function itself raises.
+        """
+        function = plain(self.function, "program")
+        span = span_of_function(function.__code__)
+        if config is not None and config not in self.configs:
+            fault("E107", f"program `{self.name}` has no configuration `{config}`", span=span)
+        chosen = next(iter(self.configs.values()), None) if config is None else self.configs[config]
+        name = self.name if config is None else f"{self.name}_{config}"
+        launches = Launches(function.__code__)
+        given = {"cfg": chosen} if "cfg" in signature(function).parameters else {}
+        buffers, sizes = parameters(launches.unique, function, span, given)
+        with collecting(launches):
+            try:
+                function(*(Tensor(whole(buffer)) for buffer in buffers), **given)
+            except (ArgusError, InternalError):
+                raise
+            except Exception as problem:
+                raise ArgusError(raised(name, problem, span)) from problem
+        traced = (tuple(launches.workspaces), tuple(launches.launches))
+        made = Program(name, tuple(buffers), tuple(sizes.values()), *traced, span=span)
+        found = check_program(made)
+        if found:
+            raise ArgusError(found[0])
+        return made
+
+
+@overload
+def program(function: Callable[..., None], /) -> ProgramTemplate: ...
+
+
+@overload
+def program(*, configs: Mapping[str, object] | None = None) -> Callable[[Callable[..., None]], ProgramTemplate]: ...
+
+
+def program(
+    function: Callable[..., None] | None = None, /, *, configs: Mapping[str, object] | None = None
+) -> ProgramTemplate | Callable[[Callable[..., None]], ProgramTemplate]:
+    """Make a function of `Tensor["M K", bf16]` parameters a program: it calls kernels on its tensors and workspaces.
+
+    configs: named values for the keyword parameter `cfg`. Raises ArgusError for what is not a plain `def`.
+    """
+
+    def decorate(traced: Callable[..., None]) -> ProgramTemplate:
+        return ProgramTemplate(plain(traced, "program"), configs or {})
+
+    return decorate if function is None else decorate(function)

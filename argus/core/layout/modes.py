@@ -1,0 +1,68 @@
+"""The modes of a thread-value layout, each along one axis of its tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from argus.core.layout.inttuple import IntTuple
+from argus.core.layout.values import Layout
+
+
+@frozen
+class Move:
+    """`extent` steps of `step` along one axis. axis: None for replication. above: product of the extents before."""
+
+    axis: int | None
+    step: int
+    extent: int
+    above: int
+
+
+def moves(layout: Layout, tile: tuple[int, ...]) -> list[Move]:
+    """The modes of a layout of element numbers, first axis fastest, cut where they run over an axis.
+
+    Raises ValueError for one that does not end with an axis.
+    """
+    found: list[Move] = []
+    above = 1
+    for extent, stride in layout.flat_modes:
+        rest = extent
+        while rest > 1:
+            move = _first(rest, stride * (extent // rest), above, tile)
+            found.append(move)
+            above *= move.extent
+            rest //= move.extent
+    return found
+
+
+def _first(extent: int, stride: int, above: int, tile: tuple[int, ...]) -> Move:
+    if stride == 0:
+        return Move(None, 0, extent, above)
+    below = 1
+    for axis, size in enumerate(tile):
+        if below <= stride < below * size:
+            step = stride // below
+            room = -(-size // step)
+            if stride % below == 0 and (extent <= room or (size % step == 0 and extent % room == 0)):
+                return Move(axis, step, min(extent, room), above)
+            break
+        below *= size
+    raise ValueError(f"mode {extent}:{stride} does not move along the axes of a tile of {tile}")
+
+
+def layout_of(modes: Iterable[tuple[int, int]], size: int | None = None) -> Layout:
+    """The layout of these (extent, stride), neighbours that continue each other as one; `size`:0 if there is none."""
+    found: list[tuple[int, int]] = []
+    for extent, stride in modes:
+        if found and stride == found[-1][0] * found[-1][1]:
+            found[-1] = (found[-1][0] * extent, found[-1][1])
+        elif extent > 1:
+            found.append((extent, stride))
+    if not found:
+        return Layout(size or 1, 0)
+    if len(found) == 1:
+        return Layout(*found[0])
+    shape: IntTuple = tuple(extent for extent, _ in found)
+    return Layout(shape, tuple(stride for _, stride in found))

@@ -16,10 +16,12 @@ from argus.core.ir import Assert, Kernel
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.verdict import Counterexample
 from argus.core.walk import evaluate, symbols
+from argus.interp.advice import advised
+from argus.interp.diagnosis import Witness, diagnose
 from argus.interp.prepared import Prepared
-from argus.interp.run import run_prepared
+from argus.interp.run import by_events, run_prepared
 from argus.interp.schedule import Schedule, directed
-from argus.interp.search import Witness, sizes_in_order
+from argus.interp.search import sizes_in_order
 from argus.interp.violation import Violation
 
 
@@ -53,7 +55,11 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
     models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
     sizes = list(sizes_in_order(kernel, [model for model in models if _affordable(kernel, model)]))
     try:
-        witness = next(filter(None, (search(kernel, sizes, codes, deadline) for codes in _in_stages(suspects))), None)
+        if by_events(kernel):
+            witness = search_events(kernel, sizes, deadline)
+        else:
+            stages = (search(kernel, sizes, codes, deadline) for codes in _in_stages(suspects))
+            witness = next(filter(None, stages), None)
     except ArgusError as problem:
         if problem.diagnostic.code != "E501":
             raise
@@ -91,9 +97,31 @@ def search(
     return None
 
 
+def search_events(kernel: Kernel, sizes: Sequence[Mapping[str, int]], deadline: float) -> Witness | None:
+    """The cause of what goes wrong under the first schedule that shows something, at the smallest size that does."""
+    prepared = Prepared(kernel)
+
+    def go_on() -> bool:
+        return perf_counter() < deadline
+
+    for schedule in directed(kernel):
+        for place, size in enumerate(sizes):
+            if not go_on():
+                return None
+            if run_prepared(prepared, size, None, schedule, tags=True, values=False).violations:
+                smaller = sizes[: min(place, _SMALLER)]
+                found = (diagnose(prepared, each, sizes, go_on) for each in (*smaller, size))
+                return next(filter(None, found), None)
+    return None
+
+
+_SMALLER = 4
+"""Sizes below the first that fails under one schedule, to be tried under all."""
+
+
 def is_static(obligation: Obligation) -> bool:
     """Whether the fault shows without a run: a budget, a layout, the range of an integer."""
-    return obligation.invariant in ("I18", "I22", "I28", "I33")
+    return obligation.invariant in ("I18", "I21", "I22", "I28", "I33")
 
 
 def _affordable(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
@@ -143,7 +171,8 @@ def _shown(kernel: Kernel, witness: Witness, suspects: Sequence[Obligation]) -> 
     violation = witness.violation
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
-    help_text = next((o.help for o in (*exact, *advice) if o.help), "")
+    usual = advised(violation.code) if by_events(kernel) else ""
+    help_text = witness.help or usual or next((o.help for o in (*exact, *advice) if o.help), "")
     counterexample = Counterexample(
         violation.code,
         violation.message,
@@ -168,11 +197,13 @@ def _diagnostic(
     """The report: at the statement to blame, with what it disagrees with as further places."""
     unit = kernel.target.unit
     here = f"{_thread(violation.thread, unit)}{_when(violation.iteration)}"
-    primary = Label(violation.stmt.span, here)
+    remarks = {stmt.span: remark for stmt, remark in reversed(violation.related)}
+    primary = Label(violation.stmt.span, remarks.get(violation.stmt.span, here))
     secondary: list[Label] = []
-    if violation.other is not None:
+    if violation.other is not None and violation.other.span not in remarks:
         who = "" if violation.other_thread is None else f" by {_thread(violation.other_thread, unit)}"
         secondary.append(Label(violation.other.span, f"the other access{who}{_when(violation.other_iteration)}"))
+    secondary += [Label(span, remark) for span, remark in remarks.items() if span != primary.span]
     if cause is not None and isinstance(violation.stmt, Assert) and not isinstance(cause.stmt, Assert):
         primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")
         secondary.append(Label(violation.stmt.span, "claimed here"))

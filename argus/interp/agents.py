@@ -60,7 +60,7 @@ class Waiting:
     def told(self) -> str:
         """What is waited for, and what it lacks: phase 3 of `full[0]` (phase 3 is under way, 1 of 1 ... missing)."""
         if isinstance(self.on, Phased) and self.missed:
-            return f"phase {self.phase} of {self.on.name}, of which {self.on.state.phases} are complete: it was missed"
+            return f"phase {self.phase} of {self.on.name}, when phase {self.on.state.phases - 1} is complete already"
         if isinstance(self.on, Phased):
             return f"phase {self.phase} of {self.on.name} ({self.on.missing()})"
         return f"the rendezvous `{self.on.name}` ({self.on.missing()})"
@@ -119,7 +119,9 @@ class Unit(Wave):
     """The threads of an agent that step together.
 
     after: units that end before it begins. counters: the values of its counters. airborne: registers of operations
-    under way. touched: registers that ordinary code has used since the last fence of their multiplications.
+    under way. touched: registers that ordinary code has used since the last fence of their multiplications. waited:
+    the last phase waited for of each barrier. astray: of a barrier, the last wait that was not for the phase after the
+    one waited for before, and that phase.
     """
 
     agent: Agent = field(kw_only=True)
@@ -129,6 +131,8 @@ class Unit(Wave):
     counters: dict[Buffer, int] = field(factory=dict[Buffer, int])
     airborne: dict[Buffer, list[Flight]] = field(factory=dict[Buffer, list[Flight]])
     touched: dict[Buffer, Event] = field(factory=dict[Buffer, Event])
+    waited: dict[tuple[Buffer, int], int] = field(factory=dict[tuple[Buffer, int], int])
+    astray: dict[tuple[Buffer, int], tuple[Event, int]] = field(factory=dict[tuple[Buffer, int], tuple[Event, int]])
 
     @property
     def acting(self) -> tuple[int, ...]:
@@ -138,9 +142,8 @@ class Unit(Wave):
 
     @property
     def ready(self) -> bool:
-        if self.finished or (self.waiting is not None and not self.waiting.over()):
-            return False
-        return self.begun or all(unit.finished for unit in self.after)
+        """Whether it can move, if its turn has come and its end has not."""
+        return self.waiting is None or self.waiting.over()
 
     def begin(self) -> None:
         """What the threads knew at the end of what they did before, they know now."""
@@ -157,6 +160,11 @@ class Unit(Wave):
             return event
         told = ((role.number.name, self.agent.number), *event.iteration)
         return Event(stmt, event.block, event.wave, event.path, told, event.epoch)
+
+    def in_turn(self, barrier: Phased, phase: int) -> bool:
+        """Whether a wait for this phase goes on from the waits before; a first one is for phase 0 or the one before."""
+        before = self.waited.get((barrier.buffer, barrier.index))
+        return phase in (-1, 0) if before is None else phase == before + 1
 
     def launch(self, flight: Flight) -> None:
         """Leave an operation to the engine; it completes at once if the adversary says so."""

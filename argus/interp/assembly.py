@@ -34,7 +34,9 @@ def assemble(launch: Launch, index: tuple[int, ...]) -> Machine:
     before = _units(block, kernel.prologue if roles else kernel.body, (), env, ())
     middle: list[Unit] = []
     for position, role in enumerate(roles):
-        _check(kernel, role)
+        if role.name not in launch.widths:
+            _check(kernel, role)
+            launch.widths[role.name] = _width(role.body, role.agent, role.unit)
         for number in range(role.agents):
             agent = _agent(machine, role, position, number)
             path = (len(kernel.prologue), position)
@@ -51,8 +53,11 @@ def _first(role: Role, number: int) -> int:
 
 
 def _block_agent(machine: Machine, kernel: Kernel) -> Agent:
-    body = kernel.body if kernel.roles is None else (*kernel.prologue, *kernel.epilogue)
-    width = _width(body, kernel.threads, kernel.target.unit)
+    widths = machine.launch.widths
+    if "" not in widths:
+        body = kernel.body if kernel.roles is None else (*kernel.prologue, *kernel.epilogue)
+        widths[""] = _width(body, kernel.threads, kernel.target.unit)
+    width = widths[""]
     return Agent(
         machine.launch,
         machine.index,
@@ -69,7 +74,7 @@ def _block_agent(machine: Machine, kernel: Kernel) -> Agent:
 
 
 def _agent(machine: Machine, role: Role, position: int, number: int) -> Agent:
-    width = _width(role.body, role.agent, role.unit)
+    width = machine.launch.widths[role.name]
     actor: Actor = "producer" if position == 0 else "first" if position == 1 and number == 0 else "rest"
     return Agent(
         machine.launch,

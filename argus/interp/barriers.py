@@ -20,7 +20,7 @@ class Phased:
     """One memory barrier. arrived: what those of the current phase know; released: what completed phases tell.
 
     set_up: when its initialisation was executed; fenced: when that was fenced. underway: copies that will land on
-    it, with the phase they were issued in.
+    it, with the phase they were issued in. ended: what completed each phase.
     """
 
     buffer: Buffer
@@ -31,6 +31,7 @@ class Phased:
     released: Clock
     fenced: Mark | None = None
     underway: dict[int, tuple[int, Event]] = field(factory=dict[int, tuple[int, Event]])
+    ended: list[Event] = field(factory=list[Event])
 
     @property
     def name(self) -> str:
@@ -57,6 +58,7 @@ class Phased:
     def _settle(self, block: Block, event: Event, thread: int, before: int) -> None:
         if self.state.phases > before:
             self.released.join(self.arrived)
+            self.ended.append(event)
             late = [found for phase, found in self.underway.values() if phase == before]
             if late:
                 text = f"phase {before} of {self.name} completes while a copy that lands on it is under way"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argus.interp import claims, hang
-from argus.interp.agents import Machine
+from argus.interp.agents import Machine, Unit
 from argus.interp.assembly import assemble
 from argus.interp.barriers import HaltError
 from argus.interp.events import step
@@ -39,11 +39,15 @@ def _judge_end(machine: Machine) -> None:
 
 def _run(machine: Machine) -> None:
     adversary = machine.launch.adversary
-    while not all(unit.finished for unit in machine.units):
-        ready = _ready(machine)
+    live = _live(machine)
+    while live:
+        ready: list[tuple[int, Actor]] = [(number, unit.agent.actor) for number, unit in live if unit.ready]
         chosen = adversary.next_actor(ready, engine=bool(machine.engine.lanes))
         if chosen is not None:
-            step(machine.units[chosen])
+            unit = machine.units[chosen]
+            step(unit)
+            if unit.finished:
+                live = _live(machine)
             if adversary.schedule.style == "mixed":
                 _let_time_pass(machine)
         elif machine.engine.lanes:
@@ -53,12 +57,13 @@ def _run(machine: Machine) -> None:
             raise HaltError
 
 
-def _ready(machine: Machine) -> list[tuple[int, Actor]]:
-    found: list[tuple[int, Actor]] = []
-    for number, unit in enumerate(machine.units):
-        if unit.ready:
-            found.append((number, unit.agent.actor))
-    return found
+def _live(machine: Machine) -> list[tuple[int, Unit]]:
+    """Units that have not ended, and whose turn has come."""
+    return [
+        (number, unit)
+        for number, unit in enumerate(machine.units)
+        if not unit.finished and all(before.finished for before in unit.after)
+    ]
 
 
 def _let_time_pass(machine: Machine) -> None:

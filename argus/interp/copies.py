@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from argus.core.ir import Buffer, Copy
+from argus.core.ir import Buffer, Copy, Stmt, Strided
 from argus.interp.machine import Operation, SharedAccess, Wave
 from argus.interp.memory import BOTTOM, OUTSIDE, TOP, AnyArray, BoolArray, IntArray, poison
 from argus.interp.places import MISALIGNED, SCATTERED, STRADDLING, Place
@@ -179,6 +179,7 @@ def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
             value=value,
             element=element,
             buffer=side.buffer.name,
+            facts=_what_is_there(block, wave, side, event.stmt, element),
         )
     if place.crooked is not None and (crooked := place.crooked[rows]).any():
         assert side.locator is not None
@@ -196,6 +197,27 @@ def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
             element=_element(wave, side, wave.first + lane, value),
             buffer=side.buffer.name,
         )
+
+
+def _what_is_there(
+    block: Block, wave: Wave, side: Side, stmt: Stmt, element: tuple[int, ...]
+) -> tuple[tuple[str, str], ...]:
+    """The element that a buffer instruction reaches beyond the end of a row: its limit is the tensor's end alone."""
+    layout = side.buffer.layout
+    if not isinstance(stmt, Copy) or stmt.atom.edge != "range_zero" or not isinstance(layout, Strided):
+        return ()
+    extents, strides = (
+        [int(block.scalars.number(node, wave.env, 0, stmt)) for node in nodes]
+        for nodes in (side.buffer.shape, layout.strides)
+    )
+    rest = sum(at * stride for at, stride in zip(element, strides, strict=True))
+    found: list[int] = []
+    for stride in strides:
+        found.append(rest // max(1, stride))
+        rest %= max(1, stride)
+    if any(not 0 <= at < extent for at, extent in zip(found, extents, strict=True)):
+        return ()
+    return (("there", f"element {_tuple(found)}: the range of `{stmt.atom}` ends with the tensor, not with its rows"),)
 
 
 def _tuple(numbers: tuple[int, ...] | list[int]) -> str:

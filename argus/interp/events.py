@@ -58,7 +58,7 @@ def step(unit: Unit) -> None:
     stmt = unit.next()
     while stmt is not None:
         unit.agent.launch.coverage[stmt] += 1
-        if not _enter(unit, stmt):
+        if not enter(unit, stmt):
             break
         stmt = unit.next()
     if stmt is None:
@@ -67,7 +67,8 @@ def step(unit: Unit) -> None:
     _execute(unit, stmt, unit.occurrence(stmt))
 
 
-def _enter(unit: Unit, stmt: Stmt) -> bool:
+def enter(unit: Unit, stmt: Stmt) -> bool:
+    """Whether the statement is one of control alone, which the unit has then entered or passed."""
     if isinstance(stmt, For):
         start, stop = (_number(unit, stmt, bound) for bound in (stmt.start, stmt.stop))
         unit.enter_loop(stmt, range(start, stop, stmt.step))
@@ -217,6 +218,10 @@ def _leave(unit: Unit, waiting: Waiting) -> None:
     agent = unit.agent
     agent.machine.strands.acquire(unit.acting, waiting.on.released)
     if isinstance(waiting.on, Phased):
+        key = waiting.on.buffer, waiting.on.index
+        if not unit.in_turn(waiting.on, waiting.phase):
+            unit.astray[key] = waiting.event, waiting.phase
+        unit.waited[key] = waiting.phase
         waiting.on.judge_wait(agent, waiting.event, unit.first, waiting.phase)
     else:
         unit.arrivals += 1

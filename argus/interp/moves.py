@@ -35,6 +35,7 @@ class _Move:
     plan: CopyPlan
     places: tuple[Place, Place]
     rows: Rows
+    lands: Phased | None = None
 
     @property
     def agent(self) -> Agent:
@@ -83,6 +84,8 @@ class _Move:
                     None if flight is None else flight.complete if writes else flight.read,
                     "" if flight is None else flight.kind,
                     self.stmt.atom.proxy == "async",
+                    None if self.lands is None else (self.lands.buffer, self.lands.index),
+                    self.unit.astray,
                 )
 
 
@@ -106,8 +109,8 @@ def copy(unit: Unit, stmt: Copy, event: Event, barrier: Waits) -> None:
     if "register" in (plan.source.buffer.space, plan.target.buffer.space):
         raise not_built("asynchronous copy of registers", stmt)
     for strand, span in _spans(unit, rows):
-        move = _Move(unit, stmt, event, plan, places, span)
-        _issue(move, strand, None if stmt.signal is None else barrier(stmt.signal))
+        lands = None if stmt.signal is None else barrier(stmt.signal)
+        _issue(_Move(unit, stmt, event, plan, places, span, lands), strand)
 
 
 def _spans(unit: Unit, rows: Rows) -> Iterator[tuple[int, Rows]]:
@@ -140,8 +143,8 @@ def _at_once(move: _Move) -> None:
     mover.write((values, marks))
 
 
-def _issue(move: _Move, strand: int, barrier: Phased | None) -> None:
-    machine, unit, atom = move.agent.machine, move.unit, move.stmt.atom
+def _issue(move: _Move, strand: int) -> None:
+    machine, unit, atom, barrier = move.agent.machine, move.unit, move.stmt.atom, move.lands
     number = machine.engine.number()
     kind: Kind = "tma" if barrier is not None else "cp_async" if atom.moments.queue == "cp_async" else "bulk"
     lane = (kind, number) if barrier is not None else (kind, strand)

@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 
 from argus.core import tiling
 from argus.core.atom import Atom
+from argus.core.check import reads
 from argus.core.index import Cond, Const, Index, Node, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Mma, Stmt, View, WrittenOnce, static, walk
 from argus.core.layout import TV, Layout
@@ -119,6 +120,9 @@ class Prepared:
 
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
+        for stmt in walk(kernel.body):
+            if next(reads(stmt), None) is not None:
+                raise not_built("integer from memory", stmt)
         self.unit = kernel.target.unit
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]

@@ -99,7 +99,7 @@ def run_prepared(
     launch = Launch(prepared, env, {}, values, tags, Adversary(schedule), Reporter(limit))
     with np.errstate(all="ignore"):
         _load(launch, arrays or {}, seed)
-        run_one = run_agents if _by_events(kernel) else run_block
+        run_one = run_agents if by_events(kernel) else run_block
         for index in _grid(launch) if blocks is None else blocks:
             run_one(launch, index)
         if tags:
@@ -108,7 +108,7 @@ def run_prepared(
     return Outcome(found, launch.reporter.violations, dict(launch.coverage))
 
 
-def _by_events(kernel: Kernel) -> bool:
+def by_events(kernel: Kernel) -> bool:
     """Whether its threads meet at barriers with phases and named ones, and not at one barrier of all waves."""
     return kernel.roles is not None or "vmem" not in kernel.target.queues
 

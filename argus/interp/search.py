@@ -8,27 +8,20 @@ from math import prod
 from typing import cast
 
 import numpy as np
-from attrs import frozen
 
 from argus.core.algebra import all_of
 from argus.core.index import And, Cond, Const, Index, Sym, Symbol
-from argus.core.ir import Assume, Copy, For, Kernel, View, trips, walk
+from argus.core.ir import Assume, Copy, For, Kernel, Stmt, View, bodies, trips, walk
 from argus.core.walk import evaluate, symbols
+from argus.interp.diagnosis import Witness
 from argus.interp.prepared import Prepared
-from argus.interp.run import run_prepared
+from argus.interp.run import by_events, run_prepared
 from argus.interp.schedule import Schedule, directed
 from argus.interp.violation import Violation
 
 _SIZES = 40
-
-
-@frozen
-class Witness:
-    """A run that shows a violation."""
-
-    sizes: Mapping[str, int]
-    schedule: Schedule
-    violation: Violation
+_SHAPES = 10
+_LARGEST = 6
 
 
 def find(
@@ -60,9 +53,13 @@ def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> I
     """
     assumption = assumed(kernel)
     ladders = {symbol: _ladder(kernel, symbol, assumption) for symbol in kernel.sizes}
-    derived = [{symbol.name: n for symbol, n in chosen} for chosen in _combinations(kernel.sizes, ladders)]
-    few = _allowed(kernel, assumption, derived)[:_SIZES]
-    yield from _allowed(kernel, assumption, [*few, *extra])
+    chosen = _of_each_shape if by_events(kernel) else _combinations
+    derived = [{symbol.name: n for symbol, n in each} for each in chosen(kernel.sizes, ladders)]
+    allowed = _allowed(kernel, assumption, derived)
+    if by_events(kernel):
+        yield from _of_shapes(kernel, allowed, _allowed(kernel, assumption, extra))
+        return
+    yield from _allowed(kernel, assumption, [*allowed[:_SIZES], *extra])
 
 
 def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
@@ -105,25 +102,82 @@ def _combinations(
         yield tuple(zip(sizes, chosen, strict=True))
 
 
+def _of_each_shape(
+    sizes: Sequence[Symbol], ladders: Mapping[Symbol, tuple[int, ...]]
+) -> Iterator[tuple[tuple[Symbol, int], ...]]:
+    """Every size at any rung of its ladder: what goes wrong between roles depends on blocks and trips together."""
+    for chosen in product(*(ladders[symbol] for symbol in sizes)):
+        yield tuple(zip(sizes, chosen, strict=True))
+
+
+def _of_shapes(
+    kernel: Kernel, sizes: Sequence[dict[str, int]], extra: Sequence[dict[str, int]]
+) -> Iterator[dict[str, int]]:
+    """Of the sizes with the same blocks and trips the smallest, and `extra` ones, fewest steps first; then largest."""
+    ends: dict[tuple[int, ...], list[dict[str, int]]] = {}
+    for size in sizes:
+        ends.setdefault(_shape(kernel, size), []).append(size)
+    ordered = sorted(ends.values(), key=lambda same: _steps_of(kernel, same[0]))
+    few = [same[0] for same in ordered[:_SHAPES]]
+    yield from sorted([*few, *extra], key=lambda size: _steps_of(kernel, size))
+    yield from (same[-1] for same in ordered[:_LARGEST] if len(same) > 1)
+
+
+def _shape(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, ...]:
+    """Blocks along each axis and trips of each loop, as far as sizes, or the first agent of the first block, tell."""
+    env = _first_of_all(kernel, size)
+    counts = [*kernel.grid, *(trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For))]
+    return tuple(_value(count, env) for count in counts if symbols(count) <= env.keys())
+
+
+def _steps_of(kernel: Kernel, size: Mapping[str, int]) -> int:
+    """Statements that all blocks execute, if each were as long as the first."""
+    env = _first_of_all(kernel, size)
+    return prod(_value(extent, env) for extent in kernel.grid) * _steps(kernel.body, env)
+
+
+def _steps(body: Sequence[Stmt], env: Mapping[Symbol, int]) -> int:
+    total = 0
+    for stmt in body:
+        inner = sum(_steps(part, env) for part in bodies(stmt))
+        count = trips(stmt) if isinstance(stmt, For) else None
+        known = count is not None and symbols(count) <= env.keys()
+        total += 1 + inner * (_value(count, env) if count is not None and known else 1)
+    return total
+
+
+def _first_of_all(kernel: Kernel, size: Mapping[str, int]) -> dict[Symbol, int]:
+    """Sizes, and the first agent of the first block."""
+    roles = () if kernel.roles is None else kernel.roles.roles
+    own = {symbol: size[symbol.name] for symbol in kernel.sizes}
+    return own | dict.fromkeys(kernel.blocks, 0) | {role.number: 0 for role in roles}
+
+
 def _ladder(kernel: Kernel, symbol: Symbol, assumption: Cond) -> tuple[int, ...]:
-    """Values of one size: the least allowed, a tile, a tile and a bit, then more tiles, each with a bit or without."""
+    """Values of one size: the least allowed, a tile, a tile and a bit, then more tiles, each with a bit or without.
+
+    A size that no tile divides is a count, such as one of loops: it may be 0.
+    """
     tiles, vectors = _extents(kernel, symbol)
     tile = max(tiles, default=1)
     least = _least(symbol, assumption)
     gap = _least(symbol, assumption, least + 1) - least
     bit = min((vector for vector in vectors if vector % least == 0), default=gap)
     wanted = (least, tile, tile + bit, 2 * tile, 2 * tile + bit, 3 * tile, 3 * tile + bit, *sorted(tiles))
-    return tuple(dict.fromkeys(value for value in wanted if value >= least))
+    counted = () if tiles or least > 1 or not _allows(symbol, assumption, 0) else (0,)
+    return tuple(dict.fromkeys((*(value for value in wanted if value >= least), *counted)))
 
 
 def _least(symbol: Symbol, assumption: Cond, start: int = 1) -> int:
     """The least value from `start` on that the assumption allows when only this size is constrained."""
+    return next((value for value in range(start, 1025) if _allows(symbol, assumption, value)), start)
+
+
+def _allows(symbol: Symbol, assumption: Cond, value: int) -> bool:
+    """Whether what is assumed of this size alone, and its range, leave it this value."""
     parts = assumption.parts if isinstance(assumption, And) else (assumption,)
     alone = [cond for cond in parts if symbols(cond) == frozenset((symbol,))]
-    for value in range(max(start, symbol.low or 0), 1025):
-        if all(bool(evaluate(cond, {symbol: value})) for cond in alone):
-            return value
-    return start
+    return value >= (symbol.low or 0) and all(bool(evaluate(cond, {symbol: value})) for cond in alone)
 
 
 def _extents(kernel: Kernel, symbol: Symbol) -> tuple[set[int], set[int]]:

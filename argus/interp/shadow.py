@@ -7,15 +7,19 @@ the wait that somebody's clock has seen.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from attrs import define, field
 
-from argus.core.ir import Buffer
+from argus.core.ir import Buffer, Stmt
 from argus.interp.clocks import Clock, Mark
 from argus.interp.places import Place
 from argus.interp.prepared import Prepared, first_where
 from argus.interp.state import shared_element
 from argus.interp.violation import Event, Reporter
+
+Key = tuple[Buffer, int]
+"""A barrier: its buffer and its element."""
 
 
 @define(eq=False)
@@ -25,7 +29,8 @@ class Touch:
     agent: as a person reads it. base: first thread of the agent in the block. rows: of `place`, which threads of the
     agent these are. marks: when it was issued. bit: of the operation's completion, None for one that is done at once.
     queue: of the operation. proxied: by the asynchronous proxy. cells: the bits of a number; those that a later,
-    ordered access has taken over are dropped.
+    ordered access has taken over are dropped. lands: the barrier that the operation completes on. astray: of barriers,
+    the wait of who reads that was not for the phase after the one before, and its phase.
     """
 
     event: Event
@@ -40,6 +45,8 @@ class Touch:
     bit: int | None = None
     queue: str = ""
     proxied: bool = False
+    lands: Key | None = None
+    astray: Mapping[Key, tuple[Event, int]] = field(factory=dict[Key, tuple[Event, int]])
 
     def ordered(self, clock: Clock) -> bool:
         """Whether it is over for one who knows this."""
@@ -109,6 +116,7 @@ class Shadow:
                 _told(earlier, other_thread, other_value),
                 _told(touch, thread, value),
             ),
+            related=_wait_astray(earlier, touch),
         )
 
 
@@ -120,6 +128,15 @@ def _told(touch: Touch, thread: int, value: int) -> tuple[str, str]:
 
 def _async_use(touch: Touch) -> str:
     return "overwritten by an asynchronous copy" if touch.writes else "read by an asynchronous operation"
+
+
+def _wait_astray(earlier: Touch, touch: Touch) -> tuple[tuple[Stmt, str], ...]:
+    """The wait out of turn on the barrier that a copy lands on, of who reads what it writes."""
+    found = None if touch.writes or earlier.lands is None else touch.astray.get(earlier.lands)
+    if found is None:
+        return ()
+    event, phase = found
+    return ((event.stmt, f"waits for phase {phase} out of turn"),)
 
 
 def _conflict(earlier: Touch, touch: Touch, clock: Clock, *, fenced: bool) -> tuple[str, str]:
@@ -139,5 +156,8 @@ def _conflict(earlier: Touch, touch: Touch, clock: Clock, *, fenced: bool) -> tu
     if earlier.queue == "cp_async" and clock.knows(earlier.marks):
         return "I31", f"`{name}` is {verb} while the copy into it is in flight"
     doing = "writes" if earlier.writes else "reads"
+    if _wait_astray(earlier, touch):
+        why = f"{touch.agent} has not waited for the phases of its barrier one after the other"
+        return "I6", f"`{name}` is read by {touch.agent} while {earlier.agent} writes it: {why}"
     code = "I5" if earlier.writes or earlier.queue or touch.queue else "I36"
     return code, f"`{name}` is {verb} by {touch.agent} while {earlier.agent} {doing} it: nothing orders them"

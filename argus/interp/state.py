@@ -23,7 +23,7 @@ from argus.interp.violation import Event, Reporter
 class Launch:
     """One run of a kernel: its sizes, global memory, records, and what it found.
 
-    halted: a block has not run to its end.
+    halted: a block has not run to its end. widths: threads of each role that step together, once it has been checked.
     """
 
     prepared: Prepared
@@ -38,6 +38,7 @@ class Launch:
     writes: list[tuple[Event, int]] = field(factory=list[tuple[Event, int]])
     coverage: Counter[Stmt] = field(factory=Counter[Stmt])
     halted: bool = False
+    widths: dict[str, int] = field(factory=dict[str, int])
 
 
 @define(eq=False)

@@ -34,7 +34,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.walk import evaluate
-from argus.interp import claims, races
+from argus.interp import claims, meetings, races
 from argus.interp.copies import copy
 from argus.interp.machine import Frame, Wave
 from argus.interp.maps import assign
@@ -57,7 +57,7 @@ def run_block(launch: Launch, index: tuple[int, ...]) -> None:
             _let_time_pass(block)
         if wave.blocked or wave.finished:
             ready = _ready(block)
-    _judge_barriers(block)
+    meetings.judge(block)
     for wave in block.waves:
         for queue in wave.queues.values():
             queue.complete()
@@ -90,22 +90,6 @@ def _let_time_pass(block: Block) -> None:
         for queue in wave.queues.values():
             while queue.running and block.launch.adversary.advances(queue.name):
                 queue.advance()
-
-
-def _judge_barriers(block: Block) -> None:
-    waiting = [wave for wave in block.waves if wave.blocked]
-    if not waiting:
-        return
-    wave = waiting[0]
-    done = min(block.waves, key=lambda other: other.arrivals)
-    assert wave.barrier is not None
-    block.launch.reporter.report(
-        "I32",
-        f"wave {wave.number} waits at its barrier {wave.arrivals}, wave {done.number} ends after {done.arrivals}",
-        wave.barrier,
-        thread=wave.first,
-        other_thread=done.first,
-    )
 
 
 def _step(block: Block, wave: Wave) -> None:

@@ -35,7 +35,8 @@ class Violation:
     """One invariant that one element of one execution breaks.
 
     code: the invariant. other: the statement it conflicts with. thread: of the block. value: the register.
-    element: coordinates in `buffer`. facts: named texts, such as two tags that differ.
+    element: coordinates in `buffer`. facts: named texts, such as two tags that differ. related: further statements
+    that explain it, each with a remark; one of `other` takes the place of the usual.
     """
 
     code: str
@@ -52,6 +53,7 @@ class Violation:
     other_iteration: Iteration
     facts: tuple[tuple[str, str], ...]
     epoch: int | None
+    related: tuple[tuple[Stmt, str], ...] = ()
 
 
 @define(eq=False)
@@ -76,6 +78,7 @@ class Reporter:
         other: Event | None = None,
         other_thread: int | None = None,
         facts: tuple[tuple[str, str], ...] = (),
+        related: tuple[tuple[Stmt, str], ...] = (),
     ) -> None:
         violation = Violation(
             code,
@@ -92,6 +95,7 @@ class Reporter:
             () if other is None else other.iteration,
             facts,
             event.epoch,
+            related,
         )
         self._keep(violation, (event.block, event.path, code, thread, -1 if value is None else value))
 

@@ -42,7 +42,7 @@ def multiply(unit: Unit, stmt: Mma, event: Event) -> None:
     flight.moments.extend((read, write))
     for buffer in held:
         unit.airborne.setdefault(buffer, []).append(flight)
-    machine.queue_of("wgmma", unit.acting[0]).add(flight, alone=stmt.atom.moments.group == "each")
+    machine.queue_of("wgmma", unit.acting[0]).add(flight, alone=not stmt.grouped)
     unit.launch(flight)
 
 
@@ -88,6 +88,6 @@ def _cells(unit: Unit, stmt: Mma, role: str, view: View, issue: tuple[Flight, Cl
         marks = machine.strands.now(unit.acting)
         cells = place.cell_set(0, 1)
         touch = Touch(flight.event, agent.name, agent.base, view.buffer, False, cells, place, (0, 1), marks)
-        touch.bit, touch.queue, touch.proxied = flight.read, flight.kind, True
+        touch.bit, touch.queue, touch.proxied, touch.astray = flight.read, flight.kind, True, unit.astray
         machine.shadow.note(touch, known)
     return place.address[0].reshape(locator.by.tile, order="F")

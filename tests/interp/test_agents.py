@@ -138,7 +138,7 @@ def test_a_rendezvous_that_somebody_misses_hangs() -> None:
     pair = Role("pair", 0, 8, 128, None, (some,), number, Symbol("t", "thread", 0))
     (found,) = run(kernel((), (pair,), 256), SIZES, values=False).violations
     assert found.code == "I9"
-    text = "nobody will arrive: `pair` 0, thread 0 waits for the rendezvous `both` (128 of 256 threads missing)"
+    text = "nobody ends it: `pair` 0, thread 0 waits for the rendezvous `both` (128 of 256 threads missing)"
     assert text in found.message
 
 

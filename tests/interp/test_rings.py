@@ -93,7 +93,7 @@ def test_ragged_sizes_are_right(depth: int) -> None:
         ("early release", "I10", "is overwritten while a multiplication may still read it"),
         ("no final wait", "I11", "`acc` is read while an operation on it is in flight"),
         ("B backwards", "I1", "multiplies elements whose `k` differs: 0 and 32"),
-        ("consumer leaves early", "I9", "nobody will arrive: `load` waits for phase"),
+        ("consumer leaves early", "I9", "nobody ends it: `load` waits for phase"),
         ("no init fence", "I14", "is used while its initialisation is not fenced"),
         ("no init rendezvous", "I14", "is used while no rendezvous has told of its fence"),
     ],
@@ -139,8 +139,10 @@ def test_a_lag_that_is_not_below_the_stages_hangs_in_a_circle() -> None:
         assert found.code == "I9"
         assert found.message == (
             "no agent can move, a circle of waits: "
-            "`load` waits for phase 0 of `empty[0]` (phase 0 is under way, 2 of 2 arrivals missing); "
-            "`math` 0 waits for phase 1 of `full[0]` (phase 1 is under way, 1 of 1 arrivals missing)"
+            "`load` waits for phase 0 of `empty[0]` (phase 0 is under way, 2 of 2 arrivals missing), "
+            "where `math` 0 would arrive; "
+            "`math` 0 waits for phase 1 of `full[0]` (phase 1 is under way, 1 of 1 arrivals missing), "
+            "where `load` would arrive"
         )
         assert isinstance(found.stmt, Await)
         assert isinstance(found.other, Await)

@@ -1,0 +1,98 @@
+"""Correct kernels under many schedules: `python benchmarks/schedules.py [--random N] [--sizes N] [--seed N] [FILE]...`.
+
+Each kernel with roles or events, of the files named or else of tests/corpus/proved and tests/corpus/unknown,
+runs at its smallest sizes of different shape under all directed schedules, and at these sizes in turn under N random
+ones, tags alone. A violation is a false alarm and is printed; there should be none. Times are of one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle, islice, product
+from pathlib import Path
+
+from attrs import frozen
+
+from argus.core.ir import Kernel
+from argus.interp.prepared import Prepared
+from argus.interp.run import by_events, run_prepared
+from argus.interp.schedule import Schedule, directed
+from argus.interp.search import sizes_in_order
+from argus.interp.violation import Violation
+from argus.loader import load
+
+CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
+Size = Mapping[str, int]
+
+
+@frozen
+class Alarm:
+    """A violation in a kernel that is right."""
+
+    sizes: Size
+    schedule: Schedule
+    violation: Violation
+
+
+@frozen
+class Count:
+    """The runs of one kernel, and what they reported."""
+
+    directed: int
+    random: int
+    alarms: tuple[Alarm, ...]
+
+
+def right_kernels(files: Sequence[Path]) -> Iterator[Kernel]:
+    """Those whose threads meet at events."""
+    for file in files:
+        for exported in load(str(file)):
+            kernel = exported.trace()
+            if by_events(kernel):
+                yield kernel
+
+
+def corpus() -> list[Path]:
+    return [file for kind in ("proved", "unknown") for file in sorted((CORPUS / kind).glob("*.py"))]
+
+
+def count(kernel: Kernel, sizes: int, random: int, seed: int) -> Count:
+    """Run a kernel at so many sizes under the directed schedules, and under so many random ones from a seed on."""
+    few = list(islice(sizes_in_order(kernel), sizes))
+    planned = list(product(few, directed(kernel)))
+    drawn = list(zip(cycle(few), (Schedule("mixed", seed + number) for number in range(random)), strict=False))
+    prepared = Prepared(kernel)
+    alarms = [
+        Alarm(size, schedule, violation)
+        for size, schedule in (*planned, *drawn)
+        for violation in run_prepared(prepared, size, None, schedule, tags=True, values=False).violations
+    ]
+    return Count(len(planned), len(drawn), tuple(alarms))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--random", type=int, default=1000)
+    parser.add_argument("--sizes", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    kernels = alarms = runs = 0
+    for kernel in right_kernels(chosen.files or corpus()):
+        start = time.perf_counter()
+        found = count(kernel, chosen.sizes, chosen.random, chosen.seed)
+        kernels, alarms, runs = kernels + 1, alarms + len(found.alarms), runs + found.directed + found.random
+        where = Path(kernel.span.frames[0].file).stem if kernel.span.frames else kernel.name
+        took = time.perf_counter() - start
+        print(f"{where}: {found.directed} directed, {found.random} random, {len(found.alarms)} alarms, {took:.1f} s")
+        for alarm in found.alarms[:3]:
+            print(f"  {dict(alarm.sizes)} {alarm.schedule}: {alarm.violation.code} {alarm.violation.message}")
+    print(f"{kernels} kernels, {runs} runs, {alarms} alarms")
+    return 1 if alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""From what a run shows to its cause: one wrong count or phase is found by what takes the fault away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from attrs import evolve
+
+from argus.core.algebra import add, const
+from argus.core.diagnostic import Diagnostic
+from argus.core.ir import Alloc, Arrive, Await, Kernel, Stmt, bodies, walk, with_bodies
+from argus.interp.advice import advised
+from argus.interp.diagnosis import Witness, diagnose
+from argus.interp.prepared import Prepared
+from argus.interp.repairs import repairs
+from argus.interp.run import run
+from argus.interp.search import sizes_in_order
+from argus.refute import Refutation, refute
+from tests.interp.rings import Config, gemm
+
+SIZES = {"M": 64, "N": 16, "K": 64}
+SMALL = Config(stages=2, consumers=2, lag=1)
+
+
+def diagnosed(kernel: Kernel) -> Witness | None:
+    return diagnose(Prepared(kernel), SIZES, (SIZES,), lambda: True)
+
+
+def refuted(kernel: Kernel) -> Refutation:
+    found = refute(kernel, (), 10.0)
+    assert found is not None
+    return found
+
+
+def edited(kernel: Kernel, change: Callable[[Stmt], Stmt]) -> Kernel:
+    """The kernel with every statement changed, inner ones first."""
+
+    def inside(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(change(with_bodies(stmt, tuple(inside(part) for part in bodies(stmt)))) for stmt in body)
+
+    assert kernel.roles is not None
+    (roles,) = inside((kernel.roles,))
+    return evolve(kernel, prologue=inside(kernel.prologue), roles=roles)
+
+
+def with_phase(kernel: Kernel, name: str, by: int) -> Kernel:
+    """Every wait on a barrier of this name asks for another phase."""
+
+    def change(stmt: Stmt) -> Stmt:
+        mine = isinstance(stmt, Await) and stmt.event.buffer.name == name
+        return evolve(stmt, phase=add(stmt.phase, const(by))) if isinstance(stmt, Await) and mine else stmt
+
+    return edited(kernel, change)
+
+
+def with_count(kernel: Kernel, name: str, count: int) -> Kernel:
+    def change(stmt: Stmt) -> Stmt:
+        mine = isinstance(stmt, Alloc) and stmt.buffer.name == name
+        return evolve(stmt, count=count) if mine else stmt
+
+    return edited(kernel, change)
+
+
+def test_nothing_is_diagnosed_of_a_right_kernel() -> None:
+    assert diagnosed(gemm(SMALL)) is None
+    assert refute(gemm(Config(2, 1)), (), 2.0) is None
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_wrong_count_is_the_cause_of_races_and_hangs(count: int) -> None:
+    witness = diagnosed(with_count(gemm(SMALL), "empty", count))
+    assert witness is not None
+    found = witness.violation
+    assert found.code == "I8"
+    assert isinstance(found.stmt, Alloc)
+    assert found.stmt.buffer.name == "empty"
+    many = "1 arrival" if count == 1 else "3 arrivals"
+    assert found.message == f"`empty` is set up for {many} a phase, the 2 agents of `math` arrive 2 times"
+    assert witness.help == "set `empty` up for 2 arrivals, or let as many arrive as it counts"
+    assert found.facts[0][0] == "consequence"
+    assert found.related[0] == (found.stmt, witness.help)
+
+
+@pytest.mark.parametrize(("by", "where", "text"), [(-1, "before", "add 1 to"), (1, "after", "take 1 from")])
+def test_a_wrong_phase_is_the_cause_of_races_and_hangs(by: int, where: str, text: str) -> None:
+    witness = diagnosed(with_phase(gemm(SMALL), "full", by))
+    assert witness is not None
+    assert witness.violation.code == "I6"
+    assert witness.violation.message == f"a wait on `full` names the phase {where} that of its use"
+    assert witness.help == f"{text} the phase waited for"
+    assert isinstance(witness.violation.stmt, Await)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ("no empty wait", "I5"),
+        ("half the bytes", "I7"),
+        ("bytes of B alone", "I7"),
+        ("empty count 1", "I8"),
+        ("wrong slot", "I5"),
+        ("wrong parity", "I6"),
+        ("phase restarted", "I6"),
+        ("early release", "I10"),
+        ("no final wait", "I11"),
+        ("B backwards", "I1"),
+        ("no init fence", "I14"),
+        ("no init rendezvous", "I14"),
+    ],
+)
+def test_the_search_names_the_cause_and_replays_it(fault: str, code: str) -> None:
+    kernel = gemm(Config(2, fault=fault))
+    found = refuted(kernel)
+    assert found.counterexample.code == code, found.counterexample.message
+    assert isinstance(found.diagnostic, Diagnostic)
+    assert found.diagnostic.help == advised(code) or code in ("I6", "I8")
+    assert found.counterexample.replayed == "interpreter"
+
+
+def test_repairs_are_single_changes_of_barriers_that_the_kernel_has() -> None:
+    kernel = with_count(gemm(SMALL), "empty", 3)
+    found = list(repairs(kernel))
+    stmts = set(walk(kernel.body))
+    assert all(repair.stmt in stmts for repair in found)
+    assert {repair.code for repair in found} == {"I6", "I8"}
+    for repair in found:
+        changed = [stmt for stmt in walk(repair.kernel.body) if isinstance(stmt, Alloc | Await | Arrive)]
+        before = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Alloc | Await | Arrive)]
+        assert sum(one is not other for one, other in zip(before, changed, strict=True)) == 1
+
+
+def test_a_hang_tells_who_has_ended_and_who_would_arrive_where() -> None:
+    kernel = gemm(Config(2, fault="consumer leaves early"))
+    violations = run(kernel, {"M": 64, "N": 16, "K": 96}, values=False).violations
+    (found,) = (violation for violation in violations if violation.code == "I9")
+    facts = dict(found.facts)
+    assert facts["`math` 0"] == "has ended"
+    assert facts["`load`"].startswith("waits for phase")
+    assert "nobody arrives there" in found.message
+
+
+def test_an_arrival_before_its_turn_is_blamed_and_not_the_wait_that_it_overtakes() -> None:
+    def released_twice(stmt: Stmt) -> Stmt:
+        mine = isinstance(stmt, Arrive) and stmt.event.buffer.name == "empty"
+        return evolve(stmt, count=2) if mine else stmt
+
+    kernel = with_count(edited(gemm(Config(2, 1, 0)), released_twice), "empty", 1)
+    codes = {violation.code for violation in run(kernel, SIZES, values=False).violations}
+    assert codes == {"I8"}
+
+
+def test_sizes_of_roles_differ_in_blocks_and_trips() -> None:
+    kernel = gemm(SMALL)
+    sizes = list(sizes_in_order(kernel))
+    assert 4 <= len(sizes) <= 16
+    assert len({tuple(size.values()) for size in sizes}) == len(sizes)
+    assert {-(-size["K"] // 16) for size in sizes} >= {1, 2, 3}

@@ -1,0 +1,33 @@
+"""The count of false alarms of benchmarks/schedules.py, in short: none in kernels that are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argus.core.ir import Kernel
+from argus.interp.schedule import ROLES_DIRECTED
+from benchmarks.schedules import CORPUS, corpus, count, right_kernels
+from tests.interp.rings import Config, gemm
+
+RIGHT = {Path(kernel.span.frames[0].file).stem: kernel for kernel in right_kernels(corpus())}
+
+
+def test_the_corpus_has_right_kernels_of_hopper() -> None:
+    assert {"barriers_by_hand", "two_consumers", "tiles_in_turn", "stores_of_boxes", "one_warpgroup"} <= RIGHT.keys()
+    assert all(any((CORPUS / kind / f"{name}.py").exists() for kind in ("proved", "unknown")) for name in RIGHT)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_no_schedule_alarms_of_a_right_kernel(name: str) -> None:
+    kernel: Kernel = RIGHT[name]
+    found = count(kernel, sizes=2, random=20, seed=7)
+    assert found.alarms == ()
+    assert found.random == 20
+    assert kernel.roles is None or found.directed == 2 * len(ROLES_DIRECTED)
+
+
+def test_an_alarm_is_counted() -> None:
+    found = count(gemm(Config(2, fault="early release")), sizes=16, random=0, seed=0)
+    assert "I10" in {alarm.violation.code for alarm in found.alarms}

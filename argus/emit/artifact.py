@@ -10,7 +10,7 @@ from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dtype import DTYPES
 from argus.core.index import Symbol
-from argus.core.ir import Assume, Kernel, Strided, walk
+from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.address import extent_of
 from argus.emit.cuda.plan import Plan, TensorMap
@@ -42,7 +42,8 @@ class Argument:
 class TensorMapArgument:
     """What the copy engine must know of a tensor: the maps are the kernel's first arguments, in order.
 
-    shape and strides: Python expressions over the sizes, in elements. box: (rows, columns). swizzle: bytes, 0 for none.
+    shape and strides: Python expressions over the sizes, in elements. box: extents, rows and columns the last two.
+    swizzle: bytes, 0 for none.
     """
 
     name: str
@@ -50,7 +51,7 @@ class TensorMapArgument:
     dtype: str
     shape: tuple[str, ...]
     strides: tuple[str, ...]
-    box: tuple[int, int]
+    box: tuple[int, ...]
     swizzle: int
 
 
@@ -169,12 +170,17 @@ def report_data(report: ResourceReport | AssemblerReport) -> dict[str, object]:
 
 
 def cuda_launch(kernel: Kernel, symbol: str, plan: Plan) -> LaunchInfo:
-    """How to launch a CUDA kernel: tensor maps, then sizes."""
+    """How to launch a CUDA kernel: tensor maps, then pointers, then sizes."""
+    written = {stmt.target.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
+    tensors = tuple(
+        Argument(b.name, "pointer", b.dtype.name, tuple(show(e) for e in b.shape), b in written, b.align)
+        for b in plan.pointers
+    )
     sizes = tuple(Argument(size.name, "int") for size in kernel.sizes)
     grid = tuple(show(extent) for extent in kernel.grid)
     maps = tuple(_map_argument(each) for each in plan.maps.values())
     checks = [*_checks(kernel), *(check for each in maps for check in _map_checks(each))]
-    return LaunchInfo(symbol, grid, kernel.threads, sizes, tuple(dict.fromkeys(checks)), maps, plan.bytes)
+    return LaunchInfo(symbol, grid, kernel.threads, (*tensors, *sizes), tuple(dict.fromkeys(checks)), maps, plan.bytes)
 
 
 def _map_argument(made: TensorMap) -> TensorMapArgument:

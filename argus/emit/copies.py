@@ -82,12 +82,12 @@ def _move(copy: Copy, scope: Scope, value: int, place: Place, memory: View) -> s
         return done
     if not loads:
         return f"if ({place.inside}) {done}"
-    word = _fill_word(copy.edge or 0.0, copy.target.buffer.dtype)
+    word = fill_word(copy.edge or 0.0, copy.target.buffer.dtype)
     return f"if ({place.inside}) {done} else fill_b{copy.atom.vector_bits}({held}, {word});"
 
 
-def _fill_word(value: float, dtype: DType) -> str:
-    """The 32-bit word that repeats a value."""
+def fill_word(value: float, dtype: DType) -> str:
+    """The 32-bit word, as C text, that repeats a value."""
     element = np.array([value]).astype(dtype.numpy).tobytes()
     word = int.from_bytes(element * (4 // len(element)), "little")
     return f"0x{word:08X}u" if word else "0u"

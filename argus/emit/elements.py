@@ -15,6 +15,7 @@ from argus.core.elements import gets
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Index
 from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Map, Neither, Num, Op, Test, Where
+from argus.core.layout import TV
 from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.faults import not_built
@@ -30,7 +31,7 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
     target = held_by(stmt.target, None, stmt.span)
     layout = layout_of(target)
     held = layout.values.size()
-    if not _placed(stmt.elem) and all(is_whole(get.view, layout) for get in gets(stmt.elem)):
+    if not _placed(stmt.elem) and all(_beside(get, layout, stmt.span) is not None for get in gets(stmt.elem)):
         text = _Elements(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
         return loops([("value", held)], f"{scope.element(target, 'value')} = {text};")
     lines: list[str] = []
@@ -39,6 +40,14 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
         text = _Elements(scope, stmt, value, at).stored(stmt.elem, target.dtype)
         lines.append(f"{scope.element(target, value)} = {text};")
     return lines
+
+
+def _beside(get: Get, layout: TV, span: Span) -> int | None:
+    """By how many registers each value read lies beyond the value computed; None if that differs among them."""
+    if is_whole(get.view, layout):
+        return 0
+    found = register_values(get.view, layout, span)
+    return found[0] if found == tuple(range(found[0], found[0] + len(found))) else None
 
 
 def _placed(elem: Elem) -> bool:
@@ -132,9 +141,10 @@ class _Elements:
         if elem.at != tuple(coord(axis) for axis in range(len(elem.at))):
             raise not_built(f"an element of `{buffer.name}` at other coordinates than the result's", self.span)
         value = self.value
-        if not is_whole(elem.view, layout):
-            assert isinstance(value, int)
-            value = register_values(elem.view, layout, self.span)[value]
+        if isinstance(value, int):
+            value = value if is_whole(elem.view, layout) else register_values(elem.view, layout, self.span)[value]
+        elif beside := _beside(elem, layout, self.span):
+            value = f"{value} + {beside}"
         return self.scope.element(buffer, value), self._computed(buffer.dtype)
 
     def _op(self, name: str, args: Sequence[_Typed]) -> _Typed:
@@ -142,9 +152,9 @@ class _Elements:
         dtype = next((own for _, own in args if own is not None), None)
         if dtype is not None and dtype.family == "int" and name not in _INTEGER_OPS:
             raise not_built(f"`{name}` of integers", self.span)
-        if name not in ELEMENT_OPS or "gfx942" not in ELEMENT_OPS[name].spelling:
+        if name not in ELEMENT_OPS or self.scope.target not in ELEMENT_OPS[name].spelling:
             raise not_built(f"the element-wise operation `{name}`", self.span)
-        text = ELEMENT_OPS[name].spelling["gfx942"].format(*(_operand(arg, dtype) for arg in args))
+        text = ELEMENT_OPS[name].spelling[self.scope.target].format(*(_operand(arg, dtype) for arg in args))
         rounded = dtype is not None and dtype.bits == 16
         return (f"({c_type(dtype)}){text}" if rounded and dtype is not None else text), dtype
 

@@ -7,12 +7,12 @@ from argus.core.span import NOWHERE, Span
 
 
 def not_built(what: str, span: Span = NOWHERE, kernel: str = "") -> ArgusError:
-    """The error (E501) that says which construct the HIP emitter does not know."""
+    """The error (E501) that says which construct an emitter does not know."""
     return ArgusError(
         Diagnostic(
             "E501",
             "error",
-            f"not built yet: the HIP text of {what}",
+            f"not built yet: the emitted text of {what}",
             primary=Label(span, "this cannot be emitted"),
             help="write it with statements that are emitted: copy, mma, element-wise values, wait, sync, loop, when",
             kernel=kernel,

@@ -48,11 +48,11 @@ from argus.emit.copies import copy_lines
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
 from argus.emit.matrix import mma_lines
+from argus.emit.order import AXES, REMAP, REMAPPED, numbered, remapped
 from argus.emit.prelude import PRELUDE
 from argus.emit.scope import Scope, c_type, descriptors, layout_of, scope_of
 from argus.emit.waits import wait_counts, wait_immediate
 
-_AXES = "xyz"
 _POLICIES: Mapping[str, tuple[str, int]] = {
     "priority": ("__builtin_amdgcn_s_setprio", 1),
     "sched_barrier": ("__builtin_amdgcn_sched_barrier", 1),
@@ -69,13 +69,14 @@ def hip_text(kernel: Kernel) -> str:
     if kernel.target.name != "gfx942":
         message = f"no HIP text for the target `{kernel.target}`: expected `gfx942`"
         raise ArgusError(Diagnostic("E301", "error", message, kernel=kernel.name))
-    if len(kernel.blocks) > len(_AXES) or kernel.cluster != (1,):
+    if len(kernel.blocks) > len(AXES) or kernel.cluster != (1,):
         raise not_built("a grid of more than three axes, or a cluster", kernel.span, kernel.name)
     scope = scope_of(kernel)
     writer = _Writer(scope, wait_counts(kernel, scope))
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
-    return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", PRELUDE, *lines, "}", ""])
+    head = [PRELUDE, REMAP] if remapped(kernel) else [PRELUDE]
+    return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
 
 
 def _heading(kernel: Kernel, scope: Scope) -> Iterator[str]:
@@ -98,8 +99,7 @@ def _locals(kernel: Kernel, scope: Scope) -> Iterator[str]:
     thread = names.symbols[kernel.thread]
     yield f"const int {thread} = __builtin_amdgcn_workitem_id_x();"
     yield f"const int wave = __builtin_amdgcn_readfirstlane({thread} / {kernel.target.unit});"
-    for axis, block in zip(_AXES, kernel.blocks, strict=False):
-        yield f"const int {names.symbols[block]} = __builtin_amdgcn_workgroup_id_{axis}();"
+    yield from numbered(kernel, scope.text)
     for buffer in descriptors(kernel):
         name = names.buffers[buffer]
         yield f"const __amdgpu_buffer_rsrc_t {name}_buffer = descriptor({name}, {records(buffer, scope.text)});"
@@ -112,7 +112,7 @@ class _Writer:
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         for stmt in body:
-            lines = self._stmt(stmt)
+            lines = [] if isinstance(stmt, Policy) and stmt.name == REMAPPED else self._stmt(stmt)
             if lines:
                 yield f"// {place_of(stmt)}"
                 yield from lines

@@ -16,9 +16,9 @@ def mma_lines(mma: Mma, scope: Scope) -> list[str]:
     width = scope.accumulators[target]
     rows, columns, depth = mma.tiling.repeat
     where = {
-        "a": _affine(mma.tiling.a, (rows, depth), ("mm", "kk"), 1),
-        "b": _affine(mma.tiling.b, (columns, depth), ("nn", "kk"), 1),
-        "c": _affine(mma.tiling.c, (rows, columns), ("mm", "nn"), width),
+        "a": affine(mma.tiling.a, (rows, depth), ("mm", "kk"), 1),
+        "b": affine(mma.tiling.b, (columns, depth), ("nn", "kk"), 1),
+        "c": affine(mma.tiling.c, (rows, columns), ("mm", "nn"), width),
     }
     if None in where.values():
         raise not_built("a matrix product whose fragments are not evenly spaced in registers", mma.span)
@@ -37,14 +37,14 @@ def _clear(mma: Mma, scope: Scope, kind: str) -> list[str]:
     target = scope.names.buffers[mma.target.buffer]
     rows, columns, _ = mma.tiling.repeat
     width = scope.accumulators[mma.target.buffer]
-    index = _affine(mma.tiling.c, (rows, columns), ("mm", "nn"), width)
+    index = affine(mma.tiling.c, (rows, columns), ("mm", "nn"), width)
     loop = loops([("nn", columns), ("mm", rows)], f"{target}[{index}] = {kind}{{}};")
     if mma.init is TRUE:
         return loop
     return [f"if ({scope.text.cond(mma.init)}) {{", *(f"    {line}" for line in loop), "}"]
 
 
-def _affine(layout: Layout, extents: tuple[int, int], names: tuple[str, str], unit: int) -> str | None:
+def affine(layout: Layout, extents: tuple[int, int], names: tuple[str, str], unit: int) -> str | None:
     """C text of `layout / unit` over the two repeat counters; None if it is no affine function of them."""
     table = layout.table().reshape(extents, order="F")
     down = int(table[1, 0] - table[0, 0]) if extents[0] > 1 else 0

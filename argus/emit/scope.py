@@ -25,12 +25,13 @@ def c_type(dtype: DType) -> str:
 
 @frozen
 class Scope:
-    """One kernel's names, and its accumulators: buffers kept as vectors of so many elements."""
+    """One kernel's names, its accumulators (buffers kept as vectors of so many elements) and its target's name."""
 
     text: CText
     thread: Symbol
     threads: int
     accumulators: Mapping[Buffer, int]
+    target: str = "gfx942"
 
     @property
     def names(self) -> Names:

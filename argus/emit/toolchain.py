@@ -1,4 +1,4 @@
-"""The compiler: pip's `ziglang`, whose clang and lld know gfx942. The one file that starts programs."""
+"""The compiler: pip's `ziglang`, whose clang and lld know gfx942. The one file that starts compilers."""
 
 from __future__ import annotations
 

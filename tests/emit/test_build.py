@@ -103,7 +103,7 @@ def test_shared_memory(write: Atom, read: Atom, tmp_path: Path) -> None:
     rows = tv.tile[0]
     x, y = tensor("X", sym(M), const(32)), tensor("Y", sym(M), const(32))
     lds, held, back = shared("lds", (1, rows, 32)), registers("held", tv), registers("back", tv)
-    width = {64: 2, 128: 3}[write.vector_bits]
+    width = {32: 1, 64: 2, 128: 3}[write.vector_bits]
     first = (const(0), const(0))
     turned = type(whole(lds))(lds, (const(rows), const(32)), (const(0), algebra.sub(rows - 1, coord(0)), coord(1)))
     body = (

@@ -41,9 +41,13 @@ class Context:
             raise not_built("a barrier that is no element of this block's", span)
         return _plus(self.own(view.buffer), algebra.mul(view.at[0], 8), self)
 
-    def box(self, view: View, span: Span) -> str:
-        """The shared address of a box's first element, which no swizzle moves."""
-        return _plus(self.own(view.buffer), box_offset(view, span), self)
+    def box(self, view: View, span: Span, align: int = 1) -> str:
+        """The shared address of a box's first element, which no swizzle moves, a multiple of `align` bytes."""
+        return self.beyond(view.buffer, box_offset(view.buffer, start(view, span), span, align))
+
+    def beyond(self, buffer: Buffer, offset: Index) -> str:
+        """A shared address so many bytes from the start of a tensor."""
+        return _plus(self.own(buffer), offset, self)
 
 
 def _plus(name: str, offset: Index, context: Context) -> str:
@@ -52,17 +56,17 @@ def _plus(name: str, offset: Index, context: Context) -> str:
     return f"{name} + {context.text(offset)}"
 
 
-def box_offset(view: View, span: Span) -> Index:
-    """Bytes from the start of a shared tensor to the first element of a box of it.
+def box_offset(buffer: Buffer, at: tuple[Index, ...], span: Span, align: int = 1) -> Index:
+    """Bytes from the start of a shared tensor to the element at these coordinates, where a box of it begins.
 
-    Raises ArgusError (E501) unless the box begins at a whole period of the swizzle's rows.
+    Raises ArgusError (E501) unless that is at a whole period of the swizzle's rows, and at a multiple of `align`.
     """
-    layout = staged(view.buffer)
-    size = view.buffer.dtype.bits // 8
-    offset = algebra.mul(linear(layout.layout, start(view, span)), size)
+    layout = staged(buffer)
+    size = buffer.dtype.bits // 8
+    offset = algebra.mul(linear(layout.layout, at), size)
     period = 1 if layout.swizzle is None else layout.swizzle.period * size
-    if algebra.mod(offset, period) is not algebra.const(0):
-        raise not_built(f"a box of `{view.buffer.name}` that begins within a period of its swizzle", span)
+    if algebra.mod(offset, max(period, align)) is not algebra.const(0):
+        raise not_built(f"a box of `{buffer.name}` that begins at no multiple of {max(period, align)} bytes", span)
     return offset
 
 

@@ -15,7 +15,7 @@ try:
 except ImportError:
     nvrtc = None
 
-_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"-lineinfo")
+_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"-lineinfo", b"--fmad=false")
 
 
 @frozen

@@ -22,26 +22,28 @@ _MOST_BARRIERS = 16
 class TensorMap:
     """A parameter of the kernel: boxes of one tensor as the copy engine moves them.
 
-    box: (rows, columns) in elements. swizzle: bytes of its span, 0 for none.
+    box: extents in elements, rows and columns the last two. swizzle: bytes of its span, 0 for none.
     """
 
     name: str
     buffer: Buffer
-    box: tuple[int, int]
+    box: tuple[int, ...]
     swizzle: int
 
 
 @frozen
 class Plan:
     """offsets: bytes of each shared tensor and barrier from a base aligned to 1024. bytes: all of them, with room
-    to align. ids: the first named barrier of each role or name. registers: of a thread at launch.
+    to align. ids: the first named barrier of each role or name. registers: of a thread at launch. pointers: the
+    tensors that are addressed element by element, in the order of the parameters.
     """
 
     offsets: Mapping[Buffer, int]
     bytes: int
-    maps: Mapping[tuple[Buffer, tuple[int, int], int], TensorMap]
+    maps: Mapping[tuple[Buffer, tuple[int, ...], int], TensorMap]
     ids: Mapping[str, int]
     registers: int
+    pointers: tuple[Buffer, ...] = ()
 
     def map_of(self, copy: Copy) -> TensorMap:
         return self.maps[_key(copy)]
@@ -50,7 +52,7 @@ class Plan:
 def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
     """Raises ArgusError (E501) for tiles that the copy engine does not move in one box, or too many barriers."""
     offsets, end = _offsets(kernel)
-    maps: dict[tuple[Buffer, tuple[int, int], int], TensorMap] = {}
+    maps: dict[tuple[Buffer, tuple[int, ...], int], TensorMap] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and moves_boxes(stmt):
             key = _key(stmt)
@@ -58,7 +60,13 @@ def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
             maps.setdefault(key, TensorMap(name, *key))
     warps = -(-kernel.threads // 128) * 128
     registers = min(255, _REGISTERS // warps // 8 * 8)
-    return Plan(offsets, end + 1024, maps, _ids(kernel), registers)
+    return Plan(offsets, end + 1024, maps, _ids(kernel), registers, _pointers(kernel))
+
+
+def _pointers(kernel: Kernel) -> tuple[Buffer, ...]:
+    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and not moves_boxes(stmt)]
+    used = {view.buffer for copy in copies for view in (copy.source, copy.target)}
+    return tuple(buffer for buffer in kernel.parameters if buffer in used)
 
 
 def _offsets(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
@@ -115,7 +123,7 @@ def moves_boxes(copy: Copy) -> bool:
     return copy.atom.name.startswith("tma_")
 
 
-def _key(copy: Copy) -> tuple[Buffer, tuple[int, int], int]:
+def _key(copy: Copy) -> tuple[Buffer, tuple[int, ...], int]:
     memory, shared = (copy.source, copy.target) if copy.signal is not None else (copy.target, copy.source)
     rows, columns = (static(extent) for extent in memory.shape)
     span = swizzle_bytes(staged(shared.buffer).swizzle, shared.buffer.dtype.bits // 8, copy.span)
@@ -123,7 +131,7 @@ def _key(copy: Copy) -> tuple[Buffer, tuple[int, int], int]:
         raise not_built(f"a box of {columns} columns under a swizzle of {span} bytes", copy.span)
     if rows > 256 or columns > 256:
         raise not_built(f"a box of {rows} x {columns}: the copy engine moves 256 x 256 at most", copy.span)
-    return memory.buffer, (rows, columns), span
+    return memory.buffer, (*(1 for _ in memory.at[:-2]), rows, columns), span
 
 
 def swizzle_bytes(swizzle: Swizzle | None, size: int, span: Span) -> int:

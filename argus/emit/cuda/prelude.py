@@ -1,4 +1,4 @@
-"""The text at the head of every emitted CUDA file, and the matrix instruction that it uses.
+"""The text at the head of every emitted CUDA file.
 
 Source: PTX ISA 8.x, data movement, mbarrier, and asynchronous warpgroup instructions.
 """
@@ -6,6 +6,8 @@ Source: PTX ISA 8.x, data movement, mbarrier, and asynchronous warpgroup instruc
 from __future__ import annotations
 
 PRELUDE = r"""#define HELPER [[maybe_unused]] static __device__ __forceinline__
+#define __builtin_inff() __int_as_float(0x7F800000)
+#define __builtin_nanf(text) __int_as_float(0x7FC00000)
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using f32 = float;
@@ -16,7 +18,28 @@ struct bf16 {
     HELPER_MEMBER explicit bf16(float x) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
     HELPER_MEMBER operator float() const { return __uint_as_float((u32)bits << 16); }
 };
+struct f16 {
+    unsigned short bits;
+    HELPER_MEMBER f16() {}
+    HELPER_MEMBER explicit f16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+    HELPER_MEMBER operator float() const { float x; asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits)); return x; }
+};
 struct alignas(64) TensorMap { char bytes[128]; };
+
+// Moves of one vector between registers and memory, whose address says which memory it is.
+using b16 = unsigned short;
+using b32 = unsigned int;
+using b64 = uint2;
+using b128 = uint4;
+#define MOVES(bits) \
+    HELPER void load_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; } \
+    HELPER void store_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; }
+MOVES(16) MOVES(32) MOVES(64) MOVES(128)
+HELPER void fill_b16(void* to, u32 word) { *(b16*)to = (b16)word; }
+HELPER void fill_b32(void* to, u32 word) { *(b32*)to = word; }
+HELPER void fill_b64(void* to, u32 word) { *(b64*)to = make_uint2(word, word); }
+HELPER void fill_b128(void* to, u32 word) { *(b128*)to = make_uint4(word, word, word, word); }
+HELPER void* in_shared(u32 at) { return __cvta_shared_to_generic(at); }
 
 HELPER u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
@@ -27,6 +50,9 @@ HELPER void barrier_init(u32 at, u32 count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count));
 }
 HELPER void arrive(u32 at) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory"); }
+HELPER void arrive(u32 at, u32 count) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(count) : "memory");
+}
 HELPER void arrive_expect(u32 at, u32 bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
 }
@@ -39,14 +65,24 @@ HELPER void meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id
 HELPER void meet_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
 // The copy engine.
-HELPER void tma_load_2d(u32 to, const TensorMap* map, u32 barrier, int x, int y) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-        "[%0], [%1, {%3, %4}], [%2];" ::"r"(to), "l"((u64)map), "r"(barrier), "r"(x), "r"(y) : "memory");
+HELPER void cp_async_4(u32 to, const void* from, int bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
-HELPER void tma_store_2d(const TensorMap* map, u32 from, int x, int y) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::
-            "l"((u64)map), "r"(from), "r"(x), "r"(y) : "memory");
+HELPER void cp_async_8(u32 to, const void* from, int bytes) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+HELPER void cp_async_16(u32 to, const void* from, int bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+HELPER void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> HELPER_T void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+HELPER void bulk_load(u32 to, const void* from, u32 bytes, u32 barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+HELPER void bulk_store(void* to, u32 from, u32 bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::
+            "l"(to), "r"(from), "r"(bytes) : "memory");
 }
 HELPER void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int N> HELPER_T void bulk_wait_reads() {
@@ -60,38 +96,29 @@ HELPER void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.clu
 HELPER void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 HELPER void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> HELPER_T void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
-// A K-major tile of 128-byte rows under the 128-byte swizzle: 8 rows are 1024 bytes; a step along k adds bytes / 16.
-HELPER u64 descriptor_128(u32 at) { return (u64)((at & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62; }
-// The compiler must keep the accumulator where it is while a product is under way.
+// Matrices whose rows are one span of a swizzle: 8 rows, then the next 8; `_mn` ones have their k down the rows, and
+// their other index goes on in the next slab.
+template <int SPAN> HELPER_T u64 descriptor(u32 at) {
+    const u64 kind = SPAN == 128 ? 1 : SPAN == 64 ? 2 : SPAN == 32 ? 3 : 0;
+    return (u64)((at & 0x3FFFF) >> 4) | 1ull << 16 | (u64)(8 * SPAN >> 4) << 32 | kind << 62;
+}
+template <int SPAN, int SLAB = 8 * SPAN> HELPER_T u64 descriptor_mn(u32 at) {
+    return (descriptor<SPAN>(at) & ~(0xFFFFull << 16)) | (u64)(SLAB >> 4) << 16;
+}
+// The compiler must keep registers where they are while a product on them is under way.
 template <int N> HELPER_T void hold(f32 (&d)[N]) {
 #pragma unroll
     for (int i = 0; i < N; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+template <typename T, int N> HELPER_T void hold(T (&d)[N]) {
+#pragma unroll
+    for (int i = 0; i < N * sizeof(T) / 4; ++i) asm volatile("" : "+r"(((u32*)d)[i])::"memory");
 }
 
 // Registers and shared memory.
 template <int N> HELPER_T void registers_up() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
 template <int N> HELPER_T void registers_down() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
-HELPER u32 pair(bf16 low, bf16 high) { return (u32)low.bits | (u32)high.bits << 16; }
-HELPER void stmatrix_x4(u32 to, u32 a, u32 b, u32 c, u32 d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::
-            "r"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+template <int BITS, int BASE, int SHIFT> HELPER_T u32 swizzled(u32 at) {
+    return at ^ (at >> SHIFT & (1u << BITS) - 1 << BASE);
 }
 """.replace("HELPER_MEMBER", "__device__ __forceinline__").replace("HELPER_T", "static __device__ __forceinline__")
-
-
-def matrix_helper(n: int, k: int, kind: str) -> str:
-    """The warpgroup's product of 64 by n by k with both operands in shared memory; `keep` 0 begins a sum anew.
-
-    kind: the types as in the instruction's name, such as `f32.bf16.bf16`.
-    """
-    count = n // 2
-    sums = ", ".join(f"%{place}" for place in range(count))
-    operands = ", ".join(f'"+f"(d[{place}])' for place in range(count))
-    return f"""HELPER void wgmma_m64n{n}k{k}(f32 (&d)[{count}], u64 a, u64 b, int keep) {{
-    asm volatile(
-        "{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + 2}, 0;\\n"
-        "wgmma.mma_async.sync.aligned.m64n{n}k{k}.{kind} {{{sums}}}, %{count}, %{count + 1}, p, 1, 1, 0, 0;\\n}}"
-        : {operands}
-        : "l"(a), "l"(b), "r"(keep));
-}}
-"""

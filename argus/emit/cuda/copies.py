@@ -1,0 +1,125 @@
+"""Which text a copy has, by its instruction; and copies that one thread starts: boxes of a tensor, runs of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core import algebra
+from argus.core.index import Index
+from argus.core.ir import Copy, Kernel, Strided, View, static, walk
+from argus.emit.cuda.context import Context
+from argus.emit.cuda.matrices import matrix_lines
+from argus.emit.cuda.moves import move_lines, staged_lines
+from argus.emit.cuda.plan import moves_boxes, start
+from argus.emit.faults import not_built
+
+
+def copy_lines(copy: Copy, context: Context) -> list[str]:
+    """Raises ArgusError (E501) for a copy that is not emitted."""
+    name = copy.atom.name
+    for given, what in (
+        (copy.peers, "a copy to several blocks"),
+        (copy.combine, "a copy that combines with what is there"),
+        (copy.cache, f"the cache policy `{copy.cache}`"),
+        (copy.source.peer or copy.target.peer, "a copy between blocks"),
+        (_chosen(copy), "a copy of chosen elements by this instruction"),
+    ):
+        if given:
+            raise not_built(what, copy.span)
+    if name.startswith("tma_"):
+        return [_tma(copy, context)]
+    if name.startswith("bulk_"):
+        return [_bulk(copy, context)]
+    if name.startswith(("ldmatrix", "stmatrix")):
+        return matrix_lines(copy, context)
+    if name.startswith("cp_async"):
+        return staged_lines(copy, context)
+    if name.startswith(("ld_", "st_")):
+        return move_lines(copy, context)
+    raise not_built(f"the copy `{name}`", copy.span)
+
+
+def _chosen(copy: Copy) -> bool:
+    """Whether elements are left out that the instruction has no predicate for."""
+    views = () if copy.atom.name.startswith(("ld_", "st_")) else (copy.target,)
+    views += () if copy.atom.name.startswith(("ld_", "st_", "cp_async")) else (copy.source,)
+    return any(view.where is not algebra.TRUE for view in views)
+
+
+def _tma(copy: Copy, context: Context) -> str:
+    axes = len((copy.target if copy.signal is None else copy.source).at)
+    made = f"&{context.plan.map_of(copy).name}"
+    if copy.signal is None:
+        at = _coordinates(start(copy.target, copy.span), context)
+        return f"tma_store_{axes}d({made}, {_shared(copy, copy.source, context)}, {at});"
+    at = _coordinates(start(copy.source, copy.span), context)
+    return f"tma_load_{axes}d({_shared(copy, copy.target, context)}, {made}, {_event(copy, context)}, {at});"
+
+
+def _coordinates(at: tuple[Index, ...], context: Context) -> str:
+    """Columns first, as the copy engine counts."""
+    return ", ".join(context.text(coordinate) for coordinate in reversed(at))
+
+
+def _bulk(copy: Copy, context: Context) -> str:
+    if copy.edge is not None or len(copy.source.shape) != 1:
+        raise not_built(f"`{copy.atom}` beyond the edge of a tensor, or of several rows", copy.span)
+    size = static(copy.source.shape[0]) * copy.source.buffer.dtype.bits // 8
+    assert copy.atom.box is not None
+    if size % copy.atom.box.multiple:
+        raise not_built(f"`{copy.atom}` of {size} bytes", copy.span)
+    if copy.signal is None:
+        return f"bulk_store({_global(copy, copy.target, context)}, {_shared(copy, copy.source, context)}, {size});"
+    to, source = _shared(copy, copy.target, context), _global(copy, copy.source, context)
+    return f"bulk_load({to}, {source}, {size}, {_event(copy, context)});"
+
+
+def _event(copy: Copy, context: Context) -> str:
+    assert copy.signal is not None
+    return context.event(copy.signal, copy.span)
+
+
+def _shared(copy: Copy, view: View, context: Context) -> str:
+    align = max(operand.align for operand in copy.atom.operands.values() if operand.space == "shared")
+    return context.box(view, copy.span, align)
+
+
+def _global(copy: Copy, view: View, context: Context) -> str:
+    """The address of the first element of a run of a tensor."""
+    layout = view.buffer.layout
+    assert isinstance(layout, Strided)
+    if layout.strides[-1] is not algebra.const(1):
+        raise not_built(f"a run of `{view.buffer.name}` whose elements are not neighbours", copy.span)
+    terms = [algebra.mul(at, stride) for at, stride in zip(start(view, copy.span), layout.strides, strict=True)]
+    return f"&{context.own(view.buffer)}[{context.scope.text.index(algebra.add(*terms), '(long)')}]"
+
+
+# -- helpers -------------------------------------------------------------------------------------------------
+
+
+def helpers(kernel: Kernel) -> Iterator[str]:
+    """The text of one function for each number of axes of the tensors whose boxes the kernel loads or stores."""
+    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and moves_boxes(stmt)]
+    for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None}):
+        given, operands = _numbers(axes)
+        at = ", ".join(f"%{3 + place}" for place in range(axes))
+        yield f"""HELPER void tma_load_{axes}d(u32 to, const TensorMap* map, u32 barrier, {given}) {{
+    asm volatile(
+        "cp.async.bulk.tensor.{axes}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {{{at}}}], [%2];" ::"r"(to), "l"((u64)map), "r"(barrier), {operands} : "memory");
+}}
+"""
+    for axes in sorted({len(copy.target.at) for copy in copies if copy.signal is None}):
+        given, operands = _numbers(axes)
+        at = ", ".join(f"%{2 + place}" for place in range(axes))
+        yield f"""HELPER void tma_store_{axes}d(const TensorMap* map, u32 from, {given}) {{
+    asm volatile("cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [%0, {{{at}}}], [%1];" ::
+            "l"((u64)map), "r"(from), {operands} : "memory");
+}}
+"""
+
+
+def _numbers(axes: int) -> tuple[str, str]:
+    """Parameters and operands for the coordinates of a box, the fastest axis first."""
+    names = "xyzuv"[:axes]
+    return ", ".join(f"int {name}" for name in names), ", ".join(f'"r"({name})' for name in names)

@@ -1,0 +1,98 @@
+"""The text of copies that every thread takes part in: loads and stores, and copies past the registers."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from argus.core.algebra import TRUE
+from argus.core.ir import Copy, View
+from argus.emit.address import Place, places
+from argus.emit.copies import fill_word, vectors
+from argus.emit.cuda.context import Context
+from argus.emit.faults import not_built
+from argus.emit.registers import register_values
+from argus.emit.scope import Scope
+
+
+def own_scope(context: Context) -> Scope:
+    """The scope of the agent whose threads run a statement."""
+    return evolve(context.scope, thread=context.thread, threads=context.threads)
+
+
+def move_lines(copy: Copy, context: Context) -> list[str]:
+    """A line a vector, between registers and memory. Raises ArgusError (E501) where registers are no vectors."""
+    loads = copy.target.buffer.space == "register"
+    memory, held = (copy.source, copy.target) if loads else (copy.target, copy.source)
+    first = vectors(copy)
+    declared, found = _places(copy, memory, context, first)
+    own = _registers(copy, held, first)
+    bits, name = copy.atom.vector_bits, context.own(held.buffer)
+    body: list[str] = []
+    for value, place in zip(own, found, strict=True):
+        there, here = _address(memory, place, context), f"&{name}[{value}]"
+        text = f"load_b{bits}({here}, {there});" if loads else f"store_b{bits}({there}, {here});"
+        if place.inside and loads:
+            word = fill_word(copy.edge or 0.0, held.buffer.dtype)
+            text = f"if ({place.inside}) {text} else fill_b{bits}({here}, {word});"
+        elif place.inside:
+            text = f"if ({place.inside}) {text}"
+        body.append(text)
+    return among(copy, context, [*declared, *body])
+
+
+def staged_lines(copy: Copy, context: Context) -> list[str]:
+    """Asynchronous copies from global to shared memory, zeros for what lies outside."""
+    if copy.edge:
+        raise not_built(f"`{copy.atom}` that reads {copy.edge:g} outside the tensor", copy.span)
+    first = vectors(copy)
+    size = copy.atom.vector_bits // 8
+    from_lines, sources = _places(copy, copy.source, context, first)
+    to_lines, targets = _places(copy, copy.target, context, first)
+    body: list[str] = []
+    for source, target in zip(sources, targets, strict=True):
+        bytes_ = f"({source.inside}) ? {size} : 0" if source.inside else str(size)
+        to = shared_address(copy.target, target, context)
+        body.append(f"cp_async_{size}({to}, {_address(copy.source, source, context)}, {bytes_});")
+    return among(copy, context, [*from_lines, *to_lines, *body])
+
+
+def among(copy: Copy, context: Context, lines: list[str]) -> list[str]:
+    """A block of statements by those threads of the agent that the copy is made by."""
+    block = ["{", *(f"    {line}" for line in lines), "}"]
+    if copy.by.threads.size() == context.threads:
+        return block
+    return [f"if ({context.names.symbols[context.thread]} < {copy.by.threads.size()})", *block]
+
+
+def _places(copy: Copy, view: View, context: Context, first: tuple[int, ...]) -> tuple[list[str], list[Place]]:
+    if view.peer is not None:
+        raise not_built("a copy between blocks", copy.span)
+    if view.buffer.space == "shared" and view.where is not TRUE:
+        raise not_built("a copy of chosen elements of shared memory", copy.span)
+    edge = copy.edge is not None and view.buffer.space == "global"
+    return places(view, copy.by, own_scope(context), first, edge=edge, width="(long)")
+
+
+def _registers(copy: Copy, held: View, first: tuple[int, ...]) -> tuple[int, ...]:
+    """The first register of each vector, which must lie at a multiple of its length."""
+    own = register_values(held, copy.by, copy.span)
+    size = len(own) // len(first)
+    for value in first:
+        run = own[value : value + size]
+        if run[0] % size or run != tuple(range(run[0], run[0] + size)):
+            raise not_built(f"`{copy.atom}` of registers of `{held.buffer.name}` that are not neighbours", copy.span)
+    return tuple(own[value] for value in first)
+
+
+def _address(view: View, place: Place, context: Context) -> str:
+    """C text of a pointer to a vector."""
+    if view.buffer.space == "shared":
+        return f"in_shared({shared_address(view, place, context)})"
+    return f"&{context.own(view.buffer)}[{place.offset}]"
+
+
+def shared_address(view: View, place: Place, context: Context) -> str:
+    """C text of the shared address of a vector."""
+    size = view.buffer.dtype.bits // 8
+    offset = place.offset if place.offset.isalnum() else f"({place.offset})"
+    return f"{context.own(view.buffer)} + {offset if size == 1 else f'{size} * {offset}'}"

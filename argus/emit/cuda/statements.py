@@ -1,0 +1,218 @@
+"""The text of statements, in their order, each after a comment with its place in the user's program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from attrs import evolve, frozen
+
+from argus.core.index import Const
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Await,
+    Buffer,
+    Commit,
+    Copy,
+    Fence,
+    Fold,
+    For,
+    If,
+    Kernel,
+    Let,
+    Map,
+    Mma,
+    One,
+    Peek,
+    Policy,
+    Reset,
+    Role,
+    Roles,
+    Stmt,
+    Sync,
+    Tag,
+    Wait,
+    static,
+    walk,
+)
+from argus.emit.cuda.context import Context
+from argus.emit.cuda.copies import copy_lines
+from argus.emit.cuda.moves import own_scope
+from argus.emit.cuda.plan import register_changes
+from argus.emit.cuda.products import mma_lines, register_operands
+from argus.emit.elements import map_lines
+from argus.emit.faults import not_built
+from argus.emit.hip import place_of
+from argus.emit.scope import c_type, layout_of
+
+
+@frozen
+class Writer:
+    """branched: whether the statements are within a branch of the program."""
+
+    context: Context
+    kernel: Kernel
+    branched: bool = False
+
+    def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
+        for stmt in body:
+            lines = self._stmt(stmt)
+            if lines:
+                yield f"// {place_of(stmt)}"
+                yield from lines
+
+    def _stmt(self, stmt: Stmt) -> list[str]:
+        context = self.context
+        match stmt:
+            case Tag() | Assert() | Assume() | Reset() | Policy():
+                return []
+            case Alloc(buffer=buffer, count=count):
+                return self._declared(buffer, count, stmt)
+            case Copy():
+                return copy_lines(stmt, context)
+            case Map():
+                return map_lines(stmt, own_scope(context))
+            case Mma():
+                return mma_lines(stmt, context)
+            case Wait():
+                return self._wait(stmt)
+            case Commit(queue=queue):
+                return [f"{queue}_commit();"]
+            case Fence(kind=kind):
+                return _fence(kind, stmt)
+            case Arrive():
+                return [self._arrive(stmt)]
+            case Await(event=event, phase=phase):
+                return [f"await_parity({context.event(event, stmt.span)}, ({context.text(phase)}) & 1);"]
+            case Sync():
+                return [self._sync(stmt)]
+            case Let(symbol=symbol, value=Peek(view=view)) if view.buffer.space == "counter":
+                return [f"const int {context.names.symbols[symbol]} = (int){context.own(view.buffer)};"]
+            case Advance(counter=counter, by=by):
+                return [f"{context.own(counter)} += {context.text(by)};"]
+            case For():
+                return self._for(stmt)
+            case If():
+                return self._if(stmt)
+            case One(body=body):
+                return [f"if ({context.names.symbols[context.thread]} == 0) {{", *self._inner(body), "}"]
+            case Roles():
+                return list(self._roles())
+            case Let() | Fold():
+                raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
+            case _:
+                assert_never(stmt)
+
+    def _declared(self, buffer: Buffer, count: int | None, stmt: Alloc) -> list[str]:
+        name = self.context.own(buffer)
+        match buffer.space:
+            case "shared":
+                return []
+            case "barrier":
+                init = f"barrier_init({name} + 8 * i, {count});"
+                thread = self.context.names.symbols[self.context.thread]
+                return [f"if ({thread} == 0)", f"    for (int i = 0; i < {static(buffer.shape[0])}; ++i) {init}"]
+            case "counter":
+                # Uses of a long launch may pass 31 bits: the count wraps, and its slot and parity are right all the same.
+                return [f"u32 {name} = 0;"]
+            case "register":
+                return [f"alignas(16) {c_type(buffer.dtype)} {name}[{layout_of(buffer).values.size()}];"]
+            case _:
+                raise not_built(f"storage in `{buffer.space}`", stmt.span)
+
+    def _wait(self, stmt: Wait) -> list[str]:
+        if stmt.queue == "bulk":
+            return [f"bulk_wait{'_reads' if stmt.of == 'reads' else ''}<{stmt.pending}>();"]
+        if stmt.queue == "cp_async":
+            return [f"cp_async_wait<{stmt.pending}>();"]
+        if stmt.queue != "wgmma":
+            raise not_built(f"a wait on the queue `{stmt.queue}`", stmt.span)
+        used = self._in_flight()
+        # One sum that is still under way is not touched; of several, those that are complete may be.
+        held = used if stmt.pending == 0 or len(used) > 1 else []
+        return [f"wgmma_wait<{stmt.pending}>();", *(f"hold({self.context.own(buffer)});" for buffer in held)]
+
+    def _in_flight(self) -> list[Buffer]:
+        """Registers that products under way may use."""
+        body = self.kernel.body if self.context.role is None else self.context.role.body
+        products = [stmt for stmt in walk(body) if isinstance(stmt, Mma)]
+        return list(dict.fromkeys(buffer for stmt in products for buffer in register_operands(stmt)))
+
+    def _arrive(self, stmt: Arrive) -> str:
+        event = self.context.event(stmt.event, stmt.span)
+        if isinstance(stmt.bytes, Const) and stmt.bytes.value == 0:
+            return f"arrive({event}{'' if stmt.count == 1 else f', {stmt.count}'});"
+        if stmt.count != 1:
+            raise not_built(f"{stmt.count} arrivals at once that announce bytes", stmt.span)
+        return f"arrive_expect({event}, {self.context.text(stmt.bytes)});"
+
+    def _sync(self, stmt: Sync) -> str:
+        role = self.context.role
+        if stmt.barrier == "cta":
+            # Within a branch only the threads that take it arrive here.
+            return f"meet(0, {self.kernel.threads});" if self.branched else "__syncthreads();"
+        threads = stmt.threads or self.context.threads
+        number = str(self.context.plan.ids[stmt.barrier])
+        if role is not None and role.name == stmt.barrier and role.agents > 1:
+            number = f"{number} + {self.context.names.symbols[role.number]}"
+        return f"meet{'_arrive' if stmt.how == 'arrive' else ''}({number}, {threads});"
+
+    def _for(self, stmt: For) -> list[str]:
+        name = self.context.names.symbols[stmt.symbol]
+        start, stop = self.context.text(stmt.start), self.context.text(stmt.stop)
+        step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
+        head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
+        return [head, *self._inner(stmt.body), "}"]
+
+    def _if(self, stmt: If) -> list[str]:
+        branch = evolve(self, branched=True)
+        lines = [f"if ({self.context.scope.text.cond(stmt.cond)}) {{", *branch._inner(stmt.then)]
+        if stmt.otherwise:
+            lines += ["} else {", *branch._inner(stmt.otherwise)]
+        return [*lines, "}"]
+
+    def _inner(self, body: tuple[Stmt, ...]) -> list[str]:
+        return [f"    {line}" for line in self.body(body)]
+
+    def _roles(self) -> Iterator[str]:
+        """One branch a role: all its warps set their registers, its agents run the body."""
+        block = self.context.names.symbols[self.kernel.thread]
+        for place, (role, change) in enumerate(register_changes(self.kernel, self.context.plan)):
+            first, last = role.first_warp * role.unit, (role.first_warp + role.warps) * role.unit
+            own = evolve(self, context=evolve(self.context, role=role, thread=role.thread, threads=role.agent))
+            yield f"{'} else ' if place else ''}if ({block} >= {first} && {block} < {last}) {{  // {role.name}"
+            if change:
+                yield f"    {change}"
+            yield from (f"    {line}" for line in own.agents(role, block, first))
+        yield "}"
+
+    def agents(self, role: Role, block: str, first: int) -> Iterator[str]:
+        """The body of a role under the numbers of its agents."""
+        number, thread = (self.context.names.symbols[symbol] for symbol in (role.number, role.thread))
+        if role.agent == 1:
+            yield f"if ({block} == {first}) {{"
+            yield f"    [[maybe_unused]] const int {number} = 0, {thread} = 0;"
+            yield from self._inner(role.body)
+            yield "}"
+            return
+        yield f"[[maybe_unused]] const int {number} = ({block} - {first}) / {role.agent};"
+        yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
+        yield from self.body(role.body)
+
+
+def _fence(kind: str, stmt: Fence) -> list[str]:
+    match kind:
+        case "async_proxy":
+            return ["fence_async_proxy();"]
+        case "barrier_init":
+            return ["fence_barrier_init();"]
+        case "wgmma":
+            return []  # every product begins with one
+        case "device":
+            return ["__threadfence();"]
+        case _:
+            raise not_built(f"the fence `{kind}`", stmt.span)

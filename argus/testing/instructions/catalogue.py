@@ -1,0 +1,13 @@
+"""All kernels of one instruction."""
+
+from __future__ import annotations
+
+from argus.testing.instructions.arithmetic import arithmetic_trials
+from argus.testing.instructions.moves import move_trials
+from argus.testing.instructions.products import warp_trials, warpgroup_trials
+from argus.testing.instructions.trial import Trial
+
+
+def trials() -> tuple[Trial, ...]:
+    """In the order of their families."""
+    return (*move_trials(), *arithmetic_trials(), *warp_trials(), *warpgroup_trials())

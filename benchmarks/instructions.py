@@ -1,0 +1,242 @@
+"""Each instruction of sm_90a on the GPU against the interpreter: `python benchmarks/instructions.py build`, then `run`.
+
+build: every kernel of `argus.testing.instructions` goes through the interpreter on fixed inputs, then into
+build/instructions as NAME.cubin, NAME.json and NAME.npz (inputs and results as words of bits); needs no GPU. run:
+launches each on the GPU in a child process, which is started again after a fault or a hang, and compares. It prints one
+line a family and one a failure, and ends with 1 if anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "instructions"
+INDEX = FOLDER / "index.json"
+STARTS = 12
+"""Children that may fail before the rest is given up."""
+FIRST_SECONDS, SECONDS = 60.0, 15.0
+"""How long a child may take to its first result, and from one to the next."""
+TOLERANCES = {"e4m3": 2.0**-9, "bf16": 2.0**-16, "f16": 2.0**-16}
+"""Of a sum that rounds, as a share of the sum of absolute products: products of 8 bits are summed with fewer bits."""
+LARGEST_NUMBERS = {"bf16": 0x7F80, "f16": 0x7C00, "f32": 0x7F80_0000, "e4m3": 0x7E}
+"""Words above are NaN, the sign apart."""
+
+Words = npt.NDArray[Any]
+
+
+# -- build ---------------------------------------------------------------------------------------------------
+
+
+def build() -> int:
+    from argus.build import build as build_kernel  # noqa: PLC0415 reason: the GPU's machine has no compiler
+    from argus.testing.instructions import trials  # noqa: PLC0415 reason: as above
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    index: list[dict[str, Any]] = []
+    faults = 0
+    for each in trials():
+        artifact = build_kernel(each.kernel, "sm_90a", FOLDER)
+        artifact.source.unlink()
+        troubles = [*_interpreted(each, artifact.code.stem), *(str(warning) for warning in artifact.warnings)]
+        faults += len(troubles)
+        for trouble in troubles:
+            print(f"{each.what}: {trouble}")
+        index.append(_entry(each, artifact.code.stem))
+    INDEX.write_text(json.dumps(index), encoding="utf-8")
+    size = sum(path.stat().st_size for path in FOLDER.iterdir()) / 2**20
+    print(f"{len(index)} kernels, {size:.1f} MiB, {faults} faults")
+    return int(faults > 0)
+
+
+def _interpreted(each: Any, stem: str) -> Iterator[str]:  # noqa: ANN401 reason: imported where it is used
+    """Store inputs and results of one kernel; yields what the interpreter finds wrong with it."""
+    from argus.testing.instructions import drawn, expected  # noqa: PLC0415 reason: as above
+
+    stored: dict[str, Words] = {}
+    for draw in each.draws:
+        inputs = drawn(each, draw)
+        found = expected(each, inputs)
+        yield from found.faults
+        stored |= {f"{draw} {name}": _words(values) for name, values in inputs.items()}
+        stored[f"{draw} C"] = _words(found.result)
+        if found.scale is not None and draw == "floats":
+            stored["scale"] = found.scale.astype(np.float16)
+    np.savez_compressed(FOLDER / f"{stem}.npz", allow_pickle=False, **stored)
+
+
+def _words(values: Words) -> Words:
+    return np.ascontiguousarray(values).view(np.dtype(f"i{values.dtype.itemsize}"))
+
+
+def _entry(each: Any, stem: str) -> dict[str, Any]:  # noqa: ANN401 reason: imported where it is used
+    types = {buffer.name: buffer.dtype for buffer in each.kernel.parameters}
+    blank = int(_words(np.full(1, np.nan, types["C"].numpy))[0])
+    return {
+        "stem": stem,
+        "what": each.what,
+        "family": each.family,
+        "determined": each.determined,
+        "sizes": each.sizes,
+        "draws": each.draws,
+        "inputs": [buffer.name for buffer in each.inputs],
+        "operands": types["A"].name,
+        "result": types["C"].name,
+        "blank": blank,
+    }
+
+
+# -- run -----------------------------------------------------------------------------------------------------
+
+
+def run() -> int:
+    index = json.loads(INDEX.read_text(encoding="utf-8"))
+    results: dict[int, str] = {}
+    for _ in range(STARTS):
+        waiting = [number for number in range(len(index)) if number not in results]
+        if not waiting:
+            break
+        said = _child(waiting, results)
+        stuck = next((number for number in waiting if number not in results), None)
+        if said and stuck is not None:
+            results[stuck] = f"the process ended here: {said}"
+    return _summary(index, results)
+
+
+def _child(waiting: list[int], results: dict[int, str]) -> str:
+    """Run kernels in a process of their own until it ends; its last words, none if its last result says all."""
+    command = [sys.executable, __file__, "child", *map(str, waiting)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:  # noqa: S603 reason: this file
+        assert child.stdout is not None
+        assert child.stderr is not None
+        late: list[str] = []
+        told = False
+        timer = _timer(child, FIRST_SECONDS, late)
+        for line in child.stdout:
+            timer.cancel()
+            if line.startswith("{"):
+                found = json.loads(line)
+                results[found["number"]] = found["trouble"]
+                told = found["ends"]
+            timer = _timer(child, SECONDS, late)
+        timer.cancel()
+        words = child.stderr.read().strip().splitlines()
+    if told:
+        return ""
+    return late[0] if late else words[-1] if words else f"exit {child.returncode}"
+
+
+def _timer(child: subprocess.Popen[str], seconds: float, late: list[str]) -> threading.Timer:
+    def end() -> None:
+        late.append(f"no answer within {seconds:g} s")
+        child.kill()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _summary(index: list[dict[str, Any]], results: dict[int, str]) -> int:
+    failed = 0
+    for family in dict.fromkeys(entry["family"] for entry in index):
+        members = [number for number, entry in enumerate(index) if entry["family"] == family]
+        troubles = {number: results.get(number, "not tried") for number in members}
+        wrong = [number for number, trouble in troubles.items() if trouble]
+        failed += len(wrong)
+        print(f"{family}: {len(members) - len(wrong)} of {len(members)} agree")
+        for number in wrong:
+            print(f"    {index[number]['what']}: {troubles[number]}")
+    print(f"{len(index) - failed} of {len(index)} kernels agree with the interpreter")
+    return int(failed > 0)
+
+
+# -- in the child --------------------------------------------------------------------------------------------
+
+
+def child(numbers: list[int]) -> int:
+    """One line of JSON a kernel. A fault of the GPU ends the process, as nothing after it can be trusted."""
+    torch: Any = import_module("torch")
+    runtime: Any = import_module("argus.runtime.cuda")
+    torch.zeros(1, device="cuda")
+    index = json.loads(INDEX.read_text(encoding="utf-8"))
+    for number in numbers:
+        try:
+            trouble = _tried(torch, runtime, index[number])
+            torch.cuda.synchronize()
+        except Exception as problem:  # noqa: BLE001 reason: whatever it is, it is this kernel's
+            words = str(problem).strip().splitlines() or [type(problem).__name__]
+            print(json.dumps({"number": number, "trouble": words[0], "ends": True}), flush=True)
+            return 1
+        print(json.dumps({"number": number, "trouble": trouble, "ends": number == numbers[-1]}), flush=True)
+    return 0
+
+
+def _tried(torch: Any, runtime: Any, entry: dict[str, Any]) -> str:  # noqa: ANN401 reason: untyped
+    """What differs; empty if nothing does. Sums that round are given how far they may be off."""
+    made = runtime.load(FOLDER / f"{entry['stem']}.json")
+    with np.load(FOLDER / f"{entry['stem']}.npz", allow_pickle=False) as stored:
+        for draw in entry["draws"]:
+            given = {name: torch.from_numpy(stored[f"{draw} {name}"]).cuda() for name in entry["inputs"]}
+            wanted: Words = stored[f"{draw} C"]
+            result = torch.full(wanted.shape, entry["blank"], dtype=torch.from_numpy(wanted).dtype, device="cuda")
+            made.bind({**given, "C": result}, entry["sizes"], torch.cuda.current_stream().cuda_stream)()
+            torch.cuda.synchronize()
+            scale = stored["scale"] if draw == "floats" and "scale" in stored.files else None
+            trouble = _difference(entry, result.cpu().numpy(), wanted, scale)
+            if trouble:
+                return f"{draw}: {trouble}"
+    return ""
+
+
+def _difference(entry: dict[str, Any], found: Words, wanted: Words, scale: Words | None) -> str:
+    differs = found != wanted
+    if entry["determined"] != "bits":
+        differs &= ~(_nan(found, entry["result"]) & _nan(wanted, entry["result"]))
+    if scale is not None:
+        apart = np.abs(found.view(np.float32).astype(np.float64) - wanted.view(np.float32))
+        differs = ~(apart <= TOLERANCES[entry["operands"]] * scale.astype(np.float64))
+    if not differs.any():
+        return ""
+    at = tuple(int(axis) for axis in np.argwhere(differs)[0])
+    pair = _shown(found[at], entry["result"]), _shown(wanted[at], entry["result"])
+    return f"{int(differs.sum())} of {differs.size} elements differ, first {list(at)}: {pair[0]}, expected {pair[1]}"
+
+
+def _nan(words: Words, dtype: str) -> npt.NDArray[np.bool_]:
+    sign = 1 << (8 * words.dtype.itemsize - 1)
+    return (words.astype(np.int64) & (sign - 1)) > LARGEST_NUMBERS[dtype]
+
+
+def _shown(word: Any, dtype: str) -> str:  # noqa: ANN401 reason: an integer of some width
+    bits = int(word) & ((1 << 8 * word.dtype.itemsize) - 1)
+    text = f"{bits:#0{2 + 2 * word.dtype.itemsize}x}"
+    return f"{word.view(np.float32)} ({text})" if dtype == "f32" else text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=("build", "run", "child"))
+    parser.add_argument("numbers", nargs="*", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    match given.part:
+        case "build":
+            return build()
+        case "run":
+            return run()
+        case _:
+            return child(given.numbers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,6 +9,7 @@ from argus.api import build, interpret
 from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted, Report, Unknown, Vacuous
+from argus.matmul import matmul
 from argus.solver_choice import use_solver
 from argus.verify import verify
 
@@ -26,6 +27,7 @@ __all__ = [
     "__version__",
     "build",
     "interpret",
+    "matmul",
     "use_solver",
     "verify",
 ]

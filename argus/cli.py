@@ -1,7 +1,7 @@
 """The command line. Each command returns its exit code and its JSON document; `main` alone reports what goes wrong.
 
-Exit codes: 0 proved; 1 refuted; 2 unknown, vacuous, or an output without an assertion; 3 usage, input or an ill-formed
-program; 4 a bug in Argus; 130 interrupted; 141 the reader of the output has gone.
+Exit codes: 0 proved, or right; 1 refuted, or wrong; 2 unknown, vacuous, or an output without an assertion; 3 usage,
+input or an ill-formed program; 4 a bug in Argus; 130 interrupted; 141 the reader of the output has gone.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from argus.layout_cli import layout
 from argus.loader import SECONDS, load
 from argus.outcome import Outcome
 from argus.render import to_json
+from argus.run_cli import run
 from argus.screen import Screen, on_stderr
 from argus.solver_choice import resolve
 from argus.solvers.cache import Cache, default_folder
@@ -142,6 +143,7 @@ def show(output: str) -> Outcome:
 
 
 commands.add_command(layout)
+commands.add_command(run)
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------

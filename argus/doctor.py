@@ -49,9 +49,9 @@ def _packages() -> Iterator[Check]:
     yield Check("packages", "python", "good", platform.python_version())
     for name in ("argus", "attrs", "numpy", "ml_dtypes"):
         yield Check("packages", name, "good", _version(name) or "used from its source folder")
-    for name, use in (("torch", "tensors of torch"), ("anthropic", "a planner that asks a language model")):
+    for name, use in (("torch", "`argus.matmul`, which takes its tensors"), ("anthropic", "a planner, not built yet")):
         found = _version(name)
-        absent = f"not installed: optional, for {use}, which no command of this version needs"
+        absent = f"not installed: optional, for {use}"
         yield Check("packages", name, "good" if found else "absent", found or absent)
 
 
@@ -101,7 +101,7 @@ def _gpus(root: Path) -> Iterator[Check]:
     nvidia = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
     amd = (root / "dev/kfd").exists()
     if nvidia:
-        yield Check("GPUs", "NVIDIA", "good", f"{len(nvidia)} seen by the driver; no command of this version uses them")
+        yield Check("GPUs", "NVIDIA", "good", f"{len(nvidia)} seen by the driver; `argus run` uses the first")
     if amd:
         yield Check("GPUs", "AMD", "good", "seen by the driver (/dev/kfd); no command of this version uses it")
     if not nvidia and not amd:

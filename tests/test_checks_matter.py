@@ -11,7 +11,7 @@ import pytest
 from argus.core.algebra import TRUE
 from argus.core.dsl.kernel import Template
 from argus.core.index import Cond
-from argus.core.proof import budgets, claims, flow, integers, memory, outputs, races, timeline
+from argus.core.proof import budgets, claims, epochs, flow, integers, memory, outputs, races, timeline
 from argus.core.proof.obligation import Obligation
 from argus.core.verdict import Proved, Refuted
 from argus.verify import verify
@@ -62,6 +62,14 @@ def no_objection(_: object) -> str:
     return ""
 
 
+def nobody_leads(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(epochs.Epochs, "lead", never_ahead)
+
+
+def never_ahead(*_: object) -> int:
+    return 0
+
+
 CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cp_async_without_a_wait", "I31", every_queue_is_a_counter),
     ("lds_over_budget", "I22", without(budgets, "_storage")),
@@ -73,6 +81,11 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("missing_barrier_war", "I36", without(races, "obligations")),
     ("undrained_read", "I30", without(races, "obligations")),
     ("undrained_write", "I31", without(races, "obligations")),
+    ("dropped_skew", "I32", without(epochs, "obligations")),
+    ("dropped_unskew", "I32", without(epochs, "obligations")),
+    ("wait_after_the_licensing_barrier", "I30", nobody_leads),
+    ("pingpong_missing_barrier", "I36", nobody_leads),
+    ("half_stored_twice", "I4", without(claims, "written_once")),
     ("wait_dropped", "I31", loads_arrive_at_once),
     ("wait_too_weak", "I31", loads_arrive_at_once),
     ("swapped_k_order", "I1", without(claims, "products")),

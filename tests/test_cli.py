@@ -57,6 +57,8 @@ BAD_COMMANDS: list[tuple[list[str], str]] = [
     (["build", str(PROVED), "--target", "gfx942", "-o", str(PROVED)], "E302"),
     (["build", str(PROVED), "--target", "gfx942", "-o", str(PROVED / "below")], "E302"),
     (["build", str(PROVED), "--target", "gfx942", "-o", "/dev/full"], "E302"),
+    (["run"], "E701"),
+    (["run", str(PROVED), "--on", "gpu"], "E501"),
 ]
 
 
@@ -306,19 +308,50 @@ def test_build_writes_the_files_that_it_names(tmp_path: Path, capsys: Captured) 
     assert kernel["report"]["vgpr_spills"] == 0
 
 
-def test_the_demo_shows_its_four_steps(tmp_path: Path, capsys: Captured) -> None:
-    assert main(["demo", "-o", "made"]) == 0
+def test_the_demo_shows_both_targets(tmp_path: Path, capsys: Captured) -> None:
+    code = main(["demo", "-o", "made"])
 
     out = capsys.readouterr().out
-    assert all(f"[{step}/4]" in out for step in range(1, 5))
+    assert all(f"[{step}/8]" in out for step in range(1, 9))
     assert "gemm_cdna3 (gfx942): proved" in out
     assert "gemm (gfx942): refuted by I5" in out
-    assert "outside their bounds: 0 of 20,400 elements" in out
+    assert "gemm (sm_90a): refuted by I10" in out
+    assert out.count("20,400 elements with the sum over K of A * B in float64") == 2
+    assert out.count("outside         0 elements") == 2
     assert (tmp_path / "made" / "gemm_cdna3.hsaco").is_file()
+    assert (tmp_path / "made" / "gemm_pingpong.cubin").is_file()
+    assert code == (0 if "gemm_pingpong (sm_90a): proved" in out else demo.CODES["open"])
 
 
-def test_the_demo_goes_on_without_a_compiler_and_says_so(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_the_demo_goes_on_without_compilers_and_says_which_extra_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     monkeypatch.setattr("argus.emit.toolchain.compiler_present", lambda: False)
+    monkeypatch.setattr("argus.emit.cuda.nvrtc.nvrtc", None)
+    monkeypatch.setattr(demo, "_prove", passed)
+    monkeypatch.setattr(demo, "_refute", passed)
 
     assert demo.run(Screen(), Path("made")) == 3
-    assert "error[E303]" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.count("error[E303]") == 2
+    assert "argus[gfx942]" in out
+    assert "argus[sm90a]" in out
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [(["good"], 0), (["open", "good"], 2), (["open", "not done"], 3), (["not done", "wrong"], 1)],
+)
+def test_the_worst_step_of_the_demo_decides(
+    monkeypatch: pytest.MonkeyPatch, outcomes: list[demo.Outcome], code: int
+) -> None:
+    def steps(_screen: Screen, _directory: Path) -> list[demo.Outcome]:
+        return outcomes
+
+    monkeypatch.setattr(demo, "_outcomes", steps)
+
+    assert demo.run(Screen(), Path("made")) == code
+
+
+def passed(_screen: Screen, _side: demo.Side) -> demo.Outcome:
+    return "good"

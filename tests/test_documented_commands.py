@@ -72,5 +72,5 @@ def comparable(text: str) -> str:
 def without_figures(lines: list[str]) -> Iterator[str]:
     in_cost = False
     for line in lines:
-        in_cost = line.startswith("  cost ") or (in_cost and line.startswith("   "))
+        in_cost = line.startswith(("  cost ", "  time ")) or (in_cost and line.startswith("   "))
         yield re.sub(r"[\d.]+", "N", line) if in_cost else line

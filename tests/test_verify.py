@@ -53,9 +53,10 @@ def test_a_kernel_without_outputs_does_not_pass() -> None:
     assert [d.code for d in report.diagnostics] == ["E404"]
 
 
+@pytest.mark.parametrize("config", ["cdna3", "pingpong"])
 @pytest.mark.parametrize("solver", ["z3", "cvc5", "portfolio", "all"])
-def test_the_shipped_kernel_is_proved_without_unknowns(solver: str) -> None:
-    report = argus.verify(gemm, solver=solver)
+def test_the_shipped_kernels_are_proved_without_unknowns(solver: str, config: str) -> None:
+    report = argus.verify(gemm, solver=solver, config=config)
     assert isinstance(report.verdict, Proved)
     assert report.verdict.results == ("each element of `C` is bf16(sum over k)",)
     assert {finding.standing for finding in report.findings} == {"proved", "not applicable"}

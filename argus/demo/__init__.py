@@ -1,121 +1,143 @@
-"""The main job from end to end: prove a kernel, refute a broken one, run it, compile it."""
+"""The main job from end to end on both targets: prove a kernel, refute a broken one, run it, compile it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
+from attrs import frozen
 
-from argus.api import build, interpret
+from argus.api import build
 from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted
-from argus.kernels.gemm import gemm
+from argus.kernels import gemm, hopper_gemm
 from argus.loader import load
+from argus.run import run as run_kernel
+from argus.run_text import lines
 from argus.screen import Screen
 from argus.summary import artifact_lines
 from argus.verify import verify
 
-BROKEN = Path(__file__).with_name("broken.py")
-SHAPE = (150, 136, 72)
-"""M, N and K of the run: none is a multiple of the tile (128, 128, 32)."""
+Outcome = Literal["good", "open", "wrong", "not done"]
+CODES: dict[Outcome, int] = {"good": 0, "wrong": 1, "open": 2, "not done": 3}
+_WORST_FIRST: tuple[Outcome, ...] = ("wrong", "not done", "open")
+SIZES = {"M": 150, "N": 136, "K": 72}
+"""None is a multiple of a tile."""
+STEPS = 4
 
-BF16_ROUNDING = 2.0**-8
-F32_ROUNDING = 2.0**-23
-Matrix = npt.NDArray[np.float64]
+
+@frozen
+class Side:
+    """One target: its shipped kernel under the name that the commands take, and a broken twin with what refutes it."""
+
+    machine: str
+    named: str
+    kernel: Kernel
+    twin: Path
+    fault: str
+    code: str
+    text: str
+
+
+def sides() -> tuple[Side, Side]:
+    """MI300X, then H200."""
+    here = Path(__file__)
+    return (
+        Side(
+            "MI300X",
+            "argus.kernels.gemm:gemm_cdna3",
+            gemm.gemm.trace("cdna3"),
+            here.with_name("broken.py"),
+            "without the barrier that ends a step",
+            "I5",
+            "HIP",
+        ),
+        Side(
+            "H200",
+            "argus.kernels.hopper_gemm:gemm_pingpong",
+            hopper_gemm.gemm.trace("pingpong"),
+            here.with_name("broken_hopper.py"),
+            "that gives a stage back before the products that read it are waited for",
+            "I10",
+            "CUDA",
+        ),
+    )
 
 
 def run(screen: Screen, directory: Path) -> int:
-    """Show the four steps; the exit code: 0, 1 if one came out wrong, 3 if one could not be done.
+    """Show all steps; the exit code: 1 if one came out wrong, else 3 if one was not done, else 2 if one is open, or 0.
 
-    directory: where the artefacts go. The GEMM is that of `argus.kernels.gemm`.
+    directory: where the artefacts go.
     """
     start = perf_counter()
-    wrong = not _prove(screen) + (not _refute(screen)) + (not _interpret(screen))
-    built = _build(screen, directory)
+    outcomes = list(_outcomes(screen, directory))
     screen.lines(["", f"done in {perf_counter() - start:.1f} s"])
-    if wrong:
-        return 1
-    return 0 if built else 3
+    return next((CODES[worst] for worst in _WORST_FIRST if worst in outcomes), 0)
 
 
-def _title(screen: Screen, number: int, text: str, *command: str) -> None:
-    screen.lines(["", f"[{number}/4] {text}"], "bold")
-    screen.lines(command)
+def _outcomes(screen: Screen, directory: Path) -> Iterator[Outcome]:
+    for number, side in enumerate(sides()):
+        steps: tuple[Callable[[Screen, Side], Outcome], ...] = (
+            _prove,
+            _refute,
+            _run,
+            lambda screen, side: _build(screen, side, directory),
+        )
+        for place, step in enumerate(steps):
+            screen.lines([""])
+            screen.lines([f"[{STEPS * number + place + 1}/{2 * STEPS}] {side.machine}: {_title(side, place)}"], "bold")
+            yield step(screen, side)
 
 
-def _prove(screen: Screen) -> bool:
-    _title(
-        screen,
-        1,
-        "prove the shipped GEMM, C = A @ B^T in bf16 for MI300X, for every M, N and K",
-        "$ argus verify argus.kernels.gemm --no-cache",
-    )
-    report = verify(gemm)
-    screen.report(report)
-    return isinstance(report.verdict, Proved)
-
-
-def _refute(screen: Screen) -> bool:
-    _title(
-        screen,
-        2,
-        "refute a broken twin: the same loop without the barrier that ends a step",
-        f"$ argus verify {BROKEN} --no-cache",
-    )
-    report = verify(load(str(BROKEN))[0].trace())
-    screen.report(report)
-    return isinstance(report.verdict, Refuted) and report.verdict.counterexample.code == "I5"
-
-
-def _interpret(screen: Screen) -> bool:
-    rows, columns, depth = SHAPE
-    _title(
-        screen, 3, f"run the GEMM in the interpreter, M = {rows}, N = {columns}, K = {depth}, and compare with float64"
-    )
-    start = perf_counter()
-    random = np.random.default_rng(0)
-    kind = gemm.trace("cdna3").parameters[0].dtype.numpy
-    a = random.standard_normal((rows, depth)).astype(kind)
-    b = random.standard_normal((columns, depth)).astype(kind)
-    c = interpret(gemm, a, b, np.zeros((rows, columns), kind))["C"].astype(np.float64)
-    error, bound = np.abs(c - a.astype(np.float64) @ b.astype(np.float64).T), _bound(a, b)
-    right = bool((error <= bound).all())
-    screen.lines(_compared(error, bound))
-    screen.lines([f"  {perf_counter() - start:.2f} s, with asynchronous copies as late as the waits allow"])
-    return right
-
-
-def _compared(error: Matrix, bound: Matrix) -> tuple[str, ...]:
-    at = int(error.argmax())
-    close = int((error - bound).argmax())
-    outside = int((error > bound).sum())
+def _title(side: Side, place: int) -> str:
     return (
-        f"  largest error {error.flat[at]:.3g}, where rounding to bf16 and fp32 may cause {bound.flat[at]:.3g}",
-        f"  closest to its bound: {error.flat[close]:.3g} of {bound.flat[close]:.3g}",
-        f"  outside their bounds: {outside} of {error.size:,} elements",
-    )
+        "prove the shipped GEMM, C = A @ B^T in bf16, for every M, N and K that its launch accepts",
+        f"refute a broken twin, a GEMM {side.fault}",
+        "run the GEMM with tails in every extent, and compare with float64",
+        f"emit {side.text} and compile it for {side.kernel.target}",
+    )[place]
 
 
-def _bound(a: npt.ArrayLike, b: npt.ArrayLike) -> Matrix:
-    """u |A B^T| + (1 + u) e: e bounds fp32 sums of K exact products in any order, u is the rounding to bf16."""
-    left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    sums = left.shape[1] * F32_ROUNDING * (np.abs(left) @ np.abs(right).T)
-    return BF16_ROUNDING * np.abs(left @ right.T) + (1 + BF16_ROUNDING) * sums
+def _prove(screen: Screen, side: Side) -> Outcome:
+    screen.lines([f"$ argus verify {side.named} --no-cache"])
+    report = verify(side.kernel)
+    screen.report(report)
+    if isinstance(report.verdict, Refuted):
+        return "wrong"
+    return "good" if isinstance(report.verdict, Proved) else "open"
 
 
-def _build(screen: Screen, directory: Path) -> bool:
-    _title(
-        screen,
-        4,
-        "emit HIP and compile it for gfx942",
-        f"$ argus build argus.kernels.gemm --target gfx942 -o {directory}",
-    )
+def _refute(screen: Screen, side: Side) -> Outcome:
+    screen.lines([f"$ argus verify {side.twin} --no-cache"])
+    report = verify(load(str(side.twin))[0].trace())
+    screen.report(report)
+    verdict = report.verdict
+    return "good" if isinstance(verdict, Refuted) and verdict.counterexample.code == side.code else "wrong"
+
+
+def _run(screen: Screen, side: Side) -> Outcome:
+    sizes = ",".join(f"{name}={value}" for name, value in SIZES.items())
+    screen.lines([f"$ argus run {side.named} --sizes {sizes}"])
     try:
-        artifact = build(gemm, "gfx942", directory)
+        ran = run_kernel(side.kernel, SIZES)
     except ArgusError as problem:
         screen.diagnostic(problem.diagnostic)
-        return False
+        return "not done"
+    screen.lines(lines(ran))
+    return "good" if ran.comparison is not None and ran.comparison.right else "wrong"
+
+
+def _build(screen: Screen, side: Side, directory: Path) -> Outcome:
+    screen.lines([f"$ argus build {side.named} --target {side.kernel.target} -o {directory}"])
+    try:
+        artifact = build(side.kernel, directory=directory)
+    except ArgusError as problem:
+        screen.diagnostic(problem.diagnostic)
+        return "not done"
+    for warning in artifact.warnings:
+        screen.diagnostic(warning)
     screen.lines(artifact_lines(artifact))
-    return True
+    return "good"

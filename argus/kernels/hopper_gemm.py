@@ -69,11 +69,13 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     """Both warpgroups work on one tile, 64 rows each; one product in flight while the slot before is given back."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
+    rows, columns = problem.tiles(bm, bn)
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
     boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
-    tiles = persistent(problem.tiles(bm, bn), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
 
     with role("load", warpgroup(0).elected, registers=40):
@@ -105,12 +107,14 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     """Each warpgroup has every second tile: the end of one runs under the products of the other."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
+    rows, columns = problem.tiles(bm, bn)
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)
+    assume(rows * columns < 1 << 24)
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
     boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)
     turns = Turns(2)
-    tiles = persistent(problem.tiles(bm, bn), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
 
     with role("load", warpgroup(0).elected, registers=24):

@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime import cuda
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.expressions import value_of
+from tests.runtime.fake_driver import FakeDriver
 
-LAUNCH = {
+SIZE = {"name": "M", "kind": "int"}
+LAUNCH: dict[str, Any] = {
     "symbol": "k",
     "grid": ["(M + 127) // 128"],
     "threads": 384,
     "shared_bytes": 1024,
     "maps": [],
-    "arguments": [{"name": "M", "kind": "int"}],
+    "arguments": [SIZE],
     "checks": [{"condition": "M % 8 == 0", "why": "assumed by the program"}],
 }
 
 
+@frozen
+class Tensor:
+    """A tensor by shape, strides and address alone."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] = (8, 1)
+    pointer: int = 0x1000
+
+    def data_ptr(self) -> int:
+        return self.pointer
+
+    def stride(self) -> tuple[int, ...]:
+        return self.strides
+
+
+def loaded(launch: dict[str, Any], fake: FakeDriver | None = None) -> Loaded:
+    return Loaded("k", launch, "k", (fake or FakeDriver()).driver)
+
+
 def test_a_launch_outside_the_assumptions_is_refused() -> None:
     with pytest.raises(ArgusError) as refused:
-        Loaded("k", LAUNCH, None).bind({}, {"M": 12})
+        loaded(LAUNCH).bind({}, {"M": 12})
 
     diagnostic = refused.value.diagnostic
     assert diagnostic.code == "E405"
@@ -32,12 +55,69 @@ def test_a_launch_outside_the_assumptions_is_refused() -> None:
     assert diagnostic.facts == (("M", "12"),)
 
 
-def test_loading_without_a_driver_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(cuda, "driver", None)
+def test_a_launch_gives_the_driver_grid_threads_and_shared_memory() -> None:
+    fake = FakeDriver()
 
+    loaded(LAUNCH, fake).bind({}, {"M": 200}, stream=7)()
+
+    ((function, *shape, stream, _arguments, _extra),) = fake.launches
+    assert (function, shape, stream) == ("k", [2, 1, 1, 384, 1, 1, 1024], 7)
+
+
+POINTER = LAUNCH | {"arguments": [{"name": "A", "kind": "pointer", "shape": ["M", "8"], "align": 16}, SIZE]}
+MAP = LAUNCH | {
+    "maps": [{"tensor": "A", "dtype": "bf16", "shape": ["M", "8"], "strides": ["8", "1"], "box": [64, 8], "swizzle": 0}]
+}
+
+
+def test_pointers_and_sizes_reach_the_kernel_in_their_order() -> None:
+    seen: list[list[int]] = []
+    fake = FakeDriver(seen.append, pointers=1, sizes=1)
+
+    loaded(POINTER, fake).bind({"A": Tensor((16, 8))}, {"M": 16})()
+
+    assert seen == [[0x1000, 16]]
+
+
+@pytest.mark.parametrize("launch", [POINTER, MAP], ids=["pointer", "map"])
+@pytest.mark.parametrize(
+    "tensor", [Tensor((16, 4)), Tensor((16, 8), (1, 16)), Tensor((16, 8), pointer=0x1008), Tensor((16,), (1,))], ids=str
+)
+def test_a_tensor_that_lies_otherwise_is_refused(launch: dict[str, Any], tensor: Tensor) -> None:
     with pytest.raises(ArgusError) as refused:
-        load(tmp_path / "k.json")
+        loaded(launch).bind({"A": tensor}, {"M": 16})
+
     assert refused.value.diagnostic.code == "E405"
+    assert "`A`" in refused.value.diagnostic.message
+
+
+def test_strides_of_axes_of_one_element_do_not_matter() -> None:
+    loaded(MAP | {"checks": []}).bind({"A": Tensor((1, 8), (99, 1))}, {"M": 1})()
+
+
+def test_no_block_is_no_launch() -> None:
+    fake = FakeDriver(fails={"cuTensorMapEncodeTiled": "INVALID_VALUE"})
+
+    loaded(MAP, fake).bind({"A": Tensor((0, 8))}, {"M": 0})()
+
+    assert fake.launches == []
+
+
+def test_a_grid_beyond_the_machine_is_refused() -> None:
+    with pytest.raises(ArgusError) as refused:
+        loaded(LAUNCH | {"grid": ["1", "M"]}).prepare({"M": 65_536})
+
+    assert refused.value.diagnostic.code == "E405"
+    assert "(1, 65536, 1)" in refused.value.diagnostic.message
+
+
+def test_a_built_kernel_is_loaded_with_its_code(tmp_path: Path) -> None:
+    (tmp_path / "k.json").write_text(json.dumps({"kernel": "k", "launch": LAUNCH}), encoding="utf-8")
+    (tmp_path / "k.cubin").write_bytes(b"code")
+    fake = FakeDriver()
+
+    assert load(tmp_path / "k.json", fake.driver).launch == LAUNCH
+    assert fake.calls == ["cuModuleLoadData", "cuModuleGetFunction", "cuFuncSetAttribute"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,222 @@
+"""What a kernel's claims say that it computes, in float64, and how far rounding may lead from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.algebra import TRUE
+from argus.core.index import Const, Coord, Index
+from argus.core.ir import (
+    Assert,
+    Atomic,
+    Buffer,
+    Cast,
+    Copy,
+    Covers,
+    Elem,
+    Fold,
+    Get,
+    Kernel,
+    Let,
+    Lit,
+    Map,
+    Tag,
+    WrittenOnce,
+    walk,
+)
+from argus.core.walk import show
+
+Array = npt.NDArray[Any]
+Exact = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+F32_ROUNDING = 2.0**-23
+"""Of one addition in fp32, also where the matrix unit truncates."""
+
+
+MOST_PRODUCTS = 1 << 32
+"""Most products that the float64 reference computes; of larger outputs some rows are compared."""
+_ROUNDINGS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4}
+"""Largest relative error of rounding to a type; integers are exact."""
+INTERPRETED = 8
+"""Roundings of the output's type, of its largest element, by which a GPU may differ from the interpreter."""
+
+
+@frozen
+class Comparison:
+    """Outputs beside what they should be.
+
+    with_what: the reference. elements: how many were compared. worst: the largest error, and `allowed` there; share:
+    the largest error as a share of what is allowed at its element. outside: elements over what is allowed.
+    """
+
+    with_what: str
+    elements: int
+    worst: float
+    allowed: float
+    share: float
+    outside: int
+
+    @property
+    def right(self) -> bool:
+        return self.outside == 0
+
+
+def compared(found: Exact, expected: Exact, bound: Exact, with_what: str) -> Comparison:
+    """An element that is not a number, where a number is expected, is infinitely wrong; equal infinities agree."""
+    with np.errstate(invalid="ignore"):
+        error = np.where(found == expected, 0.0, np.abs(found - expected))
+    error = np.where(np.isnan(error), np.where(np.isnan(found) & np.isnan(expected), 0.0, np.inf), error)
+    if error.size == 0:
+        return Comparison(with_what, 0, 0.0, 0.0, 0.0, 0)
+    at = int(error.argmax())
+    shares = np.divide(error, bound, out=np.where(error > 0, np.inf, 0.0), where=bound > 0)
+    outside = int(np.count_nonzero(error > bound))
+    return Comparison(with_what, error.size, float(error.flat[at]), float(bound.flat[at]), float(shares.max()), outside)
+
+
+@frozen
+class Contraction:
+    """output[m, n] = sum over k of left[m, k] * right[n, k]; `equation` has the order of the factors' axes."""
+
+    left: Buffer
+    right: Buffer
+    output: Buffer
+    equation: str
+
+    @property
+    def rounding(self) -> float:
+        """Largest relative error of rounding to the output's type."""
+        return _rounding(self.output.dtype.numpy)
+
+    def rows(self, arrays: Mapping[str, Array], most_products: int, seed: int) -> Rows:
+        """Rows of the output to compare, sorted: all, or as many as `most_products` allow, the first and last among."""
+        rows, depth = (arrays[self.left.name].shape[axis] for axis in (1 - self._summed(), self._summed()))
+        columns = arrays[self.right.name].size // max(1, depth)
+        affordable = max(2, most_products // max(1, columns * depth))
+        if rows <= affordable:
+            return np.arange(rows, dtype=np.int64)
+        drawn = np.random.default_rng(seed).choice(rows - 2, affordable - 2, replace=False) + 1
+        return np.sort(np.array([0, *drawn.tolist(), rows - 1], np.int64))
+
+    def exact(self, arrays: Mapping[str, Array], rows: Rows) -> tuple[Exact, Exact]:
+        """Those rows of the result, and how far each element may be off.
+
+        u |c| + (1 + u) e, where e bounds fp32 sums of the exact products in any order and u is the output's rounding.
+        """
+        left = arrays[self.left.name].take(rows, 1 - self._summed()).astype(np.float64)
+        right = arrays[self.right.name].astype(np.float64)
+        result: Exact = np.einsum(self.equation, left, right, optimize=True)
+        sizes: Exact = np.einsum(self.equation, np.abs(left), np.abs(right), optimize=True)
+        error = left.shape[self._summed()] * F32_ROUNDING * sizes
+        return result, self.rounding * np.abs(result) + (1 + self.rounding) * error
+
+    def what(self, compared: int, rows: int) -> str:
+        """The reference in words, where so many rows of the output are compared."""
+        summed = show(self.left.shape[self._summed()])
+        text = f"the sum over {summed} of {self.left.name} * {self.right.name} in float64"
+        return text if compared == rows else f"{text}, {compared} of {rows:,} rows"
+
+    def _summed(self) -> int:
+        """The axis of the left factor that is summed; the other is the output's rows."""
+        return self.equation.index("k")
+
+
+def compared_with_claims(
+    claimed: Contraction, arrays: Mapping[str, Array], output: Array, seed: int, most: int = MOST_PRODUCTS
+) -> Comparison:
+    """The output beside the contraction in float64; of a large one some rows. arrays: the inputs, by name."""
+    rows = claimed.rows(arrays, most, seed)
+    expected, bound = claimed.exact(arrays, rows)
+    return compared(output[rows].astype(np.float64), expected, bound, claimed.what(len(rows), len(output)))
+
+
+def compared_with_interpreter(found: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Comparison:
+    """All outputs beside those of the interpreter, each element within some roundings of the largest of its output."""
+    made = np.concatenate([found[name].astype(np.float64).reshape(-1) for name in interpreted])
+    expected = [array.astype(np.float64).reshape(-1) for array in interpreted.values()]
+    roundings = [_rounding(array.dtype) for array in interpreted.values()]
+    bounds = [np.full(e.shape, INTERPRETED * u * _largest(e)) for e, u in zip(expected, roundings, strict=True)]
+    return compared(made, np.concatenate(expected), np.concatenate(bounds), "the interpreter")
+
+
+def _largest(array: Exact) -> float:
+    return float(np.max(np.abs(array), initial=0.0, where=np.isfinite(array)))
+
+
+def _rounding(dtype: np.dtype[Any]) -> float:
+    return _ROUNDINGS.get(dtype.name, 0.0)
+
+
+def contraction(kernel: Kernel) -> Contraction | None:
+    """The contraction that the kernel claims to compute; None unless its claims say all of it.
+
+    Needed: two tagged matrices that share one name, over all of which a sum is asserted; one output, written once with
+    the other two names; and element-wise statements that do no more than move and convert.
+    """
+    body = tuple(walk(kernel.body))
+    tags = [stmt for stmt in body if isinstance(stmt, Tag) and stmt.view.shape == stmt.view.buffer.shape]
+    tagged = {tag.view.buffer: names for tag in tags if (names := _axes(tag.names, tag.view.shape))}
+    claims = [s.claim for s in body if isinstance(s, Assert)]
+    written = [claim for claim in claims if isinstance(claim, WrittenOnce)]
+    covered = {(claim.of.name, claim.low, claim.high) for claim in claims if isinstance(claim, Covers) and _all(claim)}
+    if len(tagged) != 2 or len(written) != 1 or len(covered) != 1 or not all(map(_plain, body)):
+        return None
+    (left, a), (right, b) = tagged.items()
+    names = _axes(written[0].record, written[0].view.shape)
+    ((summed, low, high),) = covered
+    output = written[0].view.buffer
+    if not names or set(a) & set(b) != {summed} or set(names) != set(a) ^ set(b) or output not in kernel.parameters:
+        return None
+    if not _is_zero(low) or high is not left.shape[a.index(summed)] or high is not right.shape[b.index(summed)]:
+        return None
+    if names[0] in b:
+        (left, a), (right, b) = (right, b), (left, a)
+    letters = dict(zip(dict.fromkeys((*names, summed)), "mnk", strict=True))
+    spelled = ["".join(letters[name] for name in axes) for axes in (a, b, names)]
+    return Contraction(left, right, output, f"{spelled[0]},{spelled[1]}->{spelled[2]}")
+
+
+def _axes(record: tuple[tuple[str, Index], ...], shape: tuple[Index, ...]) -> tuple[str, ...]:
+    """The name of each of two axes, where the record is just that; empty otherwise."""
+    by_axis = {index.axis: name for name, index in record if isinstance(index, Coord)}
+    if len(shape) != 2 or len(record) != 2 or by_axis.keys() != {0, 1}:
+        return ()
+    return by_axis[0], by_axis[1]
+
+
+def _all(claim: Covers) -> bool:
+    return claim.where is TRUE
+
+
+def _is_zero(index: Index) -> bool:
+    return isinstance(index, Const) and index.value == 0
+
+
+def _plain(stmt: object) -> bool:
+    match stmt:
+        case Map(elem=elem):
+            return _moves(elem)
+        case Copy(combine=combine):
+            return combine is None
+        case Fold() | Let(value=Atomic()):
+            return False
+        case _:
+            return True
+
+
+def _moves(elem: Elem) -> bool:
+    match elem:
+        case Get():
+            return True
+        case Lit(value=value):
+            return value == 0
+        case Cast(arg=arg):
+            return _moves(arg)
+        case _:
+            return False

@@ -1,0 +1,89 @@
+"""The CUDA driver, and what it answers as diagnostics. The one file that loads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+
+try:
+    # Bindings are an extra, and the driver itself is there with a GPU only; they have no types.
+    bindings: Any = import_module("cuda.bindings.driver")
+except ImportError:
+    bindings = None
+
+
+@frozen
+class Driver:
+    """Calls of the driver. raw: the module `cuda.bindings.driver`, or what answers like it."""
+
+    raw: Any
+
+    def call(self, name: str, *arguments: object) -> Any:  # noqa: ANN401 reason: untyped
+        """What the function gives: nothing, one value or several.
+
+        Raises ArgusError: E406 without a driver or GPU, E407 for code of another GPU, E408 without memory left, E409
+        if a kernel failed, E410 if the driver stopped one, E405 for anything else that it refuses.
+        """
+        try:
+            status, *values = getattr(self.raw, name)(*arguments)
+        except RuntimeError as problem:
+            raise no_gpu(f"the CUDA driver is not installed ({problem})") from None
+        if status != self.raw.CUresult.CUDA_SUCCESS:
+            raise refusal(status.name, name)
+        return values[0] if len(values) == 1 else values
+
+
+def installed() -> Driver:
+    """The driver of this machine. Raises ArgusError (E406) without its bindings."""
+    if bindings is None:
+        raise no_gpu("the bindings of the CUDA driver are not installed", "pip install 'argus[sm90a]'")
+    return Driver(bindings)
+
+
+def no_gpu(reason: str, repair: str = "run it on a machine with a GPU, or in the interpreter") -> ArgusError:
+    return ArgusError(Diagnostic("E406", "error", f"no GPU to run on: {reason}", help=repair))
+
+
+@frozen
+class _Answer:
+    code: str
+    message: str
+    help: str
+
+
+_ABSENT = _Answer("E406", "no GPU to run on", "run it on a machine with a GPU, or in the interpreter")
+_FAILED = _Answer("E409", "the kernel failed while it ran", "run it under compute-sanitizer to see which access")
+_REFUSED = _Answer("E405", "the CUDA driver refuses", "check sizes, tensors and that the GPU is free")
+_ANSWERS: Mapping[str, _Answer] = {
+    "NO_DEVICE": _ABSENT,
+    "INSUFFICIENT_DRIVER": _ABSENT,
+    "STUB_LIBRARY": _ABSENT,
+    "SYSTEM_NOT_READY": _ABSENT,
+    "SYSTEM_DRIVER_MISMATCH": _ABSENT,
+    "NO_BINARY_FOR_GPU": _Answer(
+        "E407", "the code is for another GPU", "build it for this GPU, or run it on an H100 or H200"
+    ),
+    "OUT_OF_MEMORY": _Answer("E408", "the GPU has no memory left", "choose smaller sizes, or free what others hold"),
+    "ILLEGAL_ADDRESS": _FAILED,
+    "MISALIGNED_ADDRESS": _FAILED,
+    "ILLEGAL_INSTRUCTION": _FAILED,
+    "INVALID_ADDRESS_SPACE": _FAILED,
+    "INVALID_PC": _FAILED,
+    "HARDWARE_STACK_ERROR": _FAILED,
+    "ASSERT": _FAILED,
+    "LAUNCH_FAILED": _FAILED,
+    "LAUNCH_TIMEOUT": _Answer(
+        "E410", "the kernel did not finish", "verify it: a wait that nobody answers is refuted with its cycle"
+    ),
+}
+
+
+def refusal(status: str, name: str) -> ArgusError:
+    """The error for a status of the driver, such as `CUDA_ERROR_OUT_OF_MEMORY`, given by the function `name`."""
+    answer = _ANSWERS.get(status.removeprefix("CUDA_ERROR_"), _REFUSED)
+    return ArgusError(Diagnostic(answer.code, "error", f"{answer.message}: {name} gave {status}", help=answer.help))

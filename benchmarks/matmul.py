@@ -1,0 +1,175 @@
+"""`argus.matmul` on a GPU: `python benchmarks/matmul.py build`, then on an H200 `python benchmarks/matmul.py run`.
+
+build: compiles and verifies every schedule into build/matmul, as the first call of each would; needs no GPU. run:
+checks 36 shapes against float64, of any parity and from 1 x 1 x 1 up, native and transposed operands, outputs from
+poisoned memory; then measures the time of a call on the host and, for large shapes, on the GPU beside torch.
+`--allow-unproved` launches what is neither proved nor refuted, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "matmul"
+CHECKED = 36
+FIXED = (
+    *((1, 1, 1), (1, 8, 8), (2, 3, 5), (7, 9, 11), (64, 128, 64), (64, 128, 63), (65, 129, 65), (128, 256, 64)),
+    *((127, 255, 66), (200, 264, 136), (1, 4096, 4096), (4096, 1, 4096), (1000, 1000, 1001), (1023, 1025, 7)),
+    *((4096, 4096, 4096), (4096, 4096, 512), (4096, 4097, 512), (3, 5, 8191)),
+)
+ROUNDING = 2.0**-8
+CALLS = 2000
+
+
+def build() -> None:
+    """Code object and verdict of each schedule."""
+    module = import_module("argus.matmul")
+    prebuilt = import_module("argus.prebuilt")
+    for config in module.CONFIGS:
+        start = time.perf_counter()
+        kernel = module.kernel(config)
+        path, judged = prebuilt.built(kernel), prebuilt.judged(kernel)
+        print(f"{config}: {judged.verdict}, {path.parent.name}, {time.perf_counter() - start:.1f} s")
+
+
+def run(unproved: str) -> None:
+    torch: Any = import_module("torch")
+    module = import_module("argus.matmul")
+    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
+    verdicts(module)
+    bad = checked(torch, module, unproved)
+    forced(torch, module, unproved)
+    host(torch, module, unproved)
+    beside(torch, module, unproved)
+    raise SystemExit(1 if bad else 0)
+
+
+def verdicts(module: Any) -> None:  # noqa: ANN401 reason: imported by name
+    prebuilt = import_module("argus.prebuilt")
+    for config in module.CONFIGS:
+        print(f"{config}: {prebuilt.judged(module.kernel(config)).verdict}")
+
+
+def shapes() -> list[tuple[int, int, int]]:
+    random = Random(0)  # noqa: S311 reason: shapes, not a secret
+    found = list(FIXED)
+    while len(found) < CHECKED:
+        found.append((random.randint(1, 2000), random.randint(1, 2000), random.randint(1, 2000)))
+    return found
+
+
+def checked(torch: Any, module: Any, unproved: str) -> int:  # noqa: ANN401 reason: imported by name
+    """How many of the shapes are wrong; each is printed with its worst error as a share of what rounding allows."""
+    bad, worst = 0, 0.0
+    for number, (m, n, k) in enumerate(shapes()):
+        transposed = number % 2 == 0
+        a = normal(torch, m, k)
+        b = normal(torch, n, k).T if transposed else normal(torch, k, n)
+        poison(torch, m * n)
+        try:
+            share = error(torch, module.matmul(a, b, unproved=unproved), a, b)
+        except Exception as problem:  # noqa: BLE001 reason: one shape must not hide the others
+            print(f"  {m} x {n} x {k}: {problem}")
+            bad += 1
+            continue
+        worst = max(worst, share)
+        if not share <= 1:
+            bad += 1
+            print(f"  {m} x {n} x {k} ({module.choose(m, n, k)}): {share:.3g} of its bound")
+    print(f"{len(shapes())} shapes: {bad} wrong, largest error {worst:.3f} of what rounding allows")
+    return bad
+
+
+def forced(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
+    """Every schedule on one shape that all of them take."""
+    a, b = normal(torch, 520, 328), normal(torch, 776, 328).T
+    for config in module.CONFIGS:
+        poison(torch, 520 * 776)
+        share = error(torch, module.matmul(a, b, config=config, unproved=unproved), a, b)
+        print(f"{config}: 520 x 776 x 328, error {share:.3f} of what rounding allows")
+
+
+def normal(torch: Any, rows: int, columns: int) -> Any:  # noqa: ANN401 reason: imported by name
+    return torch.randn(rows, columns, device="cuda").bfloat16()
+
+
+def poison(torch: Any, elements: int) -> None:  # noqa: ANN401 reason: imported by name
+    """Leave not-a-number in the memory that the output is likely to get."""
+    torch.full((elements,), float("nan"), device="cuda", dtype=torch.bfloat16)
+
+
+def error(torch: Any, found: Any, a: Any, b: Any) -> float:  # noqa: ANN401 reason: imported by name
+    """The largest error as a share of u |c| + (1 + u) e, where e bounds fp32 sums in any order; inf if not a number."""
+    exact, sizes = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+    bound = ROUNDING * exact.abs() + (1 + ROUNDING) * a.shape[1] * 2.0**-23 * sizes
+    share = (found.double() - exact).abs() / bound.clamp_min(1e-300)
+    return float(torch.nan_to_num(share, nan=float("inf")).max())
+
+
+def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
+    """Microseconds of the host a call, on small matrices, with the launch queue empty enough not to block."""
+    a, b = normal(torch, 64, 64), normal(torch, 64, 64).T
+    calls: dict[str, Callable[[], Any]] = {
+        "argus.matmul": lambda: module.matmul(a, b, unproved=unproved),
+        "argus.matmul, narrow": lambda: module.matmul(a, b, config="narrow", unproved=unproved),
+        "torch.matmul": lambda: torch.matmul(a, b),
+    }
+    for name, call in calls.items():
+        times: list[float] = []
+        for number in range(CALLS):
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+            if number % 100 == 0:
+                torch.cuda.synchronize()
+        print(f"{name}: {1e6 * statistics.median(times):.1f} us a call on the host")
+
+
+def beside(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
+    """TFLOP/s of every schedule beside torch, single calls after idle, in turn."""
+    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 1024), (1024, 1024, 8192)):
+        a, b = normal(torch, m, k), normal(torch, n, k).T
+        calls: dict[str, Callable[[], Any]] = {"torch": lambda a=a, b=b: torch.matmul(a, b)}
+        for config in module.CONFIGS:
+            calls[config] = lambda a=a, b=b, config=config: module.matmul(a, b, config=config, unproved=unproved)
+        times: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(15):
+            for name, call in calls.items():
+                time.sleep(0.02)
+                times[name].append(elapsed(torch, call))
+        rates = {name: 2e-9 * m * n * k / statistics.median(each) for name, each in times.items()}
+        chosen = module.choose(m, n, k)
+        shown = ", ".join(f"{name} {rate:.0f} ({rate / rates['torch']:.3f})" for name, rate in rates.items())
+        print(f"{m} x {n} x {k}, chosen {chosen}; TFLOP/s (ratio to torch): {shown}")
+
+
+def elapsed(torch: Any, call: Callable[[], Any]) -> float:  # noqa: ANN401 reason: imported by name
+    """Milliseconds of a call, after one that warms the clock."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    call()
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("--allow-unproved", action="store_true")
+    given = parser.parse_args()
+    os.environ["ARGUS_CACHE_DIR"] = str(FOLDER)
+    if given.part == "build":
+        build()
+    else:
+        run("allow" if given.allow_unproved else "refuse")

@@ -1,0 +1,135 @@
+"""A driver without a GPU: memory of this process, and a kernel that is a function of Python."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+
+from argus.runtime.driver import Driver
+
+CAPABILITY = {"MAJOR": 9, "MINOR": 0}
+Kernel = Callable[[list[int]], None]
+
+
+class Names:
+    """An enumeration of the driver: each name is its own value."""
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+@define
+class FakeDriver:
+    """Answers as `cuda.bindings.driver` does.
+
+    kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
+    fails: functions by name, with the status that they answer. calls: the names of all calls.
+    """
+
+    kernel: Kernel | None = None
+    pointers: int = 0
+    sizes: int = 0
+    fails: dict[str, str] = field(factory=dict[str, str])
+    devices: int = 1
+    capability: dict[str, int] = field(factory=CAPABILITY.copy)
+    calls: list[str] = field(factory=list[str])
+    launches: list[tuple[Any, ...]] = field(factory=list[tuple[Any, ...]])
+    _memory: list[npt.NDArray[np.uint8]] = field(factory=list[npt.NDArray[np.uint8]])
+
+    @property
+    def raw(self) -> Any:  # noqa: ANN401 reason: stands for an untyped module
+        kinds = {name: Names() for name in ENUMERATIONS}
+        status = SimpleNamespace(CUDA_SUCCESS=SUCCESS)
+        functions = {name: self._answering(name) for name in dir(self) if name.startswith("cu")}
+        return SimpleNamespace(CUresult=status, cuuint64_t=int, cuuint32_t=int, **kinds, **functions)
+
+    @property
+    def driver(self) -> Driver:
+        return Driver(self.raw)
+
+    def _answering(self, name: str) -> Callable[..., tuple[Any, ...]]:
+        def answer(*arguments: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: as above
+            self.calls.append(name)
+            if name in self.fails:
+                return (SimpleNamespace(name=f"CUDA_ERROR_{self.fails[name]}"),)
+            value = getattr(self, name)(*arguments)
+            return (SUCCESS,) if value is None else (SUCCESS, value)
+
+        return answer
+
+    def cuInit(self, _flags: int) -> None: ...
+    def cuDeviceGetCount(self) -> int:
+        return self.devices
+
+    def cuDeviceGet(self, number: int) -> int:
+        return number
+
+    def cuDevicePrimaryCtxRetain(self, _device: int) -> str:
+        return "context"
+
+    def cuCtxSetCurrent(self, _context: str) -> None: ...
+    def cuDeviceGetName(self, _length: int, _device: int) -> bytes:
+        return b"Imagined GPU\0\0"
+
+    def cuDeviceGetAttribute(self, name: str, _device: int) -> int:
+        return self.capability[name.rpartition("_")[2]]
+
+    def cuMemAlloc(self, size: int) -> int:
+        self._memory.append(np.zeros(size + 16, np.uint8))
+        address = self._memory[-1].ctypes.data
+        return address + -address % 16
+
+    def cuMemcpyHtoD(self, target: int, source: int, size: int) -> None:
+        ctypes.memmove(target, source, size)
+
+    def cuMemcpyDtoH(self, target: int, source: int, size: int) -> None:
+        ctypes.memmove(target, source, size)
+
+    def cuMemsetD8(self, target: int, byte: int, size: int) -> None:
+        ctypes.memset(target, byte, size)
+
+    def cuModuleLoadData(self, code: bytes) -> bytes:
+        return code
+
+    def cuModuleGetFunction(self, _module: bytes, symbol: bytes) -> str:
+        return symbol.decode()
+
+    def cuFuncSetAttribute(self, _function: str, _attribute: str, _value: int) -> None: ...
+    def cuTensorMapEncodeTiled(self, *arguments: Any) -> Any:  # noqa: ANN401 reason: as above
+        held = ctypes.c_void_p(arguments[2])
+        return SimpleNamespace(getPtr=lambda: ctypes.addressof(held))
+
+    def cuLaunchKernel(self, *arguments: Any) -> None:  # noqa: ANN401 reason: as above
+        self.launches.append(arguments)
+        if self.kernel is not None:
+            places = (ctypes.c_void_p * (self.pointers + self.sizes)).from_address(arguments[9])
+            addresses = [int(place or 0) for place in places]
+            found = [ctypes.c_uint64.from_address(each).value for each in addresses[: self.pointers]]
+            self.kernel(found + [ctypes.c_int.from_address(each).value for each in addresses[self.pointers :]])
+
+    def cuCtxSynchronize(self) -> None: ...
+    def cuEventCreate(self, _flags: int) -> str:
+        return "event"
+
+    def cuEventRecord(self, _event: str, _stream: int) -> None: ...
+    def cuEventSynchronize(self, _event: str) -> None: ...
+    def cuEventElapsedTime(self, _begin: str, _end: str) -> float:
+        return 0.5
+
+
+SUCCESS = SimpleNamespace(name="CUDA_SUCCESS")
+ENUMERATIONS = (
+    "CUdevice_attribute",
+    "CUfunction_attribute",
+    "CUtensorMapDataType",
+    "CUtensorMapFloatOOBfill",
+    "CUtensorMapInterleave",
+    "CUtensorMapL2promotion",
+    "CUtensorMapSwizzle",
+)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime import driver
+from argus.runtime.device import opened
+from argus.runtime.driver import Driver, installed
+from tests.runtime.fake_driver import FakeDriver
+
+
+def code_of(fake: FakeDriver, name: str) -> str:
+    with pytest.raises(ArgusError) as refused:
+        fake.driver.call(name)
+    assert name in refused.value.diagnostic.message
+    return refused.value.diagnostic.code
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        ("NO_DEVICE", "E406"),
+        ("INSUFFICIENT_DRIVER", "E406"),
+        ("NO_BINARY_FOR_GPU", "E407"),
+        ("OUT_OF_MEMORY", "E408"),
+        ("ILLEGAL_ADDRESS", "E409"),
+        ("MISALIGNED_ADDRESS", "E409"),
+        ("LAUNCH_FAILED", "E409"),
+        ("LAUNCH_TIMEOUT", "E410"),
+        ("INVALID_VALUE", "E405"),
+        ("SOMETHING_NEW", "E405"),
+    ],
+)
+def test_what_the_driver_answers_has_a_code(status: str, code: str) -> None:
+    assert code_of(FakeDriver(fails={"cuCtxSynchronize": status}), "cuCtxSynchronize") == code
+
+
+def test_without_bindings_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "bindings", None)
+
+    with pytest.raises(ArgusError) as refused:
+        installed()
+    assert refused.value.diagnostic.code == "E406"
+    assert "argus[sm90a]" in refused.value.diagnostic.help
+
+
+def test_bindings_without_the_driver_itself_are_no_gpu() -> None:
+    class NoLibrary:
+        def cuInit(self, _flags: int) -> None:
+            raise RuntimeError("Failed to dlopen libcuda.so.1")
+
+    with pytest.raises(ArgusError) as refused:
+        opened(Driver(NoLibrary()))
+    assert refused.value.diagnostic.code == "E406"
+    assert "libcuda" in refused.value.diagnostic.message
+
+
+def test_a_machine_without_a_device_has_no_gpu() -> None:
+    with pytest.raises(ArgusError) as refused:
+        opened(FakeDriver(devices=0).driver)
+    assert refused.value.diagnostic.code == "E406"
+
+
+@pytest.mark.parametrize(
+    ("capability", "target"), [({"MAJOR": 8, "MINOR": 0}, "sm_90a"), ({"MAJOR": 9, "MINOR": 0}, "gfx942")]
+)
+def test_a_gpu_runs_its_own_code_alone(capability: dict[str, int], target: str) -> None:
+    device = opened(FakeDriver(capability=capability).driver)
+
+    with pytest.raises(ArgusError) as refused:
+        device.check_runs(target)
+    assert refused.value.diagnostic.code == "E407"
+    assert "Imagined GPU" in refused.value.diagnostic.message

@@ -1,0 +1,122 @@
+"""One launch in a process of its own, on a driver without a GPU; and what becomes of a process that goes wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime.isolated import launched
+from argus.runtime.request import Request, Result, Tensor, read_request, read_result, write_result
+from argus.runtime.worker import run
+from tests.runtime.fake_driver import FakeDriver
+
+POINTER = {"kind": "pointer", "shape": ["M"], "align": 4}
+LAUNCH: dict[str, Any] = {
+    "symbol": "double",
+    "grid": ["M"],
+    "threads": 32,
+    "shared_bytes": 0,
+    "maps": [],
+    "arguments": [POINTER | {"name": "A"}, POINTER | {"name": "B"}, {"name": "M", "kind": "int"}],
+    "checks": [],
+}
+GIVEN = np.arange(5, dtype=np.float32)
+
+
+def floats(address: int, count: int) -> Any:  # noqa: ANN401 reason: ctypes arrays have no types
+    return (ctypes.c_float * count).from_address(address)
+
+
+def double(arguments: list[int]) -> None:
+    a, b, count = arguments
+    assert all(np.isnan(value) for value in floats(b, count)) or list(floats(b, count)) == [2 * x for x in GIVEN]
+    floats(b, count)[:] = [2 * value for value in floats(a, count)]
+
+
+@pytest.fixture
+def request_in(tmp_path: Path) -> Request:
+    (tmp_path / "double.json").write_text(json.dumps({"kernel": "double", "launch": LAUNCH}), encoding="utf-8")
+    (tmp_path / "double.cubin").write_bytes(b"code")
+    tensors = (Tensor("A", (5,), 4, read=True, written=False), Tensor("B", (5,), 4, read=False, written=True))
+    GIVEN.tofile(tensors[0].file(tmp_path))
+    made = Request(str(tmp_path / "double.json"), "sm_90a", tensors, {"M": 5}, repeats=3)
+    made.write(tmp_path)
+    return made
+
+
+def test_a_request_is_read_as_it_was_written(tmp_path: Path, request_in: Request) -> None:
+    assert read_request(tmp_path) == request_in
+
+
+def test_the_worker_launches_and_leaves_outputs_and_times(tmp_path: Path, request_in: Request) -> None:
+    run(tmp_path, FakeDriver(double, pointers=2, sizes=1).driver)
+
+    assert read_result(tmp_path) == Result("Imagined GPU", (0.5, 0.5, 0.5))
+    assert np.fromfile(request_in.tensors[1].file(tmp_path), np.float32).tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("fake", "code"),
+    [
+        (FakeDriver(devices=0), "E406"),
+        (FakeDriver(capability={"MAJOR": 10, "MINOR": 0}), "E407"),
+        (FakeDriver(fails={"cuMemAlloc": "OUT_OF_MEMORY"}), "E408"),
+        (FakeDriver(fails={"cuCtxSynchronize": "ILLEGAL_ADDRESS"}), "E409"),
+        (FakeDriver(fails={"cuLaunchKernel": "INVALID_VALUE"}), "E405"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.usefixtures("request_in")
+def test_what_goes_wrong_is_left_as_a_diagnostic(tmp_path: Path, fake: FakeDriver, code: str) -> None:
+    run(tmp_path, fake.driver)
+
+    with pytest.raises(ArgusError) as told:
+        read_result(tmp_path)
+    assert told.value.diagnostic.code == code
+
+
+# -- as a child ----------------------------------------------------------------------------------------------
+
+
+def child(text: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", text)
+
+
+def test_a_kernel_that_hangs_is_stopped(tmp_path: Path, request_in: Request) -> None:
+    with pytest.raises(ArgusError) as told:
+        launched(request_in, tmp_path, 0.2, child("import time; time.sleep(60)"))
+
+    assert told.value.diagnostic.code == "E410"
+    assert "within 0.2 s" in told.value.diagnostic.message
+
+
+def test_a_process_that_dies_is_told_with_its_last_words(tmp_path: Path, request_in: Request) -> None:
+    with pytest.raises(ArgusError) as told:
+        launched(request_in, tmp_path, 30, child("import os, sys; print('gone', file=sys.stderr); os.abort()"))
+
+    diagnostic = told.value.diagnostic
+    assert (diagnostic.code, diagnostic.facts) == ("E409", (("last words", "gone"),))
+
+
+def test_the_worker_itself_says_that_there_is_no_gpu(tmp_path: Path, request_in: Request) -> None:
+    without = child(
+        "import sys; from pathlib import Path; from argus.runtime import driver; driver.bindings = None; "
+        "from argus.runtime.worker import run; run(Path(sys.argv[-1]))"
+    )
+
+    with pytest.raises(ArgusError) as told:
+        launched(request_in, tmp_path, 60, without)
+    assert told.value.diagnostic.code == "E406"
+
+
+def test_what_a_worker_left_is_what_is_returned(tmp_path: Path, request_in: Request) -> None:
+    write_result(tmp_path, Result("Imagined GPU", (1.0,)))
+
+    assert launched(request_in, tmp_path, 30, child("")) == Result("Imagined GPU", (1.0,))

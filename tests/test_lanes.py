@@ -1,0 +1,107 @@
+"""Moves between lanes, and copies by one lane: run where they have a meaning, else refused with E501."""
+
+# ruff: noqa: UP037
+# Reason: a name in quotes is the name of a size.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.core.target import Target
+from argus.core.verdict import Unknown
+from argus.emit.cuda.text import cuda_text
+from argus.emit.hip import hip_text
+from argus.interp.run import run
+from argus.language import (
+    Tensor,
+    copy,
+    f32,
+    first_lane,
+    gfx942,
+    kernel,
+    last_lane,
+    lds,
+    load,
+    shared,
+    sm_90a,
+    spread,
+    sync,
+    vmem,
+)
+from argus.verify import verify
+
+targets = pytest.mark.parametrize("target", [gfx942, sm_90a], ids=str)
+
+
+def emitted(made: Kernel) -> object:
+    return cuda_text(made) if made.target.name == "sm_90a" else hip_text(made)
+
+
+def refused(reading: Callable[[Kernel], object], made: Kernel) -> str:
+    with pytest.raises(ArgusError) as caught:
+        reading(made)
+    return caught.value.diagnostic.code
+
+
+def shifted(target: Target) -> Kernel:
+    @kernel(target=target, threads=128)
+    def shift(A: Tensor["128", f32], B: Tensor["128", f32]) -> None:
+        x = load(A, spread((128,), threads=128, vector=1))
+        if target == gfx942:
+            vmem.wait(0)
+        copy(x.shift(0, 1, fill=0.0), B)
+
+    return shift.trace()
+
+
+@targets
+def test_a_shift_between_lanes(target: Target) -> None:
+    made = shifted(target)
+    assert refused(emitted, made) == "E501"
+    assert refused(lambda each: run(each, {}), made) == "E501"
+    assert isinstance(verify(made, solver="z3").verdict, Unknown)
+
+
+@targets
+def test_a_copy_by_one_lane_is_not_emitted_as_one_by_all(target: Target) -> None:
+    assert refused(emitted, chosen(target, last=True)) == "E501"
+
+
+def chosen(target: Target, *, last: bool) -> Kernel:
+    """Per warp, what one of its lanes holds, through shared memory."""
+    warps = 128 // target.unit
+
+    @kernel(target=target, threads=128)
+    def choose(A: Tensor["W", f32], B: Tensor["W", f32]) -> None:
+        by = spread((128,), threads=128, vector=1).partial(0, target.unit)
+        box = shared(f32, (warps,))
+        x = load(A.tile((warps,), (0,)), by, edge=0)
+        if target == gfx942:
+            vmem.wait(0)
+        copy(x, box, by=last_lane if last else first_lane)
+        if target == gfx942:
+            lds.wait(0)
+        sync()
+        y = load(box, by)
+        if target == gfx942:
+            lds.wait(0)
+        copy(y, B.tile((warps,), (0,)), by=first_lane, edge=0)
+
+    return choose.trace()
+
+
+@targets
+@pytest.mark.parametrize("last", [False, True])
+def test_one_lane_of_each_warp_writes(target: Target, last: bool) -> None:
+    made = chosen(target, last=last)
+    warps = 128 // target.unit
+    given = np.arange(1, warps + 1, dtype=np.float32)
+    outcome = run(made, {"W": warps}, {"A": given})
+    assert outcome.violations == ()
+    assert np.array_equal(outcome.arrays["B"], given)
+    assert isinstance(verify(made, solver="z3").verdict, Unknown)

@@ -1,0 +1,339 @@
+"""`argus.matmul` without a GPU: what it accepts, which schedule it takes, and what it hands to the driver."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from attrs import define, evolve
+from ml_dtypes import bfloat16
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.matmul import CONFIGS, Config, Unproved, choose, kernel
+from argus.prebuilt import Judged
+from argus.runtime import driver
+from tests.runtime.fake_driver import FakeDriver
+
+module = import_module("argus.matmul")
+
+
+@define
+class Matrix:
+    """As much of a tensor of torch as is used, in this process's memory. shift: bytes before its first element."""
+
+    array: np.ndarray[Any, Any]
+    dtype: str = "torch.bfloat16"
+    device: Any = SimpleNamespace(index=0)  # noqa: RUF009 reason: one device for all
+    is_cuda: bool = True
+    requires_grad: bool = False
+    shift: int = 0
+    copies: list[str] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def mT(self) -> Self:  # noqa: N802 reason: torch's name
+        return evolve(self, array=self.array.T)
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data + self.shift
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(step // self.array.itemsize for step in self.array.strides)
+
+    def is_contiguous(self) -> bool:
+        return bool(self.array.flags.c_contiguous)
+
+    def contiguous(self) -> Self:
+        return self if self.is_contiguous() else self.copied("contiguous")
+
+    def clone(self) -> Self:
+        return self.copied("clone")
+
+    def copied(self, how: str) -> Self:
+        if self.copies is not None:
+            self.copies.append(how)
+        return evolve(self, array=aligned(self.array), shift=0)
+
+    def zero_(self) -> Self:
+        self.array[:] = 0
+        return self
+
+    def new_empty(self, shape: tuple[int, ...]) -> Self:
+        return evolve(self, array=aligned(np.full(shape, np.nan, bfloat16)), shift=0, copies=None)
+
+
+def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy that begins at a multiple of 16 bytes."""
+    room = np.zeros(array.nbytes + 16, np.uint8)
+    start = -room.ctypes.data % 16
+    made = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    made[:] = array
+    return made
+
+
+def matrix(rows: int, columns: int, seed: int = 0) -> Matrix:
+    return Matrix(aligned(np.random.default_rng(seed).integers(-2, 3, (rows, columns)).astype(bfloat16)))
+
+
+def at(place: int, rows: int, columns: int) -> np.ndarray[Any, Any]:
+    """The bf16 matrix at an address."""
+    held = np.ctypeslib.as_array((ctypes.c_uint16 * (rows * columns)).from_address(place))
+    return held.view(bfloat16).reshape(rows, columns)
+
+
+def multiply(arguments: list[int]) -> None:
+    """The kernel: C = A @ B^T on addresses."""
+    a, b, c, m, k, n = arguments
+    left, right, out = at(a, m, k), at(b, n, k), at(c, m, n)
+    out[:] = (left.astype(np.float64) @ right.astype(np.float64).T).astype(bfloat16)
+
+
+def gpu(major: int) -> Callable[[int], SimpleNamespace]:
+    return lambda _index: SimpleNamespace(name="Imagined GPU", major=major, minor=0)
+
+
+def judging(verdict: str) -> Callable[[Kernel], Judged]:
+    return lambda _kernel: Judged(verdict)
+
+
+CUDA = SimpleNamespace(
+    current_device=lambda: 0,
+    current_stream=lambda: SimpleNamespace(cuda_stream=7),
+    get_device_properties=gpu(9),
+)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeDriver]:
+    """torch, a driver, and kernels that count as proved."""
+    made = FakeDriver(multiply, pointers=3, sizes=3)
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False))
+    monkeypatch.setattr(driver, "bindings", made.raw)
+    monkeypatch.setattr(module, "judged", judging("proved"))
+    module._loaded.cache_clear()
+    yield made
+    module._loaded.cache_clear()
+
+
+def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
+    return (a.array.astype(np.float64) @ b.array.astype(np.float64)).astype(bfloat16)
+
+
+# -- which schedule ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "config"),
+    [
+        ((1, 1, 1), "narrow"),
+        ((4096, 4096, 4097), "narrow"),
+        ((4096, 4100, 4096), "narrow"),
+        ((1, 8, 8), "small"),
+        ((4097, 4096, 4096), "super_tiled"),
+        ((8192, 8192, 8192), "super_tiled"),
+        ((8192, 8192, 512), "pingpong"),
+        ((128 * 131, 256, 4096), "small"),
+        ((128 * 132, 256, 4096), "super_tiled"),
+    ],
+)
+def test_the_shape_decides_on_the_schedule(shape: tuple[int, int, int], config: Config) -> None:
+    assert choose(*shape) == config
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_schedule_is_a_shipped_kernel_of_the_same_claim(config: Config) -> None:
+    traced = kernel(config)
+
+    assert traced.target.name == "sm_90a"
+    assert [buffer.name for buffer in traced.parameters] == ["A", "B", "C"]
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+GOOD = matrix(3, 5)
+ELSEWHERE = SimpleNamespace(index=1)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (np.zeros((3, 5)), matrix(5, 2), "`a` is no tensor of torch, found ndarray"),
+        (GOOD, evolve(matrix(5, 2), dtype="torch.float32"), "`b` expects elements of type torch.bfloat16"),
+        (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 axes, found 1"),
+        (evolve(GOOD, is_cuda=False, device="cpu"), matrix(5, 2), "`a` is on cpu"),
+        (evolve(GOOD, requires_grad=True), matrix(5, 2), "`a` requires a gradient"),
+        (GOOD, evolve(matrix(5, 2), device=ELSEWHERE), "`b` on"),
+        (GOOD, matrix(4, 2), "`b` expects 5 rows"),
+    ],
+)
+def test_what_is_no_product_of_two_matrices_is_refused(
+    a: Any,  # noqa: ANN401 reason: anything
+    b: Any,  # noqa: ANN401 reason: anything
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(is_grad_enabled=lambda: True))
+    with pytest.raises(ArgusError) as refused:
+        argus.matmul(a, b)
+
+    assert refused.value.diagnostic.code == "E401"
+    assert words in refused.value.diagnostic.message
+
+
+def test_an_unknown_schedule_is_refused() -> None:
+    with pytest.raises(ArgusError) as refused:
+        argus.matmul(GOOD, matrix(5, 2), config="fast")  # pyright: ignore[reportArgumentType]
+    assert refused.value.diagnostic.code == "E401"
+
+
+# -- launches ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 7), (64, 16, 8)], ids=str)
+def test_the_product_is_launched_on_the_current_stream(fake: FakeDriver, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    a, b = matrix(m, k), matrix(k, n, 1)
+
+    found = argus.matmul(a, b)
+
+    assert np.array_equal(found.array, product(a, b))
+    assert [launch[8] for launch in fake.launches] == [7]
+
+
+def test_the_native_layout_is_not_copied_and_others_are(fake: FakeDriver) -> None:
+    copies: list[str] = []
+    weight = evolve(matrix(8, 16, 1), copies=copies)
+    a = evolve(matrix(8, 16), copies=copies)
+
+    argus.matmul(a, weight.mT)
+    assert copies == []
+
+    argus.matmul(a, evolve(matrix(16, 8), copies=copies))
+    argus.matmul(evolve(a, array=matrix(16, 8).array.T), weight.mT)
+    assert copies == ["contiguous", "contiguous"]
+    assert len(fake.launches) == 3
+
+
+def test_a_weight_that_could_be_trained_is_multiplied_where_no_gradient_is_asked_for(fake: FakeDriver) -> None:
+    argus.matmul(matrix(8, 16), evolve(matrix(8, 16), requires_grad=True).mT)
+
+    assert len(fake.launches) == 1
+
+
+def test_a_matrix_that_begins_within_16_bytes_is_copied(fake: FakeDriver) -> None:
+    copies: list[str] = []
+
+    argus.matmul(evolve(matrix(8, 16), shift=2, copies=copies), matrix(8, 16).mT)
+
+    assert copies == ["clone"]
+    assert len(fake.launches) == 1
+
+
+@pytest.mark.usefixtures("fake")
+def test_nothing_is_launched_for_nothing() -> None:
+    assert argus.matmul(matrix(0, 8), matrix(8, 8)).shape == (0, 8)
+    assert argus.matmul(matrix(8, 8), matrix(8, 0)).shape == (8, 0)
+    assert (argus.matmul(matrix(3, 0), matrix(0, 4)).array == 0).all()
+
+
+def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: FakeDriver) -> None:
+    a, b = matrix(8, 16), matrix(8, 16).mT
+    schedule = module._loaded("small", 0, "refuse")
+    out = a.new_empty((8, 8))
+    tensors = {"A": a, "B": b.mT, "C": out}
+    for _ in range(3):
+        schedule.launch(8, 8, 16, tensors, 7)
+
+    assert fake.calls.count("cuTensorMapEncodeTiled") == 3
+    assert fake.calls.count("cuModuleLoadData") == 1
+    assert len(fake.launches) == 3
+
+
+def test_prepared_launches_are_not_kept_without_end(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_BOUND", 2)
+    schedule = module._loaded("narrow", 0, "refuse")
+    for rows in range(1, 8):
+        schedule.launch(rows, 8, 3, {"A": matrix(rows, 3), "B": matrix(8, 3), "C": matrix(rows, 8)}, 7)
+
+    assert len(schedule._bound) <= 2
+    assert len(fake.launches) == 7
+
+
+def test_a_schedule_that_does_not_take_the_shape_says_so(fake: FakeDriver) -> None:
+    with pytest.raises(ArgusError) as refused:
+        argus.matmul(matrix(8, 7), matrix(7, 8), config="cooperative")
+
+    assert refused.value.diagnostic.code == "E405"
+    assert "K % 8 == 0" in refused.value.diagnostic.message
+    assert fake.launches == []
+
+
+def test_another_gpu_is_refused(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CUDA, "get_device_properties", gpu(8))
+
+    with pytest.raises(ArgusError) as refused:
+        argus.matmul(matrix(3, 5), matrix(5, 7))
+    assert refused.value.diagnostic.code == "E407"
+    assert fake.launches == []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "unproved", "launched"),
+    [
+        ("proved", "refuse", True),
+        ("unknown", "refuse", False),
+        ("unverified", "refuse", False),
+        ("unknown", "allow", True),
+        ("refuted", "allow", False),
+    ],
+)
+def test_what_is_not_proved_is_launched_on_request_alone(
+    fake: FakeDriver,
+    monkeypatch: pytest.MonkeyPatch,
+    verdict: str,
+    unproved: Unproved,
+    launched: bool,
+) -> None:
+    monkeypatch.setattr(module, "judged", judging(verdict))
+    a, b = matrix(3, 5), matrix(5, 7)
+
+    if launched:
+        argus.matmul(a, b, unproved=unproved)
+    else:
+        with pytest.raises(ArgusError) as refused:
+            argus.matmul(a, b, unproved=unproved)
+        assert refused.value.diagnostic.code == "E413"
+        assert verdict in refused.value.diagnostic.message
+    assert bool(fake.launches) == launched
+
+
+def test_another_device_is_made_current_for_the_launch(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: list[int] = []
+
+    class Switched:
+        def __init__(self, device: Any) -> None:  # noqa: ANN401 reason: torch's
+            self.device = device
+
+        def __enter__(self) -> None:
+            entered.append(self.device.index)
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(CUDA, "device", Switched, raising=False)
+    argus.matmul(evolve(matrix(3, 5), device=ELSEWHERE), evolve(matrix(5, 7), device=ELSEWHERE))
+
+    assert entered == [1]
+    assert len(fake.launches) == 1

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Assert, Kernel
+from argus.core.verdict import Report, Unknown
+from argus.language import (
+    Tensor,
+    assert_written_once,
+    block_id,
+    ceil_div,
+    copy,
+    f32,
+    kernel,
+    registers,
+    sm_90a,
+    spread,
+    tag,
+)
+from argus.prebuilt import UNVERIFIED, built, judged, sources_digest
+from argus.verify import verify
+
+module = import_module("argus.prebuilt")
+
+
+@kernel(target=sm_90a, threads=128)
+def twice(X: Tensor["M N", f32], Y: Tensor["M N", f32]) -> None:
+    (M, N) = X.shape
+    tag(X, lambda m, n: dict(m=m, n=n))
+    m, n = block_id((ceil_div(M, 16), ceil_div(N, 16)))
+    x = registers(f32, spread((16, 16), threads=128, vector=1))
+    copy(X.tile((16, 16), (m, n)), x, edge=0)
+    copy(x + x, Y.tile((16, 16), (m, n)), edge=0)
+    assert_written_once(Y, lambda m, n: dict(m=m, n=n))
+
+
+def refused(*_given: object, **_named: object) -> None:
+    raise AssertionError("this is to be taken from the disk")
+
+
+def forgetful(made: Kernel) -> Kernel:
+    """The same code without its claims."""
+    return evolve(made, prologue=tuple(stmt for stmt in made.prologue if not isinstance(stmt, Assert)))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def test_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    description = built(twice.trace(), tmp_path)
+    monkeypatch.setattr(module, "build", refused)
+
+    assert built(twice.trace(), tmp_path) == description
+    assert json.loads(description.read_text(encoding="utf-8"))["kernel"] == "twice"
+    assert description.with_suffix(".cubin").is_file()
+
+
+def test_a_lost_code_object_is_compiled_again(tmp_path: Path) -> None:
+    code = built(twice.trace(), tmp_path).with_suffix(".cubin")
+    code.unlink()
+
+    built(twice.trace(), tmp_path)
+    assert code.is_file()
+
+
+def test_a_proof_is_kept_with_what_it_assumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = judged(twice.trace(), tmp_path)
+    monkeypatch.setattr(module, "verify", refused)
+
+    assert found.verdict == "proved"
+    assert "0 <= M <= 1073741824" in found.assumptions
+    assert judged(twice.trace(), tmp_path) == found
+
+
+def test_the_same_code_with_other_claims_has_a_verdict_of_its_own(tmp_path: Path) -> None:
+    made = twice.trace()
+    judged(made, tmp_path)
+
+    assert judged(forgetful(made), tmp_path).verdict == "unclaimed"
+
+
+def test_another_argus_judges_and_compiles_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = built(twice.trace(), tmp_path)
+    monkeypatch.setattr(module, "sources_digest", lambda: "other")
+
+    assert built(twice.trace(), tmp_path) != before
+    assert len(sources_digest()) == 64
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"verdict": "proved"}', "\udcff"])
+def test_a_damaged_verdict_is_found_anew(tmp_path: Path, text: str) -> None:
+    judged(twice.trace(), tmp_path)
+    (path,) = tmp_path.rglob("verdict.json")
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+    assert judged(twice.trace(), tmp_path).verdict == "proved"
+
+
+def test_without_a_solver_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_solver(*_given: object, **_named: object) -> None:
+        raise ArgusError(Diagnostic("E602", "error", "z3 does not load"))
+
+    monkeypatch.setattr(module, "verify", no_solver)
+
+    assert judged(twice.trace(), tmp_path) is UNVERIFIED
+    assert not list(tmp_path.rglob("verdict.json"))
+
+
+def test_what_cannot_be_traced_to_a_solver_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_given: object, **_named: object) -> None:
+        raise ArgusError(Diagnostic("E501", "error", "not built yet"))
+
+    monkeypatch.setattr(module, "verify", broken)
+
+    with pytest.raises(ArgusError, match="E501"):
+        judged(twice.trace(), tmp_path)
+
+
+def test_what_is_not_decided_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = evolve(verify(twice), verdict=Unknown("too hard", "more time"))
+
+    def undecided(*_given: object, **_named: object) -> Report:
+        return report
+
+    monkeypatch.setattr(module, "verify", undecided)
+
+    assert judged(twice.trace(), tmp_path).verdict == "unknown"
+    assert not list(tmp_path.rglob("verdict.json"))

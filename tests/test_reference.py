@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from ml_dtypes import bfloat16
+
+from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce
+from argus.kernels.gemm import gemm
+from argus.kernels.hopper_narrow import gemm as narrow
+from argus.language import (
+    Int,
+    Tensor,
+    assert_covers,
+    assert_written_once,
+    bf16,
+    block_id,
+    ceil_div,
+    copy,
+    eq,
+    f32,
+    gfx942,
+    global_load,
+    kernel,
+    loop,
+    mfma,
+    mfma_f32_32x32x8_bf16,
+    mma,
+    registers,
+    tag,
+    vmem,
+)
+from argus.reference import compared, compared_with_claims, compared_with_interpreter, contraction
+
+Array = np.ndarray[Any, Any]
+
+
+@kernel(target=gfx942, threads=64)
+def transposed(B: Tensor["N K", bf16], A: Tensor["M K", bf16], C: Tensor["M N", f32]) -> None:
+    """The factors in the other order, and names of their own."""
+    depth = ceil_div(A.shape[1], 8)
+    tag(B, lambda n, k: dict(column=n, step=k))
+    tag(A, lambda m, k: dict(row=m, step=k))
+    mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(1, 1), tile=(32, 32), k=8)
+    m, n = block_id((ceil_div(C.shape[0], 32), ceil_div(C.shape[1], 32)))
+    a, b, acc = registers(bf16, mm.A), registers(bf16, mm.B), registers(f32, mm.C)
+
+    def fetch(k: Int | int) -> None:
+        copy(A.tile((32, 8), (m, k)), a, via=global_load[:1], edge=0)
+        copy(B.tile((32, 8), (n, k)), b, via=global_load[:1], edge=0)
+
+    for k in loop(depth):
+        fetch(k)
+        vmem.wait(0)
+        mma(mm, acc, a, b, init=eq(k, 0))
+    assert_covers(acc.tag.step, 0, A.shape[1])
+    copy(acc, C.tile((32, 32), (m, n)), edge=0)
+    assert_written_once(C, lambda m, n: dict(row=m, column=n))
+
+
+@pytest.mark.parametrize("traced", [gemm.trace("cdna3"), narrow.trace("narrow")], ids=lambda k: k.name)
+def test_the_claims_of_the_family_say_what_it_computes(traced: Kernel) -> None:
+    found = contraction(traced)
+
+    assert found is not None
+    assert (found.left.name, found.right.name, found.output.name) == ("A", "B", "C")
+    assert found.equation == "mk,nk->mn"
+    assert found.rounding == 2.0**-8
+
+
+def test_the_order_and_the_names_of_the_factors_are_free() -> None:
+    found = contraction(transposed.trace())
+
+    assert found is not None
+    assert (found.left.name, found.right.name, found.rounding) == ("A", "B", 2.0**-24)
+
+
+def claims(kind: type[object]) -> Callable[[object], bool]:
+    return lambda stmt: isinstance(stmt, Assert) and isinstance(stmt.claim, kind)
+
+
+def tags(stmt: object) -> bool:
+    return isinstance(stmt, Tag)
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [claims(Covers), claims(WrittenOnce), tags],
+    ids=["cover", "written once", "tags"],
+)
+def test_without_one_of_the_claims_nothing_is_known(gone: Callable[[object], bool]) -> None:
+    made = narrow.trace("narrow")
+
+    assert contraction(evolve(made, prologue=tuple(stmt for stmt in made.prologue if not gone(stmt)))) is None
+
+
+def test_arithmetic_after_the_sum_is_not_in_the_claims() -> None:
+    @kernel(target=gfx942, threads=64)
+    def doubled(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", f32]) -> None:
+        tag(A, lambda m, k: dict(m=m, k=k))
+        tag(B, lambda n, k: dict(n=n, k=k))
+        mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(1, 1), tile=(32, 32), k=8)
+        acc = registers(f32, mm.C)
+        acc[:] = acc + acc
+        assert_covers(acc.tag.k, 0, A.shape[1])
+        copy(acc, C.tile((32, 32), (0, 0)), edge=0)
+        assert_written_once(C, lambda m, n: dict(m=m, n=n))
+
+    assert contraction(doubled.trace()) is None
+
+
+def inputs(m: int, n: int, k: int) -> dict[str, Array]:
+    random = np.random.default_rng(0)
+    return {name: random.standard_normal(shape).astype(bfloat16) for name, shape in (("A", (m, k)), ("B", (n, k)))}
+
+
+def test_a_right_result_is_within_its_bounds_and_a_wrong_one_is_not() -> None:
+    claimed = contraction(narrow.trace("narrow"))
+    assert claimed is not None
+    arrays = inputs(30, 20, 50)
+    right = (arrays["A"].astype(np.float32) @ arrays["B"].astype(np.float32).T).astype(bfloat16)
+
+    found = compared_with_claims(claimed, arrays, right, seed=0)
+    assert (found.right, found.elements, found.outside) == (True, 600, 0)
+    assert 0 < found.share <= 1
+    assert found.with_what == "the sum over K of A * B in float64"
+
+    wrong = right.copy()
+    wrong[3, 4] += bfloat16(1)
+    assert compared_with_claims(claimed, arrays, wrong, seed=0).outside == 1
+
+
+def test_of_a_large_result_some_rows_are_compared() -> None:
+    claimed = contraction(narrow.trace("narrow"))
+    assert claimed is not None
+    arrays = inputs(100, 20, 50)
+    right = (arrays["A"].astype(np.float32) @ arrays["B"].astype(np.float32).T).astype(bfloat16)
+    wrong = right.copy()
+    wrong[99, 0] += bfloat16(1)
+
+    found = compared_with_claims(claimed, arrays, wrong, seed=0, most=10 * 20 * 50)
+
+    assert (found.elements, found.outside) == (200, 1)
+    assert found.with_what.endswith("10 of 100 rows")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "outside"),
+    [
+        ([1.0, 2.0], [1.0, 2.5], 1),
+        ([np.nan, 2.0], [1.0, 2.0], 1),
+        ([np.nan, 2.0], [np.nan, 2.0], 0),
+        ([np.inf, -np.inf], [np.inf, -np.inf], 0),
+        ([np.inf, 2.0], [-np.inf, 2.0], 1),
+    ],
+)
+def test_what_is_not_a_number_is_compared_too(found: list[float], expected: list[float], outside: int) -> None:
+    result = compared(np.array(found), np.array(expected), np.array([0.1, 0.1]), "a list")
+
+    assert (result.outside, result.right) == (outside, outside == 0)
+
+
+def test_an_empty_output_is_right() -> None:
+    nothing = np.zeros(0)
+
+    assert compared(nothing, nothing, nothing, "a list").right
+
+
+def test_outputs_are_compared_with_the_interpreter_up_to_some_roundings() -> None:
+    expected = {"Y": np.array([1.0, 100.0], np.float32), "I": np.array([3], np.int32)}
+    near = {"Y": expected["Y"] + np.array([0, 2.0**-17], np.float32), "I": expected["I"]}
+    far = {"Y": expected["Y"] * np.float32(1.001), "I": expected["I"]}
+    off = {"Y": expected["Y"], "I": expected["I"] + 1}
+
+    assert compared_with_interpreter(near, expected).right
+    assert compared_with_interpreter(far, expected).outside == 2
+    assert compared_with_interpreter(off, expected).outside == 1

@@ -12,7 +12,7 @@ from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
-from argus.kernels import hopper_gemm, hopper_narrow
+from argus.kernels.gemm import gemm
 from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
@@ -101,7 +101,7 @@ def choose(m: int, n: int, k: int) -> Config:
 
 def kernel(config: Config) -> Kernel:
     """The kernel of a schedule: C = A @ B^T."""
-    return (hopper_narrow if config == "narrow" else hopper_gemm).gemm.trace(config)
+    return gemm.trace(config)
 
 
 def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
@@ -191,7 +191,7 @@ def _loaded(config: Config, device: int, unproved: Unproved) -> Schedule:
     verdict = judged(traced).verdict
     if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
         message = f"`{traced.name}` is {verdict}, and is not launched"
-        advice = "verify it where a solver is installed (`argus verify argus.kernels.hopper_gemm`)"
+        advice = f"verify it where a solver is installed (`argus verify argus.kernels.gemm:{traced.name}`)"
         raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=traced.name))
     description = built(traced)
     context = used.call("cuDevicePrimaryCtxRetain", used.call("cuDeviceGet", device))

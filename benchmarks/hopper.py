@@ -2,7 +2,8 @@
 
 build: emits and compiles every configuration of the family for sm_90a into build/hopper; needs no GPU. run: checks each
 against float64 on random inputs with tails, outputs poisoned before, then times it beside cuBLAS in one process,
-interleaved, random data, medians of single calls after idle (duty-cycled) and within bursts (sustained).
+interleaved, random data, medians of single calls after idle (duty-cycled) and within bursts (sustained). small: checks
+a few small shapes only, to be run under `compute-sanitizer --tool memcheck|racecheck|initcheck|synccheck`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "hopper"
 CHECKED = 50
 CUBES = (4096, 8192)
+SMALL = ((1, 8, 8), (130, 264, 72), (64, 128, 200))
 CALLS = 25
 BURST = 20
 
@@ -28,7 +30,7 @@ BURST = 20
 def build() -> None:
     """Every sm_90a configuration of the shipped family."""
     from argus.build import build as build_kernel  # noqa: PLC0415 reason: the GPU's machine has no compiler
-    from argus.kernels.hopper_gemm import gemm  # noqa: PLC0415 reason: as above
+    from argus.kernels.gemm import gemm  # noqa: PLC0415 reason: as above
 
     for name in gemm.instances():
         kernel = gemm.trace(name)
@@ -50,6 +52,17 @@ def run() -> None:
         print(f"{kernel.name}: {len(errors)} shapes, {worst}")
     for size in CUBES:
         timed(torch, kernels, size)
+
+
+def small() -> None:
+    torch: Any = import_module("torch")
+    load = import_module("argus.runtime.cuda").load
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    for path in sorted(FOLDER.glob("*.json")):
+        kernel = load(path)
+        errors = [check(torch, kernel, *shape) for shape in SMALL]
+        print(f"{kernel.name}: {len(errors)} small shapes, worst error {max(errors):.2e}", flush=True)
 
 
 def shapes() -> list[tuple[int, int, int]]:
@@ -109,5 +122,5 @@ def elapsed(torch: Any, call: Callable[[], Any], repeat: int) -> float:  # noqa:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("build", "run"))
-    {"build": build, "run": run}[parser.parse_args().part]()
+    parser.add_argument("part", choices=("build", "run", "small"))
+    {"build": build, "run": run, "small": small}[parser.parse_args().part]()

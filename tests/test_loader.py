@@ -8,6 +8,7 @@ import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
+from argus.kernels.gemm import gemm
 from argus.loader import Exported, load
 
 KERNEL = """
@@ -53,8 +54,8 @@ def test_one_kernel_is_named_after_the_colon(tmp_path: Path) -> None:
 
 
 def test_a_module_may_be_named_and_a_family_gives_its_instances() -> None:
-    assert names(load("argus.kernels.gemm")) == ["gemm_cdna3", "gemm_pingpong"]
-    assert names(load("argus.kernels.gemm:gemm")) == ["gemm_cdna3", "gemm_pingpong"]
+    assert names(load("argus.kernels.gemm")) == [f"gemm_{config}" for config in gemm.instances()]
+    assert names(load("argus.kernels.gemm:gemm")) == [f"gemm_{config}" for config in gemm.instances()]
     assert load("argus.kernels.gemm:gemm_cdna3")[0].trace().name == "gemm_cdna3"
 
 

@@ -10,7 +10,6 @@ from ml_dtypes import bfloat16
 
 from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce
 from argus.kernels.gemm import gemm
-from argus.kernels.hopper_narrow import gemm as narrow
 from argus.language import (
     Int,
     Tensor,
@@ -61,7 +60,7 @@ def transposed(B: Tensor["N K", bf16], A: Tensor["M K", bf16], C: Tensor["M N", 
     assert_written_once(C, lambda m, n: dict(row=m, column=n))
 
 
-@pytest.mark.parametrize("traced", [gemm.trace("cdna3"), narrow.trace("narrow")], ids=lambda k: k.name)
+@pytest.mark.parametrize("traced", [gemm.trace("cdna3"), gemm.trace("narrow")], ids=lambda k: k.name)
 def test_the_claims_of_the_family_say_what_it_computes(traced: Kernel) -> None:
     found = contraction(traced)
 
@@ -92,7 +91,7 @@ def tags(stmt: object) -> bool:
     ids=["cover", "written once", "tags"],
 )
 def test_without_one_of_the_claims_nothing_is_known(gone: Callable[[object], bool]) -> None:
-    made = narrow.trace("narrow")
+    made = gemm.trace("narrow")
 
     assert contraction(evolve(made, prologue=tuple(stmt for stmt in made.prologue if not gone(stmt)))) is None
 
@@ -118,7 +117,7 @@ def inputs(m: int, n: int, k: int) -> dict[str, Array]:
 
 
 def test_a_right_result_is_within_its_bounds_and_a_wrong_one_is_not() -> None:
-    claimed = contraction(narrow.trace("narrow"))
+    claimed = contraction(gemm.trace("narrow"))
     assert claimed is not None
     arrays = inputs(30, 20, 50)
     right = (arrays["A"].astype(np.float32) @ arrays["B"].astype(np.float32).T).astype(bfloat16)
@@ -134,7 +133,7 @@ def test_a_right_result_is_within_its_bounds_and_a_wrong_one_is_not() -> None:
 
 
 def test_of_a_large_result_some_rows_are_compared() -> None:
-    claimed = contraction(narrow.trace("narrow"))
+    claimed = contraction(gemm.trace("narrow"))
     assert claimed is not None
     arrays = inputs(100, 20, 50)
     right = (arrays["A"].astype(np.float32) @ arrays["B"].astype(np.float32).T).astype(bfloat16)

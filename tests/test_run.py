@@ -15,8 +15,7 @@ from ml_dtypes import bfloat16
 from argus.cli import main
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.kernels.gemm import gemm as family
-from argus.kernels.hopper_narrow import gemm
+from argus.kernels.gemm import gemm
 from argus.run import MOST_WORK, On, run
 from argus.runtime.device import Device, found
 from argus.runtime.driver import no_gpu
@@ -115,7 +114,7 @@ def test_a_gpu_that_is_asked_for_must_be_there(narrow: Kernel, gpu: Callable[[],
 
 
 def test_a_target_without_a_runner_is_interpreted_unless_a_gpu_is_asked_for() -> None:
-    cdna = family.trace("cdna3")
+    cdna = gemm.trace("cdna3")
 
     assert run(cdna, {"M": 8, "N": 8, "K": 8}, gpu=hopper).why == "launches on gfx942 are not built yet"
     with pytest.raises(ArgusError) as refused:
@@ -165,8 +164,8 @@ def test_a_disk_without_room_for_the_tensors_says_so(narrow: Kernel) -> None:
 
 # -- the command ---------------------------------------------------------------------------------------------
 
-NARROW = ["run", "argus.kernels.hopper_narrow", "--sizes", "M=33,N=20,K=41"]
-HOPPER = "argus.kernels.hopper_gemm"
+NARROW = ["run", "argus.kernels.gemm:gemm_narrow", "--sizes", "M=33,N=20,K=41"]
+HOPPER = "argus.kernels.gemm"
 
 
 def test_the_command_tells_where_what_and_how_far_off(capsys: Captured) -> None:
@@ -224,7 +223,7 @@ def test_an_instance_is_chosen_by_name_or_else_the_first(capsys: Captured) -> No
     assert capsys.readouterr().out.startswith("gemm_small ")
 
     assert main(["run", f"{HOPPER}:gemm", "--on", "interpreter", "--sizes", "M=8,N=8,K=8"]) == 0
-    assert capsys.readouterr().out.startswith("gemm_cooperative ")
+    assert capsys.readouterr().out.startswith("gemm_cdna3 ")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +237,7 @@ def test_an_instance_is_chosen_by_name_or_else_the_first(capsys: Captured) -> No
         ([HOPPER, "--seed", "-1"], "E701"),
         ([HOPPER, "--seconds", "0"], "E701"),
         ([HOPPER, "--on", "moon"], "E701"),
-        ([HOPPER, "--sizes", "K=7"], "E402"),
+        ([HOPPER, "--config", "small", "--sizes", "K=7"], "E402"),
         ([HOPPER, "--on", "interpreter", "--sizes", "M=99999,N=99992,K=99992"], "E411"),
         (["nosuch.py"], "E001"),
     ],

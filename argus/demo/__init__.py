@@ -13,7 +13,7 @@ from argus.api import build
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted
-from argus.kernels import gemm, hopper_gemm
+from argus.kernels.gemm import gemm
 from argus.loader import load
 from argus.run import run as run_kernel
 from argus.run_text import lines
@@ -49,7 +49,7 @@ def sides() -> tuple[Side, Side]:
         Side(
             "MI300X",
             "argus.kernels.gemm:gemm_cdna3",
-            gemm.gemm.trace("cdna3"),
+            gemm.trace("cdna3"),
             here.with_name("broken.py"),
             "without the barrier that ends a step",
             "I5",
@@ -57,8 +57,8 @@ def sides() -> tuple[Side, Side]:
         ),
         Side(
             "H200",
-            "argus.kernels.hopper_gemm:gemm_pingpong",
-            hopper_gemm.gemm.trace("pingpong"),
+            "argus.kernels.gemm:gemm_pingpong",
+            gemm.trace("pingpong"),
             here.with_name("broken_hopper.py"),
             "that gives a stage back before the products that read it are waited for",
             "I10",

@@ -1,226 +1,42 @@
-"""C = A @ B^T: bf16 in, fp32 accumulation, bf16 out, for every M, N and K."""
+"""C = A @ B^T: bf16 in, fp32 accumulation, bf16 out, for every M, N and K: one claim, a schedule a configuration."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from attrs import frozen
+from argus.kernels.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
+from argus.kernels.contraction import Contraction
+from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
+from argus.kernels.narrow import Narrow, hopper_narrow
+from argus.language import Tensor, bf16, kernel
 
-from argus.language import (
-    Fragment,
-    Int,
-    Swizzle,
-    Tensor,
-    assert_covers,
-    assert_written_once,
-    assume,
-    bf16,
-    block_id,
-    buffer_load,
-    ceil_div,
-    copy,
-    ds_read_b128,
-    ds_write_b128,
-    eq,
-    f32,
-    gfx942,
-    kernel,
-    lds,
-    loop,
-    mfma,
-    mfma_f32_16x16x16_bf16,
-    mfma_f32_32x32x8_bf16,
-    mma,
-    priority,
-    registers,
-    remap_xcd,
-    shared,
-    spread,
-    sync,
-    tag,
-    vmem,
-    wave,
-    when,
-    zeros,
-)
+Config = Cdna3 | Cdna3PingPong | Hopper | Narrow
+CONFIGS: dict[str, Config] = {
+    "cdna3": Cdna3(),
+    "cdna3_pingpong": Cdna3PingPong(),
+    "cooperative": Hopper(),
+    "super_tiled": Hopper(group=8),
+    "pingpong": Hopper(bm=64, pingpong=True, group=16),
+    "small": Hopper(bn=128, stages=2),
+    "narrow": Narrow(),
+}
 
 
-@frozen
-class Contraction:
-    """C[m, n] = sum over k of A[m, k] * B[n, k]: names, tags and the final claim; says nothing of any machine."""
-
-    A: Tensor
-    B: Tensor
-    C: Tensor
-
-    def __attrs_post_init__(self) -> None:
-        tag(self.A, lambda m, k: dict(m=m, k=k))
-        tag(self.B, lambda n, k: dict(n=n, k=k))
-
-    def tiles(self, bm: int, bn: int) -> tuple[Int, Int]:
-        rows, columns = self.C.shape
-        return ceil_div(rows, bm), ceil_div(columns, bn)
-
-    def complete(self, acc: Fragment) -> None:
-        """Every product is in the sum, once."""
-        assert_covers(acc.tag.k, 0, self.A.shape[1])
-
-    def finish(self) -> None:
-        """Element (m, n) holds row m of A against row n of B."""
-        assert_written_once(self.C, lambda m, n: dict(m=m, n=n))
-
-
-@frozen
-class Cdna3:
-    """MI300X: a bm x bn tile by four waves, bk of K at a time, two LDS buffers, the next tile prefetched."""
-
-    bm: int = 128
-    bn: int = 128
-    bk: int = 32
-    target = gfx942
-    threads = 256
-
-
-def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
-    """One barrier a step: while the waves multiply from one LDS buffer, the other is refilled from registers."""
-    A, B, C = problem.A, problem.B, problem.C
-    bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a product to sum; rows of 16-byte vectors
-    assume(A.shape[0] * A.shape[1] < 1 << 31, B.shape[0] * B.shape[1] < 1 << 31)  # a buffer descriptor spans 4 GiB
-    mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(bm, bn), k=bk, k_run=8)
-    rows_of_64_bytes = Swizzle(2, 3, 3)  # 16-byte chunk ^= row / 2 % 4: free of conflicts for 32-row fragments
-    lds_a = shared(bf16, (2, bm, bk), swizzle=rows_of_64_bytes, banks=1)
-    lds_b = shared(bf16, (2, bn, bk), swizzle=rows_of_64_bytes, banks=1)
-    m, n = block_id(problem.tiles(bm, bn))
-    depth = ceil_div(A.shape[1], bk)
-    next_a = registers(bf16, spread((bm, bk), threads=cfg.threads, vector=8))
-    next_b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=8))
-    a = registers(bf16, mm.A)
-    b = registers(bf16, mm.B)
-    acc = registers(f32, mm.C)
-
-    def prefetch(k: Int | int) -> None:
-        copy(A.tile((bm, bk), (m, k)), next_a, via=buffer_load, edge=0)
-        copy(B.tile((bn, bk), (n, k)), next_b, via=buffer_load, edge=0)
-
-    def stage(k: Int | int) -> None:
-        vmem.wait(0)
-        copy(next_a, lds_a[k % 2], via=ds_write_b128)
-        copy(next_b, lds_b[k % 2], via=ds_write_b128)
-        lds.wait(0)
-
-    prefetch(0)
-    stage(0)
-    sync()
-    for k in loop(depth):
-        with when(k + 1 < depth):
-            prefetch(k + 1)
-        copy(lds_a[k % 2], a, via=ds_read_b128)
-        copy(lds_b[k % 2], b, via=ds_read_b128)
-        lds.wait(0)
-        mma(mm, acc, a, b, init=eq(k, 0))
-        with when(k + 1 < depth):
-            stage(k + 1)
-        sync()
-    problem.complete(acc)
-    copy(acc.to(bf16), C.tile((bm, bn), (m, n)), edge=0)
-
-
-@frozen
-class Cdna3PingPong:
-    """MI300X: a bm x bn tile by two rows of four waves, bk of K at a time, one LDS buffer.
-
-    The second row runs one barrier behind the first, so that one multiplies while the other moves data.
-    """
-
-    bm: int = 256
-    bn: int = 256
-    bk: int = 64
-    target = gfx942
-    threads = 512
-
-
-def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: PLR0915 reason: a kernel reads from top to bottom
-    """Four clusters of loads and four of products a tile, a barrier between: what one row loads, the other awaits.
-
-    A wave multiplies two halves of bm / 2 rows, each by two slices of bk / 2: registers for one slice are enough.
-    """
-    A, B, C = problem.A, problem.B, problem.C
-    bm, bn, bk, half, deep = cfg.bm, cfg.bn, cfg.bk, cfg.bm // 2, cfg.bk // 2
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a product to sum; rows of 16-byte vectors
-    assume(A.shape[0] * A.shape[1] < 1 << 31, B.shape[0] * B.shape[1] < 1 << 31)  # a buffer descriptor spans 4 GiB
-    mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(2, 4), tile=(half, bn), k=deep, k_run=8)
-    rows_of_128_bytes = Swizzle(3, 3, 3)  # 16-byte chunk ^= row % 8: free of conflicts for 16-row fragments
-    lds_a = shared(bf16, (2, half, bk), swizzle=rows_of_128_bytes, banks=1)
-    lds_b = shared(bf16, (bn, bk), swizzle=rows_of_128_bytes, banks=1)
-    m, n = remap_xcd(block_id, problem.tiles(bm, bn), group=4)
-    depth = ceil_div(A.shape[1], bk)
-    next_a = registers(bf16, spread((bm, bk), threads=cfg.threads, vector=8))
-    next_b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=8))
-    acc = [zeros(f32, mm.C) for _ in range(2)]
-    a = [registers(bf16, mm.A) for _ in range(2)]
-    b = registers(bf16, mm.B)
-
-    def prefetch(k: Int | int) -> None:
-        copy(A.tile((bm, bk), (m, k)), next_a, via=buffer_load, edge=0)
-        copy(B.tile((bn, bk), (n, k)), next_b, via=buffer_load, edge=0)
-
-    def stage() -> None:
-        vmem.wait(0)
-        copy(next_a, lds_a.reshape(bm, bk), via=ds_write_b128)
-        copy(next_b, lds_b, via=ds_write_b128)
-        lds.wait(0)
-
-    def fetch_b(s: int) -> None:
-        copy(lds_b.tile((bn, deep), (0, s)), b, via=ds_read_b128)
-
-    def fetch_a(i: int, s: int) -> None:
-        copy(lds_a[i].tile((half, deep), (0, s)), a[i], via=ds_read_b128)
-        lds.wait(0)  # before the barrier that lets the other row overwrite what was read, not after it
-
-    def multiply(i: int) -> None:
-        sync()
-        with priority(1):
-            mma(mm, acc[i], a[i], b)
-        sync()
-
-    prefetch(0)
-    stage()
-    sync()
-    row = wave // 4
-    with when(eq(row, 1)):
-        sync()
-    for k in loop(depth):
-        fetch_b(0)
-        fetch_a(0, 0)
-        with when(k + 1 < depth):
-            prefetch(k + 1)
-        multiply(0)
-        fetch_a(1, 0)
-        multiply(1)
-        fetch_b(1)
-        fetch_a(0, 1)
-        fetch_a(1, 1)  # the tile is now wholly in registers
-        multiply(0)
-        with when(k + 1 < depth):
-            stage()  # one barrier after both rows have read
-        multiply(1)  # and one before either reads again
-    with when(eq(row, 0)):
-        sync()
-    for i in range(2):
-        problem.complete(acc[i])
-        copy(acc[i].to(bf16), C.tile((half, bn), (2 * m + i, n)), edge=0)
-
-
-@kernel(configs={"cdna3": Cdna3(), "pingpong": Cdna3PingPong()})
-def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Cdna3 | Cdna3PingPong) -> None:
-    """The family: one claim, a schedule a configuration."""
+@kernel(configs=CONFIGS)
+def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Config) -> None:
+    """The family: the claim is stated here, and no schedule states another."""
     problem = Contraction(A, B, C)
     match cfg:
         case Cdna3():
             cdna3_double_buffer(problem, cfg)
         case Cdna3PingPong():
             cdna3_pingpong(problem, cfg)
+        case Hopper(pingpong=True):
+            hopper_pingpong(problem, cfg, identity)
+        case Hopper():
+            hopper_cooperative(problem, cfg, identity)
+        case Narrow():
+            hopper_narrow(problem, cfg)
         case _:
             assert_never(cfg)
     problem.finish()

@@ -43,7 +43,7 @@ def test_the_shipped_kernels_hold_what_their_schedules_say() -> None:
         return sum(map(register_words, held_at_once(gemm.trace(config), register_words)))
 
     assert total("cdna3") == 64 + 2 * 16 + 2 * 8
-    assert total("pingpong") == 2 * 64 + 3 * 16 + 2 * 16
+    assert total("cdna3_pingpong") == 2 * 64 + 3 * 16 + 2 * 16
 
 
 def test_one_after_the_other_is_not_at_once() -> None:

@@ -15,8 +15,7 @@ from argus.emit.artifact import cuda_warnings
 from argus.emit.cuda.plan import alignment
 from argus.emit.cuda.ptxas import AssemblerReport, parse_report
 from argus.emit.cuda.text import cuda_text
-from argus.kernels.gemm import gemm as cdna_gemm
-from argus.kernels.hopper_gemm import gemm
+from argus.kernels.gemm import gemm
 from argus.runtime.expressions import value_of
 
 
@@ -108,7 +107,7 @@ def test_a_launch_knows_its_maps_and_conditions(cooperative: Kernel, tmp_path: P
 
 def test_another_target_is_refused() -> None:
     with pytest.raises(ArgusError) as refused:
-        cuda_text(cdna_gemm.trace("cdna3"))
+        cuda_text(gemm.trace("cdna3"))
 
     assert refused.value.diagnostic.code == "E301"
 

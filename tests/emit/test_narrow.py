@@ -9,7 +9,7 @@ import pytest
 from argus.build import build
 from argus.emit.artifact import Artifact
 from argus.emit.cuda.ptxas import AssemblerReport
-from argus.kernels.hopper_narrow import gemm
+from argus.kernels.gemm import gemm
 
 
 @pytest.fixture(scope="module")

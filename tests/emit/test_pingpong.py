@@ -34,7 +34,7 @@ extern "C" void order(int rows, int columns, int height, int* found) {
 
 
 def pingpong() -> Kernel:
-    return gemm.trace("pingpong")
+    return gemm.trace("cdna3_pingpong")
 
 
 @on_linux

@@ -12,8 +12,8 @@ import pytest
 from argus.core.ir import Kernel
 from argus.interp.run import run
 from argus.interp.schedule import ROLES_DIRECTED, Schedule
-from argus.kernels import hopper_gemm
-from argus.kernels.hopper_gemm import gemm
+from argus.kernels import hopper
+from argus.kernels.gemm import gemm
 from argus.language import Int, persistent
 
 SCHEDULES = (ROLES_DIRECTED[0], Schedule("mixed", seed=3))
@@ -41,7 +41,7 @@ def test_the_schedules_compute_the_product(config: str, schedule: Schedule) -> N
 
 def _on_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
     """All tiles on one block, so that rings and turns go on from tile to tile."""
-    monkeypatch.setattr(hopper_gemm, "persistent", partial(persistent, blocks=1))
+    monkeypatch.setattr(hopper, "persistent", partial(persistent, blocks=1))
 
 
 @pytest.mark.parametrize("config", ["small", "pingpong"])
@@ -59,7 +59,7 @@ def _no_turns(_agents: int) -> Callable[[Int], nullcontext[None]]:
 def test_without_turns_a_parity_is_taken_for_another_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second warpgroup's first wait passes at once on a fresh barrier."""
     _on_one_block(monkeypatch)
-    monkeypatch.setattr(hopper_gemm, "Turns", _no_turns)
+    monkeypatch.setattr(hopper, "Turns", _no_turns)
     kernel = gemm.trace("pingpong")
 
     assert "I6" in set[str]().union(*(violations(kernel, TILES, order) for order in ROLES_DIRECTED))

@@ -11,7 +11,7 @@ from attrs import evolve
 from argus.core.ir import Fence, For, Kernel, Stmt, Sync, Wait, with_bodies
 from argus.interp.run import run
 from argus.interp.schedule import DIRECTED, Schedule
-from argus.kernels.hopper_narrow import gemm
+from argus.kernels.gemm import gemm
 
 SCHEDULES = (*DIRECTED, *(Schedule("mixed", seed) for seed in range(3)))
 ODD = [(1, 1, 1), (3, 5, 129), (65, 131, 67), (64, 128, 64), (127, 1, 191), (2, 257, 63)]

@@ -117,7 +117,7 @@ class Writer:
                 thread = self.context.names.symbols[self.context.thread]
                 return [f"if ({thread} == 0)", f"    for (int i = 0; i < {static(buffer.shape[0])}; ++i) {init}"]
             case "counter":
-                # Uses of a long launch may pass 31 bits: the count wraps, and its slot and parity are right all the same.
+                # Uses of a long launch may pass 31 bits; a count that wraps has the right slot and parity all the same.
                 return [f"u32 {name} = 0;"]
             case "register":
                 return [f"alignas(16) {c_type(buffer.dtype)} {name}[{layout_of(buffer).values.size()}];"]

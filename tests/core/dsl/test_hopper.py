@@ -34,7 +34,7 @@ from argus.core.ir import (
 )
 from argus.core.pretty import pretty
 from argus.core.walk import evaluate, symbols
-from argus.kernels.hopper_gemm import gemm
+from argus.kernels.gemm import gemm
 from argus.language import (
     Barrier,
     Int,

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.gemm import Contraction
+from argus.kernels.contraction import Contraction
 from argus.language import (
-    Tensor,
     assume,
     bf16,
     block_id,
@@ -18,7 +17,6 @@ from argus.language import (
     eq,
     f32,
     fence,
-    kernel,
     ld_global_b16,
     loop,
     mma,
@@ -66,11 +64,3 @@ def hopper_narrow(problem: Contraction, cfg: Narrow) -> None:
         sync()  # ... whole, also if each warp's wait speaks for this warp alone
     problem.complete(acc)
     copy(acc.to(bf16), C.tile((bm, bn), (m, n)), via=st_global_b16, edge=0)
-
-
-@kernel(configs={"narrow": Narrow()})
-def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Narrow) -> None:
-    """The family: one claim, a schedule a configuration."""
-    problem = Contraction(A, B, C)
-    hopper_narrow(problem, cfg)
-    problem.finish()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from argus.kernels.gemm import Contraction
+from argus.kernels.contraction import Contraction
 from argus.language import (
     Fragment,
     Ring,
@@ -22,7 +22,6 @@ from argus.language import (
     eq,
     f32,
     fence,
-    kernel,
     loop,
     mma,
     persistent,
@@ -158,19 +157,3 @@ def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> No
         with elected():
             copy(box, part, via=tma, edge=0)
             bulk.commit()
-
-
-CONFIGS = {
-    "cooperative": Hopper(),
-    "super_tiled": Hopper(group=8),
-    "pingpong": Hopper(bm=64, pingpong=True, group=16),
-    "small": Hopper(bn=128, stages=2),
-}
-
-
-@kernel(configs=CONFIGS)
-def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper) -> None:
-    """The family: one claim, a schedule a configuration."""
-    problem = Contraction(A, B, C)
-    (hopper_pingpong if cfg.pingpong else hopper_cooperative)(problem, cfg, identity)
-    problem.finish()

@@ -24,16 +24,16 @@ from argus.language import Template
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus"
 SOLVERS = ("z3", "cvc5", "portfolio", "all")
-CORE = ("core", "core/algebra", "core/ir", "core/atoms", "core/dsl", "core/proof")
-FOLDERS = (*CORE, "solvers", "interp", "emit", "kernels", "demo", ".")
+CORE = ("core", "core/dsl", "core/proof", "core/protocol", "core/layout")
+FOLDERS = (*CORE, "solvers", "interp", "emit", "runtime", "kernels")
 
 COLD = """
 import sys, time
 start = time.perf_counter()
 import argus
 from argus.kernels.gemm import gemm
-report = argus.verify(gemm, solver=sys.argv[1])
-print(time.perf_counter() - start, report.cost.smt, type(report.verdict).__name__)
+report = argus.verify(gemm, solver=sys.argv[1], config=sys.argv[2])
+print(time.perf_counter() - start, report.cost.asked, report.cost.smt, type(report.verdict).__name__)
 """
 IMPORT = "import time; start = time.perf_counter(); import argus; print(time.perf_counter() - start)"
 
@@ -58,22 +58,31 @@ def child(code: str, *arguments: str) -> list[str]:
 
 
 def shipped(times: int) -> None:
+    from argus.kernels.gemm import gemm  # noqa: PLC0415  # timed apart, in children
+
+    print(f"import argus: {min(float(child(IMPORT)[0]) for _ in range(times)):.3f} s")
+    print("\nshipped GEMM     solver       cold s   warm s   cached s   questions   SMT queries   verdict")
+    for config in gemm.instances():
+        for solver in SOLVERS:
+            _timed(config, solver, times)
+
+
+def _timed(config: str | None, solver: str, times: int) -> None:
     import argus  # noqa: PLC0415  # timed apart, in children
     from argus.kernels.gemm import gemm  # noqa: PLC0415  # as above
     from argus.solvers.cache import Cache  # noqa: PLC0415  # as above
 
-    print(f"import argus: {min(float(child(IMPORT)[0]) for _ in range(times)):.3f} s")
-    print("\nshipped GEMM (cdna3)   cold s   warm s   cached s   SMT queries   verdict")
-    for solver in SOLVERS:
-        runs = [child(COLD, solver) for _ in range(times)]
-        cold = min(float(run[0]) for run in runs)
-        warm = seconds(lambda name=solver: argus.verify(gemm, solver=name), times)
-        with tempfile.TemporaryDirectory() as folder:
-            cache = Cache(Path(folder))
-            argus.verify(gemm, solver=solver, cache=cache)
-            cached = seconds(lambda name=solver, kept=cache: argus.verify(gemm, solver=name, cache=kept), times)
-            cache.close()
-        print(f"{solver:20} {cold:8.3f} {warm:8.3f} {cached:10.3f} {runs[0][1]:>13}   {runs[0][2]}")
+    runs = [child(COLD, solver, config or "") for _ in range(times)]
+    cold = min(float(run[0]) for run in runs)
+    warm = seconds(lambda: argus.verify(gemm, solver=solver, config=config), times)
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Cache(Path(folder))
+        argus.verify(gemm, solver=solver, config=config, cache=cache)
+        cached = seconds(lambda: argus.verify(gemm, solver=solver, config=config, cache=cache), times)
+        cache.close()
+    asked, smt, verdict = runs[0][1:]
+    figures = f"{cold:8.3f} {warm:8.3f} {cached:10.3f} {asked:>11} {smt:>13}"
+    print(f"{config:16} {solver:10} {figures}   {verdict}", flush=True)
 
 
 def twins(times: int) -> None:
@@ -116,7 +125,7 @@ def _load(path: Path) -> Template:
 def lines() -> None:
     print("\nlines of Python")
     for folder in FOLDERS:
-        files = list((ROOT / "argus" / folder).glob("*.py"))
+        files = list((ROOT / "argus" / folder).rglob("*.py"))
         print(f"  argus/{folder:12} {len(files):3} files {sum(len(f.read_text().splitlines()) for f in files):6}")
     for folder in ("tests", "property_tests", "benchmarks"):
         files = [f for f in (ROOT / folder).rglob("*.py") if "corpus" not in f.parts]

@@ -54,6 +54,7 @@ class Features:
     folds: bool
     lets: bool
     copies: bool
+    counters: bool
     clusters: bool
     groups: bool
     bulk: bool
@@ -86,6 +87,7 @@ def features(kernel: Kernel) -> Features:
         folds=has(Fold) or any(isinstance(s, Map) and _reduces(s) for s in stmts),
         lets=has(Let),
         copies=has(Copy),
+        counters="lds" in kernel.target.queues,
         clusters=any(extent != 1 for extent in kernel.cluster),
         groups=any(isinstance(s, Mma) and s.atom.moments.queue == "wgmma" for s in stmts),
         bulk=any(isinstance(s, Copy) and s.atom.moments.queue == "bulk" for s in stmts),
@@ -156,7 +158,7 @@ _RULES: Mapping[str, _Rule] = {
     "I27": (lambda _: False, "no experts"),
     "I28": (lambda f: f.copies, "no addresses"),
     "I29": (lambda f: f.maps, "no tensor descriptors are edited"),
-    "I30": (lambda f: f.shared, "no shared memory"),
+    "I30": (lambda f: f.shared and f.counters, "shared memory is read in order, without a counter to wait for"),
     "I31": (lambda f: f.queues, "no asynchronous operation"),
     "I32": (lambda f: f.barriers, "no barrier"),
     "I33": (lambda f: f.banks, "no bank-conflict degree is declared"),

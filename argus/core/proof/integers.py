@@ -8,7 +8,7 @@ from typing import cast
 from argus.core import algebra
 from argus.core.elements import indices
 from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Sum, Symbol
-from argus.core.ir import Buffer, Copy, Map, Mma, Stmt, Strided
+from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided
 from argus.core.proof.access import Access
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
@@ -24,10 +24,14 @@ def of_control(timeline: Timeline) -> Iterator[Obligation]:
     """Conditions, loop bounds and numbers among elements; each condition once in each loop."""
     for segment in timeline.segments:
         if segment.loop is not None:
-            loop = segment.loop.stmt
-            bounds = (loop.start, loop.stop, algebra.add(loop.stop, loop.step))
-            yield from _computed(bounds, loop, (), "a bound of the loop")
+            yield from of_loop(segment.loop.stmt)
         yield from _of_segment(segment)
+
+
+def of_loop(loop: For) -> Iterator[Obligation]:
+    """The bounds of a loop, and what its variable is at the end."""
+    bounds = (loop.start, loop.stop, algebra.add(loop.stop, loop.step))
+    yield from computed(bounds, loop, (), "a bound of the loop")
 
 
 def _of_segment(segment: Segment) -> Iterator[Obligation]:
@@ -36,14 +40,15 @@ def _of_segment(segment: Segment) -> Iterator[Obligation]:
     for step in segment.steps:
         if step.guard not in seen:
             seen.add(step.guard)
-            yield from _computed((step.guard,), step.stmt, facts, "a condition")
+            yield from computed((step.guard,), step.stmt, facts, "a condition")
         if isinstance(step.stmt, Mma):
-            yield from _computed((step.stmt.init,), step.stmt, facts, "`init`")
+            yield from computed((step.stmt.init,), step.stmt, facts, "`init`")
         if isinstance(step.stmt, Map):
-            yield from _computed(indices(step.stmt.elem), step.stmt, facts, "a number among elements")
+            yield from computed(indices(step.stmt.elem), step.stmt, facts, "a number among elements")
 
 
-def _computed(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...], what: str) -> Iterator[Obligation]:
+def computed(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...], what: str) -> Iterator[Obligation]:
+    """I28 for every partial result of expressions that the kernel computes where `facts` hold."""
     goals = [(node, _fits(node)) for node in _results(roots)]
     for node, goal in goals:
         if goal is not algebra.TRUE:

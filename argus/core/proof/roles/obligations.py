@@ -32,6 +32,7 @@ from argus.core.ir import (
     Sync,
     walk,
 )
+from argus.core.proof.integers import of_loop
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles.counters import Counting
@@ -102,6 +103,7 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
         *_same_walk(roles, drainer),
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
         *_initialised(kernel),
+        *_counted(roles),
     )
     body = Counting(ledger, drainer.laps.tiles).resolved(drainer.role.body, ())
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
@@ -263,7 +265,19 @@ def _initialised(kernel: Kernel) -> Iterator[Obligation]:
         "barriers are initialised, fenced, and made known to all by a meeting before roles begin",
         kernel.prologue[made[-1]],
         algebra.TRUE if met else algebra.FALSE,
+        fault="barriers are used before they are known to all: no fence and meeting follow their initialisation",
+        help='put `fence("barrier_init")` and `sync()` after the last barrier is made',
     )
+
+
+def _counted(roles: Sequence[Parsed]) -> Iterator[Obligation]:
+    """I28 of the loops that the line leaves out. There a tile's number is block + i * blocks, in the line one symbol: a
+    multiple of it that fits, fits in its two parts.
+    """
+    for role in roles:
+        for loop in (role.laps.tiles, role.loop):
+            if loop is not None:
+                yield from of_loop(loop)
 
 
 def _is_barrier(stmt: Stmt) -> bool:

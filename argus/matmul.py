@@ -24,8 +24,8 @@ Unproved = Literal["refuse", "allow"]
 CONFIGS: tuple[Config, ...] = ("cooperative", "super_tiled", "pingpong", "small", "narrow")
 PROCESSORS = 132
 """Multiprocessors of an H100 or H200, each of which has one tile at a time."""
-SHORT = 1024
-"""K up to which the end of a tile is worth hiding under the products of the next."""
+IDLE, LARGE, SHORT = 3, 4096, 1024
+"""Processors to a tile from which smaller tiles pay; rows and columns, and K, from which bands of tiles do."""
 _MOST_BOUND = 256
 
 
@@ -89,14 +89,15 @@ def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "re
 def choose(m: int, n: int, k: int) -> Config:
     """The schedule for a shape.
 
-    Rows of A, B and C that begin at multiples of 16 bytes can be moved by the copy engine, others cannot. Then: enough
-    tiles of 128 x 256 for every processor, or smaller ones; a short K leaves the end of a tile to hide.
+    Rows of A, B and C that begin at multiples of 16 bytes can be moved by the copy engine, others cannot. Then, as
+    `benchmarks/matmul.py` has it on one H200: smaller tiles where those of 128 x 256 leave most processors idle; bands
+    of tiles where the second-level cache holds neither operand; tiles by rows otherwise.
     """
     if k % 8 or n % 8:
         return "narrow"
-    if -(-m // 128) * -(-n // 256) < PROCESSORS:
+    if IDLE * -(-m // 128) * -(-n // 256) < PROCESSORS:
         return "small"
-    return "pingpong" if k <= SHORT else "super_tiled"
+    return "super_tiled" if min(m, n) >= LARGE and k > SHORT else "cooperative"
 
 
 def kernel(config: Config) -> Kernel:

@@ -27,6 +27,11 @@ FIXED = (
     *((4096, 4096, 4096), (4096, 4096, 512), (4096, 4097, 512), (3, 5, 8191)),
 )
 ROUNDING = 2.0**-8
+TIMED = (
+    *((4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 1024), (8192, 8192, 256), (2048, 2048, 2048)),
+    *((1024, 1024, 8192), (512, 512, 512), (1024, 1024, 1024), (256, 8192, 8192), (64, 8192, 8192)),
+    (16384, 1024, 4096),
+)
 CALLS = 2000
 
 
@@ -136,7 +141,7 @@ def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason
 
 def beside(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
     """TFLOP/s of every schedule beside torch, single calls after idle, in turn."""
-    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 8192, 1024), (1024, 1024, 8192)):
+    for m, n, k in TIMED:
         a, b = normal(torch, m, k), normal(torch, n, k).T
         calls: dict[str, Callable[[], Any]] = {"torch": lambda a=a, b=b: torch.matmul(a, b)}
         for config in module.CONFIGS:

@@ -144,9 +144,9 @@ def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
         ((1, 8, 8), "small"),
         ((4097, 4096, 4096), "super_tiled"),
         ((8192, 8192, 8192), "super_tiled"),
-        ((8192, 8192, 512), "pingpong"),
-        ((128 * 131, 256, 4096), "small"),
-        ((128 * 132, 256, 4096), "super_tiled"),
+        ((8192, 8192, 512), "cooperative"),
+        ((128 * 43, 256, 4096), "small"),
+        ((128 * 44, 256, 4096), "cooperative"),
     ],
 )
 def test_the_shape_decides_on_the_schedule(shape: tuple[int, int, int], config: Config) -> None:

@@ -15,7 +15,7 @@ from argus.core.index import Cond, Coord, Index
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
-from argus.core.proof.applies import BUILT, not_applicable
+from argus.core.proof.applies import BUILT, not_applicable, presumed
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
@@ -184,6 +184,7 @@ def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
     listed = [show(cond) for cond in analysis.assumptions]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
+    listed += presumed(analysis.timeline.kernel)
     results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
     return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
 

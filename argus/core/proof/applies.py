@@ -171,6 +171,12 @@ _RULES: Mapping[str, _Rule] = {
 }
 
 
+def presumed(kernel: Kernel) -> tuple[str, ...]:
+    """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
+    found = features(kernel)
+    return ("a warp's wait for products covers its whole warpgroup's (T5)",) if found.groups else ()
+
+
 def not_applicable(kernel: Kernel) -> dict[str, str]:
     """For each invariant that does not concern the kernel, the reason."""
     found = features(kernel)

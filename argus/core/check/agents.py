@@ -33,6 +33,7 @@ from argus.core.ir import (
 from argus.core.walk import in_multiples, mentions, show, symbols
 
 _WARPGROUP = 4
+_TAKEN = ("", "cta")
 
 
 def check_roles(kernel: Kernel) -> Iterator[Diagnostic]:
@@ -60,6 +61,8 @@ def _overlap(role: Role, taken: dict[int, str]) -> str:
 
 def _misplaced(kernel: Kernel, role: Role) -> str:
     last, threads = role.first_warp + role.warps, role.warps * role.unit
+    if role.name in _TAKEN:
+        return "has the name of the block's own barrier, or none"
     if role.unit != kernel.target.unit or role.first_warp < 0 or role.warps < 1 or last * role.unit > kernel.threads:
         return f"takes warps {role.first_warp} to {last - 1}, the kernel has {kernel.threads // kernel.target.unit}"
     if role.agent != 1 and (role.agent % role.unit != 0 or threads % role.agent != 0):
@@ -113,7 +116,7 @@ def _elected(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
             fine = queue in ("bulk", "cp_async")
         case Fence(kind=kind):
             fine = kind != "wgmma"
-        case Arrive() | Await() | Policy() | If() | For() | Assume() | Tag() | Assert():
+        case Arrive() | Await() | Policy() | If() | For() | Assume() | Tag():
             fine = True
         case _:
             fine = False

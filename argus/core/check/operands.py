@@ -33,6 +33,9 @@ def check_operands(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
 
 
 def _copy(place: Place, stmt: Copy) -> Iterator[Diagnostic]:
+    if place.kernel.target.name not in stmt.atom.targets:
+        yield fault(place.kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {place.kernel.target}")
+        return
     for extent in stmt.source.shape:
         if not isinstance(extent, Const):
             yield fault(
@@ -157,6 +160,8 @@ def _in_shared(place: Place, stmt: Mma, role: str, view: View) -> Iterator[Diagn
 def not_canonical(view: View, operand: Operand) -> str:
     """Why no descriptor names a view of shape (rows, k); empty if one does [PTX ISA, canonical layouts of wgmma]."""
     layout, dtype = view.buffer.layout, view.buffer.dtype
+    if view.where is not algebra.TRUE or view.peer is not None:
+        return "some of its elements are masked, or a peer's"
     width = slab_width(view.buffer)
     if not isinstance(layout, Staged) or len(view.buffer.shape) < 2 or width is None:
         return "its rows do not lie one after the other"
@@ -178,6 +183,15 @@ def not_canonical(view: View, operand: Operand) -> str:
     for start, step, what in ((starts[0], 8, "rows"), (starts[1], columns, "columns")):
         if algebra.mod(start, step) is not algebra.const(0):
             return f"it begins at {what} {show(start)}, which is not always a multiple of {step}"
+    return _off_period(view, layout.layout, 8 * span * 8 // dtype.bits)
+
+
+def _off_period(view: View, layout: Layout, period: int) -> str:
+    """Why a slot of a buffer does not begin on the period of its swizzle, in elements; empty if it does."""
+    strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
+    for at, stride in zip(view.at[:-2], strides, strict=False):
+        if not isinstance(stride, int) or algebra.mod(algebra.mul(at, stride), period) is not algebra.const(0):
+            return f"its slot begins at element {show(at)} x {stride}, which is no multiple of its period of {period}"
     return ""
 
 

@@ -54,7 +54,7 @@ def analyse(kernel: Kernel, prover: Prover) -> Analysis:
     if kernel.roles is None:
         line = epochs.checked(timeline(kernel))
         alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
-        return _analysed(line, prover, alone, lambda _: iter(()))
+        return _analysed(line, prover, alone, lambda _: budgets.of_shared(kernel))
     read = unrolled(kernel, prover)
     if isinstance(read, RefusedError):
         return _unread(kernel, NotModelled(read.stmt, read.reason))
@@ -69,7 +69,7 @@ def analyse(kernel: Kernel, prover: Prover) -> Analysis:
             yield from parts(found, copies)
 
     analysed = _analysed(line, prover, agent, more)
-    return evolve(analysed, obligations=(*budgets.of_roles(kernel), *analysed.obligations))
+    return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
 
 
 @frozen(eq=False)
@@ -86,7 +86,8 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
     """What can be said of a kernel whose roles have no reading: what needs none."""
     outside = tuple(stmt for stmt in kernel.prologue if isinstance(stmt, Alloc | Assume))
     line = timeline(evolve(kernel, prologue=outside, roles=None, epilogue=()))
-    owed = (*budgets.obligations(line, Accesses(line)), *budgets.of_roles(kernel), *budgets.of_stages(kernel))
+    first = (*budgets.of_roles(kernel), *budgets.of_shared(kernel), *budgets.of_stages(kernel))
+    owed = (*budgets.obligations(line, Accesses(line)), *first)
     return Analysis(line, owed, (why,), line.assumptions, line.facts)
 
 

@@ -11,19 +11,27 @@ import numpy as np
 from argus.core import algebra
 from argus.core.atom import Operand
 from argus.core.check.operands import not_canonical
-from argus.core.ir import Copy, Mma, Staged, Strided
+from argus.core.index import Coord
+from argus.core.ir import Copy, Mma, Staged, Strided, View
 from argus.core.proof.access import Access
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Step, Timeline
 from argus.core.slabs import span_of
-from argus.core.walk import IntArray, show
+from argus.core.walk import IntArray, mentions, show
 
 
 def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     """Of a copy of one thread: rows of the tensor as far apart as the instruction wants, the swizzle it applies."""
     box, buffer = stmt.atom.box, access.view.buffer
     assert box is not None
+    yield Obligation(
+        "I19",
+        f"the tile of `{buffer.name}` is a box: `{stmt.atom}` moves its axes in order",
+        stmt,
+        algebra.TRUE if _in_order(access.view) else algebra.FALSE,
+        step.context,
+    )
     if isinstance(buffer.layout, Strided):
         wide = box.multiple * 8 // buffer.dtype.bits
         apart = algebra.all_of(algebra.eq(algebra.mod(stride, wide), 0) for stride in buffer.layout.strides[:-1])
@@ -49,6 +57,16 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             fault=f"`{stmt.atom}` swizzles over {box.span} bytes, `{buffer.name}` is laid out over {found}",
             help="declare the tile with the swizzle of the copy",
         )
+
+
+def _in_order(view: View) -> bool:
+    """Whether the last axes of the buffer move with the view's, by one, and the others not at all."""
+    for position, expression in enumerate(view.at):
+        axis = position - (len(view.at) - len(view.shape))
+        rest = algebra.sub(expression, algebra.coord(axis)) if axis >= 0 else expression
+        if mentions(rest, (Coord,)):
+            return False
+    return True
 
 
 def of_matrices(

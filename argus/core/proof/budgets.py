@@ -11,6 +11,7 @@ from functools import partial
 from math import gcd, prod
 
 import numpy as np
+from attrs import evolve
 
 from argus.core import algebra
 from argus.core.banks import BANK_BYTES, Conflict, Served, best_swizzle, worst_conflict
@@ -18,6 +19,7 @@ from argus.core.index import Coord
 from argus.core.ir import Alloc, Buffer, Copy, Kernel, Mma, Policy, Role, Roles, Staged, Stmt, View, static, walk
 from argus.core.lanes import by_wave
 from argus.core.layout import TV, Swizzle
+from argus.core.placement import ROOM, bytes_of, placed
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.lifetimes import held_at_once
 from argus.core.proof.memory import slots_of, staged_offsets
@@ -56,7 +58,7 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
         chosen = sorted(
             {a for a in allocs if a.buffer.space == space and a.count is None}, key=lambda a: -size(a.buffer)
         )
-        if not chosen:
+        if not chosen or (space == "shared" and planned(kernel)):
             continue
         need = sum(size(alloc.buffer) for alloc in chosen)
         unknown = ""
@@ -85,6 +87,31 @@ def _sized(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Rel
     return tuple((alloc, f"{size(alloc.buffer)} {unit}") for alloc in allocs)
 
 
+def planned(kernel: Kernel) -> bool:
+    """Whether shared memory is placed by a plan of ours, with barriers in it, and not by the compiler."""
+    return "bulk" in kernel.target.queues
+
+
+def of_shared(kernel: Kernel) -> Iterator[Obligation]:
+    """I22 of a planned block: tensors, the gaps that align them, barriers, and room to align the whole."""
+    chosen = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Alloc) and stmt.buffer.space == "shared"]
+    if not planned(kernel) or not chosen:
+        return
+    chosen.sort(key=lambda alloc: -bytes_of(alloc.buffer))
+    need, limit = placed(kernel)[1] + ROOM, kernel.target.shared_bytes
+    yield Obligation(
+        "I22",
+        f"the kernel fits {limit} bytes of shared memory",
+        chosen[0],
+        algebra.TRUE if need <= limit else algebra.FALSE,
+        witness=(("needs", ", ".join(f"{a.buffer.name} {bytes_of(a.buffer)}" for a in chosen)),),
+        fault=f"`{kernel.name}` needs {need} bytes of shared memory with what aligns it, {kernel.target} has {limit}",
+        related=partial(_sized, chosen[1:3], bytes_of, "bytes"),
+        help="make the tiles smaller, use fewer stages, or reuse a buffer",
+        given="nothing",
+    )
+
+
 _FILE = 65_536
 _GRAIN = 8
 _WIDEST = 256
@@ -105,6 +132,7 @@ def of_roles(kernel: Kernel) -> Iterator[Obligation]:
     asking = [] if roles is None else [role for role in roles.roles if role.registers is not None]
     if roles is None or not asking:
         return
+    yield from (_holds(kernel, role, roles) for role in asking)
     width, first = kernel.target.unit, launch_registers(kernel.threads)
     left = kernel.threads - width * sum(role.warps for role in asking)
     needs = [(role.name, width * role.warps, role.registers or 0) for role in asking]
@@ -124,6 +152,22 @@ def of_roles(kernel: Kernel) -> Iterator[Obligation]:
         related=partial(_asked, [role for role in asking if role is not largest], roles),
         help="give the roles fewer registers, in steps of 8: 24 and 240, or 40 and 232, for one warpgroup that loads "
         "and two that multiply",
+        given="nothing",
+    )
+
+
+def _holds(kernel: Kernel, role: Role, roles: Roles) -> Obligation:
+    """I21: a role's own tiles fit the registers that it asks for."""
+    tiles = held_at_once(evolve(kernel, prologue=role.body, roles=None, epilogue=()), register_words)
+    need, have = sum(map(register_words, tiles)), role.registers or 0
+    return Obligation(
+        "I21",
+        f"role `{role.name}` holds no more than its {have} registers a thread",
+        _asks(role, roles),
+        algebra.TRUE if need <= have else algebra.FALSE,
+        witness=(("holds", ", ".join(f"{buffer.name} {register_words(buffer)}" for buffer in tiles)),),
+        fault=f"the tiles of role `{role.name}` take {need} registers a thread, it asks for {have}",
+        help="give the role more registers, or smaller tiles",
         given="nothing",
     )
 

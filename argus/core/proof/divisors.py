@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from argus.core import algebra
 from argus.core.check import expressions
-from argus.core.index import Bin, Const, Index, Node
+from argus.core.index import Bin, Cond, Const, Index, Node
 from argus.core.ir import Assert, Assume, Kernel, Relation, Stmt, walk
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.timeline import Timeline
@@ -23,17 +23,28 @@ def obligations(timeline: Timeline) -> Iterator[Obligation]:
         solid = tuple(cond for cond in known if not any(_divisors((cond,))))
         for divisor in dict.fromkeys(_divisors(roots)):
             sound = tuple(fact for fact, given in timeline.lemmas if not any(_contains(one, divisor) for one in given))
-            yield Obligation(
-                "I28",
-                f"the divisor {show(divisor)} is positive",
-                stmt,
-                algebra.le(1, divisor),
-                (*solid, *sound),
-                given="nothing",
-                fault=f"the divisor {show(divisor)} may be zero",
-                measured=((show(divisor), divisor),),
-                help=f"`assume({show(divisor)} >= 1)`",
-            )
+            yield _positive(stmt, divisor, (*solid, *sound))
+
+
+def of_expressions(stmt: Stmt, roots: tuple[Node, ...], known: tuple[Cond, ...]) -> Iterator[Obligation]:
+    """I28 for what a statement computes, from the facts that divide by numbers alone."""
+    solid = tuple(cond for cond in known if not any(_divisors((cond,))))
+    for divisor in dict.fromkeys(_divisors(roots)):
+        yield _positive(stmt, divisor, solid)
+
+
+def _positive(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) -> Obligation:
+    return Obligation(
+        "I28",
+        f"the divisor {show(divisor)} is positive",
+        stmt,
+        algebra.le(1, divisor),
+        known,
+        given="nothing",
+        fault=f"the divisor {show(divisor)} may be zero",
+        measured=((show(divisor), divisor),),
+        help=f"`assume({show(divisor)} >= 1)`",
+    )
 
 
 def _contains(term: Index, part: Index) -> bool:

@@ -49,6 +49,8 @@ def _unusual(kernel: Kernel, step: Step) -> str:
         return ""
     if not isinstance(step.stmt, Sync):
         return "a statement that only some waves execute is not built yet in the verifier; barriers are"
+    if (step.stmt.barrier, step.stmt.how, step.stmt.threads) != ("cta", "meet", None):
+        return "only barriers of the whole block, met by all waves, are modelled"
     if any(of_wave(step.guard, kernel, wave) not in (algebra.TRUE, algebra.FALSE) for wave in _waves(kernel)):
         return "a barrier under a condition on waves and on other things at once"
     return ""

@@ -92,6 +92,10 @@ def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) ->
     count = stmt.atom.vector_bits // buffer.dtype.bits
     side = stmt.atom.operands["source" if access.mode == "read" else "target"]
     wide = side.align * 8 // buffer.dtype.bits
+    if places[0].table.shape[1] % count:
+        reason = f"a thread holds {places[0].table.shape[1]} elements, which are no whole vectors"
+        yield Obligation("I19", f"`{stmt.atom}` moves vectors", stmt, algebra.FALSE, step.context, unknown=reason)
+        return
     what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {side.align} bytes"
     yield from _consecutive(step, stmt, places, count, what, buffer)
     match buffer.layout:

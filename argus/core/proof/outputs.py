@@ -17,7 +17,7 @@ from argus.core.proof.products import holds_once
 from argus.core.proof.raster import Raster, coordinates, raster
 from argus.core.proof.separate import Sep, same
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import IntArray, show, substitute
+from argus.core.walk import IntArray, show, substitute, symbols
 
 
 def unclaimed(flow: Flow) -> Iterator[Obligation]:
@@ -121,7 +121,10 @@ def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligati
 def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
     """Two different blocks never store to one element of the tensor."""
     grid = raster(flow.timeline.kernel, places, store.step.loop)
-    other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in grid.counts}
+    spoken = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
+    other: dict[Symbol, Index] = {
+        s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in (*grid.counts, *sorted(spoken, key=str))
+    }
     met: list[Cond] = []
     for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
         mine = algebra.add(place.base, _offset(axis, place, ""))

@@ -21,7 +21,7 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Multiplication, Product, Term
 from argus.core.proof.separate import Sep, same
-from argus.core.proof.timeline import Loop, Segment, Step
+from argus.core.proof.timeline import Loop, Segment, Step, is_whole
 from argus.core.walk import show, substitute, symbols
 
 
@@ -135,8 +135,8 @@ class Accumulator:
         if step.guard is not algebra.TRUE and not (isinstance(stmt, Mma) and stmt.init is algebra.FALSE):
             return Top("the accumulator is set in a branch")
         match stmt:
-            case Map(elem=Lit(value=0.0)):
-                return Zero()
+            case Map(target=target, elem=Lit(value=0.0)):
+                return Zero() if is_whole(target) else Top("part of an accumulator is set to zero")
             case Mma(init=init):
                 product = self.product(step)
                 if isinstance(product, str):

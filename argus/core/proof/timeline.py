@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.check import reads
+from argus.core.check.parts import views
 from argus.core.index import Bin, Cond, Const, Index, Symbol
 from argus.core.ir import (
     Advance,
@@ -244,6 +245,14 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
             return _elsewhere(stmt.atom)
         case Copy():
             return "a copy that signals, reaches peers or combines is not built yet in the verifier"
+        case Wait(queue=queue, of="reads") if queue != "bulk":
+            return f"a wait for the reads of `{queue}` alone"
+        case Map() | Mma() if any(view.where is not algebra.TRUE or view.peer is not None for view in views(stmt)):
+            return "a computation on a view of a peer, or with a condition of its own, is not built yet in the verifier"
+        case Mma(target=target, a=a, b=b) if not all(
+            is_whole(view) for view in (target, a, b) if view.buffer.space == "register"
+        ):
+            return "a product of part of a register tile"
         case Mma(grouped=True):
             return "a group of several products is not built yet in the verifier"
         case Mma(atom=atom):
@@ -268,7 +277,8 @@ def _divides_by_symbols(cond: Cond) -> bool:
 
 def is_whole(view: View) -> bool:
     """Whether a view is its buffer, coordinate by coordinate."""
-    return all(at is algebra.coord(axis) for axis, at in enumerate(view.at)) and len(view.at) == len(view.shape)
+    whole = view.shape == view.buffer.shape and view.where is algebra.TRUE and view.peer is None
+    return whole and all(at is algebra.coord(axis) for axis, at in enumerate(view.at))
 
 
 def _instance(builder: _Builder, stmt: For, at: Shift) -> For:

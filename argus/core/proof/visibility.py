@@ -193,11 +193,18 @@ class Visibility:
 
     def _earlier(self, state: State, symbol: Symbol) -> State:
         """The records after an iteration as the next one sees them."""
-        past = {symbol: algebra.sym(Symbol(f"{symbol.name}'", symbol.kind, symbol.low, symbol.high))}
+        moving = {symbol} | {
+            each
+            for touched, _ in state.records.values()
+            for at in touched.access.view.at
+            for each in symbols(at)
+            if each.kind == "fresh"
+        }
+        past = {each: algebra.sym(Symbol(f"{each.name}'", each.kind, each.low, each.high)) for each in moving}
         records: dict[_Key, tuple[Touched, Progress]] = {}
         for touched, progress in state.records.values():
             view = touched.access.view
-            if any(symbol in symbols(at) for at in view.at):
+            if any(past.keys() & symbols(at) for at in view.at):
                 moved = evolve(view, at=tuple(substitute(at, past) for at in view.at))
                 touched = evolve(touched, access=self.accesses.moved(touched.access, moved))  # noqa: PLW2901
             key = _key(touched)
@@ -214,6 +221,7 @@ class Visibility:
             buffer = access.view.buffer
             if buffer.space == "shared" and buffer not in self.elsewhere:
                 touched = Touched(stmt, _kind(stmt, access), access, alone)
+                self._alone(touched)
                 for earlier, progress in tuple(state.records.values()):
                     self._judge(touched, earlier, progress)
         for access in self.accesses.of(step):
@@ -222,6 +230,17 @@ class Visibility:
                 touched = Touched(stmt, _kind(stmt, access), access, alone)
                 state = _recorded(state, touched)
         return state
+
+    def _alone(self, touched: Touched) -> None:
+        """No two threads of one statement write one cell: nothing orders them."""
+        if touched.kind != "write":
+            return
+        own = meeting(touched.access, touched.access, {})
+        name = touched.access.view.buffer.name
+        good = own is not None and not _two_threads(own.first, own.first)
+        reason = "" if own is not None else "its address does not separate into slot and cell"
+        what = f"no two threads of the statement write one cell of `{name}`"
+        self.keep(Found("I5", what, touched.stmt, None, good, "give each thread cells of its own", reason))
 
     def _judge(self, later: Touched, earlier: Touched, progress: Progress) -> None:
         if later.access.view.buffer is not earlier.access.view.buffer or not _meet(later, earlier):
@@ -299,8 +318,7 @@ class Visibility:
             elif buffer in touched and not product:
                 self._rest(stmt, buffer, mma, good=True)
         if not product:
-            written = {a.view.buffer for a in accesses if a.mode == "write" and a.view.buffer.space == "register"}
-            return evolve(state, dirty=state.dirty | written)
+            return evolve(state, dirty=state.dirty | touched)
         assert isinstance(stmt, Mma)
         for buffer in touched:
             self._told(stmt, buffer, good=buffer not in state.dirty)
@@ -407,6 +425,8 @@ def _counted(state: State, kind: Kind) -> State:
 
 def _waited(state: State, stmt: Wait) -> State:
     """All groups but the youngest `pending` are over. A bulk group begins to count when it is committed."""
+    if stmt.of == "reads" and stmt.queue != "bulk":
+        return state
     kind, least = ("bulk", stmt.pending + 1) if stmt.queue == "bulk" else ("product", stmt.pending)
     records = {
         key: (t, evolve(p, over=True) if t.kind == kind and p.since >= least else p)

@@ -8,8 +8,9 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Const, Index
-from argus.core.ir import Alloc, Buffer, Copy, Kernel, Role, Staged, Sync, View, static, walk
+from argus.core.ir import Buffer, Copy, Kernel, Role, Staged, Sync, View, static, walk
 from argus.core.layout import Swizzle
+from argus.core.placement import ROOM, placed
 from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.faults import not_built
@@ -51,7 +52,7 @@ class Plan:
 
 def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
     """Raises ArgusError (E501) for tiles that the copy engine does not move in one box, or too many barriers."""
-    offsets, end = _offsets(kernel)
+    offsets, end = placed(kernel)
     maps: dict[tuple[Buffer, tuple[int, ...], int], TensorMap] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and moves_boxes(stmt):
@@ -60,40 +61,13 @@ def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
             maps.setdefault(key, TensorMap(name, *key))
     warps = -(-kernel.threads // 128) * 128
     registers = min(255, _REGISTERS // warps // 8 * 8)
-    return Plan(offsets, end + 1024, maps, _ids(kernel), registers, _pointers(kernel))
+    return Plan(offsets, end + ROOM, maps, _ids(kernel), registers, _pointers(kernel))
 
 
 def _pointers(kernel: Kernel) -> tuple[Buffer, ...]:
     copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and not moves_boxes(stmt)]
     used = {view.buffer for copy in copies for view in (copy.source, copy.target)}
     return tuple(buffer for buffer in kernel.parameters if buffer in used)
-
-
-def _offsets(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
-    """Tensors by falling alignment, then barriers of 8 bytes."""
-    allocs = [stmt.buffer for stmt in walk(kernel.body) if isinstance(stmt, Alloc)]
-    tensors = [buffer for buffer in allocs if buffer.space == "shared"]
-    offsets: dict[Buffer, int] = {}
-    end = 0
-    for buffer in sorted(tensors, key=lambda buffer: -alignment(buffer)):
-        end = -(-end // alignment(buffer)) * alignment(buffer)
-        offsets[buffer] = end
-        end += shared_bytes(buffer)
-    end = -(-end // 8) * 8
-    for buffer in (buffer for buffer in allocs if buffer.space == "barrier"):
-        offsets[buffer] = end
-        end += 8 * static(buffer.shape[0])
-    return offsets, end
-
-
-def alignment(buffer: Buffer) -> int:
-    """A swizzled tensor begins at a whole period: the hardware swizzles addresses, not offsets."""
-    swizzle = staged(buffer).swizzle
-    return 128 if swizzle is None else max(128, swizzle.period * buffer.dtype.bits // 8)
-
-
-def shared_bytes(buffer: Buffer) -> int:
-    return staged(buffer).layout.cosize() * buffer.dtype.bits // 8
 
 
 def staged(buffer: Buffer) -> Staged:

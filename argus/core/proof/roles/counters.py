@@ -46,6 +46,8 @@ class Counting:
     def _stmt(self, stmt: Stmt, context: tuple[Cond, ...]) -> Iterator[Stmt]:
         match stmt:
             case Alloc(buffer=buffer) if buffer.space == "counter":
+                if context or buffer in self.values:
+                    refuse(stmt, "a counter that is made inside a body, or twice")
                 self.values[buffer] = algebra.const(0)
             case Let(value=Peek(view=view)) | Advance(counter=view) if _buffer(view) not in self.values:
                 refuse(stmt, "a counter that is not made where the role begins, or an integer that memory supplies")
@@ -82,6 +84,8 @@ class Counting:
 
     def _loop(self, stmt: For, context: tuple[Cond, ...]) -> Stmt:
         gains = self._gains(stmt)
+        if any(counter not in self.values for counter in gains):
+            refuse(stmt, "a counter that is not made where the role begins")
         entry = dict(self.values)
         facts = (*context, *_inside(stmt))
         for counter, added in gains.items():

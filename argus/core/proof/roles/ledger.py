@@ -73,10 +73,9 @@ class Ledger:
         def visit(node: Node, parts: Sequence[Node]) -> Node:
             made = rebuild(node, parts)
             if isinstance(made, Bin) and made.op in ("max", "min"):
-                left, right = (made.left, made.right) if made.op == "max" else (made.right, made.left)
-                if self.holds(context, algebra.le(right, left)):
+                if self.holds(context, algebra.le(made.right, made.left)):
                     return made.left if made.op == "max" else made.right
-                if self.holds(context, algebra.le(left, right)):
+                if self.holds(context, algebra.le(made.left, made.right)):
                     return made.right if made.op == "max" else made.left
             if isinstance(made, Pick):
                 if self.holds(context, made.cond):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Const
+from argus.core.check.parts import expressions, views
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -32,10 +32,11 @@ from argus.core.ir import (
     Sync,
     walk,
 )
-from argus.core.proof.integers import of_loop
+from argus.core.proof.divisors import of_expressions
+from argus.core.proof.integers import computed, of_loop
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
-from argus.core.proof.roles.counters import Counting
+from argus.core.proof.roles.events import Looked, Multiplied
 from argus.core.proof.roles.ledger import Ledger, RefusedError, refuse
 from argus.core.proof.roles.parsed import Parsed, parsed, storages
 from argus.core.proof.roles.reading import Spoken, spoken
@@ -103,11 +104,10 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
         *_same_walk(roles, drainer),
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
         *_initialised(kernel),
-        *_counted(roles),
+        *_counted(kernel, roles),
     )
-    body = Counting(ledger, drainer.laps.tiles).resolved(drainer.role.body, ())
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
-    return Unrolled(line, drainer.role, body, buffers, tuple(ring.copies for ring in rings), owed)
+    return Unrolled(line, drainer.role, drainer.laps_body, buffers, tuple(ring.copies for ring in rings), owed)
 
 
 def _judge_filler(role: Parsed) -> None:
@@ -120,18 +120,20 @@ def _judge_filler(role: Parsed) -> None:
 
 
 def _judge_drainer(role: Parsed, rings: frozenset[Buffer]) -> None:
-    """Raises RefusedError if slots are touched by what no event stands for: products and ordinary loads read them."""
-    for stmt in walk(role.role.body):
-        if isinstance(stmt, Copy):
-            written = stmt.target.buffer in rings
-            if written or (stmt.source.buffer in rings and stmt.atom.proxy == "async"):
-                refuse(stmt, "a slot of a ring that who drains it writes, or copies asynchronously")
-            if stmt.source.buffer in rings and isinstance(stmt.source.at[0], Const):
-                refuse(stmt, "a slot of a ring that no use chooses")
-        if isinstance(stmt, Mma):
-            for view in (stmt.a, stmt.b):
-                if view.buffer in rings and isinstance(view.at[0], Const):
-                    refuse(stmt, "a slot of a ring that no use chooses")
+    """Raises RefusedError if the role touches slots where no event stands for it, or meets others than its agent."""
+    known = {event.stmt for event in role.during if isinstance(event.happening, Multiplied | Looked)}
+    for stmt in walk(role.laps_body):
+        touched = {view.buffer for view in views(stmt)} & rings
+        if touched and stmt not in known and not isinstance(stmt, Alloc):
+            refuse(stmt, "a slot of a ring that is touched otherwise than by a product or load of the use waited for")
+        if isinstance(stmt, Copy) and stmt.target.buffer in rings:
+            refuse(stmt, "a slot of a ring that who drains it writes")
+        if isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) != _own_meeting(role.role):
+            refuse(stmt, "a meeting of others than the agent's own threads")
+
+
+def _own_meeting(role: Role) -> tuple[str, str, int]:
+    return role.name, "meet", role.agent
 
 
 # -- the protocol --------------------------------------------------------------------------------------------
@@ -270,14 +272,22 @@ def _initialised(kernel: Kernel) -> Iterator[Obligation]:
     )
 
 
-def _counted(roles: Sequence[Parsed]) -> Iterator[Obligation]:
-    """I28 of the loops that the line leaves out. There a tile's number is block + i * blocks, in the line one symbol: a
-    multiple of it that fits, fits in its two parts.
+def _counted(kernel: Kernel, roles: Sequence[Parsed]) -> Iterator[Obligation]:
+    """I28 of what the line leaves out: loops over tiles, and all that the other roles compute but their copies' places.
+
+    There a tile's number is block + i * blocks, in the line one symbol: a multiple of it that fits, fits in its parts.
     """
+    pairs = zip(kernel.blocks, kernel.grid, strict=True)
+    assumed = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
+    known = (*assumed, *(algebra.lt(algebra.sym(block), count) for block, count in pairs))
     for role in roles:
-        for loop in (role.laps.tiles, role.loop):
-            if loop is not None:
-                yield from of_loop(loop)
+        for stmt in walk(role.laps_body):
+            roots = expressions(stmt) if isinstance(stmt, For | If | Await | Arrive) else ()
+            yield from of_expressions(stmt, roots, known)
+            if isinstance(stmt, For):
+                yield from of_loop(stmt)
+            elif isinstance(stmt, If):
+                yield from computed((stmt.cond,), stmt, role.inside, "a condition")
 
 
 def _is_barrier(stmt: Stmt) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 from attrs import frozen
 
@@ -30,6 +31,12 @@ class Parsed:
     uses: Index
     base: Index
     facts: tuple[Cond, ...]
+
+    @property
+    def laps_body(self) -> tuple[Stmt, ...]:
+        """All of the role's statements, counters resolved."""
+        middle = self.laps.tile if self.laps.tiles is None else (self.laps.tiles,)
+        return (*self.laps.before, *middle, *self.laps.after)
 
     @property
     def fills(self) -> bool:
@@ -103,7 +110,10 @@ class Storage:
 
 
 def storages(roles: tuple[Parsed, ...]) -> tuple[Storage, ...]:
-    """The rings of a kernel: a full barrier on which copies land, and the barrier last waited for before these."""
+    """The rings of a kernel: a full barrier on which copies land, and the barrier last waited for before these.
+
+    Raises RefusedError where a barrier or a buffer serves two rings, or two roles fill one.
+    """
     found: list[Storage] = []
     for role in roles:
         waited: Waited | None = None
@@ -115,7 +125,20 @@ def storages(roles: tuple[Parsed, ...]) -> tuple[Storage, ...]:
                 if waited is None:
                     refuse(happening.stmt, "a copy into a slot that nothing has been waited for")
                 found.append(_storage(len(found), role, happening, waited))
+            elif isinstance(happening, Filled) and all(happening.stmt not in ring.copies for ring in found):
+                refuse(happening.stmt, "a ring that two roles fill")
+    _judge_own(found)
     return tuple(found)
+
+
+def _judge_own(rings: list[Storage]) -> None:
+    for one, two in combinations(rings, 2):
+        barriers = {one.full, one.empty} & {two.full, two.empty}
+        if barriers or one.buffers & two.buffers:
+            refuse(two.copies[0], "a barrier or a buffer that serves two rings")
+    for ring in rings:
+        if ring.full is ring.empty:
+            refuse(ring.copies[0], "a ring whose slots are full and empty by one barrier")
 
 
 def _storage(number: int, role: Parsed, first: Filled, waited: Waited) -> Storage:

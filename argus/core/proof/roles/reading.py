@@ -38,12 +38,16 @@ from argus.core.protocol.ring import (
 
 @frozen(eq=False)
 class Placed:
-    """One operation of the loop, where it comes from, and on which array of slots or barriers it works."""
+    """One operation of the loop, where it comes from, and on which array of slots or barriers it works.
+
+    groups: of products that a read is made of.
+    """
 
     op: Op
     stmt: Stmt
     on: Buffer | None
     guard: Cond
+    groups: int = 0
 
 
 @frozen(eq=False)
@@ -91,9 +95,14 @@ def bytes_of(copy: Copying) -> int:
 def _role(
     role: Parsed, agent: int, body: tuple[Op, ...], rings: Sequence[Storage], *, turn: bool, ledger: Ledger
 ) -> Role:
+    finishes = _finishes(role, rings, ledger)
+    return Role(name_of(role, agent), body, share=_share(role, agent), turn=turn, finishes=finishes)
+
+
+def name_of(role: Parsed, agent: int) -> str:
+    """How the protocol calls an agent."""
     own = role.role
-    name = own.name if own.agents == 1 else f"{own.name}[{agent}]"
-    return Role(name, body, share=_share(role, agent), turn=turn, finishes=_finishes(role, rings, ledger))
+    return f"role {own.name}" if own.agents == 1 else f"role {own.name}[{agent}]"
 
 
 def _share(role: Parsed, agent: int) -> tuple[int, int]:
@@ -112,22 +121,22 @@ def _share(role: Parsed, agent: int) -> tuple[int, int]:
 def _ops(role: Parsed, rings: Sequence[Storage]) -> tuple[Placed, ...]:
     made: list[Placed] = []
     ahead: dict[int, int] = {}
-    groups = 0
     for event in role.during:
         happening = event.happening
-        groups += isinstance(happening, Multiplied)
         if isinstance(happening, Met):
             continue
-        if isinstance(happening, Multiplied | Looked) and (last := _same_use(role, made, happening, rings)) is not None:
-            late = isinstance(happening, Multiplied)
-            made[last] = evolve(made[last], op=_later(made[last].op, late=late))
+        late = isinstance(happening, Multiplied)
+        if isinstance(happening, Multiplied | Looked) and (last := _same_use(role, made, event, rings)) is not None:
+            found = made[last]
+            made[last] = evolve(found, op=_later(found.op, late=late), groups=found.groups + late)
             continue
-        made.append(_placed(role, event, rings, ahead))
+        made.append(evolve(_placed(role, event, rings, ahead), groups=int(late)))
     _judge_looks(role, rings)
-    reads = sum(isinstance(each.op, Read) and each.op.late for each in made)
-    if reads and groups % reads:
+    counts = {each.groups for each in made if isinstance(each.op, Read) and each.op.late}
+    if len(counts) > 1:
         refuse(made[0].stmt, "uses that are read by different numbers of products")
-    return tuple(_by_use(each, groups // reads if reads else 1) for each in made)
+    groups = next(iter(counts), 1)
+    return tuple(_by_use(each, groups) for each in made)
 
 
 def _later(op: Op, *, late: bool) -> Op:
@@ -160,21 +169,34 @@ def _by_use(each: Placed, groups: int) -> Placed:
     return each
 
 
-def _same_use(role: Parsed, made: list[Placed], happening: Multiplied | Looked, rings: Sequence[Storage]) -> int | None:
+def _same_use(role: Parsed, made: list[Placed], event: Event, rings: Sequence[Storage]) -> int | None:
     """The read already listed of the very use that is read here; None if there is none, or if the use has been given
-    back since. A wait between two products of one use would count groups otherwise than by uses.
+    back since. Of products, none of another use and no wait may lie between: groups are counted by uses.
+
+    Raises RefusedError where the two are made under different conditions.
     """
+    happening = event.happening
+    assert isinstance(happening, Multiplied | Looked)
     ring = _of_buffers(happening, rings)
+    late = isinstance(happening, Multiplied)
     released: list[int] = []
     for place in range(len(made) - 1, -1, -1):
         op = made[place].op
-        if isinstance(op, WaitGroups) and isinstance(happening, Multiplied):
+        if late and isinstance(op, WaitGroups):
             return None
         if isinstance(op, Release) and op.ring == ring.number:
             released.append(op.ahead)
-        if isinstance(op, Read) and op.ring == ring.number:
+        if not isinstance(op, Read):
+            continue
+        if op.ring == ring.number:
             same = _ahead(role, happening.use, ring, happening.stmt, op.ahead) == op.ahead
-            return place if same and all(ahead < op.ahead for ahead in released) else None
+            if not same or any(ahead >= op.ahead for ahead in released):
+                return None
+            if event.guard is not made[place].guard:
+                refuse(happening.stmt, "a use that is read once more under a condition")
+            return place
+        if late and op.late:
+            return None
     return None
 
 

@@ -37,7 +37,7 @@ from argus.core.ir import (
 from argus.core.proof.roles.events import use_of
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
-from argus.core.proof.roles.reading import Spoken
+from argus.core.proof.roles.reading import Spoken, name_of
 from argus.core.protocol.ring import Copy as Copied
 from argus.core.rewrite import in_stmt
 from argus.core.walk import symbols
@@ -168,9 +168,7 @@ def _fill(role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Co
 
 
 def _place(said: Spoken, role: Parsed) -> int:
-    names = [each.name for each in said.protocol.roles]
-    own = role.role
-    return names.index(own.name if own.agents == 1 else f"{own.name}[0]")
+    return [each.name for each in said.protocol.roles].index(name_of(role, 0))
 
 
 def _tile_names(filler: Parsed, role: Parsed) -> dict[Symbol, Index]:

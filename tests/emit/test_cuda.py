@@ -11,8 +11,8 @@ from attrs import evolve
 from argus.build import build
 from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.ir import Assert, Kernel, Roles, Stmt, Tag, bodies, with_bodies
+from argus.core.placement import alignment
 from argus.emit.artifact import cuda_warnings
-from argus.emit.cuda.plan import alignment
 from argus.emit.cuda.ptxas import AssemblerReport, parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels.gemm import gemm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -43,11 +43,11 @@ from property_tests.programs import Mutant, copies_of, exchanged, one_of, rebuil
 Edit = Callable[[Kernel, Random], Mutant | None]
 
 
-def mutate(kernel: Kernel, random: Random, edits: int = 1) -> Mutant | None:
-    """A kernel after some edits; None if those drawn do not apply."""
+def mutate(kernel: Kernel, random: Random, edits: int = 1, choices: Sequence[Edit] = ()) -> Mutant | None:
+    """A kernel after some edits; None if those drawn do not apply. choices: of edits, by default those of this file."""
     mutant = Mutant(kernel, ())
     for _ in range(edits):
-        found = random.choice(EDITS)(mutant.kernel, random)
+        found = random.choice(choices or EDITS)(mutant.kernel, random)
         if found is None:
             return None
         mutant = Mutant(found.kernel, (*mutant.edits, *found.edits), mutant.claims and found.claims)

@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 from argus.core.dsl.kernel import Template
 from argus.core.ir import (
     Kernel,
+    Roles,
     Stmt,
     bodies,
     walk,
@@ -81,21 +82,33 @@ class Mutant:
 
 
 def replaced(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """The statements with `old`, wherever it stands, replaced by `new`."""
+    """The statements with `old`, wherever it stands, replaced by `new`; what does not hold it stays what it was."""
     made: list[Stmt] = []
     for stmt in body:
         if stmt is old:
             made += new
             continue
         inner = bodies(stmt)
-        made.append(with_bodies(stmt, tuple(replaced(part, old, new) for part in inner)) if inner else stmt)
+        parts = tuple(replaced(part, old, new) for part in inner)
+        made.append(stmt if parts == inner else with_bodies(stmt, parts))
     return tuple(made)
 
 
 def with_edit(kernel: Kernel, old: Stmt, new: Sequence[Stmt], text: str, *, claims: bool = True) -> Mutant:
     """The kernel with one statement replaced, and a note of it."""
     edit = f"{text}: {type(old).__name__} at {old.span}"
-    return Mutant(evolve(kernel, prologue=replaced(kernel.prologue, old, new)), (edit,), claims)
+    return Mutant(with_stmts(kernel, old, new), (edit,), claims)
+
+
+def with_stmts(kernel: Kernel, old: Stmt, new: Sequence[Stmt]) -> Kernel:
+    """The kernel with one statement replaced, in the prologue, a role or the epilogue."""
+    roles = kernel.roles
+    if roles is not None:
+        (changed,) = replaced((roles,), old, new)
+        assert isinstance(changed, Roles)
+        roles = changed
+    prologue, epilogue = (replaced(body, old, new) for body in (kernel.prologue, kernel.epilogue))
+    return evolve(kernel, prologue=prologue, roles=roles, epilogue=epilogue)
 
 
 def rebuilt(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 reason: any part of the IR
@@ -106,7 +119,7 @@ def rebuilt(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 reas
         parts = cast("tuple[Any, ...]", node)
         made = tuple(rebuilt(part, exchange) for part in parts)
         return made if any(a is not b for a, b in zip(made, parts, strict=True)) else parts
-    if type(node).__module__ != "argus.core.ir":
+    if not type(node).__module__.startswith("argus.core.ir."):
         return node
     changed: dict[str, Any] = {}
     for field in attrs.fields(cast("type[Any]", type(node))):
@@ -119,7 +132,8 @@ def rebuilt(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 reas
 
 def exchanged(kernel: Kernel, exchange: Mapping[int, Any], text: str) -> Mutant:
     """The kernel with objects exchanged by identity, and a note of it."""
-    return Mutant(evolve(kernel, prologue=rebuilt(kernel.prologue, exchange)), (text,))
+    parts = {name: rebuilt(getattr(kernel, name), exchange) for name in ("prologue", "roles", "epilogue")}
+    return Mutant(evolve(kernel, **parts), (text,))
 
 
 def one_of(kernel: Kernel, random: Random, *kinds: type[Any]) -> Any:  # noqa: ANN401 reason: of the kinds asked for

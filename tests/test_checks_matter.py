@@ -7,14 +7,36 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
-from argus.core.algebra import TRUE
+from argus.core import algebra
+from argus.core.algebra import TRUE, add, const
+from argus.core.atoms.sm_90a.tma import ATOMS
 from argus.core.dsl.kernel import Template
-from argus.core.index import Cond
-from argus.core.proof import budgets, claims, epochs, flow, integers, memory, outputs, races, timeline
+from argus.core.index import Cond, Const
+from argus.core.ir import Await, Copy, Fence, Kernel
+from argus.core.proof import (
+    analysis,
+    boxes,
+    budgets,
+    claims,
+    epochs,
+    flow,
+    integers,
+    memory,
+    outputs,
+    races,
+    timeline,
+    visibility,
+)
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.roles import obligations, reading
+from argus.core.proof.roles.events import Waited
+from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.verdict import Proved, Refuted
 from argus.verify import verify
+from property_tests.role_programs import ROLES
+from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 
 REFUTED = Path(__file__).parent / "corpus" / "refuted"
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -70,6 +92,37 @@ def never_ahead(*_: object) -> int:
     return 0
 
 
+def never_objects(module: object, name: str) -> Patch:
+    return lambda patch: patch.setattr(module, name, nothing_refused)
+
+
+def nothing_refused(*_: object) -> None:
+    return None
+
+
+def every_phase_is_of_its_use(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reading, "_named", own_use)
+
+
+def own_use(role: Parsed, waited: Waited, ring: Storage, _: int) -> int:
+    """The distance of the slot's own use, whatever phase is waited for."""
+    trip = algebra.sub(algebra.sym(role.loop.symbol), role.loop.start)
+    found = algebra.sub(waited.use, algebra.add(role.base, trip))
+    assert isinstance(found, Const)
+    return -(-found.value % ring.stages)
+
+
+def turns_need_no_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(obligations, "turned", any_turns)
+
+
+def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
+    return any(reading.turns_of(role))
+
+
+PROTOCOL = without(obligations, "_protocol")
+SEEN = without(visibility, "obligations")
+
 CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cp_async_without_a_wait", "I31", every_queue_is_a_counter),
     ("lds_over_budget", "I22", without(budgets, "_storage")),
@@ -94,6 +147,31 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("grid_too_small", "I4", without(claims, "written_once")),
     ("claim_off_by_one", "I4", without(outputs, "_holds_record")),
     ("relation_too_strong", "I39", without(claims, "_relation")),
+    ("arrivals_of_one_consumer", "I8", PROTOCOL),
+    ("arrivals_of_three_consumers", "I8", PROTOCOL),
+    ("bytes_of_one_operand", "I7", PROTOCOL),
+    ("half_the_bytes", "I7", PROTOCOL),
+    ("too_many_bytes", "I7", PROTOCOL),
+    ("release_before_the_product_ends", "I10", PROTOCOL),
+    ("release_by_every_thread", "I8", PROTOCOL),
+    ("release_of_the_product_under_way", "I10", PROTOCOL),
+    ("producer_leaves_early", "I9", without(obligations, "_same_walk")),
+    ("stale_phase", "I6", every_phase_is_of_its_use),
+    ("wait_a_phase_ahead", "I6", every_phase_is_of_its_use),
+    ("wait_a_phase_behind", "I6", every_phase_is_of_its_use),
+    ("bytes_of_a_skipped_copy", "I7", never_objects(reading, "_judge_trips")),
+    ("release_of_the_next_slot", "I8", never_objects(reading, "_judge_trips")),
+    ("release_covers_the_releaser_alone", "I5", never_objects(reading, "_judge_looks")),
+    ("no_bulk_wait", "I13", SEEN),
+    ("no_meeting_after_the_bulk_wait", "I13", SEEN),
+    ("no_meeting_before_the_store", "I12", SEEN),
+    ("no_proxy_fence", "I12", SEEN),
+    ("proxy_fence_before_the_writes", "I12", SEEN),
+    ("proxy_fence_by_the_issuer", "I12", SEEN),
+    ("store_outlives_the_block", "I13", SEEN),
+    ("registers_over_the_file", "I21", without(budgets, "of_roles")),
+    ("both_consumers_the_same_rows", "I4", without(claims, "written_once")),
+    ("slices_in_another_order", "I1", without(claims, "products")),
 )
 
 
@@ -102,6 +180,60 @@ def test_a_twin_slips_past_without_its_check(
     twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = load(twin)
+    verdict = verify(kernel, solver="z3").verdict
+    assert isinstance(verdict, Refuted)
+    assert verdict.counterexample.code == code
+
+    switch_off(monkeypatch)
+
+    assert isinstance(verify(kernel, solver="z3").verdict, Proved)
+
+
+# -- faults that the language does not let anyone write ----------------------------------------------------------
+
+
+def barriers_made_known_to_nobody() -> Kernel:
+    kernel = ring(Drained())
+    (fence,) = [stmt for stmt in every(kernel, Fence) if stmt.kind == "barrier_init"]
+    return edited(kernel, fence)
+
+
+def copy_of_another_swizzle() -> Kernel:
+    kernel = ROLES["cooperative"]
+    store = of_role(kernel, "math", Copy)[-1]
+    (atom,) = [each for each in ATOMS if str(each) == "tma_store_2d_sw64"]
+    return changed(kernel, store, atom=atom)
+
+
+def one_box_for_both_agents() -> Kernel:
+    kernel = ROLES["pingpong"]
+    for stmt in of_role(kernel, "math", Copy):
+        for side in ("source", "target"):
+            view = getattr(stmt, side)
+            if view.buffer.name == "box":
+                kernel = changed(kernel, stmt, **{side: evolve(view, at=(const(0), *view.at[1:]))})
+    return kernel
+
+
+def turns_a_phase_ahead() -> Kernel:
+    kernel = ROLES["pingpong"]
+    enter = next(each for each in of_role(kernel, "math", Await) if each.event.buffer.name.startswith("turns"))
+    return changed(kernel, enter, phase=add(enter.phase, 1))
+
+
+MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
+    (barriers_made_known_to_nobody, "I14", without(obligations, "_initialised")),
+    (copy_of_another_swizzle, "I17", without(boxes, "of_box")),
+    (one_box_for_both_agents, "I13", without(analysis, "apart")),
+    (turns_a_phase_ahead, "I6", turns_need_no_order),
+)
+
+
+@pytest.mark.parametrize(("made", "code", "switch_off"), MADE, ids=[f"{code}-{m.__name__}" for m, code, _ in MADE])
+def test_a_made_twin_slips_past_without_its_check(
+    made: Callable[[], Kernel], code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = made()
     verdict = verify(kernel, solver="z3").verdict
     assert isinstance(verdict, Refuted)
     assert verdict.counterexample.code == code

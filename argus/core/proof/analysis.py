@@ -51,6 +51,13 @@ class Analysis:
 
 def analyse(kernel: Kernel, prover: Prover) -> Analysis:
     """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way."""
+    try:
+        return _analyse(kernel, prover)
+    except ZeroDivisionError:
+        return _unread(kernel, NotModelled(kernel.body[0], "something is divided by a number that may be zero"))
+
+
+def _analyse(kernel: Kernel, prover: Prover) -> Analysis:
     if kernel.roles is None:
         line = epochs.checked(timeline(kernel))
         alone = Agent(kernel.body, kernel.threads, "cta", frozenset())

@@ -129,6 +129,8 @@ class Counting:
     def _head(self, loop: For, entry: Index, gains: tuple[Added, ...], context: tuple[Cond, ...]) -> Index:
         """The counter at the head of an iteration."""
         if not self._over_tiles(loop):
+            if loop.step != 1 and gains:
+                refuse(loop, "a counter that is advanced in a loop which does not count up by one")
             before = algebra.sub(algebra.sym(loop.symbol), loop.start)
             return algebra.add(entry, *(algebra.mul(g.by, _times(loop, g.guard, before)) for g in gains))
         each, counted = self._of_tiles(loop, entry, gains, context)

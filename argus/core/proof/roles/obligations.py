@@ -86,6 +86,8 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     for stmt in kernel.prologue:
         if isinstance(stmt, Copy | Map | Mma | Fold | For | If):
             refuse(stmt, "work before the roles begin")
+        if isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) != ("cta", "meet", None):
+            refuse(stmt, "a meeting before the roles begin that is not the whole block's")
     for stmt in kernel.epilogue:
         if not isinstance(stmt, Assert):
             refuse(stmt, "work after the roles have ended")

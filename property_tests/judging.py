@@ -1,0 +1,77 @@
+"""What a verdict on an edited kernel is held to: runs of the interpreter, and the numbers of C = A B^T."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import ml_dtypes
+import numpy as np
+
+from argus.core.ir import Kernel
+from argus.core.verdict import Counterexample, Proved, Refuted, Report
+from argus.interp.prepared import Prepared
+from argus.interp.run import run_prepared
+from argus.interp.schedule import Schedule, directed
+from argus.interp.search import sizes_in_order
+from argus.refute import told
+from property_tests.programs import Mutant, within_bound
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+CHANCE = (Schedule("mixed", 1), Schedule("mixed", 2, "round_robin"), Schedule("mixed", 3, "highest"))
+_TOGETHER = 6
+
+
+def few_sizes(kernel: Kernel) -> Iterator[Mapping[str, int]]:
+    """The smallest sizes, then some up to a few tiles."""
+    every = list(sizes_in_order(kernel))
+    yield from every[:3]
+    yield from every[3 :: max(1, len(every) // 5)]
+
+
+def schedules_at(kernel: Kernel, place: int) -> tuple[Schedule, ...]:
+    """The directed schedules for the size number `place`, and random ones: all in turn where there are many."""
+    every = directed(kernel)
+    apart = max(1, len(every) // _TOGETHER)
+    return (*every[place % apart :: apart], *CHANCE)
+
+
+def check_no_run_fails(mutant: Mutant) -> None:
+    prepared = Prepared(mutant.kernel)
+    for place, sizes in enumerate(few_sizes(mutant.kernel)):
+        for schedule in schedules_at(mutant.kernel, place):
+            outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False)
+            found = [(v.code, v.message, str(v.stmt.span)) for v in outcome.violations]
+            assert not found, f"proved, but fails at {sizes} under {schedule} after {mutant.edits}: {found}"
+
+
+def check_numbers(mutant: Mutant) -> None:
+    prepared = Prepared(mutant.kernel)
+    for sizes in list(few_sizes(mutant.kernel))[::3]:
+        random = np.random.default_rng(1)
+        arrays = {n: random.standard_normal((sizes[r], sizes["K"])).astype(BF16) for n, r in (("A", "M"), ("B", "N"))}
+        outcome = run_prepared(prepared, sizes, arrays, Schedule("mixed", 9), tags=False, values=True)
+        right = within_bound(arrays["A"], arrays["B"], outcome.arrays["C"])
+        assert right, f"proved, but wrong numbers at {sizes} after {mutant.edits}"
+
+
+def check_shown(kernel: Kernel, found: Counterexample) -> None:
+    """A counterexample of a run, run again."""
+    if found.replayed == "recomputed":
+        return
+    schedule = next(s for s in directed(kernel) if found.schedule == told(s))
+    outcome = run_prepared(Prepared(kernel), dict(found.sizes), None, schedule, tags=True, values=False)
+    places = {(v.code, str(v.stmt.span), v.thread) for v in outcome.violations}
+    assert (found.code, found.place, found.thread) in places
+
+
+def judge(mutant: Mutant, report: Report, *, product: bool) -> None:
+    """Raises AssertionError if a run contradicts the verdict. product: the kernel's output is A B^T itself."""
+    match report.verdict:
+        case Proved():
+            check_no_run_fails(mutant)
+            if product and mutant.claims and not report.uncovered:
+                check_numbers(mutant)
+        case Refuted(counterexample=found):
+            check_shown(mutant.kernel, found)
+        case _:
+            return

@@ -1,0 +1,34 @@
+"""Claim: what is proved of a kernel of roles does not fail, and every failure that is reported is one.
+
+As `test_sound`, of kernels whose roles meet at barriers: edits change phases, counts, bytes, slots, fences and
+meetings. If the verifier proves one, no priority of its roles and no random order of its steps violates anything, and
+the numbers are those of C = A B^T.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from argus.core.check import check
+from argus.core.query import Budget
+from argus.verify import verify
+from property_tests.judging import judge
+from property_tests.programs import OTHERS
+from property_tests.role_edits import mutate_roles
+from property_tests.role_programs import ROLES
+
+FEW = Budget(seconds=1.0)
+
+
+@settings(max_examples=30)
+@given(name=st.sampled_from(sorted(ROLES)), seed=st.integers(0, 1 << 32), edits=st.integers(1, 3))
+def test_verdicts_on_edited_kernels_of_roles(name: str, seed: int, edits: int) -> None:
+    mutant = mutate_roles(ROLES[name], Random(seed), edits)  # noqa: S311 reason: an example, not a secret
+    assume(mutant is not None)
+    assert mutant is not None
+    assume(not check(mutant.kernel))
+    report = verify(mutant.kernel, solver="z3" if seed % 2 else "cvc5", budget=FEW)
+    judge(mutant, report, product=name not in OTHERS)

@@ -1,0 +1,86 @@
+"""What the tests of the proof share: a session, the corpus by name, and a kernel's roles half read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from argus.core.algebra import TRUE
+from argus.core.index import Cond
+from argus.core.ir import Assume, Kernel, Stmt
+from argus.core.proof.analysis import analyse
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.roles.ledger import Ledger, RefusedError
+from argus.core.proof.roles.obligations import Unrolled, unrolled
+from argus.core.proof.roles.parsed import Parsed, Storage, parsed, storages
+from argus.core.proof.roles.reading import Spoken, spoken
+from argus.core.proof.roles.turns import turned
+from argus.core.query import Unsat
+from argus.solvers.session import Session
+from argus.solvers.z3_backend import Z3
+
+
+def session() -> Session:
+    return Session(Z3())
+
+
+def ledger(*facts: Cond) -> Ledger:
+    return Ledger(session(), facts)
+
+
+@frozen(eq=False)
+class Half:
+    """A kernel's roles, its rings and its protocol."""
+
+    roles: tuple[Parsed, ...]
+    rings: tuple[Storage, ...]
+    said: Spoken
+    ledger: Ledger
+
+
+def half(kernel: Kernel) -> Half:
+    """Raises RefusedError where the roles are read as a protocol."""
+    assert kernel.roles is not None
+    asked = ledger(*(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume)))
+    roles = tuple(parsed(role, asked) for role in kernel.roles.roles)
+    rings = storages(roles)
+    turning = frozenset(role for role in roles if turned(kernel, role, asked))
+    return Half(roles, rings, spoken(kernel, roles, rings, turning, asked), asked)
+
+
+def read(kernel: Kernel) -> Unrolled:
+    found = unrolled(kernel, session())
+    assert isinstance(found, Unrolled), found.reason
+    return found
+
+
+def refusal(kernel: Kernel) -> tuple[str, Stmt]:
+    """Why a kernel of roles is not read, and at which statement."""
+    found = unrolled(kernel, session())
+    assert isinstance(found, RefusedError)
+    return found.reason, found.stmt
+
+
+def owed(kernel: Kernel) -> tuple[Obligation, ...]:
+    """All obligations of a kernel that is modelled."""
+    found = analyse(kernel, session())
+    assert not found.unmodelled, found.unmodelled[0].reason
+    return found.obligations
+
+
+def failing(kernel: Kernel) -> set[str]:
+    """The invariants of which some obligation does not follow, or cannot be told."""
+    asked = session()
+    found = analyse(kernel, asked)
+    assert not found.unmodelled, found.unmodelled[0].reason
+    given = {"facts": found.facts, "assumptions": found.assumptions, "nothing": ()}
+    return {
+        each.invariant
+        for each in found.obligations
+        if each.unknown or not holds(asked, (*given[each.given], *each.hypotheses), each.goal)
+    }
+
+
+def holds(asked: Session, hypotheses: Sequence[Cond], goal: Cond) -> bool:
+    return goal is TRUE or isinstance(asked.prove(hypotheses, goal), Unsat)

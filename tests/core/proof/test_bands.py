@@ -1,0 +1,171 @@
+"""Tiles in bands, by enumeration of small grids: the lemma, each of its facts, and grids in terms of row and column."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import cast
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.algebra import add, mul, sym
+from argus.core.dsl.handles import Int
+from argus.core.dsl.orders import super_tiled
+from argus.core.index import Cond, Index, Symbol
+from argus.core.proof.bands import Bands, bands, lemmas, without_row
+from argus.core.proof.raster import raster
+from argus.core.proof.separate import Sep
+from argus.core.walk import evaluate
+from tests.core.proof.rings import Drained, ring
+
+B, X, Y = Symbol("tile", "block", 0), Symbol("rows", "size", 1), Symbol("columns", "size", 1)
+COUNT = mul(sym(X), sym(Y))
+GRIDS = tuple(product(range(1, 9), range(1, 9)))
+heights = pytest.mark.parametrize("height", [2, 3, 4])
+
+
+def place(height: int) -> tuple[Index, Index]:
+    """Row and column of a number taken in bands, as the language has it."""
+    made = super_tiled(height)(Int(sym(B)), (Int(sym(X)), Int(sym(Y))))
+    row, column = (cast("Int", part).node for part in made)
+    return row, column
+
+
+def found(height: int) -> Bands:
+    row, column = place(height)
+    made = bands(B, COUNT, (row, column))
+    assert made is not None
+    return made
+
+
+def at(expression: Index, rows: int, columns: int) -> list[int]:
+    """Its value for each number of the grid."""
+    return [
+        int(cast("int", evaluate(expression, {B: number, X: rows, Y: columns}))) for number in range(rows * columns)
+    ]
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 4])
+def test_the_lemma_by_enumeration(height: int) -> None:
+    """The formulas of the lemma's text, computed plainly."""
+    for rows, columns in GRIDS:
+        tiles: list[tuple[int, int]] = []
+        for number in range(rows * columns):
+            band = number // (height * columns)
+            high = min(height, rows - height * band)
+            inside = number - height * band * columns
+            assert height * band < rows
+            assert high >= 1
+            tiles.append((height * band + inside % high, inside // high))
+        assert sorted(tiles) == sorted(product(range(rows), range(columns)))
+
+
+@heights
+def test_the_language_takes_tiles_in_bands_one_to_one(height: int) -> None:
+    row, column = place(height)
+    for rows, columns in GRIDS:
+        tiles = list(zip(at(row, rows, columns), at(column, rows, columns), strict=True))
+        assert sorted(tiles) == sorted(product(range(rows), range(columns)))
+
+
+@heights
+def test_the_terms_of_a_band_are_those_of_the_lemma(height: int) -> None:
+    row, column = place(height)
+    made = found(height)
+    assert made.row is row
+    assert made.column is column
+    assert made.divisor is mul(sym(Y), height)
+    assert {made.rows, made.columns} == {sym(X), sym(Y)}
+    assert made.columns is sym(Y)
+
+
+@heights
+def test_each_fact_of_the_lemma_by_enumeration(height: int) -> None:
+    made = found(height)
+    assert len(made.facts) == 3
+    for fact, divisors in made.facts:
+        for rows, columns in GRIDS:
+            for number in range(rows * columns):
+                env = {B: number, X: rows, Y: columns}
+                assert all(cast("int", evaluate(divisor, env)) >= 1 for divisor in divisors)
+                assert evaluate(fact, env), (rows, columns, number)
+
+
+@heights
+def test_each_fact_says_something(height: int) -> None:
+    """The number just beyond the grid breaks every fact somewhere, so none holds of all numbers."""
+    made = found(height)
+    for fact, divisors in made.facts:
+        broken = False
+        for rows, columns in GRIDS:
+            env = {B: rows * columns, X: rows, Y: columns}
+            defined = all(cast("int", evaluate(divisor, env)) >= 1 for divisor in divisors[:1])
+            broken = broken or not (defined and _holds(fact, env))
+        assert broken
+
+
+def _holds(fact: Cond, env: dict[Symbol, int]) -> bool:
+    try:
+        return bool(evaluate(fact, env))
+    except ZeroDivisionError:
+        return False
+
+
+def test_other_numbers_are_not_taken_in_bands() -> None:
+    row, column = place(2)
+    own = sym(B)
+    assert bands(B, add(COUNT, 1), (row, column)) is None
+    assert bands(B, mul(sym(X), sym(X)), (row, column)) is None
+    assert bands(B, COUNT, (algebra.floordiv(own, sym(Y)), algebra.mod(own, sym(Y)))) is not None
+    assert bands(B, COUNT, (algebra.floordiv(own, add(sym(Y), 1)),)) is None
+    assert bands(B, COUNT, (own,)) is None
+
+
+def test_facts_are_given_of_grid_coordinates_alone() -> None:
+    row, column = place(3)
+    assert [fact for fact, _ in lemmas([(B, COUNT)], (row, column))] == [fact for fact, _ in found(3).facts]
+    assert list(lemmas([(B, sym(X))], (row, column))) == []
+
+
+@heights
+def test_a_place_is_so_many_rows_and_a_rest_without_the_number(height: int) -> None:
+    row, column = place(height)
+    made = found(height)
+    factor, rest = without_row(add(mul(row, 64), mul(column, 5), 3), made)
+    assert factor == 64
+    assert rest is add(mul(column, 5), 3)
+
+
+@heights
+def test_a_grid_in_bands_is_one_of_rows_and_columns(height: int) -> None:
+    row, column = place(height)
+    kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
+    table = np.zeros((1, 1), np.int64)
+    grid = raster(kernel, (Sep(mul(row, 64), table), Sep(mul(column, 16), table)))
+    assert list(grid.counts.values()) == [sym(X), sym(Y)]
+    rows, columns = grid.counts
+    assert grid.places[0].base is mul(sym(rows), 64)
+    assert grid.places[1].base is mul(sym(columns), 16)
+
+
+@heights
+def test_a_place_that_speaks_of_the_number_otherwise_leaves_the_grid_as_it_is(height: int) -> None:
+    row, column = place(height)
+    kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
+    table = np.zeros((1, 1), np.int64)
+    grid = raster(kernel, (Sep(add(mul(row, 64), sym(B)), table), Sep(mul(column, 16), table)))
+    assert list(grid.counts) == [B]
+
+
+def test_quotient_and_remainder_are_two_coordinates() -> None:
+    kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
+    table = np.zeros((1, 1), np.int64)
+    own = sym(B)
+    places = (Sep(algebra.floordiv(own, sym(Y)), table), Sep(algebra.mod(own, sym(Y)), table))
+    grid = raster(kernel, places)
+    assert sorted(grid.counts.values(), key=str) == sorted((sym(X), sym(Y)), key=str)
+    for rows, columns in GRIDS:
+        tiles = set(zip(at(places[0].base, rows, columns), at(places[1].base, rows, columns), strict=True))
+        assert tiles == set(product(range(rows), range(columns)))

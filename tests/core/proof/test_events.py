@@ -1,0 +1,229 @@
+"""What a role does to barriers and rings, statement by statement, and what has no place in that list."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from argus.core.algebra import TRUE, add, all_of, const, floordiv, le, lt, mod, mul, negate, sub, sym
+from argus.core.dtype import i32
+from argus.core.index import Index, Symbol
+from argus.core.ir import (
+    Arrive,
+    Await,
+    Buffer,
+    Copy,
+    For,
+    If,
+    Mma,
+    One,
+    Role,
+    Roles,
+    Staged,
+    Stmt,
+    Sync,
+    View,
+    Wait,
+    walk,
+)
+from argus.core.layout import Layout
+from argus.core.proof.roles.events import (
+    Arrived,
+    Drained,
+    Event,
+    Filled,
+    Looked,
+    Met,
+    Multiplied,
+    Turned,
+    Waited,
+    events,
+    tiles_of,
+    use_loop,
+)
+from argus.core.proof.roles.ledger import RefusedError
+from property_tests.role_programs import ROLES
+
+K, T, WG = Symbol("k", "loop", 0), Symbol("t", "loop", 0), Symbol("wg", "agent", 0, 1)
+k = sym(K)
+SLOT, ZERO = mod(k, 2), const(0)
+BARRIER = Buffer("full", "barrier", i32, (const(2),), Staged(Layout(2, 1)))
+
+
+def event(at: Index = SLOT) -> View:
+    return View(BARRIER, (), (at,))
+
+
+def wait(at: Index = SLOT) -> Await:
+    return Await(event(at), floordiv(k, 2))
+
+
+def arrive(count: int = 1, size: Index | int = 0, at: Index = SLOT) -> Arrive:
+    return Arrive(event(at), count, const(size) if isinstance(size, int) else size)
+
+
+def found(agent: int, *body: Stmt) -> list[Event]:
+    return list(events(body, agent))
+
+
+def refused(agent: int, *body: Stmt) -> tuple[str, Stmt]:
+    with pytest.raises(RefusedError) as caught:
+        found(agent, *body)
+    return caught.value.reason, caught.value.stmt
+
+
+def stmts(name: str, kind: type[Stmt]) -> list[Stmt]:
+    return [stmt for stmt in walk(ROLES[name].body) if isinstance(stmt, kind)]
+
+
+def test_a_guard_is_that_of_all_branches_around() -> None:
+    inner, other, last = wait(), wait(), wait()
+    first, second = lt(k, 3), le(k, 7)
+    body = If(first, (If(second, (inner,), (other,)),), (last,))
+    one, two, three = found(1, body)
+    assert [one.stmt, two.stmt, three.stmt] == [inner, other, last]
+    assert one.guard is all_of((first, second))
+    assert two.guard is all_of((first, negate(second)))
+    assert three.guard is negate(first)
+    assert found(1, wait())[0].guard is TRUE
+
+
+def test_a_barrier_is_at_a_use_modulo_its_stages() -> None:
+    (waited,) = found(1, wait(mod(add(k, 1), 2)))
+    assert isinstance(waited.happening, Waited)
+    assert waited.happening.use is add(k, 1)
+    assert waited.happening.phase is floordiv(k, 2)
+    for at in (k, mod(k, 3), const(0)):
+        if at is not const(0):
+            stmt = wait(at)
+            assert refused(1, stmt) == ("`full` is indexed by something else than a use modulo its 2 stages", stmt)
+    (turn,) = found(1, wait(sym(WG)))
+    assert isinstance(turn.happening, Turned)
+
+
+def test_arrivals_are_those_of_all_threads_that_run_the_statement() -> None:
+    for agent, body, count in ((128, arrive(2), 256), (128, One((arrive(2),)), 2), (1, arrive(3), 3)):
+        (arrived,) = found(agent, body)
+        assert isinstance(arrived.happening, Arrived)
+        assert arrived.happening.count == count
+    (left,) = found(128, One((arrive(at=sym(WG)),)))
+    assert isinstance(left.happening, Turned)
+    assert left.happening.count == 1
+
+
+def test_bytes_are_announced_by_one_thread_and_a_number() -> None:
+    (arrived,) = found(128, One((arrive(size=4096),)))
+    assert isinstance(arrived.happening, Arrived)
+    assert arrived.happening.size == 4096
+    for agent, stmt in ((128, arrive(size=4096)), (1, arrive(size=mul(k, 16)))):
+        reason, blamed = refused(agent, stmt)
+        assert "bytes" in reason
+        assert blamed is stmt
+    turn = arrive(size=16, at=sym(WG))
+    assert refused(1, turn) == ("bytes announced on a barrier that no use chooses", turn)
+
+
+def test_one_thread_of_several_does_not_wait_for_all() -> None:
+    stmt = wait()
+    reason, blamed = refused(128, One((stmt,)))
+    assert reason == "one thread of several waits: the others go on without the barrier"
+    assert blamed is stmt
+    assert isinstance(found(1, One((wait(),)))[0].happening, Waited)
+    reason, blamed = refused(128, One((If(lt(k, 2), (stmt,)),)))
+    assert blamed is stmt
+
+
+def test_a_loop_inside_a_tile_has_no_events() -> None:
+    plain = For(T, const(0), const(3), 1, (Sync(),))
+    assert found(1, plain) == []
+    (product,) = stmts("barriers_by_hand", Mma)
+    for inner in (wait(), arrive(), product, Wait("wgmma", 0), If(lt(k, 2), (wait(),))):
+        stmt = For(T, const(0), const(3), 1, (inner,))
+        reason, blamed = refused(1, stmt)
+        assert reason.startswith("a loop inside a tile that works on barriers")
+        assert blamed is stmt
+
+
+def test_other_bodies_are_refused() -> None:
+    role = Role("inner", 0, 4, 128, None, (wait(),), WG, Symbol("t", "thread", 0, 127))
+    stmt = Roles((role,))
+    assert refused(1, stmt) == ("`Roles` is not built yet in the verifier", stmt)
+
+
+def test_the_statements_of_a_ring_and_their_uses() -> None:
+    kernel = ROLES["barriers_by_hand"]
+    assert kernel.roles is not None
+    load, math = (next(stmt for stmt in role.body if isinstance(stmt, For)) for role in kernel.roles.roles)
+    variable = sym(load.symbol)
+    kinds = [type(each.happening) for each in found(1, *load.body)]
+    assert kinds == [Waited, Arrived, Filled, Filled]
+    filled = found(1, *load.body)[2].happening
+    assert isinstance(filled, Filled)
+    assert filled.use is filled.signal is variable
+    assert (filled.buffer.name, filled.barrier.name) == ("a", "full")
+    kinds = [type(each.happening) for each in found(128, *math.body)]
+    assert kinds == [Waited, Multiplied, Drained, Arrived]
+    product = found(128, *math.body)[1].happening
+    assert isinstance(product, Multiplied)
+    assert product.use is sym(math.symbol)
+    assert [buffer.name for buffer in product.buffers] == ["a", "b"]
+
+
+def test_operands_lie_in_slots_of_one_use() -> None:
+    (product,) = stmts("barriers_by_hand", Mma)
+    assert isinstance(product, Mma)
+    moved = evolve(product.b, at=(mod(add(product.b.at[0], 1), 2), *product.b.at[1:]))
+    stmt = evolve(product, b=moved)
+    assert refused(128, stmt) == ("a product whose operands lie in slots of different uses", stmt)
+    fixed = [evolve(view, at=(const(0), *view.at[1:])) for view in (product.a, product.b)]
+    (none,) = found(128, evolve(product, a=fixed[0], b=fixed[1]))
+    assert isinstance(none.happening, Multiplied)
+    assert none.happening.use is None
+
+
+def test_ordinary_reads_of_slots_are_seen() -> None:
+    looks = [
+        stmt
+        for stmt in stmts("ordinary_reads_of_slots", Copy)
+        if isinstance(stmt, Copy) and stmt.source.buffer.space == "shared"
+    ]
+    assert looks
+    for stmt in looks:
+        (looked,) = found(128, stmt)
+        assert isinstance(looked.happening, Looked)
+        assert looked.happening.buffer is stmt.source.buffer
+    reason, _ = refused(128, evolve(looks[0], target=looks[0].source))
+    assert reason == "a slot of a ring that is copied elsewhere than into registers"
+
+
+def test_meetings_and_waits_of_one_queue() -> None:
+    assert isinstance(found(128, Sync("math", "meet", 128))[0].happening, Met)
+    assert found(128, Sync("math", "arrive", 128)) == []
+    assert isinstance(found(128, Wait("wgmma", 1))[0].happening, Drained)
+    assert found(128, Wait("bulk", 1)) == []
+
+
+def uses(*body: Stmt, step: int = 1, start: Index = ZERO) -> For:
+    return For(K, start, const(9), step, body)
+
+
+def test_the_loop_over_uses_is_the_one_that_works_on_barriers() -> None:
+    loop, plain = uses(wait()), For(T, const(0), const(4), 1, (Sync(),))
+    assert use_loop((plain, loop)) is loop
+    assert use_loop((plain,)) is None
+    for tile in ((uses(wait()), uses(arrive())), (If(lt(k, 1), (uses(wait()),)),), (uses(wait(), step=2),)):
+        with pytest.raises(RefusedError):
+            use_loop(tile)
+
+
+def test_the_loop_over_tiles_holds_a_loop_over_uses() -> None:
+    def role(*body: Stmt) -> Role:
+        return Role("load", 0, 4, 1, None, body, WG, Symbol("thread", "thread", 0, 0))
+
+    over = For(T, const(0), const(5), 1, (uses(wait()),))
+    assert tiles_of(role(uses(wait()))) is None
+    assert tiles_of(role(over, uses(wait()))) is over
+    second = For(T, const(0), const(5), 1, (uses(wait(mod(sub(k, 1), 2))),))
+    with pytest.raises(RefusedError) as caught:
+        tiles_of(role(over, second))
+    assert caught.value.stmt is second

@@ -1,0 +1,321 @@
+"""What an asynchronous unit may see: each step of an access's progress, and what fails without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from argus.core.ir import Sync
+from argus.language import (
+    Int,
+    Tensor,
+    bf16,
+    bulk,
+    copy,
+    elected,
+    fence,
+    loop,
+    registers,
+    shared,
+    sync,
+    tma,
+    wgmma,
+    when,
+)
+from tests.core.proof.asking import owed
+from tests.core.proof.rings import changed, every
+from tests.core.proof.seen import BY, Body, box, doubtful, drain, failing, store, traced, unmet, write
+
+# -- writes, and what reads them asynchronously -----------------------------------------------------------------
+
+
+def test_a_write_is_fenced_by_all_and_met_before_a_bulk_store() -> None:
+    def body(_: Tensor, C: Tensor) -> None:
+        tile = box()
+        write(tile)
+        fence("async proxy")
+        sync()
+        store(tile, C)
+        drain()
+
+    assert failing(body) == set()
+
+
+def no_fence(tile: Tensor, _: Int) -> None:
+    write(tile)
+    sync()
+
+
+def no_meeting(tile: Tensor, _: Int) -> None:
+    write(tile)
+    fence("async proxy")
+
+
+def fence_before_the_write(tile: Tensor, _: Int) -> None:
+    fence("async proxy")
+    write(tile)
+    sync()
+
+
+def fence_by_one(tile: Tensor, _: Int) -> None:
+    write(tile)
+    with elected():
+        fence("async proxy")
+    sync()
+
+
+def fence_in_one_case(tile: Tensor, size: Int) -> None:
+    write(tile)
+    with when(size < 64):
+        fence("async proxy")
+    sync()
+
+
+def meeting_in_one_case(tile: Tensor, size: Int) -> None:
+    write(tile)
+    fence("async proxy")
+    with when(size < 64):
+        sync()
+
+
+def written_again(tile: Tensor, _: Int) -> None:
+    write(tile)
+    fence("async proxy")
+    sync()
+    write(tile)
+    sync()
+
+
+@pytest.mark.parametrize(
+    "publish",
+    [no_fence, no_meeting, fence_before_the_write, fence_by_one, fence_in_one_case, meeting_in_one_case, written_again],
+    ids=lambda each: each.__name__,
+)
+def test_a_write_that_is_not_published_is_not_seen(publish: Callable[[Tensor, Int], None]) -> None:
+    def body(A: Tensor, C: Tensor) -> None:
+        tile = box()
+        publish(tile, A.shape[0])
+        store(tile, C)
+        drain()
+
+    assert failing(body) == {"I12"}
+
+
+def test_a_fence_on_the_readers_side_alone_is_in_doubt() -> None:
+    def body(_: Tensor, C: Tensor) -> None:
+        tile = box()
+        write(tile)
+        sync()
+        with elected():
+            fence("async proxy")
+        store(tile, C)
+        drain()
+
+    assert failing(body) == set()
+    assert doubtful(body) == {"I12"}
+
+
+def test_fences_under_conditions_are_none() -> None:
+    def body(A: Tensor, C: Tensor) -> None:
+        tile = box()
+        write(tile)
+        with when(A.shape[0] < 64):
+            fence("async proxy")
+        with when(A.shape[0] >= 64):
+            fence("async proxy")
+        sync()
+        store(tile, C)
+        drain()
+
+    # One of the two is always taken, which branches followed apart do not show: sound, and less than could be said.
+    assert failing(body) == {"I12"}
+
+
+# -- ordinary reads and writes -----------------------------------------------------------------------------------
+
+
+def exchanged(*, first: bool = True, second: bool = True, by: bool = True) -> Body:
+    """A tile is written by rows and read as a product's result, then written again. by: read by other threads."""
+
+    def body(A: Tensor, C: Tensor) -> None:
+        tile, held, other = box(), registers(bf16, BY), registers(bf16, wgmma(bf16, n=16).C)
+        copy(A.tile((64, 16), (0, 0)), held, edge=0)
+        copy(held, tile)
+        if first:
+            sync()
+        copy(tile, other if by else held)
+        if second:
+            sync()
+        copy(held, tile)
+        copy(other if by else held, C.tile((64, 16), (0, 0)), edge=0)
+
+    return body
+
+
+def test_a_meeting_orders_writes_and_reads_of_different_threads() -> None:
+    assert failing(exchanged()) == set()
+    assert failing(exchanged(first=False)) == {"I5"}
+    assert failing(exchanged(second=False)) == {"I36"}
+    assert failing(exchanged(first=False, second=False)) == {"I5", "I36"}
+
+
+def test_a_thread_needs_no_meeting_with_itself() -> None:
+    kernel_ = traced(exchanged(first=False, second=False, by=False))
+    assert not [each for each in owed(kernel_) if "meeting orders" in each.what]
+
+
+def test_two_writes_of_different_threads_are_ordered() -> None:
+    def of(*, met: bool) -> Body:
+        def body(A: Tensor, C: Tensor) -> None:
+            tile, held = box(), registers(bf16, BY)
+            copy(A.tile((64, 16), (0, 0)), held, edge=0)
+            write(tile)
+            if met:
+                sync()
+            copy(held, tile)
+            sync()
+            copy(tile, held)
+            copy(held, C.tile((64, 16), (0, 0)), edge=0)
+
+        return body
+
+    assert failing(of(met=True)) == set()
+    assert failing(of(met=False)) == {"I5"}
+
+
+def test_a_loop_brings_reads_before_the_next_writes() -> None:
+    def of(*, met: bool) -> Body:
+        def body(A: Tensor, C: Tensor) -> None:
+            tile, held, other = box(), registers(bf16, BY), registers(bf16, wgmma(bf16, n=16).C)
+            for m in loop(A.shape[0]):
+                copy(A.tile((64, 16), (m, 0)), held, edge=0)
+                copy(held, tile)
+                sync()
+                copy(tile, other)
+                if met:
+                    sync()
+                copy(other, C.tile((64, 16), (m, 0)), edge=0)
+
+        return body
+
+    assert failing(of(met=True)) == set()
+    assert failing(of(met=False)) == {"I36"}
+
+
+def test_slots_that_the_loop_chooses_may_be_the_same() -> None:
+    def of(*, met: bool) -> Body:
+        def body(A: Tensor, C: Tensor) -> None:
+            tiles = shared(bf16, (2, 64, 16), swizzle=32)
+            held, other = registers(bf16, BY), registers(bf16, wgmma(bf16, n=16).C)
+            for m in loop(A.shape[0]):
+                copy(A.tile((64, 16), (m, 0)), held, edge=0)
+                copy(held, tiles[m % 2])
+                if met:
+                    sync()
+                copy(tiles[m % 2], other)
+                copy(other, C.tile((64, 16), (m, 0)), edge=0)
+
+        return body
+
+    assert "I5" not in failing(of(met=True))
+    assert "I5" in failing(of(met=False))
+
+
+# -- bulk stores -------------------------------------------------------------------------------------------------
+
+
+def rewritten(*, pending: int | None = 0, met: bool = True, end: bool = True, tiles: int = 1) -> Body:
+    """A tile is stored, then written and stored again, `tiles` of them in turn."""
+
+    def body(A: Tensor, C: Tensor) -> None:
+        several = shared(bf16, (tiles, 64, 16), swizzle=32)
+        for m in range(tiles + 1):
+            if m >= tiles:
+                if pending is not None:
+                    drain(pending)
+                if met:
+                    sync()
+            write(several[m % tiles])
+            fence("async proxy")
+            sync()
+            store(several[m % tiles], C, m)
+        if end:
+            drain()
+        del A
+
+    return body
+
+
+def test_a_store_is_over_and_met_before_its_tile_is_written() -> None:
+    assert failing(rewritten()) == set()
+    assert failing(rewritten(pending=None)) == {"I13"}
+    assert failing(rewritten(met=False)) == {"I13"}
+    assert failing(rewritten(pending=1)) == {"I13"}
+
+
+@pytest.mark.parametrize("tiles", [2, 3])
+def test_as_many_stores_may_be_left_as_there_are_other_tiles(tiles: int) -> None:
+    assert failing(rewritten(pending=tiles - 1, tiles=tiles)) == set()
+    assert failing(rewritten(pending=tiles, tiles=tiles)) == {"I13"}
+
+
+def test_no_store_outlives_the_block() -> None:
+    assert failing(rewritten(end=False)) == {"I13"}
+
+
+def test_a_store_counts_from_its_commit_on() -> None:
+    def of(*, last: int) -> Body:
+        def body(_: Tensor, C: Tensor) -> None:
+            tile = box()
+            write(tile)
+            fence("async proxy")
+            sync()
+            with elected():
+                copy(tile, C.tile((64, 16), (0, 0)), via=tma, edge=0)
+                bulk.commit()
+                bulk.wait(last)
+
+        return body
+
+    assert failing(of(last=0)) == set()
+    assert failing(of(last=1)) == {"I13"}
+
+
+def stored_in_a_loop(*, pending: int | None = 0, first: bool = True) -> Body:
+    """first: the wait stands before the write, so that a store runs on under the next iteration's head."""
+
+    def body(A: Tensor, C: Tensor) -> None:
+        tile = box()
+        for m in loop(A.shape[0]):
+            if pending is not None and first:
+                drain(pending)
+            sync()
+            write(tile)
+            fence("async proxy")
+            sync()
+            with elected():
+                copy(tile, C.tile((64, 16), (m, 0)), via=tma, edge=0)
+                bulk.commit()
+            if pending is not None and not first:
+                drain(pending)
+        drain()
+
+    return body
+
+
+def test_a_store_of_the_iteration_before_is_waited_for() -> None:
+    assert failing(stored_in_a_loop()) == set()
+    assert failing(stored_in_a_loop(first=False)) == set()
+    assert failing(stored_in_a_loop(pending=None)) == {"I13"}
+    assert failing(stored_in_a_loop(pending=1)) == {"I13"}
+
+
+# -- meetings ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", [{"threads": 64}, {"barrier": "other"}, {"how": "arrive"}], ids=str)
+def test_a_meeting_is_one_of_all_threads(fields: dict[str, object]) -> None:
+    found = traced(exchanged())
+    meeting = every(found, Sync)[0]
+    assert "I5" in unmet(changed(found, meeting, **fields))

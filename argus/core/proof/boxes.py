@@ -17,7 +17,7 @@ from argus.core.proof.access import Access
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Step, Timeline
-from argus.core.slabs import span_of
+from argus.core.slabs import slab_width, span_of
 from argus.core.walk import IntArray, mentions, show
 
 
@@ -46,12 +46,14 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             help=f"`assume({show(buffer.shape[-1])} % {wide} == 0)`, or use a schedule of narrower loads",
         )
     elif isinstance(buffer.layout, Staged) and box.axes > 1:
-        found = span_of(buffer.layout.swizzle, buffer.dtype)
+        found, width = span_of(buffer.layout.swizzle, buffer.dtype), slab_width(buffer)
+        whole = width is not None and (not box.span or width * buffer.dtype.bits // 8 == box.span)
         yield Obligation(
             "I17",
-            f"`{stmt.atom}` permutes chunks of `{buffer.name}` as its layout does",
+            f"`{stmt.atom}` permutes chunks of `{buffer.name}` as its layout does, in rows as wide as its span",
             stmt,
-            algebra.TRUE if found == box.span else algebra.FALSE,
+            algebra.TRUE if found == box.span and whole else algebra.FALSE,
+            unknown="" if whole or found != box.span else "rows that are narrower than the swizzle's span",
             compared=access.shape[1],
             witness=(("layout", str(buffer.layout.swizzle)), ("span", f"{box.span} bytes")),
             fault=f"`{stmt.atom}` swizzles over {box.span} bytes, `{buffer.name}` is laid out over {found}",

@@ -22,7 +22,7 @@ from argus.core.layout import TV, Swizzle
 from argus.core.placement import ROOM, bytes_of, placed
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.lifetimes import held_at_once
-from argus.core.proof.memory import slots_of, staged_offsets
+from argus.core.proof.memory import modes, offsets_along, slots_of, staged_offsets
 from argus.core.proof.obligation import Obligation, Related
 from argus.core.proof.timeline import Timeline
 from argus.core.walk import IntArray, evaluate, mentions, symbols
@@ -292,9 +292,8 @@ def _unswizzled(stmt: Copy, buffer: Buffer, layout: Staged) -> IntArray:
     view = stmt.source if stmt.source.buffer is buffer else stmt.target
     zero = {symbol: 0 for at in view.at for symbol in symbols(at)}
     axes = stmt.by.coordinates()
-    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
     offsets = np.zeros(axes[0].shape, np.int64)
-    for at, stride in zip(view.at, strides, strict=True):
-        assert isinstance(stride, int)
-        offsets = offsets + np.asarray(evaluate(at, zero, axes), np.int64) * stride
+    for at, mode in zip(view.at, modes(layout.layout), strict=True):
+        along = offsets_along(mode, np.asarray(evaluate(at, zero, axes), np.int64))
+        offsets = offsets + (0 if along is None else along)
     return offsets

@@ -9,6 +9,7 @@ import numpy as np
 from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
+from argus.core.layout import Layout
 from argus.core.proof import boxes, integers
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.obligation import Obligation
@@ -50,6 +51,10 @@ def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) 
     staged = isinstance(access.view.buffer.layout, Staged)
     if stmt.atom.box is not None:
         yield from boxes.of_box(step, stmt, access)
+        if staged and staged_offsets(access.view, places) is None:
+            reason = "a box that moves inside one buffer"
+            yield Obligation("I19", "the box is aligned", stmt, algebra.FALSE, step.context, unknown=reason)
+            return
     elif memory.tv is not None and staged:
         offsets = staged_offsets(access.view, places)
         yield from boxes.of_matrices(step, stmt, access, memory, offsets, tuple(slots_of(access, places)))
@@ -175,15 +180,33 @@ def staged_offsets(view: View, places: tuple[Sep, ...]) -> IntArray | None:
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
-    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
     offsets = np.zeros(places[0].table.shape, np.int64)
-    for place, stride in zip(places, strides, strict=True):
-        assert isinstance(stride, int)
+    for place, mode in zip(places, modes(layout.layout), strict=True):
         symbolic = place.base is not algebra.const(0)
-        if symbolic and not place.uniform:
+        if symbolic and (not place.uniform or isinstance(mode.stride, tuple)):
             return None
-        offsets = offsets + (0 if symbolic else place.table) * stride
+        if not symbolic:
+            along = offsets_along(mode, place.table)
+            if along is None:
+                return None
+            offsets = offsets + along
     return offsets if layout.swizzle is None else layout.swizzle.images(offsets)
+
+
+def modes(layout: Layout) -> tuple[Layout, ...]:
+    """The layout axis by axis; an axis of slabs is one of two."""
+    shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
+    return tuple(Layout(shape, stride) for shape, stride in zip(shapes, strides, strict=True))
+
+
+def offsets_along(mode: Layout, coordinates: IntArray) -> IntArray | None:
+    """Element offsets of coordinates on one axis; None where one lies beyond an axis of slabs."""
+    if isinstance(mode.stride, int):
+        return coordinates * mode.stride
+    table = mode.table()
+    inside = bool(((coordinates >= 0) & (coordinates < table.size)).all())
+    return table.ravel()[coordinates] if inside else None
 
 
 def _staged(
@@ -210,14 +233,14 @@ def _staged(
 
 
 def slots_of(access: Access, places: tuple[Sep, ...]) -> Iterator[tuple[Sep, int]]:
-    """The symbolic axes of a shared tensor and the distance of their neighbours, in elements."""
+    """The symbolic axes of a shared tensor and the distance of their neighbours, in elements; not axes of slabs, along
+    which `staged_offsets` refuses to move.
+    """
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
-    strides = layout.layout.stride if isinstance(layout.layout.stride, tuple) else (layout.layout.stride,)
-    for place, stride in zip(places, strides, strict=True):
-        assert isinstance(stride, int)
-        if place.base is not algebra.const(0):
-            yield place, stride
+    for place, mode in zip(places, modes(layout.layout), strict=True):
+        if isinstance(mode.stride, int) and place.base is not algebra.const(0):
+            yield place, mode.stride
 
 
 def _slot_aligned(place: Sep, stride: int, wide: int) -> Cond:

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.check.parts import expressions, views
+from argus.core.index import Cond
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -106,7 +107,7 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
         *_same_walk(roles, drainer),
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
         *_initialised(kernel),
-        *_counted(kernel, roles),
+        *_counted(kernel, roles, tiles),
     )
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
     return Unrolled(line, drainer.role, drainer.laps_body, buffers, tuple(ring.copies for ring in rings), owed)
@@ -274,7 +275,7 @@ def _initialised(kernel: Kernel) -> Iterator[Obligation]:
     )
 
 
-def _counted(kernel: Kernel, roles: Sequence[Parsed]) -> Iterator[Obligation]:
+def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> Iterator[Obligation]:
     """I28 of what the line leaves out: loops over tiles, and all that the other roles compute but their copies' places.
 
     There a tile's number is block + i * blocks, in the line one symbol: a multiple of it that fits, fits in its parts.
@@ -283,13 +284,20 @@ def _counted(kernel: Kernel, roles: Sequence[Parsed]) -> Iterator[Obligation]:
     assumed = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
     known = (*assumed, *(algebra.lt(algebra.sym(block), count) for block, count in pairs))
     for role in roles:
+        inside = set(walk(role.laps.tile))
         for stmt in walk(role.laps_body):
             roots = expressions(stmt) if isinstance(stmt, For | If | Await | Arrive) else ()
-            yield from of_expressions(stmt, roots, known)
+            facts = (*known, *_runs(role, tiles)) if stmt in inside else known
+            yield from of_expressions(stmt, roots, facts)
             if isinstance(stmt, For):
                 yield from of_loop(stmt)
             elif isinstance(stmt, If):
                 yield from computed((stmt.cond,), stmt, role.inside, "a condition")
+
+
+def _runs(role: Parsed, tiles: Tiles | None) -> tuple[Cond, ...]:
+    """What holds where a tile is worked on: it is one of the role's, and there is one at all."""
+    return role.facts if tiles is None else (*role.facts, algebra.le(1, tiles.total))
 
 
 def _is_barrier(stmt: Stmt) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar, assert_never, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -78,9 +79,21 @@ def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
     return values[root]
 
 
+_SYMBOLS: WeakKeyDictionary[Node, frozenset[Symbol]] = WeakKeyDictionary()
+"""What was found of a node: a pure function of it, and nodes are interned."""
+
+
 def symbols(*roots: Node) -> frozenset[Symbol]:
-    """The symbols that occur below the roots."""
-    return frozenset(node.symbol for node in topological(roots) if isinstance(node, Sym))
+    """Every symbol mentioned."""
+    return frozenset[Symbol]().union(*map(_symbols_of, roots))
+
+
+def _symbols_of(root: Node) -> frozenset[Symbol]:
+    known = _SYMBOLS.get(root)
+    if known is None:
+        known = frozenset(node.symbol for node in topological([root]) if isinstance(node, Sym))
+        _SYMBOLS[root] = known
+    return known
 
 
 def in_multiples(root: Node, symbol: Symbol, unit: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from weakref import WeakKeyDictionary
 
 from argus.core.index import Bin, Cond, Const, Held, Read, Sym, Symbol
 from argus.core.walk import topological
@@ -10,8 +11,19 @@ from argus.core.walk import topological
 Anchor = Symbol | tuple[str, str]
 
 
+_ANCHORS: WeakKeyDictionary[Cond, frozenset[Anchor]] = WeakKeyDictionary()
+"""What was found of a condition: a pure function of it, and conditions are interned."""
+
+
 def anchors(condition: Cond) -> frozenset[Anchor]:
     """What a condition speaks of: its symbols, and its arrays and fragments as (sort, name)."""
+    known = _ANCHORS.get(condition)
+    if known is None:
+        known = _ANCHORS[condition] = _anchors_of(condition)
+    return known
+
+
+def _anchors_of(condition: Cond) -> frozenset[Anchor]:
     found: set[Anchor] = set()
     for node in topological([condition]):
         match node:

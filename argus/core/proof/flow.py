@@ -17,7 +17,7 @@ from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Stmt, Tag, View
 from argus.core.layout import TV
-from argus.core.proof.access import Access, Accesses, Meeting, meeting
+from argus.core.proof.access import Access, Accesses, meeting
 from argus.core.proof.content import (
     BoolArray,
     Bottom,
@@ -32,13 +32,14 @@ from argus.core.proof.content import (
     shifted,
 )
 from argus.core.proof.epochs import Epochs, epochs_of
+from argus.core.proof.lookup import agent_among_cells, of_agent, overlap, part_of
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
 from argus.core.proof.separate import Sep, evaluate, same
-from argus.core.proof.timeline import Segment, Shift, Step, Timeline, is_whole
+from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
 from argus.core.query import Unsat
-from argus.core.walk import IntArray, symbols
+from argus.core.walk import IntArray
 
 _PIECE_LIMIT = 8
 
@@ -176,7 +177,7 @@ class Flow:
                 return [(mask, guard)]
             found.append(Source(mask, guard, None, None, "its address does not separate into slot and cell"))
             return []
-        met, taken = _overlap(met_at, write.shape[1])
+        met, taken = overlap(met_at, write.shape[1])
         hit = mask & met
         cond = algebra.all_of((met_at.slots, moment.exists))
         if not hit.any() or cond is algebra.FALSE or self.impossible(context, cond):
@@ -201,10 +202,10 @@ class Flow:
         if buffer.space == "register" and access.places is None:
             return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
         if buffer in self.sums:
-            return _part(self.sums[buffer](access.step), access)
+            return part_of(self.sums[buffer](access.step), access)
         if buffer.space == "global":
             return self._global(access)
-        agent = _agent_among_cells(access)
+        agent = agent_among_cells(access)
         if agent is not None:
             return self._by_agent(access, agent)
         pieces: list[Piece] = []
@@ -218,7 +219,7 @@ class Flow:
         assert agent.high is not None
         found: list[Data] = []
         for number in range(agent.low, agent.high + 1):
-            content = self.read(_of_agent(access, {agent: algebra.const(number)}))
+            content = self.read(of_agent(access, {agent: algebra.const(number)}))
             if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
                 return everywhere(access.shape, Top("what an agent reads differs from case to case"), algebra.TRUE)
             value = content[0].value
@@ -397,40 +398,3 @@ def _union(one: Piece, two: Piece) -> Piece | None:
         table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
         inside.append(Inside(Sep(mine.coordinate.base, table), mine.extent))
     return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))
-
-
-def _agent_among_cells(access: Access) -> Symbol | None:
-    """The agent's number, where it moves cells and not whole slots."""
-    for place in access.places or ():
-        if not place.uniform:
-            for symbol in symbols(place.base):
-                if symbol.kind == "agent" and symbol.low is not None and symbol.high is not None:
-                    return symbol
-    return None
-
-
-def _of_agent(access: Access, number: Shift) -> Access:
-    assert access.places is not None
-    return evolve(access, places=tuple(place.shifted(number) for place in access.places))
-
-
-def _part(content: Content, access: Access) -> Content:
-    """What a whole tile holds, for those of its registers that are accessed."""
-    assert access.places is not None
-    values = content[0].mask.shape[1]
-    index = access.places[0].table // values, access.places[0].table % values
-    return tuple(
-        Piece(piece.mask[index], piece.guard, piece.value.at(index) if isinstance(piece.value, Data) else piece.value)
-        for piece in content
-    )
-
-
-def _overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:
-    """Elements of the read that the write covers, and the (thread, value) that wrote each (else 0)."""
-    wrote = np.full(int(max(met.first.max(), met.second.max())) + 1, -1, np.int64)
-    flat = met.second.ravel()
-    wrote[flat] = np.arange(flat.size)
-    taken = wrote[met.first]
-    covered = taken >= 0
-    taken = np.where(covered, taken, 0)
-    return covered, (taken // values, taken % values)

@@ -1,8 +1,8 @@
 """What an asynchronous unit may see, and when others may touch what it still uses: one agent, all its loops at once.
 
 Each access to shared memory, and each product's registers, leaves a record of how far it has come; the records are
-followed to a fixpoint, so that a tile's end meets the next one's beginning. A record is dropped by nothing but a
-write that covers it: what a later access needs of it is checked there.
+followed to a fixpoint, so that a tile's end meets the next one's beginning. No record is dropped: what a later access
+needs of it is checked there.
 
     ordinary write   fenced by its writers, met by all, published: fenced and then met
     ordinary read    met by all
@@ -15,14 +15,13 @@ asynchronous proxy, its strict rule). That a warp's wait covers the whole warpgr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Literal
+from collections.abc import Iterator
 
 import numpy as np
 from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Index, Symbol
+from argus.core.index import Symbol
 from argus.core.ir import (
     Alloc,
     Assert,
@@ -44,77 +43,22 @@ from argus.core.ir import (
 )
 from argus.core.proof.access import Access, Accesses, meeting
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.progress import (
+    MOST,
+    Key,
+    Kind,
+    Progress,
+    State,
+    Touched,
+    counted,
+    fenced,
+    key_of,
+    met,
+    recorded,
+    waited,
+)
 from argus.core.proof.timeline import Step
 from argus.core.walk import IntArray, substitute, symbols
-
-Kind = Literal["write", "read", "bulk", "product"]
-_MOST = 16
-"""Groups since an operation that are told apart; more is no different from so many."""
-
-
-@frozen
-class Progress:
-    """How far an access has come, at the least on every path. since: groups committed or products issued since.
-
-    looked: a fence of the reader's side only lies after the meeting.
-    """
-
-    fenced: bool = False
-    met: bool = False
-    published: bool = False
-    looked: bool = False
-    since: int = 0
-    over: bool = False
-
-    def least(self, other: Progress) -> Progress:
-        return Progress(
-            self.fenced and other.fenced,
-            self.met and other.met,
-            self.published and other.published,
-            self.looked and other.looked,
-            min(self.since, other.since),
-            self.over and other.over,
-        )
-
-
-@frozen(eq=False)
-class Touched:
-    """An access of a statement; `at` in terms of loop variables, primed for earlier iterations."""
-
-    stmt: Stmt
-    kind: Kind
-    access: Access
-    alone: bool
-
-
-_Key = tuple[Stmt, Kind, Buffer, tuple[Index, ...]]
-
-
-@frozen(eq=False)
-class State:
-    """records: accesses to shared memory. late: products whose registers are still in use. dirty: register tiles that
-    ordinary code has written since the last `wgmma.fence`.
-    """
-
-    records: Mapping[_Key, tuple[Touched, Progress]] = field(factory=dict[_Key, "tuple[Touched, Progress]"])
-    late: Mapping[tuple[Mma, Buffer], Progress] = field(factory=dict[tuple[Mma, Buffer], Progress])
-    dirty: frozenset[Buffer] = frozenset()
-
-    def same(self, other: State) -> bool:
-        mine = {key: progress for key, (_, progress) in self.records.items()}
-        theirs = {key: progress for key, (_, progress) in other.records.items()}
-        return mine == theirs and self.late == other.late and self.dirty == other.dirty
-
-    def joined(self, other: State) -> State:
-        """What holds on both paths at least."""
-        records = dict(self.records)
-        for key, (touched, progress) in other.records.items():
-            mine = records.get(key)
-            records[key] = (touched, progress if mine is None else mine[1].least(progress))
-        late = dict(self.late)
-        for place, progress in other.late.items():
-            late[place] = late[place].least(progress) if place in late else progress
-        return State(records, late, self.dirty | other.dirty)
 
 
 @frozen(eq=False)
@@ -159,15 +103,15 @@ class Visibility:
             case One(body=body):
                 return self.walk(body, state, alone=True)
             case Sync(barrier=barrier, how="meet", threads=threads) if barrier == self.meets and not alone:
-                return _met(state) if threads in (None, self.threads) else state
+                return met(state) if threads in (None, self.threads) else state
             case Fence(kind="async_proxy"):
-                return _fenced(state, by_all=not alone or self.threads == 1)
+                return fenced(state, by_all=not alone or self.threads == 1)
             case Fence(kind="wgmma"):
                 return evolve(state, dirty=frozenset[Buffer]())
             case Commit(queue="bulk"):
-                return _counted(state, "bulk")
+                return counted(state, "bulk")
             case Wait(queue="bulk" | "wgmma"):
-                return _waited(state, stmt)
+                return waited(state, stmt)
             case Copy() | Map() | Fold() | Mma():
                 return self._accessed(stmt, state, alone=alone)
             case Assert(claim=Covers(of=of)):
@@ -201,13 +145,13 @@ class Visibility:
             if each.kind == "fresh"
         }
         past = {each: algebra.sym(Symbol(f"{each.name}'", each.kind, each.low, each.high)) for each in moving}
-        records: dict[_Key, tuple[Touched, Progress]] = {}
+        records: dict[Key, tuple[Touched, Progress]] = {}
         for touched, progress in state.records.values():
             view = touched.access.view
             if any(past.keys() & symbols(at) for at in view.at):
                 moved = evolve(view, at=tuple(substitute(at, past) for at in view.at))
                 touched = evolve(touched, access=self.accesses.moved(touched.access, moved))  # noqa: PLW2901
-            key = _key(touched)
+            key = key_of(touched)
             before = records.get(key)
             records[key] = (touched, progress if before is None else before[1].least(progress))
         return State(records, state.late, state.dirty)
@@ -228,7 +172,7 @@ class Visibility:
             buffer = access.view.buffer
             if buffer.space == "shared" and buffer not in self.elsewhere:
                 touched = Touched(stmt, _kind(stmt, access), access, alone)
-                state = _recorded(state, touched)
+                state = recorded(state, touched)
         return state
 
     def _alone(self, touched: Touched) -> None:
@@ -322,10 +266,10 @@ class Visibility:
         assert isinstance(stmt, Mma)
         for buffer in touched:
             self._told(stmt, buffer, good=buffer not in state.dirty)
-        counted = _counted(state, "product")
-        late = {place: evolve(p, since=min(p.since + 1, _MOST)) for place, p in counted.late.items()}
+        further = counted(state, "product")
+        late = {place: evolve(p, since=min(p.since + 1, MOST)) for place, p in further.late.items()}
         late |= {(stmt, buffer): Progress() for buffer in touched}
-        return evolve(counted, late=late)
+        return evolve(further, late=late)
 
     def _rest(self, stmt: Stmt, buffer: Buffer, mma: Mma, *, good: bool) -> None:
         what = f"the product that uses `{buffer.name}` is over before it is touched"
@@ -361,15 +305,6 @@ def _kind(stmt: Stmt, access: Access) -> Kind:
     return access.mode
 
 
-def _key(touched: Touched) -> _Key:
-    view = touched.access.view
-    return touched.stmt, touched.kind, view.buffer, view.at
-
-
-def _recorded(state: State, touched: Touched) -> State:
-    return evolve(state, records={**state.records, _key(touched): (touched, Progress())})
-
-
 def _meet(later: Touched, earlier: Touched) -> bool:
     """Whether two accesses may touch one cell, from two threads if both are ordinary."""
     met = meeting(later.access, earlier.access, {})
@@ -377,10 +312,17 @@ def _meet(later: Touched, earlier: Touched) -> bool:
         return True
     if met.slots is algebra.FALSE:
         return False
-    if not np.intersect1d(met.first, met.second).size:
+    if not _share(met.first, met.second):
         return False
     ordinary = later.kind in ("read", "write") and earlier.kind in ("read", "write")
     return not ordinary or _two_threads(met.first, met.second)
+
+
+def _share(first: IntArray, second: IntArray) -> bool:
+    """Whether two accesses have a cell in common."""
+    touched = np.zeros(int(max(first.max(), second.max())) + 1, np.bool_)
+    touched[first.ravel()] = True
+    return bool(touched[second.ravel()].any())
 
 
 def _two_threads(first: IntArray, second: IntArray) -> bool:
@@ -393,49 +335,6 @@ def _two_threads(first: IntArray, second: IntArray) -> bool:
     theirs = np.broadcast_to(np.arange(second.shape[0], dtype=np.int64)[:, None], second.shape)
     touched = most[second] >= 0
     return bool((touched & ((least[second] != theirs) | (most[second] != theirs))).any())
-
-
-# -- what moves records on ------------------------------------------------------------------------------------
-
-
-def _met(state: State) -> State:
-    records = {
-        key: (t, evolve(p, met=t.kind in ("write", "read") or p.over, published=p.published or p.fenced))
-        for key, (t, p) in state.records.items()
-    }
-    return evolve(state, records=records)
-
-
-def _fenced(state: State, *, by_all: bool) -> State:
-    """A fence after the writes by those who wrote; of the others it is one of the reader's side."""
-    records = {
-        key: (t, evolve(p, fenced=p.fenced or by_all or t.alone, looked=p.looked or p.met))
-        for key, (t, p) in state.records.items()
-    }
-    return evolve(state, records=records)
-
-
-def _counted(state: State, kind: Kind) -> State:
-    records = {
-        key: (t, evolve(p, since=min(p.since + 1, _MOST)) if t.kind == kind else p)
-        for key, (t, p) in state.records.items()
-    }
-    return evolve(state, records=records)
-
-
-def _waited(state: State, stmt: Wait) -> State:
-    """All groups but the youngest `pending` are over. A bulk group begins to count when it is committed."""
-    if stmt.of == "reads" and stmt.queue != "bulk":
-        return state
-    kind, least = ("bulk", stmt.pending + 1) if stmt.queue == "bulk" else ("product", stmt.pending)
-    records = {
-        key: (t, evolve(p, over=True) if t.kind == kind and p.since >= least else p)
-        for key, (t, p) in state.records.items()
-    }
-    late = state.late
-    if stmt.queue == "wgmma":
-        late = {place: evolve(p, over=True) if p.since >= least else p for place, p in state.late.items()}
-    return evolve(state, records=records, late=late)
 
 
 def obligations(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from math import prod
 
 from attrs import frozen
 
@@ -162,3 +163,8 @@ def arrivals(kernel: Kernel, barrier: Buffer) -> int:
         if isinstance(stmt, Alloc) and stmt.buffer is barrier and stmt.count is not None:
             return stmt.count
     refuse(kernel.prologue[0], f"`{barrier.name}` is not initialised")
+
+
+def bytes_of(copy: Copy) -> int:
+    """Bytes of the box that a copy lands, also where it lies outside its tensor (trap T6)."""
+    return prod(static(extent) for extent in copy.target.shape) * copy.target.buffer.dtype.bits // 8

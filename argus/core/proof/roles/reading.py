@@ -7,8 +7,7 @@ Source: proof-methods 3.2, 3.3 (scope).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import prod
+from collections.abc import Sequence
 from typing import assert_never
 
 from attrs import evolve, frozen
@@ -16,10 +15,9 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Buffer, Kernel, Stmt, static
-from argus.core.ir import Copy as Copying
 from argus.core.proof.roles.events import Arrived, Drained, Event, Filled, Looked, Met, Multiplied, Turned, Waited
 from argus.core.proof.roles.ledger import Ledger, refuse
-from argus.core.proof.roles.parsed import Parsed, Storage, arrivals
+from argus.core.proof.roles.parsed import Parsed, Storage, arrivals, bytes_of
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
@@ -85,11 +83,6 @@ def spoken(
 def _ring(kernel: Kernel, ring: Storage) -> Ring:
     parts = tuple(bytes_of(copy) for copy in ring.copies)
     return Ring(ring.stages, parts, arrivals(kernel, ring.full), arrivals(kernel, ring.empty))
-
-
-def bytes_of(copy: Copying) -> int:
-    """Bytes of the box that a copy lands, also where it lies outside its tensor (trap T6)."""
-    return prod(static(extent) for extent in copy.target.shape) * copy.target.buffer.dtype.bits // 8
 
 
 def _role(
@@ -385,7 +378,7 @@ def _finishes(role: Parsed, rings: Sequence[Storage], ledger: Ledger) -> bool:
             use = algebra.add(total, slot)
             wanted.append((ring.empty, algebra.mod(use, ring.stages), phase_of(use, ring.stages, -1)))
     found = [
-        (e.happening.barrier, algebra.mod(e.happening.use, len_of(e.happening.barrier)), e.happening.phase)
+        (e.happening.barrier, algebra.mod(e.happening.use, static(e.happening.barrier.shape[0])), e.happening.phase)
         for e in end
         if isinstance(e.happening, Waited) and e.guard is algebra.TRUE
     ]
@@ -401,17 +394,3 @@ def _end(role: Parsed, rings: Sequence[Storage]) -> tuple[Event, ...]:
     lacking = sum(max(0, -each.op.ahead) for each in _ops(role, rings) if not isinstance(each.op, WaitGroups))
     quiet = Turned | Met | Drained
     return tuple(event for event in role.behind if not isinstance(event.happening, quiet))[lacking:]
-
-
-def len_of(barrier: Buffer) -> int:
-    first = barrier.shape[0]
-    assert isinstance(first, Const)
-    return first.value
-
-
-def turns_of(role: Parsed) -> Iterator[Turned]:
-    for event in (*role.ahead, *role.behind):
-        if isinstance(event.happening, Turned):
-            if event.guard is not algebra.TRUE:
-                refuse(event.stmt, "a turn that is taken under a condition")
-            yield event.happening

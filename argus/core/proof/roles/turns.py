@@ -8,6 +8,7 @@ waits for ever is explored once for each number of agents, modulo two uses, howe
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -18,12 +19,11 @@ from argus.core.ir import Arrive, Await, Kernel, static
 from argus.core.proof.roles.events import Met, Turned
 from argus.core.proof.roles.ledger import Ledger, refuse
 from argus.core.proof.roles.parsed import Parsed, arrivals
-from argus.core.proof.roles.reading import turns_of
 
 
 def turned(kernel: Kernel, role: Parsed, ledger: Ledger) -> bool:
     """Whether the role's agents take turns; False if no barrier of turns is touched. Raises RefusedError."""
-    found = list(turns_of(role))
+    found = list(_turns_of(role))
     if not found:
         return False
     tiles, own = role.laps.tiles, role.role
@@ -133,3 +133,11 @@ def _moved(state: _State, agent: int) -> _State | None:
 def _normal(state: _State) -> _State:
     base = min(*state.uses, *state.phases) // 2 * 2
     return _State(tuple(u - base for u in state.uses), state.inside, tuple(p - base for p in state.phases))
+
+
+def _turns_of(role: Parsed) -> Iterator[Turned]:
+    for event in (*role.ahead, *role.behind):
+        if isinstance(event.happening, Turned):
+            if event.guard is not algebra.TRUE:
+                refuse(event.stmt, "a turn that is taken under a condition")
+            yield event.happening

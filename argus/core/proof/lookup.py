@@ -1,0 +1,49 @@
+"""Reading back in space: cells that two accesses share, parts of register tiles, cells that an agent's number moves."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import evolve
+
+from argus.core.index import Symbol
+from argus.core.proof.access import Access, Meeting
+from argus.core.proof.content import BoolArray, Content, Data, Piece
+from argus.core.proof.timeline import Shift
+from argus.core.walk import IntArray, symbols
+
+
+def agent_among_cells(access: Access) -> Symbol | None:
+    """The agent's number, where it moves cells and not whole slots."""
+    for place in access.places or ():
+        if not place.uniform:
+            for symbol in symbols(place.base):
+                if symbol.kind == "agent" and symbol.low is not None and symbol.high is not None:
+                    return symbol
+    return None
+
+
+def of_agent(access: Access, number: Shift) -> Access:
+    assert access.places is not None
+    return evolve(access, places=tuple(place.shifted(number) for place in access.places))
+
+
+def part_of(content: Content, access: Access) -> Content:
+    """What a whole tile holds, for those of its registers that are accessed."""
+    assert access.places is not None
+    values = content[0].mask.shape[1]
+    index = access.places[0].table // values, access.places[0].table % values
+    return tuple(
+        Piece(piece.mask[index], piece.guard, piece.value.at(index) if isinstance(piece.value, Data) else piece.value)
+        for piece in content
+    )
+
+
+def overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:
+    """Elements of the read that the write covers, and the (thread, value) that wrote each (else 0)."""
+    wrote = np.full(int(max(met.first.max(), met.second.max())) + 1, -1, np.int64)
+    flat = met.second.ravel()
+    wrote[flat] = np.arange(flat.size)
+    taken = wrote[met.first]
+    covered = taken >= 0
+    taken = np.where(covered, taken, 0)
+    return covered, (taken // values, taken % values)

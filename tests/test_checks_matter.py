@@ -30,7 +30,7 @@ from argus.core.proof import (
     visibility,
 )
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.roles import obligations, reading
+from argus.core.proof.roles import obligations, reading, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.verdict import Proved, Refuted
@@ -117,7 +117,7 @@ def turns_need_no_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
-    return any(reading.turns_of(role))
+    return any(turns.turns_of(role))
 
 
 PROTOCOL = without(obligations, "_protocol")

@@ -23,7 +23,7 @@ from argus.core.proof.roles.parsed import Parsed, arrivals
 
 def turned(kernel: Kernel, role: Parsed, ledger: Ledger) -> bool:
     """Whether the role's agents take turns; False if no barrier of turns is touched. Raises RefusedError."""
-    found = list(_turns_of(role))
+    found = list(turns_of(role))
     if not found:
         return False
     tiles, own = role.laps.tiles, role.role
@@ -135,7 +135,7 @@ def _normal(state: _State) -> _State:
     return _State(tuple(u - base for u in state.uses), state.inside, tuple(p - base for p in state.phases))
 
 
-def _turns_of(role: Parsed) -> Iterator[Turned]:
+def turns_of(role: Parsed) -> Iterator[Turned]:
     for event in (*role.ahead, *role.behind):
         if isinstance(event.happening, Turned):
             if event.guard is not algebra.TRUE:

@@ -114,6 +114,9 @@ def _conclude(
                 kernel, solver, Refuted(found.counterexample), settled, (found.diagnostic, *others), session, start
             )
         return _open(kernel, solver, analysis, findings, [*suspects, *doubtful], session, start)
+    unbuilt = next((finding for finding in findings if finding.standing == "not built yet"), None)
+    if unbuilt is not None:
+        return _without_a_check(kernel, solver, unbuilt, findings, session, start)
     verdict = _proved(analysis, judged)
     names = _uncovered(kernel, findings)
     warnings = tuple(_unreached(kernel, name) for name in names)
@@ -240,6 +243,24 @@ def _open(
         "unknown",
         f"`{kernel.name}` is neither proved nor refuted",
         Label(where, reason),
+        notes=(reason,),
+        help=attempt,
+        kernel=kernel.name,
+    )
+    return _report(kernel, solver, Unknown(reason, attempt), findings, (doubt,), session, start)
+
+
+def _without_a_check(
+    kernel: Kernel, solver: Solver, unbuilt: Finding, findings: tuple[Finding, ...], session: Session, start: float
+) -> Report:
+    """All that was asked is proved, and something that concerns the kernel was not asked."""
+    reason = f"{unbuilt.invariant}, {unbuilt.title}, concerns this kernel, and this version has no check for it"
+    attempt = "write the kernel without the construct, or judge that invariant by hand"
+    doubt = Diagnostic(
+        unbuilt.invariant,
+        "unknown",
+        f"`{kernel.name}` is neither proved nor refuted",
+        Label(kernel.span, reason),
         notes=(reason,),
         help=attempt,
         kernel=kernel.name,

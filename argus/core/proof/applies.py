@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
+from argus.core.check import expressions
 from argus.core.elements import nodes
+from argus.core.index import Read
 from argus.core.ir import (
     Arrive,
     Assert,
@@ -17,6 +19,7 @@ from argus.core.ir import (
     Equal,
     Fence,
     Fold,
+    Get,
     Kernel,
     Let,
     Map,
@@ -24,6 +27,7 @@ from argus.core.ir import (
     One,
     Op,
     Order,
+    Peek,
     Products,
     Relation,
     Roles,
@@ -34,6 +38,7 @@ from argus.core.ir import (
     WrittenOnce,
     walk,
 )
+from argus.core.walk import mentions
 
 
 @frozen
@@ -53,6 +58,8 @@ class Features:
     proxies: bool
     folds: bool
     lets: bool
+    splits: bool
+    scales: bool
     copies: bool
     counters: bool
     clusters: bool
@@ -85,7 +92,9 @@ def features(kernel: Kernel) -> Features:
         events=has(Arrive, Await),
         proxies=has(Fence, Commit) or any(isinstance(s, Copy | Mma) and s.atom.proxy == "async" for s in stmts),
         folds=has(Fold) or any(isinstance(s, Map) and _reduces(s) for s in stmts),
-        lets=has(Let),
+        lets=any(isinstance(s, Let) and not _counts(s) for s in stmts) or any(map(_reads_integers, stmts)),
+        splits=any(isinstance(s, Copy) and s.combine is not None for s in stmts),
+        scales=any(isinstance(s, Map) and _scales(s) for s in stmts),
         copies=has(Copy),
         counters="lds" in kernel.target.queues,
         clusters=any(extent != 1 for extent in kernel.cluster),
@@ -96,6 +105,21 @@ def features(kernel: Kernel) -> Features:
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
         maps=any(isinstance(s, Fence) and s.kind == "tensormap" for s in stmts),
     )
+
+
+def _counts(stmt: Let) -> bool:
+    """Whether an integer is one of the role's own counters, and not of the data."""
+    return isinstance(stmt.value, Peek) and stmt.value.view.buffer.space == "counter"
+
+
+def _reads_integers(stmt: Stmt) -> bool:
+    return any(mentions(root, (Read,)) for root in expressions(stmt))
+
+
+def _scales(stmt: Map) -> bool:
+    """Whether elements of two operands are multiplied, as a sum and its scale are."""
+    products = [node for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div")]
+    return any(all(any(isinstance(inner, Get) for inner in nodes(arg)) for arg in product.args) for product in products)
 
 
 def _stores(stmts: list[Stmt]) -> bool:
@@ -155,15 +179,15 @@ _RULES: Mapping[str, _Rule] = {
     "I24": (lambda f: f.folds, "no second product that lags"),
     "I25": (lambda f: f.folds, "no mask"),
     "I26": (lambda f: f.folds, "no heads"),
-    "I27": (lambda _: False, "no experts"),
+    "I27": (lambda f: f.lets, "no integer from memory chooses a tile"),
     "I28": (lambda f: f.copies, "no addresses"),
     "I29": (lambda f: f.maps, "no tensor descriptors are edited"),
     "I30": (lambda f: f.shared and f.counters, "shared memory is read in order, without a counter to wait for"),
     "I31": (lambda f: f.queues, "no asynchronous operation"),
     "I32": (lambda f: f.barriers, "no barrier"),
     "I33": (lambda f: f.banks, "no bank-conflict degree is declared"),
-    "I34": (lambda _: False, "no split of the contraction between blocks"),
-    "I35": (lambda f: f.folds, "no scale factors"),
+    "I34": (lambda f: f.splits, "no store adds to what other blocks store"),
+    "I35": (lambda f: f.scales, "no element scales another"),
     "I36": (lambda f: f.shared, "no shared memory is staged again"),
     "I37": (lambda f: f.copies, "no copies"),
     "I38": (lambda _: True, ""),

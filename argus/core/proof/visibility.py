@@ -15,13 +15,13 @@ asynchronous proxy, its strict rule). That a warp's wait covers the whole warpgr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Symbol
+from argus.core.index import Index, Symbol
 from argus.core.ir import (
     Alloc,
     Assert,
@@ -146,15 +146,19 @@ class Visibility:
         }
         past = {each: algebra.sym(Symbol(f"{each.name}'", each.kind, each.low, each.high)) for each in moving}
         records: dict[Key, tuple[Touched, Progress]] = {}
-        for touched, progress in state.records.values():
-            view = touched.access.view
-            if any(past.keys() & symbols(at) for at in view.at):
-                moved = evolve(view, at=tuple(substitute(at, past) for at in view.at))
-                touched = evolve(touched, access=self.accesses.moved(touched.access, moved))  # noqa: PLW2901
+        for now, progress in state.records.values():
+            touched = self._in_the_past(now, past)
             key = key_of(touched)
             before = records.get(key)
             records[key] = (touched, progress if before is None else before[1].least(progress))
         return State(records, state.late, state.dirty)
+
+    def _in_the_past(self, touched: Touched, past: Mapping[Symbol, Index]) -> Touched:
+        view = touched.access.view
+        if not any(past.keys() & symbols(at) for at in view.at):
+            return touched
+        moved = evolve(view, at=tuple(substitute(at, past) for at in view.at))
+        return evolve(touched, access=self.accesses.moved(touched.access, moved))
 
     # -- accesses ------------------------------------------------------------------------------------------
 

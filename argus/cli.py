@@ -29,13 +29,17 @@ from argus.core.verdict import Report
 from argus.layout_cli import layout
 from argus.loader import SECONDS, load
 from argus.outcome import Outcome
+from argus.pictures import check_ending
 from argus.render import to_json
+from argus.report_files import write_picture, write_sarif
+from argus.report_json import SCHEMA, report_json
 from argus.run_cli import run
 from argus.screen import Screen, on_stderr
 from argus.solver_choice import resolve
+from argus.solver_cli import add_to
 from argus.solvers.cache import Cache, default_folder
 from argus.sources import read_source
-from argus.summary import BUILD_SCHEMA, SCHEMA, artifact_json, artifact_lines, report_json
+from argus.summary import BUILD_SCHEMA, artifact_json, artifact_lines
 from argus.verify import verify as verify_kernel
 
 REFUTED, OPEN, BAD_INPUT, INTERNAL, INTERRUPTED, READER_GONE = 1, 2, 3, 4, 130, 141
@@ -83,12 +87,24 @@ def commands() -> None:
 @click.option(
     "-v", "--all-invariants", is_flag=True, help="List every invariant, also those that do not apply, and why."
 )
+@click.option("--sarif", "sarif_file", metavar="FILE", help="Write the diagnostics to FILE, as SARIF 2.1.0.")
+@click.option("--svg", "picture_file", metavar="FILE", help="Draw the first counterexample's tile to FILE.svg.")
 @_load_seconds
 @_json
 def verify(
-    file: str, solver: str, seconds: float, no_cache: bool, all_invariants: bool, load_seconds: float, as_json: bool
+    file: str,
+    solver: str,
+    seconds: float,
+    no_cache: bool,
+    all_invariants: bool,
+    sarif_file: str | None,
+    picture_file: str | None,
+    load_seconds: float,
+    as_json: bool,
 ) -> Outcome:
     """Prove every kernel of FILE (or of a module such as argus.kernels.gemm), or refute it."""
+    if picture_file is not None:
+        check_ending(picture_file)
     backend = resolve(solver)
     kernels = [each.trace(seconds=load_seconds) for each in load(file, seconds=load_seconds)]
     cache = None if no_cache else Cache()
@@ -98,6 +114,9 @@ def verify(
         if not as_json:
             Screen().lines([""] if len(reports) > 1 else [])
             Screen().report(reports[-1], every_invariant=all_invariants)
+    notes = [] if sarif_file is None else [write_sarif(reports, sarif_file, version=__version__)]
+    notes += [] if picture_file is None else [write_picture(kernels, reports, picture_file)]
+    Screen().lines([] if as_json else notes)
     return Outcome(_worst([report.exit_code for report in reports]), {"kernels": [report_json(r) for r in reports]})
 
 
@@ -144,6 +163,7 @@ def show(output: str) -> Outcome:
 
 commands.add_command(layout)
 commands.add_command(run)
+add_to(commands)
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------

@@ -6,12 +6,10 @@ machine and writing, and the picture of what a target's shared memory does with 
 
 from __future__ import annotations
 
-import tempfile
 from math import prod, sqrt
 from pathlib import Path
 
 from argus.core.banks import BANK_BYTES, bank_conflicts
-from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.lanes import Access, executions
 from argus.core.layout.composed import ComposedLayout
 from argus.core.layout.faults import LayoutError, misplaced
@@ -22,6 +20,7 @@ from argus.core.layout.pictures.views import banks, beside, grid, swizzled, tv
 from argus.core.layout.values import Layout
 from argus.core.phases import PHASES
 from argus.core.target import Target
+from argus.writing import write_whole
 
 try:
     from resvg_py import svg_to_bytes
@@ -78,7 +77,7 @@ def save(picture: Picture, path: Path | str) -> None:
     Raises ArgusError: E813 for another ending and where PNG cannot be drawn, E302 if the file cannot be written.
     """
     ending = check_ending(path)
-    _write(Path(path), _drawn(picture, ending))
+    write_whole(Path(path), _drawn(picture, ending))
 
 
 def _drawn(picture: Picture, ending: str) -> bytes:
@@ -122,21 +121,3 @@ def png(picture: Picture, scale: float = 2.0) -> bytes:
         raise LayoutError("E813", f"a PNG at the scale {scale}: expected a number above 0", help="leave it out for 2")
     # Out of memory, resvg ends the process.
     return svg_to_bytes(picture.svg(), zoom=min(scale, sqrt(MOST_PIXELS / prod(picture.extent()))))
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as scratch:
-            whole = Path(scratch) / path.name
-            whole.write_bytes(data)
-            whole.replace(path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        raise ArgusError(
-            Diagnostic(
-                "E302",
-                "error",
-                f"cannot write {path}: {reason}",
-                help="name another file, or make room and allow writing there",
-            )
-        ) from error

@@ -12,16 +12,19 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.invariants import invariant
-from argus.core.ir import Assert, Kernel
+from argus.core.ir import Assert, Copy, Kernel, Stmt
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
-from argus.core.verdict import Counterexample
+from argus.core.span import NOWHERE, Span
+from argus.core.verdict import Counterexample, HopKind
 from argus.core.walk import evaluate, symbols
 from argus.interp.advice import advised
 from argus.interp.diagnosis import Witness, diagnose
+from argus.interp.origins import DATA_FLOW, way
 from argus.interp.prepared import Prepared
 from argus.interp.run import by_events, run_prepared
 from argus.interp.schedule import Schedule, directed
-from argus.interp.search import sizes_in_order
+from argus.interp.search import assumed, sizes_in_order
+from argus.interp.shrink import Shrunk, descend, shrink
 from argus.interp.violation import Violation
 
 
@@ -55,10 +58,11 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
     models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
     sizes = list(sizes_in_order(kernel, [model for model in models if _affordable(kernel, model)]))
     try:
+        prepared = Prepared(kernel)
         if by_events(kernel):
-            witness = search_events(kernel, sizes, deadline)
+            witness = search_events(prepared, sizes, deadline)
         else:
-            stages = (search(kernel, sizes, codes, deadline) for codes in _in_stages(suspects))
+            stages = (search(prepared, sizes, codes, deadline) for codes in _in_stages(suspects))
             witness = next(filter(None, stages), None)
     except ArgusError as problem:
         if problem.diagnostic.code != "E501":
@@ -66,7 +70,9 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
         return None  # nothing can be shown of a construct that the interpreter cannot run
     except ZeroDivisionError:
         return None  # nor of a run that has no meaning: divisors are an obligation of their own
-    return None if witness is None else _shown(kernel, witness, obligations)
+    if witness is None:
+        return None
+    return _shown(prepared, *shrink(prepared, witness, lambda: perf_counter() < deadline), obligations)
 
 
 def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
@@ -79,14 +85,13 @@ def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
 
 
 def search(
-    kernel: Kernel, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], deadline: float
+    prepared: Prepared, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], deadline: float
 ) -> Witness | None:
     """The first run that violates one of the invariants, and of what it violates the cause before the symptoms.
 
     Most faults show under every schedule, so all sizes are tried under one before the next.
     """
-    prepared = Prepared(kernel)
-    for schedule in directed(kernel):
+    for schedule in directed(prepared.kernel):
         for size in sizes:
             if perf_counter() > deadline:
                 return None
@@ -97,14 +102,13 @@ def search(
     return None
 
 
-def search_events(kernel: Kernel, sizes: Sequence[Mapping[str, int]], deadline: float) -> Witness | None:
+def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], deadline: float) -> Witness | None:
     """The cause of what goes wrong under the first schedule that shows something, at the smallest size that does."""
-    prepared = Prepared(kernel)
 
     def go_on() -> bool:
         return perf_counter() < deadline
 
-    for schedule in directed(kernel):
+    for schedule in directed(prepared.kernel):
         for place, size in enumerate(sizes):
             if not go_on():
                 return None
@@ -139,7 +143,8 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
     obligation = suspect.obligation
     message = obligation.fault or f"not so: {obligation.what}"
     sizes: Mapping[str, int] = suspect.sizes or {}
-    sizes = sizes if symbols(obligation.goal) else {}
+    shrunk = _least(kernel, obligation, sizes) if sizes and symbols(obligation.goal) else Shrunk({}, smallest=True)
+    sizes = shrunk.sizes
     launch = (("launch", ", ".join(f"{name}={value}" for name, value in sizes.items())),) if sizes else ()
     diagnostic = Diagnostic(
         obligation.invariant,
@@ -152,8 +157,31 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
         kernel=kernel.name,
     )
     place = str(obligation.stmt.span)
-    found = Counterexample(obligation.invariant, message, "recomputed", tuple(sizes.items()), place=place)
+    found = Counterexample(
+        obligation.invariant,
+        message,
+        "recomputed",
+        tuple(sizes.items()),
+        place=place,
+        at=obligation.stmt.span,
+        other_at=NOWHERE if obligation.other is None else obligation.other.span,
+        repair=obligation.help,
+        smallest=shrunk.smallest,
+    )
     return Refutation(kernel, found, diagnostic)
+
+
+def _least(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Shrunk:
+    """The least sizes at which a static obligation fails, where it speaks of sizes alone."""
+    conditions = obligation.hypotheses
+    if not symbols(obligation.goal, *conditions) <= set(kernel.sizes):
+        return Shrunk(dict(sizes), smallest=False)
+
+    def fails(smaller: Mapping[str, int]) -> bool:
+        env = {symbol: smaller[symbol.name] for symbol in kernel.sizes}
+        return all(evaluate(cond, env) for cond in conditions) and not evaluate(obligation.goal, env)
+
+    return descend(kernel.sizes, assumed(kernel), sizes, fails)
 
 
 _RECOMPUTED = ("recomputed", "yes, from the layouts and the machine's limits")
@@ -167,25 +195,35 @@ def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) 
             yield name, str(int(np.asarray(evaluate(quantity, env))))
 
 
-def _shown(kernel: Kernel, witness: Witness, suspects: Sequence[Obligation]) -> Refutation:
-    violation = witness.violation
+def _shown(prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation]) -> Refutation:
+    kernel, violation = prepared.kernel, witness.violation
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
     usual = advised(violation.code) if by_events(kernel) else ""
     help_text = witness.help or usual or next((o.help for o in (*exact, *advice) if o.help), "")
+    came = way(prepared, witness.sizes, witness.schedule, violation)
     counterexample = Counterexample(
-        violation.code,
-        violation.message,
-        "interpreter",
-        tuple(witness.sizes.items()),
-        violation.block,
-        violation.thread,
-        violation.other_thread,
-        violation.buffer,
-        violation.element,
-        violation.iteration,
-        str(violation.stmt.span),
-        told(witness.schedule),
+        code=violation.code,
+        message=violation.message,
+        replayed="interpreter",
+        sizes=tuple(witness.sizes.items()),
+        block=violation.block,
+        thread=violation.thread,
+        other_thread=violation.other_thread,
+        buffer=violation.buffer,
+        element=violation.element,
+        iteration=violation.iteration,
+        place=str(violation.stmt.span),
+        schedule=told(witness.schedule),
+        at=violation.stmt.span,
+        other_at=NOWHERE if violation.other is None else violation.other.span,
+        other_iteration=violation.other_iteration,
+        tags=violation.facts if violation.code in DATA_FLOW else (),
+        elements=came.elements,
+        alike=came.alike,
+        chain=came.hops,
+        repair=help_text,
+        smallest=smallest,
     )
     cause = exact[0] if exact else advice[0] if advice else None
     return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, cause, help_text))
@@ -208,8 +246,10 @@ def _diagnostic(
         primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")
         secondary.append(Label(violation.stmt.span, "claimed here"))
     known = {primary.span, *(label.span for label in secondary)}
+    secondary += [label for label in _hops(found) if label.span not in known]
+    known |= {label.span for label in secondary}
     related = () if cause is None else cause.related()
-    secondary += [Label(stmt.span, remark) for stmt, remark in related if stmt.span not in known]
+    secondary += [Label(stmt.span, remark) for stmt, remark in related if not _is_told(stmt, known)]
     return Diagnostic(
         violation.code,
         "error",
@@ -222,6 +262,26 @@ def _diagnostic(
     )
 
 
+def _is_told(stmt: Stmt, known: set[Span]) -> bool:
+    """Whether a label says it: at the statement, or for a copy at the same line, called from elsewhere."""
+    lines = {span.frame for span in known}
+    return stmt.span in known or (isinstance(stmt, Copy) and stmt.span.frame in lines)
+
+
+def _hops(found: Counterexample) -> Iterable[Label]:
+    """What brought the elements there, each statement once: as it was executed last."""
+    last = {hop.span: hop for hop in found.chain}
+    for span, hop in last.items():
+        taken = " and ".join(map(str, dict.fromkeys(hop.sources)))
+        done = _DONE[hop.kind].format(taken)
+        yield Label(span, f"{hop.target} {done}, thread {hop.thread}{_when(hop.iteration)}")
+
+
+_DONE: dict[HopKind, str] = {
+    "copy": "comes from {}",
+    "product": "sums products of {}",
+    "computation": "is computed from {}",
+}
 _STYLES = {"late": "as late as possible", "early": "at once", "mixed": "at random moments"}
 _ACTORS = {
     "producer": "the first role",

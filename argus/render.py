@@ -90,10 +90,11 @@ def to_json(diagnostic: Diagnostic) -> dict[str, object]:
 
 
 def _label_json(label: Label) -> dict[str, object]:
-    return {"text": label.text, "frames": [_frame_json(frame) for frame in label.span.frames]}
+    return {"text": label.text, "frames": [frame_json(frame) for frame in label.span.frames]}
 
 
-def _frame_json(frame: Frame) -> dict[str, object]:
+def frame_json(frame: Frame) -> dict[str, object]:
+    """One source line as JSON data."""
     return {
         "file": frame.file,
         "line": frame.line,

@@ -18,7 +18,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Buffer, Copy, Kernel, walk
 from argus.core.walk import evaluate
 from argus.interp.interpret import bind
-from argus.interp.run import outputs
+from argus.interp.loading import outputs
 from argus.prebuilt import built
 from argus.reference import Comparison, compared_with_claims, compared_with_interpreter, contraction
 from argus.runtime.device import CAPABILITIES, Device, found

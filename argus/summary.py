@@ -6,11 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import Literal, assert_never
 
-from attrs import asdict
-
 from argus.core.verdict import (
     Cost,
-    Counterexample,
     Finding,
     Proved,
     Refuted,
@@ -25,7 +22,6 @@ from argus.emit.cuda.ptxas import AssemblerReport
 from argus.emit.report import ResourceReport
 from argus.render import to_json
 
-SCHEMA = "argus.report/1"
 BUILD_SCHEMA = "argus.build/1"
 Word = Literal["proved", "refuted", "unknown", "vacuous"]
 _WIDTH = 100
@@ -61,13 +57,13 @@ def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[s
         yield from _row("why", report.verdict.reason)
         yield from _row("try", report.verdict.attempt)
     yield from _invariants(report.findings, every_invariant)
-    yield from _list("results", _results(report.verdict))
+    yield from _list("results", results(report.verdict))
     yield from _list("assumptions", assumptions(report.verdict))
     yield from _coverage(report)
     yield from _cost(report.cost, report.solver)
 
 
-def _results(verdict: Verdict) -> tuple[str, ...]:
+def results(verdict: Verdict) -> tuple[str, ...]:
     """What the outputs hold, if that is proved."""
     return verdict.results if isinstance(verdict, Proved) else ()
 
@@ -128,11 +124,11 @@ def _list(name: str, items: Iterable[str]) -> Iterator[str]:
 
 def _coverage(report: Report) -> Iterator[str]:
     if isinstance(report.verdict, Proved):
-        counts = [f"{code} {count:,}" for code, count in _numbered(report.verdict.coverage) if count]
+        counts = [f"{code} {count:,}" for code, count in numbered(report.verdict.coverage) if count]
         yield from _row("coverage", f"elements compared: {', '.join(counts)}")
 
 
-def _numbered(coverage: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def numbered(coverage: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     """In the order of the invariants: I2 before I10."""
     return sorted(coverage, key=lambda pair: int(pair[0][1:]))
 
@@ -205,32 +201,6 @@ def _mix(report: ResourceReport) -> str:
 
 
 # -- JSON ----------------------------------------------------------------------------------------------------
-
-
-def report_json(report: Report) -> dict[str, object]:
-    """One kernel of the schema `argus.report/1`. Keys are never removed or given another meaning within it."""
-    verdict = report.verdict
-    return {
-        "name": report.kernel,
-        "target": report.target,
-        "solver": report.solver,
-        "verdict": word(verdict),
-        "exit_code": report.exit_code,
-        "reason": verdict.reason if isinstance(verdict, Unknown) else "",
-        "attempt": verdict.attempt if isinstance(verdict, Unknown) else "",
-        "findings": [asdict(finding) for finding in report.findings],
-        "diagnostics": [to_json(diagnostic) for diagnostic in report.diagnostics],
-        "assumptions": list(assumptions(verdict)),
-        "results": list(_results(verdict)),
-        "coverage": dict(_numbered(verdict.coverage)) if isinstance(verdict, Proved) else {},
-        "uncovered": list(report.uncovered),
-        "cost": asdict(report.cost),
-        "counterexample": _counterexample_json(verdict.counterexample) if isinstance(verdict, Refuted) else None,
-    }
-
-
-def _counterexample_json(found: Counterexample) -> dict[str, object]:
-    return {**asdict(found), "sizes": dict(found.sizes), "iteration": dict(found.iteration)}
 
 
 def artifact_json(artifact: Artifact) -> dict[str, object]:

@@ -16,10 +16,12 @@ from argus.render import render_plain
 from argus.sources import read_source
 from argus.verify import verify
 from property_tests.programs import CORPUS, templates
+from tests.documents import complaints, document
 
 ROOT = CORPUS.parents[1]
 STATIC = {"I18", "I21", "I22", "I28", "I33"}
 OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I32"}
+OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}
 KINDS = ("proved", "refuted", "unknown", "rejected")
 both_solvers = pytest.mark.parametrize("solver", ["z3", "cvc5"])
 
@@ -41,7 +43,9 @@ def wanted(path: Path) -> list[str]:
 
 def verified(path: Path, solver: str) -> Report:
     (template,) = templates(path)
-    return verify(template, solver=solver)
+    report = verify(template, solver=solver)
+    assert complaints(document([report], report.exit_code)) == []
+    return report
 
 
 def compare_report(path: Path, diagnostic: Diagnostic, *, update: bool) -> None:
@@ -97,7 +101,7 @@ def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
 
 
 def check_counterexample(path: Path, found: Counterexample) -> None:
-    """It was shown, not concluded, and it says where."""
+    """It was shown, not concluded, and it says where; of data, which way it came."""
     assert found.place.startswith(f"{path}:")
     if found.code in STATIC:
         assert found.replayed == "recomputed"
@@ -108,6 +112,9 @@ def check_counterexample(path: Path, found: Counterexample) -> None:
     assert found.element is not None or found.code in OF_BARRIERS
     assert found.thread is not None
     assert found.schedule
+    assert found.smallest
+    if found.code in OF_TAGS and "never written" not in found.message:
+        assert {place.space for hop in found.chain for place in hop.sources} & {"global"}
 
 
 @pytest.mark.parametrize("path", files("rejected"), ids=named)
@@ -120,4 +127,5 @@ def test_rejected(path: Path, update_golden: bool) -> None:
     frame = diagnostic.primary.span.frame
     assert frame is not None
     assert frame.file == str(path)
+    assert complaints(document([], 3, diagnostic)) == []
     compare_report(path, diagnostic, update=update_golden)

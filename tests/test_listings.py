@@ -21,7 +21,6 @@ from argus.core.query import Budget
 from argus.core.verdict import Unknown
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip import hip_text
-from argus.interp.run import run
 from argus.loader import Exported, load
 from argus.verify import verify
 from property_tests.programs import CORPUS
@@ -139,14 +138,6 @@ def test_a_window_is_unrolled() -> None:
     assert len(of_kind(kernel_of("depthwise_hopper"), Copy)) == 2 * 9 + 1
     assert len(of_kind(kernel_of("max_pool_hopper"), Copy)) == 9 + 1
     assert len(of_kind(kernel_of("max_pool_hopper"), Map)) == 1 + 9 * 3 + 1
-
-
-@pytest.mark.parametrize("name", [*SMALL[:4], "scan_cdna3", "softmax_cdna3"])
-def test_what_has_no_meaning_yet_is_refused(name: str) -> None:
-    kernel = kernel_of(name)
-    with pytest.raises(ArgusError) as caught:
-        run(kernel, {size.name: 8 for size in kernel.sizes})
-    assert caught.value.diagnostic.code == "E501"
 
 
 @pytest.mark.parametrize("name", ["softmax_hopper", "softmax_cdna3", "scan_hopper", "depthwise_cdna3"])

@@ -205,7 +205,15 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("E501", "not built yet", "The construct is part of the language, but this reading of it is not built yet."),
     Entry("E601", "unknown solver", "No installed solver has this name."),
-    Entry("E602", "solver does not load", "The solver is declared, but its module does not import."),
+    Entry(
+        "E602", "solver does not load", "The solver is declared, but loading it fails, or what is loaded is no solver."
+    ),
+    Entry(
+        "E603",
+        "script is not a query",
+        "An SMT-LIB script says what no query says, or does not assert what every query takes for granted.",
+    ),
+    Entry("E604", "answers disagree", "A solver answers a query otherwise than its script, or another solver, says."),
     Entry("E701", "usage", "The command line does not say what to do."),
     Entry(
         "E801",

@@ -7,6 +7,7 @@ from typing import Literal, NoReturn
 from attrs import field, frozen
 
 from argus.core.diagnostic import Diagnostic
+from argus.core.span import NOWHERE, Span
 
 
 @frozen
@@ -33,9 +34,48 @@ class Proved(_Verdict):
     __bool__ = _Verdict.__bool__
 
 
+HopKind = Literal["copy", "product", "computation"]
+
+
+@frozen
+class Place:
+    """One element of a buffer, by its coordinates; None for padding, which no buffer holds."""
+
+    buffer: str
+    space: str
+    element: tuple[int, ...] | None
+
+    def __str__(self) -> str:
+        return "padding" if self.element is None else f"`{self.buffer}`[{', '.join(map(str, self.element))}]"
+
+
+@frozen
+class Hop:
+    """One statement that an element came through, as one thread executed it.
+
+    target: where it left the element; sources: what it took. thread: of the block.
+    """
+
+    kind: HopKind
+    span: Span
+    block: tuple[int, ...]
+    thread: int
+    iteration: tuple[tuple[str, int], ...]
+    target: Place
+    sources: tuple[Place, ...]
+
+
 @frozen
 class Counterexample:
-    """A concrete failure. replayed: by the interpreter under `schedule`, or recomputed for a static fault."""
+    """A concrete failure. replayed: by the interpreter under `schedule`, or recomputed for a static fault.
+
+    thread, element and iteration are the first in the order of blocks, program and threads.
+    place, at: the statement that fails; other_at: the one that it conflicts with. tags: of the elements concerned,
+    by what they are (`expected`, `found`, `tags of ...`). elements: those at fault, the first as `element` or beside
+    it; alike: more that fail as it does. chain: the statements that brought `elements` there from global memory,
+    earlier ones first.
+    smallest: with no single size one admissible step smaller does the statement still fail.
+    """
 
     code: str
     message: str
@@ -49,6 +89,15 @@ class Counterexample:
     iteration: tuple[tuple[str, int], ...] = ()
     place: str = ""
     schedule: str = ""
+    at: Span = NOWHERE
+    other_at: Span = NOWHERE
+    other_iteration: tuple[tuple[str, int], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    elements: tuple[Place, ...] = ()
+    alike: tuple[Place, ...] = ()
+    chain: tuple[Hop, ...] = ()
+    repair: str = ""
+    smallest: bool = False
 
 
 @frozen

@@ -69,7 +69,7 @@ def _block_agent(machine: Machine, kernel: Kernel) -> Agent:
         threads=kernel.threads,
         width=width,
         actor="first",
-        own_scalars=Scalars(kernel.thread, kernel.threads, width),
+        own_scalars=Scalars(kernel.thread, kernel.threads, width, machine.launch.prepared.integers),
     )
 
 
@@ -88,7 +88,7 @@ def _agent(machine: Machine, role: Role, position: int, number: int) -> Agent:
         threads=role.agent,
         width=width,
         actor=actor,
-        own_scalars=Scalars(role.thread, role.agent, width),
+        own_scalars=Scalars(role.thread, role.agent, width, machine.launch.prepared.integers),
     )
 
 

@@ -7,11 +7,15 @@ from typing import cast
 import numpy as np
 
 from argus.core.ir import Buffer, Copy, Stmt, Strided
+from argus.interp import contributions
+from argus.interp.combining import Part, combine
+from argus.interp.journal import Journal, Taken
 from argus.interp.machine import Operation, SharedAccess, Wave
-from argus.interp.memory import BOTTOM, OUTSIDE, TOP, AnyArray, BoolArray, IntArray, poison
+from argus.interp.memory import BOTTOM, TOP, AnyArray, Cells, IntArray, padding_of, poison
 from argus.interp.places import MISALIGNED, SCATTERED, STRADDLING, Place
 from argus.interp.prepared import CopyPlan, Side, first_where, registers_of
 from argus.interp.state import Block, coordinates
+from argus.interp.stored import with_sets
 from argus.interp.violation import Event
 
 Staged = tuple[AnyArray | None, IntArray | None]
@@ -34,47 +38,54 @@ def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
     _issue(block, wave, stmt, plan, operation, mover)
 
 
-class Part:
-    """The rows of a place that belong to one wave."""
-
-    __slots__ = ("address", "beyond", "inside")
-
-    def __init__(self, address: IntArray, inside: BoolArray | None, *, beyond: bool) -> None:
-        self.address, self.inside, self.beyond = address, inside, beyond
-
-    @classmethod
-    def of(cls, place: Place, rows: slice) -> Part:
-        inside = None if place.inside is None else place.inside[rows]
-        if inside is not None and inside.all():
-            inside = None
-        return cls(place.address[rows], inside, beyond=place.beyond is not None)
-
-
 class Mover:
     """The two moments of one copy by one wave."""
 
     def __init__(self, block: Block, stmt: Copy, event: Event, plan: CopyPlan, parts: tuple[Part, Part]) -> None:
         self.block, self.stmt, self.event, self.plan = block, stmt, event, plan
         self.source, self.target = parts
+        self.moment = 0
 
     def read(self) -> Staged:
         buffer = self.plan.source.buffer
         cells = self.block.cells(buffer)
+        self.moment = self.block.launch.moment
         at, inside = self.source.address, self.source.inside
         values = None if cells.values is None else cells.values[at]
-        marks = None if cells.marks is None else cells.marks[at]
+        held = cells.marks
+        if held is not None and (self.block.launch.keeps or self.stmt.combine is not None):
+            held = self._held(buffer, held)
+        marks = None if held is None else held[at]
         if inside is not None:
-            fill = poison(buffer.dtype) if self.stmt.edge is None else self.stmt.edge
+            fill = cast(float, poison(buffer.dtype)) if self.stmt.edge is None else self.stmt.edge
             if values is not None:
                 values[~inside] = fill
             if marks is not None:
-                marks[~inside] = TOP if self.source.beyond else OUTSIDE
+                marks[~inside] = TOP if self.source.beyond else padding_of(fill)
         if marks is not None and buffer.space != "shared":
             self._judge_states(buffer, marks)
         return values, marks
 
+    def _held(self, buffer: Buffer, marks: IntArray) -> IntArray:
+        """The marks of the source, with the sets of its sums."""
+        if buffer.space != "register":
+            return marks
+        wave, registers = self.block.waves[self.event.wave], registers_of(buffer)[1]
+        rows = slice(wave.first * registers, wave.last * registers)
+        found = marks.copy()
+        found[rows] = with_sets(self.block, wave, buffer, marks[rows].reshape(-1, registers)).reshape(-1)
+        return found
+
     def write(self, staged: Staged) -> None:
         cells = self.block.cells(self.plan.target.buffer)
+        if self.stmt.combine is not None:
+            combine(self.block, self.event, self.stmt, cells, self.target, staged)
+        else:
+            self._replace(cells, staged)
+        if self.block.launch.journal is not None:
+            self._enter(self.block.launch.journal, cells)
+
+    def _replace(self, cells: Cells, staged: Staged) -> None:
         at, inside = self.target.address, self.target.inside
         for held, moved in ((cells.values, staged[0]), (cells.marks, staged[1])):
             if held is None or moved is None:
@@ -83,6 +94,13 @@ class Mover:
                 held[at] = moved
             else:
                 held[at[inside]] = moved[inside]
+
+    def _enter(self, journal: Journal, cells: Cells) -> None:
+        """Put down what was written, and where each element came from."""
+        source = self.plan.source.buffer
+        taken = Taken(source, self.block.cells(source), self.source.address, self.moment, self.source.inside)
+        wrote = Taken(self.plan.target.buffer, cells, self.target.address, journal.moment, self.target.inside)
+        journal.moved(self.event, self.block.base + self.target.first, wrote, (taken,))
 
     def _judge_states(self, buffer: Buffer, marks: IntArray) -> None:
         bottom = marks == BOTTOM
@@ -144,6 +162,8 @@ def _accesses(
 
 
 def note_stores(block: Block, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
+    if plan.target.buffer in block.launch.prepared.contributed:
+        contributions.judge(block, block.waves[event.wave], plan, place, rows, event)
     written = block.launch.written.get(plan.target.buffer)
     if written is None:
         return

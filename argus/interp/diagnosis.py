@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from attrs import evolve, frozen
 
@@ -37,12 +38,17 @@ _EVERY = 3
 
 @frozen
 class Witness:
-    """A run that shows a violation. help: what would do, where the fault has told."""
+    """A run that shows a violation. help: what would do, where the fault has told.
+
+    raw: what the run itself reported, if the violation tells it at its cause, as `retold` does.
+    """
 
     sizes: Size
     schedule: Schedule
     violation: Violation
     help: str = ""
+    raw: Violation | None = None
+    retold: Callable[[Violation], Violation] | None = None
 
 
 def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], go_on: Callable[[], bool]) -> Witness | None:
@@ -60,7 +66,8 @@ def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], go_on: Calla
         after = sizes[sizes.index(size) + 1 :]
         repair = _repair(prepared.kernel, (size, *after[:_CHECKED]), go_on)
         if repair is not None:
-            return Witness(size, schedule, _retold(repair, violation), repair.help)
+            retold = partial(_retold, repair)
+            return Witness(size, schedule, retold(violation), repair.help, violation, retold)
     return Witness(size, schedule, violation)
 
 

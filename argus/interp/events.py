@@ -41,6 +41,7 @@ from argus.interp.agents import Unit, Waiting
 from argus.interp.asynchrony import bits
 from argus.interp.barriers import Meeting, Phased
 from argus.interp.clocks import Clock, meet
+from argus.interp.folds import fold
 from argus.interp.machine import Frame
 from argus.interp.maps import assign, parts_first
 from argus.interp.mma import multiply
@@ -100,6 +101,9 @@ def _execute(unit: Unit, stmt: Stmt, event: Event) -> None:
             gets = (part.view.buffer for part in parts_first(stmt.elem) if isinstance(part, Get))
             _touch(unit, event, stmt.target.buffer, *gets)
             assign(agent, unit, stmt, event)
+        case Fold():
+            _touch(unit, event, stmt.source.buffer, stmt.target.buffer)
+            fold(agent, unit, stmt, event)
         case Mma():
             _multiply(unit, stmt, event)
         case Arrive():
@@ -131,7 +135,7 @@ def _execute(unit: Unit, stmt: Stmt, event: Event) -> None:
                 claims.claim(agent, unit, stmt, event)
         case Roles() | For() | If() | One() | Policy() | Assume():
             pass
-        case Fold() | Let():
+        case Let():
             raise not_built(type(stmt).__name__, stmt)
         case _:
             assert_never(stmt)

@@ -11,8 +11,11 @@ from attrs import define
 from argus.core.index import Index, Node
 from argus.core.ir import Assert, Buffer, Strided, View, WrittenOnce, whole
 from argus.core.walk import evaluate
-from argus.interp.memory import BOTTOM, MISSING, OUTSIDE, TOP, AnyArray, BoolArray, IntArray, Written
+from argus.interp.journal import Asked, spots
+from argus.interp.memory import BOTTOM, MISSING, OUTSIDE, PADDING, TOP, AnyArray, BoolArray, IntArray, Written
+from argus.interp.places import is_whole
 from argus.interp.prepared import grid
+from argus.interp.sets import LOOSE
 from argus.interp.state import Launch
 from argus.interp.violation import END, Event, not_built
 
@@ -50,7 +53,7 @@ def elements(launch: Launch, view: View) -> Elements:
 
 
 def evaluated(node: Node, launch: Launch, coordinates: Sequence[IntArray]) -> IntArray:
-    value = np.asarray(evaluate(node, launch.sizes, coordinates))
+    value = np.asarray(evaluate(node, launch.sizes, coordinates, launch.prepared.integers))
     return np.array(np.broadcast_to(value, coordinates[0].shape if coordinates else (1,)))
 
 
@@ -74,32 +77,36 @@ class _Final:
     def judge(self, claim: WrittenOnce, *, complete: bool) -> None:
         twice = self.written.second[self.every.cell] >= 0
         if twice.any():
-            self._report_twice(int(twice.argmax()))
+            self._report_twice(twice)
             return
         never = self.writer < 0
         if complete and never.any():
-            self._report(int(never.argmax()), "is never written")
-        spoiled = ~never & np.isin(self.marks, (BOTTOM, OUTSIDE, TOP))
+            self._report(never, "is never written")
+        empty = self.buffer in self.launch.prepared.contributed  # a claim says which elements are sums of nothing
+        spoiled = ~never & np.isin(self.marks, (BOTTOM, TOP, *PADDING)) & ~(empty & (self.marks == OUTSIDE))
         if spoiled.any():
             at = int(spoiled.argmax())
-            self._report(at, "holds padding" if self.marks[at] == OUTSIDE else "holds garbage")
+            self._report(spoiled, "holds padding" if self.marks[at] in PADDING else "holds garbage")
         self._judge_records(claim, ~never & (self.marks >= 0))
 
     def _judge_records(self, claim: WrittenOnce, judged: BoolArray) -> None:
         wanted = {name: evaluated(node, self.launch, self.every.coordinates) for name, node in claim.record}
         wrong = np.zeros(judged.shape, np.bool_)
+        records = self.launch.records
         for name, column in wanted.items():
-            wrong |= judged & (self.launch.records.get(name, self.marks) != column)
+            if name not in records.loose:
+                wrong |= judged & (records.plain(name, self.marks) != column)
         if not wrong.any():
             return
         at = int(wrong.argmax())
         expected = ", ".join(f"{name}={int(column[at])}" for name, column in wanted.items())
-        record = self.launch.records.of(int(self.marks[at]))
+        record = records.of(int(self.marks[at]))
         held = {name: record[name] for name in wanted if record.get(name, MISSING) != MISSING}
-        found = ", ".join(f"{name}={value}" for name, value in held.items()) or "no tags"
-        self._report(at, f"holds {found}, expected {expected}", (("expected", expected), ("found", found)))
+        found = ", ".join(f"{name}={records.shown(value)}" for name, value in held.items()) or "no tags"
+        self._report(wrong, f"holds {found}, expected {expected}", (("expected", expected), ("found", found)))
 
-    def _report(self, at: int, what: str, facts: tuple[tuple[str, str], ...] = ()) -> None:
+    def _report(self, bad: BoolArray, what: str, facts: tuple[tuple[str, str], ...] = ()) -> None:
+        at = int(bad.argmax())
         cell = int(self.every.cell[at])
         number = int(self.writer[at])
         if number < 0:
@@ -108,9 +115,10 @@ class _Final:
             other, registers = self.launch.writes[number]
             thread, value = divmod(int(self.written.first_lane[cell]), registers)
             event = Event(self.claimed.stmt, other.block, other.wave, END, other.iteration, other.epoch)
-        self._emit(event, other, at, what, (thread, value), None, facts)
+        self._emit(event, other, bad, what, (thread, value), None, facts)
 
-    def _report_twice(self, at: int) -> None:
+    def _report_twice(self, bad: BoolArray) -> None:
+        at = int(bad.argmax())
         cell = int(self.every.cell[at])
         one, one_registers = self.launch.writes[int(self.written.first[cell])]
         two, registers = self.launch.writes[int(self.written.second[cell])]
@@ -121,20 +129,22 @@ class _Final:
             ("second write", f"block {_tuple(two.block)}, thread {thread}"),
         )
         event = Event(self.claimed.stmt, two.block, two.wave, END, two.iteration, two.epoch)
-        self._emit(event, one, at, "is written twice", (thread, value), other_thread, facts)
+        self._emit(event, one, bad, "is written twice", (thread, value), other_thread, facts)
 
     def _emit(
         self,
         event: Event,
         other: Event | None,
-        at: int,
+        bad: BoolArray,
         what: str,
         holder: tuple[int, int | None],
         other_thread: int | None,
         facts: tuple[tuple[str, str], ...],
     ) -> None:
+        """Report the first of the elements that are bad."""
+        at = int(bad.argmax())
         element = tuple(int(axis[at]) for axis in self.every.at)
-        self.launch.reporter.report(
+        kept = self.launch.reporter.report(
             "I4",
             f"element {_tuple(element)} of `{self.buffer.name}` {what}",
             event,
@@ -146,25 +156,46 @@ class _Final:
             other_thread=other_thread,
             facts=facts,
         )
+        journal = self.launch.journal
+        if kept and journal is not None:
+            tensor = self.launch.tensors[self.buffer]
+            alike = spots(self.buffer, tensor, self.every.cell[bad], journal.moment)
+            fault = "I4", event.stmt, None if other is None else other.stmt
+            journal.asked[fault] = Asked(journal.moment, lambda _: tensor, 0, alike=alike)
 
 
 def _tuple(numbers: Sequence[int]) -> str:
     return f"[{', '.join(map(str, numbers))}]"
 
 
-def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...]) -> None:
-    """Give every initialised element of a view of a tensor its record."""
+def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, more: bool = False) -> None:
+    """Give every initialised element of a view of a tensor its record. more: besides the names that it has.
+
+    Of a view that reaches an element twice the names have no one value: they are not tracked.
+    """
     marks = launch.tensors[view.buffer].marks
     if marks is None:
         return
     every = elements(launch, view)
-    values = marks[every.cell] >= 0
-    coordinates = tuple(axis[values] for axis in every.coordinates)
-    count = int(values.sum())
-    if count:
-        columns = {name: evaluated(node, launch, coordinates) for name, node in names}
-        first = launch.records.add(count, columns)
-        marks[every.cell[values]] = np.arange(first, first + count, dtype=np.int64)
+    values = marks[every.cell] != BOTTOM if more else marks[every.cell] >= 0
+    cells, where = every.cell[values], np.flatnonzero(values)
+    several = False
+    if not is_whole(view):
+        own, first = np.unique(cells, return_index=True)
+        several = own.size < cells.size
+        cells, where = (own, where[first]) if several else (cells, where)
+    if not cells.size:
+        return
+    coordinates = tuple(axis[where] for axis in every.coordinates)
+    columns = {name: evaluated(node, launch, coordinates) for name, node in names}
+    if several:
+        columns = {name: np.full(cells.shape, LOOSE, np.int64) for name in columns}
+        launch.records.loose |= columns.keys()
+    if more:
+        old = np.maximum(marks[cells], 0)
+        columns = {name: launch.records.get(name, old) for name in launch.records.names} | columns
+    first = launch.records.add(cells.size, columns)
+    marks[cells] = np.arange(first, first + cells.size, dtype=np.int64)
 
 
 def array_of(launch: Launch, buffer: Buffer) -> AnyArray:

@@ -8,13 +8,16 @@ from typing import Any, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
+from argus.core.algebra import TRUE
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Index, Sym, Symbol
-from argus.core.ir import Assume, Buffer, Kernel, walk
+from argus.core.ir import Assume, Buffer, Kernel, Program, walk
 from argus.core.span import Span
 from argus.core.walk import evaluate, show, symbols
+from argus.interp.loading import keeps, outputs
 from argus.interp.prepared import Prepared
-from argus.interp.run import outputs, run_prepared
+from argus.interp.programs import launch_sizes, run_program
+from argus.interp.run import run_prepared
 from argus.interp.schedule import Schedule
 
 Array = npt.NDArray[Any]
@@ -29,11 +32,48 @@ def interpret(kernel: Kernel, *arrays: Array, schedule: Schedule = Schedule("lat
     """
     sizes = bind(kernel, arrays)
     given = {buffer.name: array for buffer, array in zip(kernel.parameters, arrays, strict=True)}
+    _check_promises(kernel, sizes, given)
     outcome = run_prepared(Prepared(kernel), sizes, given, schedule, tags=False, values=True)
     return {buffer.name: outcome.arrays[buffer.name] for buffer in outputs(kernel)}
 
 
-def bind(kernel: Kernel, arrays: Sequence[Array]) -> dict[str, int]:
+def interpret_program(
+    program: Program,
+    *arrays: Array,
+    schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
+) -> dict[str, Array]:
+    """Run a program on one array for each parameter, in order; what its launches write, by name, as new arrays.
+
+    Raises ArgusError as `interpret` does; the assumptions and promises of all launches are checked before the first.
+    """
+    sizes = bind(program, arrays)
+    given = {buffer.name: array for buffer, array in zip(program.parameters, arrays, strict=True)}
+    for launch in program.launches:
+        env = {symbol.name: sizes[symbol.name] for symbol in program.sizes}
+        own = launch_sizes(launch, {symbol: env[symbol.name] for symbol in program.sizes})
+        _check_assumptions(launch.kernel, own)
+        passed = {name: given[buffer.name] for name, buffer in launch.arguments.items() if buffer.name in given}
+        _check_promises(launch.kernel, {symbol.name: value for symbol, value in own.items()}, passed)
+    outcome = run_program(program, sizes, given, schedule, tags=False)
+    written = {launch.arguments[buffer.name] for launch in program.launches for buffer in outputs(launch.kernel)}
+    return {buffer.name: outcome.arrays[buffer.name] for buffer in program.parameters if buffer in written}
+
+
+def _check_promises(kernel: Kernel, sizes: Mapping[str, int], given: Mapping[str, Array]) -> None:
+    """The integers that expressions read are as promised: E402 with the first that is not."""
+    env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
+    integers = {name: array.astype(np.int64) for name, array in given.items() if array.dtype.kind == "i"}
+    for buffer in kernel.parameters:
+        if buffer.promise is TRUE or buffer.name not in given:
+            continue
+        kept = keeps(buffer, given[buffer.name], env, integers)
+        if not kept.all():
+            at = tuple(int(axis[0]) for axis in np.nonzero(~kept))
+            element = f"{buffer.name}[{', '.join(map(str, at))}]"
+            _unkept(kernel, buffer, element, int(given[buffer.name][at]))
+
+
+def bind(kernel: Kernel | Program, arrays: Sequence[Array]) -> dict[str, int]:
     """The sizes that the arrays' shapes give, checked against types, shapes and assumptions."""
     if len(arrays) != len(kernel.parameters):
         names = ", ".join(buffer.name for buffer in kernel.parameters)
@@ -48,11 +88,12 @@ def bind(kernel: Kernel, arrays: Sequence[Array]) -> dict[str, int]:
             _mismatch(kernel, kernel.span, f"no array of `{kernel.name}` has the size {symbol.name} as an extent")
     for buffer, array in zip(kernel.parameters, arrays, strict=True):
         _check_shape(kernel, buffer, array, sizes)
-    _check_assumptions(kernel, sizes)
+    if isinstance(kernel, Kernel):
+        _check_assumptions(kernel, sizes)
     return {symbol.name: value for symbol, value in sizes.items()}
 
 
-def _bind_one(kernel: Kernel, buffer: Buffer, array: object, sizes: dict[Symbol, int]) -> None:
+def _bind_one(kernel: Kernel | Program, buffer: Buffer, array: object, sizes: dict[Symbol, int]) -> None:
     if not isinstance(array, np.ndarray):
         _mismatch(kernel, buffer.span, f"`{buffer.name}` expects a NumPy array, found {type(array).__name__}")
     held = cast(Array, array)
@@ -68,7 +109,7 @@ def _bind_one(kernel: Kernel, buffer: Buffer, array: object, sizes: dict[Symbol,
             sizes.setdefault(extent.symbol, int(found))
 
 
-def _check_shape(kernel: Kernel, buffer: Buffer, array: Array, sizes: Mapping[Symbol, int]) -> None:
+def _check_shape(kernel: Kernel | Program, buffer: Buffer, array: Array, sizes: Mapping[Symbol, int]) -> None:
     expected = tuple(int(cast(int, evaluate(extent, sizes))) for extent in buffer.shape)
     if expected != array.shape:
         text = f"`{buffer.name}` expects shape ({_shape(buffer.shape)}) = {expected}, found {array.shape}"
@@ -91,7 +132,22 @@ def _shape(extents: Sequence[Index]) -> str:
     return ", ".join(show(extent) for extent in extents)
 
 
-def _mismatch(kernel: Kernel, span: Span, message: str, repair: str = "") -> NoReturn:
+def _unkept(kernel: Kernel, buffer: Buffer, element: str, value: int) -> NoReturn:
+    message = f"`{kernel.name}` is promised `{show(buffer.promise)}` of `{buffer.name}`, found {element} = {value}"
+    raise ArgusError(
+        Diagnostic(
+            "E402",
+            "error",
+            message,
+            Label(buffer.span, "promised of its elements"),
+            facts=((element, str(value)),),
+            help="pass integers that keep the promise",
+            kernel=kernel.name,
+        )
+    )
+
+
+def _mismatch(kernel: Kernel | Program, span: Span, message: str, repair: str = "") -> NoReturn:
     label = Label(span, "declared here")
     raise ArgusError(Diagnostic("E401", "error", message, label, help=repair, kernel=kernel.name))
 

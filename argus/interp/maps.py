@@ -13,10 +13,25 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Both, Buffer, Cast, Compare, Either, Elem, Get, Holds, Lit, Map, Neither, Num, Op, Test, Where
 from argus.core.layout import TV
 from argus.core.walk import evaluate
+from argus.interp import marks as rules
+from argus.interp.journal import Spot, Taken
 from argus.interp.machine import Wave
-from argus.interp.memory import BOTTOM, MISSING, OPAQUE, OUTSIDE, PLAIN, TOP, ZERO, AnyArray, BoolArray, IntArray
+from argus.interp.memory import (
+    BOTTOM,
+    LOW,
+    NUMBER,
+    OPAQUE,
+    OUTSIDE,
+    PLAIN,
+    TOP,
+    ZERO,
+    AnyArray,
+    BoolArray,
+    IntArray,
+)
 from argus.interp.places import is_whole
 from argus.interp.prepared import first_where, lane_values
+from argus.interp.sets import is_single
 from argus.interp.state import Block, Sum, coordinates
 from argus.interp.sums import scaled, united
 from argus.interp.violation import Event, not_built
@@ -43,7 +58,8 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
     buffer = stmt.target.buffer
     if buffer.space != "register" or not is_whole(stmt.target):
         raise not_built("assignment of part of a buffer", stmt)
-    result = _Evaluation(block, wave, stmt, event).run()
+    evaluation = _Evaluation(block, wave, stmt, event)
+    result = evaluation.run()
     block.settle(wave, buffer, event, "written")
     cells = block.cells(buffer)
     layout = cast(TV, buffer.layout)
@@ -53,6 +69,10 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         cells.values[rows] = result.values.astype(buffer.dtype.numpy, copy=False).reshape(-1)
     if cells.marks is not None:
         cells.marks[rows] = result.marks.reshape(-1)
+    if block.launch.journal is not None:
+        at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(result.marks.shape)
+        target = Taken(buffer, cells, at, block.launch.moment)
+        block.launch.journal.moved(event, block.base + wave.first, target, evaluation.taken)
     block.forget(wave, buffer)
     if result.sum is not None:
         found = result.sum
@@ -69,6 +89,7 @@ class _Evaluation:
         self.shape = (self.rows.stop - self.rows.start, self.layout.values.size())
         self.lanes: dict[Node, _Lane] = {}
         self.tests: dict[Node, BoolArray] = {}
+        self.taken: list[Taken] = []
 
     def run(self) -> _Lane:
         for node in parts_first(self.stmt.elem):
@@ -93,7 +114,7 @@ class _Evaluation:
                 values = None if lane.values is None else lane.values.astype(dtype.numpy)
                 return _Lane(values, lane.marks, sum=lane.sum)
             case Where(test=test, then=then, other=other):
-                return self._where(self.tests[test], self.lanes[then], self.lanes[other])
+                return self._where(test, self.lanes[then], self.lanes[other])
             case _:
                 assert_never(elem)
 
@@ -119,6 +140,8 @@ class _Evaluation:
         if value == 0:
             lane.marks[:] = ZERO
             lane.sum = Sum()
+        elif value == -np.inf:
+            lane.marks[:] = LOW
         return lane
 
     def _plain(self, values: AnyArray) -> _Lane:
@@ -127,7 +150,10 @@ class _Evaluation:
     def _index(self, node: Index | Cond) -> AnyArray:
         local = lane_values(node, self.rows, self.block.launch.prepared.unit)
         coords = [axis[self.rows] for axis in self.layout.coordinates()]
-        return np.broadcast_to(np.asarray(evaluate(node, {**local, **self.wave.env}, coords)), self.shape)
+        return np.broadcast_to(
+            np.asarray(evaluate(node, {**local, **self.wave.env}, coords, self.block.launch.prepared.integers)),
+            self.shape,
+        )
 
     def _get(self, get: Get) -> _Lane:
         buffer = get.view.buffer
@@ -136,6 +162,7 @@ class _Evaluation:
         flying = self.block.settle(self.wave, buffer, self.event, "read")
         at = self.block.launch.prepared.held(get.view, self.layout, get.at, self.stmt)[self.rows]
         cells = self.block.cells(buffer)
+        self.taken.append(Taken(buffer, cells, at, self.block.launch.moment))
         marks = np.full(self.shape, PLAIN, np.int64) if cells.marks is None else cells.marks[at]
         if flying:
             marks = np.full(self.shape, TOP, np.int64)
@@ -162,43 +189,62 @@ class _Evaluation:
         weak = all(lane.weak for lane in lanes)
         whole = _scaled_lane(entry, lanes)
         if whole is not None:
-            return _Lane(values, whole.marks, weak=weak, sum=scaled(whole.sum))
-        marks = lanes[0].marks
-        for lane in lanes[1:]:
-            marks = self._combine(marks, lane.marks, _summed_names(lanes))
-        if name not in ("add", "sub"):
-            marks = np.where(marks == ZERO, OPAQUE, marks)
-        return _Lane(values, marks, weak=weak, sum=united(lanes[0].sum, lanes[1].sum) if name == "add" else None)
+            marks = rules.negated(whole.marks) if _negates(entry, lanes) else whole.marks
+            return _Lane(values, marks, weak=weak, sum=scaled(whole.sum))
+        if len(lanes) == 1:
+            marks = rules.mapped(name, self.block.launch.records.closed(lanes[0].marks))
+            return _Lane(values, marks, weak=weak)
+        marks = self._combine(name, lanes)
+        return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes))
 
-    def _where(self, test: BoolArray, then: _Lane, other: _Lane) -> _Lane:
+    def _where(self, asked: Test, then: _Lane, other: _Lane) -> _Lane:
+        test = self.tests[asked]
         values = np.where(test, *self._same_type([then, other])) if self.block.launch.values else None
-        marks = self._chosen(np.where(test, then.marks, other.marks), np.where(test, other.marks, then.marks))
+        exact = isinstance(asked, Holds)
+        taken, left = np.where(test, then.marks, other.marks), np.where(test, other.marks, then.marks)
+        marks = self._chosen(taken, left, exact=exact)
         return _Lane(values, marks, weak=then.weak and other.weak, sum=then.sum if then.sum is other.sum else None)
 
-    def _chosen(self, taken: IntArray, left: IntArray) -> IntArray:
+    def _chosen(self, taken: IntArray, left: IntArray, *, exact: bool) -> IntArray:
         """A choice has the names of both; a number chosen in place of data has a record that nothing tells.
 
-        A zero in place of padding is what the padding was meant to be.
+        A zero in place of padding is what the padding was meant to be, and by coordinates it leaves data out. exact:
+        by coordinates, not by what the elements are.
         """
         marks = taken.copy()
-        marks[(taken == PLAIN) & (left != PLAIN)] = OPAQUE
-        marks[(taken == ZERO) & (left != ZERO) & (left != OUTSIDE)] = OPAQUE
+        bare = (left == ZERO) | (left == OUTSIDE) | (left == LOW) | (left == NUMBER)
+        marks[(taken == PLAIN) & (left != PLAIN) & ~bare] = OPAQUE
+        if not exact:
+            marks[((taken == ZERO) | (taken == LOW)) & ~bare] = OPAQUE
         both = (taken > 0) & (left > 0) & (taken != left)
         if both.any():
             marks[both] = self.block.launch.records.union(taken[both], left[both])
         return marks
 
-    def _combine(self, left: IntArray, right: IntArray, summed: frozenset[str]) -> IntArray:
-        """Garbage spoils, padding pads, and two records must agree on the names they share but have not summed."""
-        either = np.maximum(left, right)
-        either[(either == PLAIN) & (np.minimum(left, right) == ZERO)] = OPAQUE
-        for state in (OPAQUE, OUTSIDE, TOP):
-            either[(left == state) | (right == state)] = state
-        both = (left > 0) & (right > 0) & (left != right)
+    def _combine(self, name: str, lanes: list[_Lane]) -> IntArray:
+        """Garbage spoils, padding is neutral or pads, and two records must agree on names that neither sums."""
+        records = self.block.launch.records
+        left, right = lanes[0].marks, lanes[1].marks
+        if name not in rules.LINEAR:
+            left, right = records.closed(left), records.closed(right)
+        elif name == "div":
+            right = records.closed(right)
+        kinds = rules.outcomes(name, left, right)
+        found = np.where(kinds >= rules.RECORD, np.maximum(left, right), kinds)
+        both = (kinds == rules.BOTH) & (left != right)
         if both.any():
-            self._agree(left, right, both, summed)
-            either[both] = self.block.launch.records.union(left[both], right[both])
-        return either
+            over = self._summed_over(left, right, both) if name in ("add", "sub") else frozenset[str]()
+            self._agree(left, right, both, _summed_names(lanes) | over)
+            summing = name in ("add", "sub")
+            found[both] = records.union(left[both], right[both], summing=summing, over=over)
+        return found
+
+    def _summed_over(self, left: IntArray, right: IntArray, both: BoolArray) -> frozenset[str]:
+        """Names that sums of products have besides those of their instructions: adding them sums over these."""
+        records = self.block.launch.records
+        if not (records.summed(left[both]) & records.summed(right[both])).all():
+            return frozenset()
+        return frozenset(records.names) - self.block.launch.kept
 
     def _agree(self, left: IntArray, right: IntArray, both: BoolArray, summed: frozenset[str]) -> None:
         records = self.block.launch.records
@@ -206,7 +252,7 @@ class _Evaluation:
             if name in summed:
                 continue
             a, b = records.get(name, left), records.get(name, right)
-            differs = both & (a != b) & (a != MISSING) & (b != MISSING)
+            differs = both & (a != b) & is_single(a) & is_single(b)
             if differs.any():
                 lane, value = first_where(differs)
                 facts = (
@@ -214,10 +260,17 @@ class _Evaluation:
                     ("other", records.text(int(right[lane, value]))),
                 )
                 message = f"elements combined here disagree on tag `{name}`"
-                self._report("I2", message, self.stmt.target.buffer, differs, facts)
+                origins = tuple(taken.spot(lane * self.shape[1] + value) for taken in self.taken)
+                self._report("I2", message, self.stmt.target.buffer, differs, facts, origins)
 
     def _report(
-        self, code: str, message: str, buffer: Buffer, where: BoolArray, facts: tuple[tuple[str, str], ...] = ()
+        self,
+        code: str,
+        message: str,
+        buffer: Buffer,
+        where: BoolArray,
+        facts: tuple[tuple[str, str], ...] = (),
+        origins: tuple[Spot, ...] = (),
     ) -> None:
         lane, value = first_where(where)
         thread = self.rows.start + lane
@@ -230,6 +283,7 @@ class _Evaluation:
             element=coordinates(self.stmt.target.buffer, thread, value),
             buffer=buffer.name,
             facts=facts,
+            origins=origins,
         )
 
 
@@ -240,6 +294,21 @@ def _scaled_lane(entry: ElementOp, lanes: list[_Lane]) -> _Lane | None:
     if not entry.linear or len(rest) != 1 or any(number == 0 or not isfinite(number) for number in numbers):
         return None
     return rest[0] if entry.name != "div" or rest[0] is lanes[0] else None
+
+
+def _negates(entry: ElementOp, lanes: list[_Lane]) -> bool:
+    """Whether the one operand that is no number is turned round."""
+    return entry.name == "neg" or any(lane.literal is not None and lane.literal < 0 for lane in lanes)
+
+
+def _sum_of(name: str, lanes: list[_Lane]) -> Sum | None:
+    """The sum that a result is: of two sums, or one of which each product is scaled alike by what is no sum."""
+    one, other = lanes[0].sum, lanes[1].sum
+    if name == "add":
+        return united(one, other)
+    if name == "mul" and other is not None and one is None:
+        return other
+    return one if name in ("mul", "div") and other is None else None
 
 
 def _summed_names(lanes: list[_Lane]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,31 +10,42 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
+from argus.interp.sets import LOOSE, MISSING, BoolArray, IntArray, Sets, is_set, is_single
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
 BOTTOM, OUTSIDE, TOP, ZERO, OPAQUE = -1, -2, -3, -4, -5
-"""States without a record: uninitialised, padding filled by an edge, garbage; a zero, which every record fits; and
-a value whose record is not tracked, so that nothing is judged of it. A mark >= 0 is a record's number."""
+"""States without a record: uninitialised, padding filled by an edge of 0, garbage; a zero, which every record fits;
+and a value whose record is not tracked, so that nothing is judged of it. A mark >= 0 is a record's number."""
+LOW, FILLED, NUMBER = -6, -7, -8
+"""Further states: padding of -inf, padding that is another number, and a number that was computed of no data."""
 PLAIN = 0
 """The mark of a value whose record is empty."""
-MISSING = np.iinfo(np.int64).min
-"""What a column holds for a record without that name."""
+PADDING = (OUTSIDE, LOW, FILLED)
 
-_STATES = {BOTTOM: "uninitialised", OUTSIDE: "padding", TOP: "garbage", ZERO: "zero", OPAQUE: "not tracked"}
+_STATES = {
+    BOTTOM: "uninitialised",
+    OUTSIDE: "padding",
+    TOP: "garbage",
+    ZERO: "zero",
+    OPAQUE: "not tracked",
+    LOW: "padding of -inf",
+    FILLED: "padding",
+    NUMBER: "a number",
+}
 
 
-def shown(component: int) -> str:
-    """A component as a person reads it."""
-    return "nothing" if component == MISSING else str(component)
+def padding_of(edge: float) -> int:
+    """The mark of elements that an edge fills."""
+    return OUTSIDE if edge == 0 else LOW if edge == -np.inf else FILLED
 
 
 class Records:
     """The records of tags: one row a record, one column a name.
 
-    The last rows, one a state, stay empty, so that a column indexed by any mark, negative ones included, is right.
+    sets: what components stand for. loose: names of which some component is not tracked. folded: those of which some
+    component is a set. The last rows, one a state, stay empty, so that a column indexed by any mark, negative ones
+    included, is right.
     """
 
     def __init__(self) -> None:
@@ -42,10 +53,18 @@ class Records:
         self._rows = 1
         self._capacity = 1 << 12
         self._summed = np.zeros(self._capacity, np.bool_)
+        self.sets = Sets()
+        self.loose: set[str] = set()
+        self.folded: set[str] = set()
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._columns)
+
+    @property
+    def size(self) -> int:
+        """How many there are; marks are below it."""
+        return self._rows
 
     def add(self, count: int, columns: Mapping[str, IntArray], summed: bool | BoolArray = False) -> int:
         """The number of the first of `count` new records; a column has one entry a record.
@@ -65,6 +84,19 @@ class Records:
         """The component of each mark's record; MISSING where there is none."""
         return self._column(name)[marks]
 
+    def plain(self, name: str, marks: IntArray) -> IntArray:
+        """The component of each mark's record, a set of one as the integer in it."""
+        column = self.get(name, marks)
+        if name not in self.folded:
+            return column
+        column = column.copy()
+        sets = is_set(column)
+        for component in np.unique(column[sets]):
+            members = self.sets.members(int(component))
+            if len(members) == 1:
+                column[column == component] = members[0]
+        return column
+
     def summed(self, marks: IntArray) -> BoolArray:
         """Whether products of matrix instructions went into the values of these marks."""
         return self._summed[marks]
@@ -77,17 +109,82 @@ class Records:
         """One mark as a person reads it: `m=0, k=3`."""
         if mark < 0:
             return _STATES[mark]
-        return ", ".join(f"{name}={value}" for name, value in self.of(mark).items()) or "no tags"
+        return ", ".join(f"{name}={self.sets.text(value)}" for name, value in self.of(mark).items()) or "no tags"
 
-    def union(self, left: IntArray, right: IntArray) -> IntArray:
-        """New records with the components of both, the left's first; all marks are values."""
-        flat_left, flat_right = left.ravel(), right.ravel()
+    def shown(self, component: int) -> str:
+        """A component as a person reads it."""
+        return "nothing" if component == MISSING else self.sets.text(component)
+
+    def note(self, name: str, components: IntArray) -> None:
+        """Say of new components which of them are sets or not tracked."""
+        if name not in self.folded and is_set(components).any():
+            self.folded.add(name)
+        if name not in self.loose and (components == LOOSE).any():
+            self.loose.add(name)
+
+    def union(self, left: IntArray, right: IntArray, *, summing: bool = False, over: Collection[str] = ()) -> IntArray:
+        """Records with the components of both, the left's first; all marks are values.
+
+        summing: sets unite, without which two that differ are not tracked; over: names of which integers that differ
+        make a set.
+        """
+        ours, theirs = left.ravel(), right.ravel()
         columns: dict[str, IntArray] = {}
+        gains, differs = np.zeros(ours.shape, np.bool_), np.zeros(ours.shape, np.bool_)
         for name in self.names:
-            ours = self.get(name, flat_left)
-            columns[name] = np.where(ours == MISSING, self.get(name, flat_right), ours)
-        first = self.add(flat_left.size, columns, self._summed[flat_left] | self._summed[flat_right])
-        return np.arange(first, first + flat_left.size, dtype=np.int64).reshape(left.shape)
+            one, other = self.get(name, ours), self.get(name, theirs)
+            found = np.where(one == MISSING, other, one)
+            if name in self.folded or name in self.loose or name in over:
+                found = self._joined(name, one, other, found, summing=summing, over=name in over)
+            columns[name] = found
+            gains |= found != one
+            differs |= found != other
+        summed = self._summed[ours] | self._summed[theirs]
+        gains |= summed != self._summed[ours]
+        differs |= summed != self._summed[theirs]
+        result = np.where(gains, theirs, ours)
+        new = gains & differs
+        count = int(new.sum())
+        if count:
+            first = self.add(count, {name: column[new] for name, column in columns.items()}, summed[new])
+            result[new] = np.arange(first, first + count, dtype=np.int64)
+        return result.reshape(left.shape)
+
+    def _joined(
+        self, name: str, one: IntArray, other: IntArray, found: IntArray, *, summing: bool, over: bool
+    ) -> IntArray:
+        """The components of a name of which some are sets: an integer stands before a set, which it closes."""
+        unlike = (one != other) & (one != MISSING) & (other != MISSING)
+        if not unlike.any():
+            return found
+        found = np.where(unlike & is_single(other) & ~is_single(one), other, found)
+        sets = unlike & ~is_single(one) & ~is_single(other)
+        if over:
+            sets |= unlike
+        for at in np.flatnonzero(sets):
+            pair = (int(one[at]), int(other[at]))
+            found[at] = self.sets.united(pair) if summing else LOOSE
+        found[unlike & ((one == LOOSE) | (other == LOOSE))] = LOOSE
+        self.note(name, found)
+        return found
+
+    def closed(self, marks: IntArray) -> IntArray:
+        """The records without their sets: what they sum over is complete."""
+        result = marks
+        for name in self.folded:
+            column = self.get(name, result)
+            sets = is_set(column) & (result > 0)
+            if sets.any():
+                result = self._without(name, result, sets)
+        return result
+
+    def _without(self, name: str, marks: IntArray, where: BoolArray) -> IntArray:
+        old, back = np.unique(marks[where], return_inverse=True)
+        columns = {each: self.get(each, old) for each in self.names if each != name}
+        first = self.add(old.size, columns, self._summed[old])
+        result = marks.copy()
+        result[where] = first + back.reshape(-1)
+        return result
 
     def _column(self, name: str) -> IntArray:
         column = self._columns.get(name)

@@ -6,6 +6,7 @@ import numpy as np
 
 from argus.core.ir import Mma, View
 from argus.core.tiling import Tiling
+from argus.interp.journal import Taken
 from argus.interp.machine import Wave
 from argus.interp.memory import TOP, AnyArray, IntArray
 from argus.interp.operands import Operands, Source
@@ -39,13 +40,19 @@ def fetch(block: Block, view: View, cells: IntArray, *, garbage: bool = False) -
     marks = None if held.marks is None else held.marks[cells]
     if garbage and marks is not None:
         marks[:] = TOP
-    return Source(view, cells, None if held.values is None else held.values[cells], marks)
+    return Source(view, cells, None if held.values is None else held.values[cells], marks, block.launch.moment)
 
 
 def add(block: Block, wave: Wave, stmt: Mma, event: Event, operands: Operands, *, flying: bool = False) -> None:
     """Add the products of operands as they were read to the accumulators, and judge them."""
     if block.launch.tags:
         Products(block, wave, stmt, event, operands).run(flying=flying)
+    journal = block.launch.journal
+    if journal is not None and block.launch.tags:
+        a, b = ((source, block.cells(source.view.buffer)) for source in (operands.a, operands.b))
+        buffer = stmt.target.buffer
+        target = Taken(buffer, block.cells(buffer), operands.cells, journal.moment)
+        journal.multiplied(event, block.base, target, (a, b))
     if block.launch.values:
         _arithmetic(block, stmt, operands)
 

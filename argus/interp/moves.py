@@ -13,7 +13,8 @@ from argus.interp.agents import Agent, Unit
 from argus.interp.asynchrony import Flight, Kind
 from argus.interp.barriers import Phased
 from argus.interp.clocks import Mark
-from argus.interp.copies import Mover, Part, Staged, judge_place, note_stores
+from argus.interp.combining import Part
+from argus.interp.copies import Mover, Staged, judge_place, note_stores
 from argus.interp.memory import BOTTOM, TOP
 from argus.interp.places import Place
 from argus.interp.prepared import CopyPlan, first_where

@@ -10,12 +10,16 @@ from argus.interp.memory import AnyArray, IntArray
 
 @define(eq=False)
 class Source:
-    """An operand as it was read, (row, k): the cells of its buffer and what they held."""
+    """An operand as it was read, (row, k): the cells of its buffer and what they held.
+
+    moment: the number of the write that came next, if a journal is kept.
+    """
 
     view: View
     cells: IntArray
     values: AnyArray | None
     marks: IntArray | None
+    moment: int = 0
 
 
 @define(eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from argus.core.algebra import TRUE, linear
-from argus.core.index import Const, Coord, Held, Index, Node, Read, Sum, Sym, Symbol
+from argus.core.index import Const, Coord, Held, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Buffer, Staged, Stmt, Strided, View
 from argus.core.layout import TV
 from argus.core.walk import evaluate, mentions, symbols, topological
@@ -85,11 +85,19 @@ class Access:
 class Locator:
     """The places of one view under one thread-value layout, as symbols take values."""
 
-    def __init__(self, view: View, by: TV, access: Access, stmt: Stmt, lanes: Mapping[Symbol, IntArray]) -> None:
-        self.view, self.by, self.access, self.stmt = view, by, access, stmt
+    def __init__(
+        self,
+        view: View,
+        by: TV,
+        access: Access,
+        stmt: Stmt,
+        lanes: Mapping[Symbol, IntArray],
+        integers: Mapping[str, IntArray],
+    ) -> None:
+        self.view, self.by, self.access, self.stmt, self._integers = view, by, access, stmt, integers
         if view.peer is not None:
             raise not_built("peer view", stmt)
-        if any(mentions(node, (Read, Held)) for node in (*view.at, view.where)):
+        if any(mentions(node, (Held,)) for node in (*view.at, view.where)):
             raise not_built("gather view", stmt)
         self._coordinates = by.coordinates()
         self._lanes = {symbol: lane[: by.threads.size()] for symbol, lane in lanes.items()}
@@ -120,7 +128,7 @@ class Locator:
         """Buffer coordinates of one element."""
         at = [int(axis[thread, value]) for axis in self._coordinates]
         lanes = {symbol: int(lane[thread, 0]) for symbol, lane in self._lanes.items()}
-        return tuple(int(cast(int, evaluate(node, {**env, **lanes}, at))) for node in self.view.at)
+        return tuple(int(cast(int, evaluate(node, {**env, **lanes}, at, self._integers))) for node in self.view.at)
 
     def _number(self, position: int, env: Env) -> int:
         node, needed = self._needed[position]
@@ -129,7 +137,7 @@ class Locator:
         key = (position, tuple(env[symbol] for symbol in needed))
         found = self._scalar_memo.get(key)
         if found is None:
-            found = self._scalar_memo[key] = int(cast(int, evaluate(node, env)))
+            found = self._scalar_memo[key] = int(cast(int, evaluate(node, env, (), self._integers)))
         return found
 
     def _axis(self, at: Index) -> _Axis:
@@ -142,7 +150,7 @@ class Locator:
         return _Axis(shift, base, int(base.min()), int(base.max()), None)
 
     def _evaluated(self, node: Node, env: Env) -> IntArray:
-        value = evaluate(node, {**env, **self._lanes}, self._coordinates)
+        value = evaluate(node, {**env, **self._lanes}, self._coordinates, self._integers)
         shape = (self.by.threads.size(), self.by.values.size())
         return cast(IntArray, np.broadcast_to(np.asarray(value), shape))
 
@@ -229,7 +237,11 @@ def shared_cells(buffer: Buffer) -> IntArray:
 
 def is_whole(view: View) -> bool:
     """Whether a view is all of its buffer under its own coordinates."""
-    return all(isinstance(at, Coord) and at.axis == axis for axis, at in enumerate(view.at)) and view.where is TRUE
+    return (
+        len(view.shape) == len(view.at)
+        and all(isinstance(at, Coord) and at.axis == axis for axis, at in enumerate(view.at))
+        and view.where is TRUE
+    )
 
 
 def held_at(held: TV, wanted: IntArray, stmt: Stmt) -> IntArray:
@@ -246,6 +258,31 @@ def held_at(held: TV, wanted: IntArray, stmt: Stmt) -> IntArray:
 def register_place(view: View, by: TV, stmt: Stmt) -> Place:
     """Registers that hold the elements of `by`; a register's cell is thread times registers plus register."""
     return fragment_place(view, by.coordinates(), stmt)
+
+
+def lane_place(view: View, by: TV, stmt: Stmt, unit: int) -> Place:
+    """Registers of any lane of the same warp that hold the elements of `by`; none where the view's condition fails."""
+    layout = view.buffer.layout
+    if not isinstance(layout, TV) or any(symbols(node) for node in (*view.at, view.where)):
+        raise not_built("view of a register fragment that is not fixed", stmt)
+    coordinates, shape = by.coordinates(), (by.threads.size(), by.values.size())
+    inside = np.broadcast_to(np.asarray(evaluate(view.where, {}, coordinates), np.bool_), shape)
+    number, below = np.zeros(shape, np.int64), 1
+    for node, extent in zip(view.at, layout.tile, strict=True):
+        at = np.where(inside, np.asarray(evaluate(node, {}, coordinates)), 0)
+        if bool(((at < 0) | (at >= extent)).any()):
+            raise not_built("view beyond a register fragment", stmt)
+        number, below = number + at * below, below * extent
+    address = np.zeros(shape, np.int64)
+    held, registers = layout.elements(), layout.values.size()
+    for first in range(0, shape[0], unit):
+        lanes = slice(first, first + unit)
+        numbers, where = np.unique(held[lanes].reshape(-1), return_index=True)
+        found = np.searchsorted(numbers, number[lanes]).clip(0, numbers.size - 1)
+        if bool((inside[lanes] & (numbers[found] != number[lanes])).any()):
+            raise not_built("element that another warp holds", stmt)
+        address[lanes] = np.where(inside[lanes], first * registers + where[found], 0)
+    return Place(address, None if bool(inside.all()) else inside.copy())
 
 
 def fragment_place(view: View, coordinates: Sequence[IntArray], stmt: Stmt) -> Place:

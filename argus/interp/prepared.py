@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -12,14 +12,29 @@ from argus.core import tiling
 from argus.core.atom import Atom
 from argus.core.check import reads
 from argus.core.index import Cond, Const, Index, Node, Symbol
-from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Mma, Stmt, View, WrittenOnce, static, walk
+from argus.core.ir import (
+    Assert,
+    Buffer,
+    Copy,
+    Covers,
+    Kernel,
+    Mma,
+    Products,
+    Relation,
+    Stmt,
+    View,
+    WrittenOnce,
+    static,
+    walk,
+)
 from argus.core.layout import TV, Layout
 from argus.core.walk import evaluate, symbols
 from argus.interp.memory import BoolArray, IntArray
-from argus.interp.places import Access, Env, Locator, Place, fragment_place, register_place, shared_cells
+from argus.interp.places import Access, Env, Locator, Place, fragment_place, lane_place, register_place, shared_cells
 from argus.interp.violation import not_built
 
 _SCALARS = 4096
+_COMBINED = ("add", "max", "min")
 
 
 @frozen(eq=False)
@@ -62,8 +77,8 @@ def registers_of(buffer: Buffer) -> tuple[int, int]:
 class Scalars:
     """Uniform expressions: one evaluation for each value of their symbols."""
 
-    def __init__(self, thread: Symbol, threads: int, unit: int) -> None:
-        self.threads, self.unit = threads, unit
+    def __init__(self, thread: Symbol, threads: int, unit: int, integers: Mapping[str, IntArray]) -> None:
+        self.threads, self.unit, self.integers = threads, unit, integers
         self.thread = thread
         self._needed: dict[Node, tuple[tuple[Symbol, ...], bool]] = {}
         self._memo: dict[tuple[Node, tuple[int, ...]], int] = {}
@@ -91,7 +106,7 @@ class Scalars:
         first = wave * self.unit
         lanes = np.arange(first, min(first + self.unit, self.threads), dtype=np.int64)
         local = {s: lanes if s.kind == "thread" else lanes // self.unit for s in symbols(node)}
-        values = np.asarray(evaluate(node, {**local, **env}))
+        values = np.asarray(evaluate(node, {**local, **env}, (), self.integers))
         if values.size > 1 and bool((values != values.flat[0]).any()):
             raise not_built("value that differs between the threads of a wave", stmt)
         return int(values.flat[0])
@@ -99,13 +114,19 @@ class Scalars:
 
 @define(eq=False)
 class Prepared:
-    """A kernel with everything precomputed that does not depend on sizes. It holds caches: use it in one thread."""
+    """A kernel with everything precomputed that does not depend on sizes. It holds caches: use it in one thread.
+
+    read: tensors of integers whose elements its expressions read; integers: what they hold, set for each run.
+    """
 
     kernel: Kernel
     unit: int = field(init=False)
+    read: frozenset[str] = field(init=False)
+    integers: dict[str, IntArray] = field(factory=dict[str, IntArray], init=False)
     scalars: Scalars = field(init=False)
     covers: bool = field(init=False)
     counted: tuple[WrittenOnce, ...] = field(init=False)
+    contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
     _copies: dict[Stmt, CopyPlan] = field(factory=dict[Stmt, CopyPlan], init=False)
     _mmas: dict[Stmt, MmaPlan] = field(factory=dict[Stmt, MmaPlan], init=False)
@@ -120,18 +141,30 @@ class Prepared:
 
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
-        for stmt in walk(kernel.body):
-            if next(reads(stmt), None) is not None:
-                raise not_built("integer from memory", stmt)
+        self.read = frozenset(term.array for stmt in walk(kernel.body) for term in reads(stmt))
         self.unit = kernel.target.unit
-        self.scalars = Scalars(kernel.thread, kernel.threads, self.unit)
+        self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
-        self.covers = any(isinstance(claim, Covers) for claim in claims)
+        self.covers = any(isinstance(claim, Covers | Relation | Products) for claim in claims)
         self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
+        self.contributed = {}
+        for stmt in walk(kernel.body):
+            if isinstance(stmt, Assert) and isinstance(stmt.claim, Products):
+                buffer = stmt.claim.view.buffer
+                self.contributed[buffer] = (*self.contributed.get(buffer, ()), (stmt, stmt.claim))
         threads = np.arange(kernel.threads, dtype=np.int64)[:, None]
         self._lanes = {kernel.thread: threads}
         used = {s for stmt in walk(kernel.body) if isinstance(stmt, Copy) for s in _view_symbols(stmt)}
         self._lanes |= {s: threads if s.kind == "thread" else threads // self.unit for s in used}
+
+    def give(self, integers: Mapping[str, IntArray]) -> None:
+        """The tensors of integers whose elements expressions read; what was computed with others is forgotten."""
+        if self.read:
+            self.integers.clear()
+            self.integers.update(integers)
+            self.scalars = Scalars(self.kernel.thread, self.kernel.threads, self.unit, self.integers)
+            self._copies.clear()
+            self._matrices.clear()
 
     @property
     def waves(self) -> int:
@@ -141,16 +174,20 @@ class Prepared:
         """Where a copy's elements are. Raises ArgusError for what the interpreter cannot run."""
         plan = self._copies.get(stmt)
         if plan is None:
-            for name in ("peers", "combine"):
-                if getattr(stmt, name) is not None:
-                    raise not_built(f"copy with {name}", stmt)
+            if stmt.peers is not None:
+                raise not_built("copy with peers", stmt)
+            known = stmt.combine in _COMBINED and stmt.target.buffer.space == "global"
+            if stmt.combine is not None and not known:
+                raise not_built(f"copy that combines by {stmt.combine}", stmt)
             plan = CopyPlan(self._side(stmt, stmt.source, "source"), self._side(stmt, stmt.target, "target"))
             self._copies[stmt] = plan
         return plan
 
     def _side(self, stmt: Copy, view: View, role: str) -> Side:
         if view.buffer.space == "register":
-            return Side(view.buffer, register_place(view, stmt.by, stmt), None)
+            between = role == "source" and stmt.target.buffer.space == "register"
+            place = lane_place(view, stmt.by, stmt, self.unit) if between else register_place(view, stmt.by, stmt)
+            return Side(view.buffer, place, None)
         if view.buffer.space not in ("global", "shared"):
             raise not_built(f"copy of {view.buffer.space} memory", stmt)
         operand = stmt.atom.operands[role]
@@ -158,7 +195,7 @@ class Prepared:
         access = Access(vector, operand.align, stmt.edge is not None, _sharers(stmt.atom))
         if stmt.atom.box is not None:
             access = Access(edge=access.edge)
-        return Side(view.buffer, None, Locator(view, stmt.by, access, stmt, self._lanes))
+        return Side(view.buffer, None, Locator(view, stmt.by, access, stmt, self._lanes, self.integers))
 
     def matrix(self, stmt: Mma, view: View) -> Locator:
         """Where a matrix operand in shared memory is: one row of all its elements, first axis fastest."""
@@ -167,7 +204,7 @@ class Prepared:
         if found is None:
             shape = tuple(static(extent) for extent in view.shape)
             by = TV(Layout(1, 0), Layout(prod(shape), 1), shape)
-            found = self._matrices[key] = Locator(view, by, Access(1, 1, edge=False), stmt, {})
+            found = self._matrices[key] = Locator(view, by, Access(1, 1, edge=False), stmt, {}, self.integers)
         return found
 
     def registers(self, stmt: Mma, role: str, view: View) -> IntArray:
@@ -204,7 +241,7 @@ class Prepared:
                 np.broadcast_to(np.asarray(evaluate(node, {}, by.coordinates())), by.elements().shape) for node in at
             ]
             place = fragment_place(view, coords, stmt)
-            found = self._gets[key] = place.address
+            found = self._gets[key] = np.broadcast_to(place.address, by.elements().shape)
         return found
 
 

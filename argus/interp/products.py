@@ -10,12 +10,29 @@ import numpy as np
 from attrs import define
 
 from argus.core.ir import Mma, View
+from argus.interp.journal import Spot
 from argus.interp.machine import Wave
-from argus.interp.memory import BOTTOM, MISSING, OPAQUE, OUTSIDE, TOP, ZERO, AnyArray, BoolArray, IntArray, shown
+from argus.interp.memory import (
+    BOTTOM,
+    FILLED,
+    LOW,
+    MISSING,
+    NUMBER,
+    OPAQUE,
+    OUTSIDE,
+    TOP,
+    ZERO,
+    AnyArray,
+    BoolArray,
+    IntArray,
+)
 from argus.interp.operands import Operands, Source
 from argus.interp.prepared import first_where, registers_of
 from argus.interp.state import Block, Contribution, Standing, Sum, coordinates, shared_element
 from argus.interp.violation import Event
+
+_SPOILING = (*((state, OPAQUE) for state in (NUMBER, LOW, FILLED, OPAQUE)), (TOP, TOP))
+"""What states of an operand make of the accumulators that they reach, the worst last."""
 
 
 @define(eq=False)
@@ -26,7 +43,13 @@ class Operand:
     cells: IntArray
     marks: IntArray
     valid: BoolArray
-    full: bool
+    lowest: int
+    moment: int
+
+    @property
+    def full(self) -> bool:
+        """Whether all of them are values."""
+        return self.lowest >= 0
 
     def column(self, block: Block, name: str) -> IntArray | None:
         """The component of every element, MISSING where there is none; None if nobody has it."""
@@ -67,7 +90,7 @@ class Products:
             old[:] = TOP
         self._judge_states(self.stmt.target, self.cells, old)
         target.marks[self.cells] = self._marks(old)
-        if self.block.launch.prepared.covers and self.sum.open:
+        if self.sum.open and (self.block.launch.prepared.covers or self.block.launch.keeps):
             self.sum.log.append(Contribution(self._accumulators, self.cells, self.a.marks, self.b.marks))
 
     def _nothing(self) -> int:
@@ -81,7 +104,8 @@ class Products:
         lowest = int(source.marks.min())
         if lowest < 0:
             self._judge_states(source.view, source.cells, source.marks)
-        return Operand(source.view, source.cells, source.marks, source.marks >= 0, full=lowest >= 0)
+            lowest = int(source.marks.min())
+        return Operand(source.view, source.cells, source.marks, source.marks >= 0, lowest, source.moment)
 
     def _judge_states(self, view: View, cells: IntArray, marks: IntArray) -> None:
         bottom = marks == BOTTOM
@@ -109,8 +133,8 @@ class Products:
                 start |= both & self._grows(old, kept)
         if start.any():
             self._enter(new, start, kept)
-        for state in (OPAQUE, TOP):
-            new[self._spoiled(state)] = state
+        for state, becomes in _SPOILING if min(self.a.lowest, self.b.lowest) < OUTSIDE else ():
+            new[self._spoiled(state)] = becomes
         new[old == TOP] = TOP
         return new
 
@@ -146,9 +170,11 @@ class Products:
         return rows[:, None] | columns
 
     def _kept(self) -> dict[str, IntArray]:
-        """The components of this execution's records, broadcastable over (m, n)."""
+        """The components of this execution's records, broadcastable over (m, n); none of names not tracked."""
         kept: dict[str, IntArray] = {}
         for name in self.records.names:
+            if name in self.records.loose:
+                continue
             a, b = self.a.column(self.block, name), self.b.column(self.block, name)
             if a is not None and b is not None:
                 row = self._common(name, a, b)
@@ -158,6 +184,7 @@ class Products:
                 kept[name] = self._own(name, a, self.a)[:, None]
             elif b is not None:
                 kept[name] = self._own(name, b, self.b)[None, :]
+        self.block.launch.kept.update(kept)
         return kept
 
     def _own(self, name: str, column: IntArray, operand: Operand) -> IntArray:
@@ -169,7 +196,8 @@ class Products:
             one = int(np.flatnonzero(column[at[0]] == row[at[0]])[0])
             facts = self._facts(operand, (at[0], one), operand, at)
             message = f"products of different `{name}` are summed in one element"
-            self._report("I2", message, operand.view, int(operand.cells[at]), facts)
+            origins = self._spot(operand, (at[0], one)), self._spot(operand, at)
+            self._report("I2", message, operand.view, int(operand.cells[at]), facts, origins=origins)
         return row
 
     def _common(self, name: str, a: IntArray, b: IntArray) -> IntArray | None:
@@ -187,10 +215,12 @@ class Products:
         if pair is not None:
             m, n, k = pair
             facts = self._facts(self.a, (m, k), self.b, (n, k))
+            shown = self.records.shown
             pair_text = f"{shown(int(a[m, k]))} and {shown(int(b[n, k]))}"
             code, verb = ("I2", "combines") if standing == "kept" else ("I1", "multiplies")
             message = f"`{self.stmt.atom}` {verb} elements whose `{name}` differs: {pair_text}"
-            self._report(code, message, self.stmt.a, int(self.a.cells[m, k]), facts, int(self.b.cells[n, k]))
+            origins = self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
+            self._report(code, message, self.stmt.a, int(self.a.cells[m, k]), facts, int(self.b.cells[n, k]), origins)
         return None if standing == "contracted" else np.broadcast_to(rows[:, None], self.cells.shape)
 
     def _mismatch(self, a: IntArray, b: IntArray) -> tuple[int, int, int] | None:
@@ -215,7 +245,7 @@ class Products:
         absent = np.full((1, 1), MISSING, np.int64)
         strict = self.sum.open
         for name in self.records.names if strict else kept:
-            if name not in kept and self.standing.get(name) == "contracted":
+            if name in self.records.loose or (name not in kept and self.standing.get(name) == "contracted"):
                 continue
             known, column = self.records.get(name, old), kept.get(name, absent)
             named = (known != MISSING) & (column != MISSING)
@@ -228,11 +258,15 @@ class Products:
     def _report_change(self, name: str, differs: BoolArray, old: IntArray, column: IntArray) -> None:
         m, n = first_where(differs)
         mark = int(old[m, n])
-        was = shown(self.records.of(mark).get(name, MISSING))
-        now = shown(int(np.broadcast_to(column, differs.shape)[m, n]))
+        was = self.records.shown(self.records.of(mark).get(name, MISSING))
+        now = self.records.shown(int(np.broadcast_to(column, differs.shape)[m, n]))
         message = f"the accumulator's `{name}` changes from {was} to {now}"
         facts = (("before", self.records.text(mark)), ("now", f"{name}={now}"))
-        self._report("I2", message, self.stmt.target, int(self.cells[m, n]), facts)
+        k = int((self.a.valid[m] & self.b.valid[n]).argmax())
+        buffer, cell = self.stmt.target.buffer, int(self.cells[m, n])
+        summed = Spot(buffer, self.block.cells(buffer), cell, self.block.launch.moment)
+        origins = summed, self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
+        self._report("I2", message, self.stmt.target, cell, facts, origins=origins)
 
     def _judge_contracted(self, both: BoolArray) -> None:
         """All products of one sum are over the same names."""
@@ -260,6 +294,7 @@ class Products:
         cell: int,
         facts: tuple[tuple[str, str], ...],
         other_cell: int | None = None,
+        origins: tuple[Spot, ...] = (),
     ) -> None:
         shared = self.stmt.b.buffer.space == "shared"
         other = None if other_cell is None or shared else other_cell // registers_of(self.stmt.b.buffer)[1]
@@ -279,7 +314,13 @@ class Products:
             buffer=view.buffer.name,
             other_thread=other,
             facts=facts,
+            origins=origins,
         )
+
+    def _spot(self, operand: Operand, at: tuple[int, ...]) -> Spot:
+        """One element of an operand, as it was read."""
+        buffer = operand.view.buffer
+        return Spot(buffer, self.block.cells(buffer), int(operand.cells[at]), operand.moment)
 
 
 def _uniform(column: IntArray, valid: BoolArray) -> IntArray | None:

@@ -12,6 +12,8 @@ from attrs import define, field
 from argus.core.index import Symbol
 from argus.core.ir import Buffer, Stmt
 from argus.core.layout import TV
+from argus.interp.givers import Givers
+from argus.interp.journal import Asked, Journal, Spot
 from argus.interp.machine import Operation, SharedAccess, Wave
 from argus.interp.memory import Cells, IntArray, Records, Written, blank, unravel
 from argus.interp.prepared import Prepared, Scalars, registers_of
@@ -24,6 +26,10 @@ class Launch:
     """One run of a kernel: its sizes, global memory, records, and what it found.
 
     halted: a block has not run to its end. widths: threads of each role that step together, once it has been checked.
+    kept: names that some matrix instruction kept in its accumulators. varying: names that vary along the axis of a
+    fold. keeps: whether what is stored keeps the sets of what it sums, for launches to come. givers: of the inputs'
+    records, once somebody has asked.
+    journal: of all writes, if it is wanted.
     """
 
     prepared: Prepared
@@ -39,6 +45,16 @@ class Launch:
     coverage: Counter[Stmt] = field(factory=Counter[Stmt])
     halted: bool = False
     widths: dict[str, int] = field(factory=dict[str, int])
+    kept: set[str] = field(factory=set[str])
+    varying: set[tuple[Stmt, str]] = field(factory=set[tuple[Stmt, str]])
+    keeps: bool = False
+    givers: Givers | None = None
+    journal: Journal | None = None
+
+    @property
+    def moment(self) -> int:
+        """The number of the next write, if a journal is kept."""
+        return 0 if self.journal is None else self.journal.moment
 
 
 @define(eq=False)
@@ -118,9 +134,14 @@ class Block:
         other: Event | None = None,
         other_thread: int | None = None,
         facts: tuple[tuple[str, str], ...] = (),
+        origins: tuple[Spot, ...] = (),
+        alike: tuple[Spot, ...] = (),
     ) -> None:
-        """Report a violation; threads count from the first of this block's."""
-        self.launch.reporter.report(
+        """Report a violation; threads count from the first of this block's. origins: the cells at fault, if several.
+
+        alike: more that fail as the element does.
+        """
+        kept = self.launch.reporter.report(
             code,
             message,
             event,
@@ -132,6 +153,10 @@ class Block:
             other_thread=None if other_thread is None else self.base + other_thread,
             facts=facts,
         )
+        journal = self.launch.journal
+        if kept and journal is not None:
+            fault = code, event.stmt, None if other is None else other.stmt
+            journal.asked[fault] = Asked(journal.moment, self.cells, self.base, origins, alike)
 
     def cells(self, buffer: Buffer) -> Cells:
         """The storage of a buffer, uninitialised at first."""

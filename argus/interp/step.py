@@ -36,6 +36,7 @@ from argus.core.layout import TV
 from argus.core.walk import evaluate
 from argus.interp import claims, meetings, races
 from argus.interp.copies import copy
+from argus.interp.folds import fold
 from argus.interp.machine import Frame, Wave
 from argus.interp.maps import assign
 from argus.interp.memory import BOTTOM, OPAQUE, ZERO, IntArray, poison
@@ -126,6 +127,8 @@ def _execute(block: Block, wave: Wave, stmt: Stmt, event: Event) -> None:
             copy(block, wave, stmt, event)
         case Map():
             assign(block, wave, stmt, event)
+        case Fold():
+            fold(block, wave, stmt, event)
         case Mma():
             multiply(block, wave, stmt, event)
         case Sync():
@@ -141,7 +144,7 @@ def _execute(block: Block, wave: Wave, stmt: Stmt, event: Event) -> None:
                 claims.claim(block, wave, stmt, event)
         case For() | If() | Policy() | Assume():
             pass
-        case Fold() | Let() | Arrive() | Await() | Commit() | Fence() | Advance() | Roles() | One():
+        case Let() | Arrive() | Await() | Commit() | Fence() | Advance() | Roles() | One():
             raise not_built(type(stmt).__name__, stmt)
         case _:
             assert_never(stmt)
@@ -209,7 +212,12 @@ def retag(block: Block, wave: Wave, stmt: Tag) -> None:
     coords = [axis[rows] for axis in layout.coordinates()]
     columns: dict[str, IntArray] = {}
     for name, node in stmt.names:
-        value = evaluate(node, {**lane_values(node, rows, block.launch.prepared.unit), **wave.env}, coords)
+        value = evaluate(
+            node,
+            {**lane_values(node, rows, block.launch.prepared.unit), **wave.env},
+            coords,
+            block.launch.prepared.integers,
+        )
         columns[name] = np.broadcast_to(np.asarray(value), held.shape).reshape(-1)
     records = block.launch.records
     first = records.add(held.size, columns, records.summed(held).reshape(-1))

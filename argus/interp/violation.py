@@ -79,7 +79,8 @@ class Reporter:
         other_thread: int | None = None,
         facts: tuple[tuple[str, str], ...] = (),
         related: tuple[tuple[Stmt, str], ...] = (),
-    ) -> None:
+    ) -> bool:
+        """Take note of a violation; whether it is kept, so far."""
         violation = Violation(
             code,
             message,
@@ -97,15 +98,17 @@ class Reporter:
             event.epoch,
             related,
         )
-        self._keep(violation, (event.block, event.path, code, thread, -1 if value is None else value))
+        return self._keep(violation, (event.block, event.path, code, thread, -1 if value is None else value))
 
-    def _keep(self, violation: Violation, rank: tuple[object, ...]) -> None:
+    def _keep(self, violation: Violation, rank: tuple[object, ...]) -> bool:
         key = (violation.code, violation.stmt, violation.other)
         known = self._found.get(key)
         if known is None and len(self._found) >= self.limit:
-            return
-        if known is None or rank < known[0]:
+            return False
+        first = known is None or rank < known[0]
+        if first:
             self._found[key] = (rank, violation)
+        return first
 
     @property
     def violations(self) -> tuple[Violation, ...]:

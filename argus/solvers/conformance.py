@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, cast
 
 from attrs import frozen
 
@@ -65,10 +65,39 @@ class Failure:
 
 
 def conformance(solver: Solver, budget: Budget = _BUDGET) -> tuple[Failure, ...]:
-    """The examples that the solver gets wrong, or gives up on although it declares the capabilities they need."""
-    judged = ((example, solver.check(example.query, budget)) for example in examples())
-    failures = (Failure(example, answer, _problem(solver, example, answer)) for example, answer in judged)
+    """The examples that break the contract.
+
+    The solver gets them wrong, raises, answers the same question in two ways, or gives up although it declares the
+    capabilities that they need. Each is asked twice, the second time after all others.
+    """
+    asked = examples()
+    first = [_asked(solver, example, budget) for example in asked]
+    again = [_asked(solver, example, budget) for example in asked]
+    failures = [
+        Failure(example, answer, raised or _problem(solver, example, answer) or _unlike(answer, later))
+        for example, (answer, raised), (later, _) in zip(asked, first, again, strict=True)
+    ]
     return tuple(failure for failure in failures if failure.problem)
+
+
+def _asked(solver: Solver, example: Example, budget: Budget) -> tuple[Answer, str]:
+    """The answer, and what is wrong with how it came about."""
+    try:
+        answer = cast(object, solver.check(example.query, budget))
+    except Exception as error:  # noqa: BLE001 reason: foreign code may raise anything
+        problem = f"raises {type(error).__name__}: {error}"
+        return GaveUp(solver.name, problem), problem
+    if isinstance(answer, Unsat | Sat | GaveUp):
+        return answer, ""
+    problem = f"answers with a {type(answer).__name__}"
+    return GaveUp(solver.name, problem), problem
+
+
+def _unlike(first: Answer, second: Answer) -> str:
+    """A solver that gives up by its clock may do so once and not again."""
+    if isinstance(first, GaveUp) or isinstance(second, GaveUp) or first == second:
+        return ""
+    return "answers equal questions differently"
 
 
 def needs(query: Query) -> Capabilities:
@@ -162,6 +191,10 @@ def _choices() -> Iterator[Example]:
     yield _refuted("pick takes one branch", eq(pick(le(x, y), x, y), x))
     yield _valid("a choice of choices", le(pick(le(x, y), minimum(x, z), minimum(y, z)), z))
     yield _valid("either way", any_of((lt(x, y), eq(x, y), lt(y, x))))
+    ways = [eq(x, 3), lt(x, -7), lt(9, x)]
+    for number, way in enumerate(ways):
+        yield _ask(f"way {number} of several", "sat", any_of(ways), way)
+    yield _ask("none of several", "unsat", any_of(ways), le(4, x), le(x, 9))
     yield _ask("unequal twice", "sat", negate(eq(x, y)), negate(eq(y, z)), eq(x, z))
 
 

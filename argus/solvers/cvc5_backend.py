@@ -31,6 +31,8 @@ from argus.solvers.form import (
     Variable,
 )
 from argus.solvers.lowering import lower
+from argus.solvers.sexpr import plain
+from argus.solvers.smtlib import export, symbol_name
 
 Term = Any
 
@@ -50,7 +52,8 @@ class Cvc5:
         if isinstance(lowered, Inexpressible):
             return GaveUp(self.name, lowered.reason)
         manager = cvc5.TermManager()
-        solver = _solver(manager, lowered, budget)
+        solver = _solver(manager, budget)
+        solver.setLogic(lowered.logic)
         terms = _terms(lowered.steps, manager)
         for position in lowered.asserted:
             solver.assertFormula(terms[position])
@@ -62,9 +65,47 @@ class Cvc5:
         return GaveUp(self.name, f"cvc5 answers unknown: {outcome.getUnknownExplanation().name.lower()}")
 
 
-def _solver(manager: cvc5.TermManager, lowered: Lowered, budget: Budget) -> cvc5.Solver:
+@frozen
+class Cvc5Text:
+    """cvc5 as a reader of the script that a query is exported as: its own parser, and nothing of our lowering."""
+
+    name: str = "cvc5-text"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        text = export(query)
+        if isinstance(text, Inexpressible):
+            return GaveUp(self.name, text.reason)
+        try:
+            return self._decide(query, text, budget)
+        except RuntimeError as error:
+            return GaveUp(self.name, f"cvc5 failed: {error}")
+
+    def _decide(self, query: Query, text: str, budget: Budget) -> Answer:
+        solver = _solver(cvc5.TermManager(), budget)
+        parser = cvc5.InputParser(solver)
+        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, query.key)
+        said = _said(parser, solver)
+        if said == "unsat":
+            return Unsat(self.name)
+        if said != "sat":
+            return GaveUp(self.name, f"cvc5 answers {said}")
+        terms = {term.getSymbol(): term for term in parser.getSymbolManager().getDeclaredTerms()}
+        found = {symbol: terms[plain(symbol_name(symbol))] for symbol in query.symbols}
+        return Sat(self.name, {symbol: _value(solver, term) for symbol, term in found.items()})
+
+
+def _said(parser: cvc5.InputParser, solver: cvc5.Solver) -> str:
+    """What the last command that says anything says."""
+    said = "nothing"
+    symbols = parser.getSymbolManager()
+    while not (command := parser.nextCommand()).isNull():
+        said = command.invoke(solver, symbols).strip() or said
+    return said
+
+
+def _solver(manager: cvc5.TermManager, budget: Budget) -> cvc5.Solver:
     solver = cvc5.Solver(manager)
-    solver.setLogic(lowered.logic)
     solver.setOption("produce-models", "true")
     solver.setOption("tlimit-per", str(max(1, round(budget.seconds * 1000))))
     solver.setOption("seed", str(budget.seed))
@@ -126,6 +167,8 @@ def _junction(kind: Kind, parts: list[Term], manager: cvc5.TermManager) -> Term:
 
 
 def _model(solver: cvc5.Solver, lowered: Lowered, terms: list[Term]) -> Mapping[Symbol, int]:
-    return {
-        symbol: cast(int, solver.getValue(terms[position]).getIntegerValue()) for symbol, position in lowered.symbols
-    }
+    return {symbol: _value(solver, terms[position]) for symbol, position in lowered.symbols}
+
+
+def _value(solver: cvc5.Solver, term: Term) -> int:
+    return cast(int, solver.getValue(term).getIntegerValue())

@@ -27,16 +27,19 @@ def get(name: str) -> Solver:
     """The solver with this name, one instance a process.
 
     An entry point names a class or function without parameters that returns a Solver. Raises ArgusError E601
-    for a name that nothing declares and E602 for a solver whose module does not import.
+    for a name that nothing declares and E602 for a solver that does not load, or is none.
     """
     declared = _declared()
     if name not in declared:
         raise ArgusError(_unknown(name, tuple(sorted(declared))))
     try:
-        factory = cast("Callable[[], Solver]", declared[name].load())
-    except ImportError as error:
-        raise ArgusError(_broken(declared[name], error)) from error
-    return factory()
+        made = cast("Callable[[], object]", declared[name].load())()
+    except Exception as error:  # foreign code may raise anything
+        raise ArgusError(_broken(declared[name], str(error) or type(error).__name__)) from error
+    lacking = [each for each in ("name", "capabilities", "check") if not hasattr(made, each)]
+    if lacking:
+        raise ArgusError(_broken(declared[name], f"what it makes has no `{lacking[0]}`"))
+    return cast(Solver, made)
 
 
 @frozen
@@ -76,10 +79,10 @@ def _unknown(name: str, names: tuple[str, ...]) -> Diagnostic:
     )
 
 
-def _broken(point: EntryPoint, error: ImportError) -> Diagnostic:
+def _broken(point: EntryPoint, reason: str) -> Diagnostic:
     return Diagnostic(
         code="E602",
         severity="error",
-        message=f"the solver `{point.name}` ({point.value}) does not load: {error}",
-        help="install the package that it needs, or choose another solver",
+        message=f"the solver `{point.name}` ({point.value}) does not load: {reason}",
+        help="install or mend what it needs, or choose another solver",
     )

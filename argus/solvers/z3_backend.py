@@ -30,6 +30,8 @@ from argus.solvers.form import (
     Variable,
 )
 from argus.solvers.lowering import lower
+from argus.solvers.sexpr import plain
+from argus.solvers.smtlib import export, symbol_name
 
 Term = Any
 
@@ -64,6 +66,36 @@ class Z3:
         if outcome == z3.sat:
             return Sat(self.name, _model(solver.model(), lowered, terms))
         return GaveUp(self.name, f"z3 answers unknown: {solver.reason_unknown()}")
+
+
+@frozen
+class Z3Text:
+    """Z3 as a reader of the script that a query is exported as: its own parser, and nothing of our lowering."""
+
+    name: str = "z3-text"
+    capabilities: Capabilities = _CAPABILITIES
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        text = export(query)
+        if isinstance(text, Inexpressible):
+            return GaveUp(self.name, text.reason)
+        try:
+            return self._decide(query, text, budget)
+        except z3.Z3Exception as error:
+            return GaveUp(self.name, f"z3 failed: {error}")
+
+    def _decide(self, query: Query, text: str, budget: Budget) -> Answer:
+        context = z3.Context()
+        solver = _solver(budget, context)
+        solver.from_string(text)
+        outcome = solver.check()
+        if outcome == z3.unsat:
+            return Unsat(self.name)
+        if outcome == z3.unknown:
+            return GaveUp(self.name, f"z3 answers unknown: {solver.reason_unknown()}")
+        model = solver.model()
+        terms = {symbol: z3.Int(plain(symbol_name(symbol)), context) for symbol in query.symbols}
+        return Sat(self.name, {symbol: _value(model, term) for symbol, term in terms.items()})
 
 
 def _solver(budget: Budget, context: z3.Context) -> z3.Solver:
@@ -109,7 +141,8 @@ def _term(step: Step, terms: list[Term], context: z3.Context) -> Term:
 
 
 def _model(model: z3.ModelRef, lowered: Lowered, terms: list[Term]) -> Mapping[Symbol, int]:
-    return {
-        symbol: int(cast(Term, model.eval(terms[position], model_completion=True)).as_long())
-        for symbol, position in lowered.symbols
-    }
+    return {symbol: _value(model, terms[position]) for symbol, position in lowered.symbols}
+
+
+def _value(model: z3.ModelRef, term: Term) -> int:
+    return int(cast(Term, model.eval(term, model_completion=True)).as_long())

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from argus.core.algebra import eq, floordiv, sym
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Alloc, Fold, If, Kernel, Map, Stmt, Sync, walk
+from argus.core.ir import Alloc, Commit, If, Kernel, Stmt, Sync, walk
 from argus.interp.run import run
 from argus.interp.schedule import DIRECTED, Schedule
 from argus.interp.violation import Violation
@@ -190,12 +190,11 @@ def test_unequal_barrier_counts_are_named() -> None:
 def test_what_is_not_built_says_so() -> None:
     whole = gemm()
     acc = next(stmt.buffer for stmt in walk(whole.body) if isinstance(stmt, Alloc) and stmt.buffer.name == "acc")
-    view = next(stmt.target for stmt in walk(whole.body) if isinstance(stmt, Map))
-    fold: Stmt = Fold(view, view, 0, "add", span=acc.span)
+    commit: Stmt = Commit("bulk", span=acc.span)
     with pytest.raises(ArgusError) as caught:
-        run(evolve(whole, prologue=(*whole.prologue, fold)), SIZES)
+        run(evolve(whole, prologue=(*whole.prologue, commit)), SIZES)
     assert caught.value.diagnostic.code == "E501"
-    assert caught.value.diagnostic.message == "not built yet: `Fold` in the interpreter"
+    assert caught.value.diagnostic.message == "not built yet: `Commit` in the interpreter"
     assert caught.value.diagnostic.primary.span == acc.span
 
 

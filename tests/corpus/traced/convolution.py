@@ -54,8 +54,8 @@ def conv2d(X: Tensor["B IH IW C", bf16], W: Tensor["O R S C", bf16], Y: Tensor["
         (b, p, q), (r, s, c) = unflatten(m, (batch, P, Q)), unflatten(k, (R, S, Cin))
         return b, p * stride + r * dilation - pad, q * stride + s * dilation - pad, c
 
-    tag(X, lambda b, h, w, c: dict(b=b, h=h, w=w, c=c))
-    tag(W, lambda o, r, s, c: dict(o=o, r=r, s=s, c=c))
+    tag(X, lambda b, h, w, c: dict(b=b, c=c))  # the places that a window sums over have no name of their own
+    tag(W, lambda o, r, s, c: dict(o=o, c=c))
     A = X.gather((batch * P * Q, R * S * Cin), pixel, outside=0)  # a view like any other: predicate = inside X
     gemm(A, W.reshape(Cout, R * S * Cin), Y.reshape(batch * P * Q, Cout), cfg=cfg.schedule)
     assert_products(

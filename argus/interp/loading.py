@@ -1,0 +1,143 @@
+"""Global memory as a launch finds it: inputs, poisoned outputs, tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from argus.core.algebra import TRUE
+from argus.core.diagnostic import ArgusError, Diagnostic, Label
+from argus.core.index import Index, Symbol
+from argus.core.ir import Buffer, Copy, Kernel, Strided, Tag, walk, whole
+from argus.core.walk import IntArray, evaluate, symbols
+from argus.interp.finals import elements, number, tag
+from argus.interp.memory import PLAIN, AnyArray, BoolArray, Cells, Written, blank
+from argus.interp.state import Launch
+from argus.interp.violation import not_built
+
+Array = npt.NDArray[Any]
+_INTEGERS = 8
+
+
+def outputs(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The parameters that some copy writes."""
+    targets = {stmt.target.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
+    return tuple(buffer for buffer in kernel.parameters if buffer in targets)
+
+
+def inputs(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The parameters whose contents before the launch matter, or that it leaves alone."""
+    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy)]
+    read = {stmt.source.buffer for stmt in copies} | {s.target.buffer for s in copies if s.combine is not None}
+    written = outputs(kernel)
+    return tuple(buffer for buffer in kernel.parameters if buffer in read or buffer not in written)
+
+
+def load(launch: Launch, arrays: Mapping[str, Array], seed: int) -> None:
+    """Make the tensors of a launch: inputs by name, random from the seed where absent."""
+    random = np.random.default_rng(seed)
+    filled = inputs(launch.prepared.kernel)
+    for buffer in launch.prepared.kernel.parameters:
+        launch.tensors[buffer] = cells = blank(
+            extent(launch, buffer), buffer.dtype, values=launch.values, tags=launch.tags
+        )
+        if buffer in filled:
+            fill(launch, buffer, cells, arrays.get(buffer.name), random)
+    begin(launch)
+
+
+def begin(launch: Launch) -> None:
+    """Give the tensors of a launch the tags of its kernel, and count its writes from now on."""
+    claims = [claim.view.buffer for claim in launch.prepared.counted] if launch.tags else []
+    launch.written = {buffer: Written.of(extent(launch, buffer)) for buffer in claims if buffer in launch.tensors}
+    tagged: set[Buffer] = set()
+    for stmt in walk(launch.prepared.kernel.body):
+        if isinstance(stmt, Tag) and stmt.view.buffer in launch.tensors:
+            _tag(launch, stmt, more=stmt.view.buffer in tagged)
+            tagged.add(stmt.view.buffer)
+
+
+def _tag(launch: Launch, stmt: Tag, *, more: bool) -> None:
+    nodes: list[Index] = [node for _, node in stmt.names] + list(stmt.view.at)
+    if any(symbol not in launch.sizes for symbol in symbols(*nodes)):
+        raise not_built("tags that depend on more than coordinates and sizes", stmt)
+    tag(launch, stmt.view, stmt.names, more=more)
+
+
+def extent(launch: Launch, buffer: Buffer) -> int:
+    """Cells of a tensor."""
+    assert isinstance(buffer.layout, Strided), buffer.name
+    shape = [number(launch, size) for size in buffer.shape]
+    strides = [number(launch, stride) for stride in buffer.layout.strides]
+    if prod(shape) == 0:
+        return 1
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def fill(launch: Launch, buffer: Buffer, cells: Cells, given: Array | None, random: np.random.Generator) -> None:
+    """Give a tensor its contents, random ones if none are given."""
+    every = elements(launch, whole(buffer))
+    if cells.marks is not None:
+        cells.marks[every.cell] = PLAIN
+    if cells.values is None and buffer.name not in launch.prepared.read:
+        return
+    contents = _contents(launch, buffer, every.shape, given, random)
+    if cells.values is not None:
+        cells.values[every.cell] = contents.reshape(-1)
+    if buffer.name in launch.prepared.read:
+        launch.prepared.give({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
+
+
+def _contents(
+    launch: Launch, buffer: Buffer, shape: tuple[int, ...], given: Array | None, random: np.random.Generator
+) -> AnyArray:
+    if given is not None:
+        return np.broadcast_to(np.asarray(given).astype(buffer.dtype.numpy, copy=False), shape)
+    if buffer.dtype.family == "float":
+        return random.standard_normal(shape).astype(buffer.dtype.numpy)
+    drawn = random.integers(0, _INTEGERS, shape).astype(buffer.dtype.numpy)
+    return drawn if buffer.promise is TRUE else _promised(launch, buffer, drawn, random)
+
+
+def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
+    """Integers that keep the promise: what was drawn where it does, and else one of a few small ones."""
+    made = drawn.copy()
+    for candidate in random.permutation(np.arange(-1, _INTEGERS)):
+        broken = ~keeps(buffer, made, launch.sizes, launch.prepared.integers)
+        made[broken] = candidate
+    return made
+
+
+def keeps(
+    buffer: Buffer, contents: AnyArray, sizes: Mapping[Symbol, int], integers: Mapping[str, IntArray]
+) -> BoolArray:
+    """Where the elements of a tensor keep its promise."""
+    coordinates = tuple(cast(IntArray, axis) for axis in np.indices(contents.shape, dtype=np.int64))
+    wide = contents.astype(np.int64)
+    held = evaluate(buffer.promise, sizes, coordinates, {**integers, buffer.name: wide})
+    return np.broadcast_to(np.asarray(held, np.bool_), contents.shape)
+
+
+class Integers:
+    """The elements of a tensor as expressions read them: none before the first or beyond the last."""
+
+    def __init__(self, buffer: Buffer, contents: AnyArray) -> None:
+        self._buffer, self._held = buffer, contents.astype(np.int64)
+
+    @property
+    def guarded(self) -> IntArray:
+        """As an array, of which `evaluate` takes elements alone."""
+        return cast(IntArray, self)
+
+    def __getitem__(self, at: tuple[int | IntArray, ...]) -> int | IntArray:
+        for index, size in zip(at, self._held.shape, strict=True):
+            if np.any(np.less(index, 0)) or np.any(np.greater_equal(index, size)):
+                message = f"not built yet: an element of `{self._buffer.name}` beyond its extents in the interpreter"
+                label = Label(self._buffer.span, "read by an expression")
+                raise ArgusError(Diagnostic("E501", "error", message, label))
+        found = self._held[at]
+        return int(found) if np.ndim(found) == 0 else found

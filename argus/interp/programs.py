@@ -1,0 +1,129 @@
+"""Programs of several kernels: launches in stream order, on tensors and with tags that cross from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argus.core.index import Index, Symbol
+from argus.core.ir import Buffer, Program
+from argus.core.ir import Launch as Step
+from argus.core.walk import evaluate
+from argus.interp.finals import array_of
+from argus.interp.loading import begin, extent, fill, inputs, outputs
+from argus.interp.memory import PLAIN, Cells, Records, blank
+from argus.interp.prepared import Prepared
+from argus.interp.run import Outcome, go, needs_values
+from argus.interp.schedule import Adversary, Schedule
+from argus.interp.state import Launch
+from argus.interp.violation import Reporter
+
+Array = npt.NDArray[Any]
+
+
+def run_program(
+    program: Program,
+    sizes: Mapping[str, int],
+    arrays: Mapping[str, Array] | None = None,
+    schedule: Schedule = Schedule(),  # noqa: B008 reason: frozen
+    *,
+    tags: bool = True,
+    values: bool = True,
+    seed: int = 0,
+    limit: int = 20,
+) -> Outcome:
+    """Run the launches of a program one after the other and report what they violate.
+
+    arrays: inputs by name, random from `seed` where absent. Violations are those of the launches, in order; a
+    workspace is uninitialised at first. Raises KeyError for a size without a value, ArgusError (E501) for a construct
+    without a meaning here.
+    """
+    env = {symbol: sizes[symbol.name] for symbol in program.sizes}
+    values = values or any(needs_values(step.kernel) for step in program.launches)
+    launches = [
+        Launch(
+            Prepared(step.kernel),
+            launch_sizes(step, env),
+            {},
+            values,
+            tags,
+            Adversary(schedule),
+            Reporter(limit),
+            keeps=position + 1 < len(program.launches),
+        )
+        for position, step in enumerate(program.launches)
+    ]
+    coverage: dict[Any, int] = {}
+    with np.errstate(all="ignore"):
+        memory = _memory(program, launches, arrays or {}, seed)
+        records, written = Records(), set[Buffer]()
+        for step, launch in zip(program.launches, launches, strict=True):
+            launch.records = records
+            launch.tensors.update({b: memory[step.arguments[b.name]] for b in step.kernel.parameters})
+            _forget(step, launch, written)
+            begin(launch)
+            go(launch)
+            coverage.update(launch.coverage)
+            written |= {step.arguments[buffer.name] for buffer in outputs(step.kernel)}
+    found = {b.name: _array(program, launches, b) for b in program.parameters} if values else {}
+    violations = tuple(violation for launch in launches for violation in launch.reporter.violations)
+    return Outcome(found, violations, coverage)
+
+
+def launch_sizes(step: Step, env: Mapping[Symbol, int]) -> dict[Symbol, int]:
+    """The sizes of a launch's kernel."""
+    return {symbol: _number(size, env) for symbol, size in step.sizes}
+
+
+def _number(size: Index, env: Mapping[Symbol, int]) -> int:
+    return int(np.asarray(evaluate(size, env)))
+
+
+def _users(program: Program, launches: list[Launch], buffer: Buffer) -> list[tuple[Launch, Buffer]]:
+    """The launches that are given a tensor, each with the parameter that it is there."""
+    return [
+        (launch, parameter)
+        for step, launch in zip(program.launches, launches, strict=True)
+        for parameter in step.kernel.parameters
+        if step.arguments[parameter.name] is buffer
+    ]
+
+
+def _memory(program: Program, launches: list[Launch], arrays: Mapping[str, Array], seed: int) -> dict[Buffer, Cells]:
+    """The tensors of the program: inputs, and what nobody has written yet."""
+    random = np.random.default_rng(seed)
+    memory: dict[Buffer, Cells] = {}
+    for buffer in (*program.parameters, *program.workspaces):
+        users = _users(program, launches, buffer)
+        if not users:
+            continue
+        launch, parameter = users[0]
+        cells = blank(extent(launch, parameter), buffer.dtype, values=launch.values, tags=launch.tags)
+        memory[buffer] = cells
+        if buffer in program.parameters and parameter in inputs(launch.prepared.kernel):
+            given = arrays.get(buffer.name)
+            for each, held in users:
+                fill(each, held, cells, given, random)
+                given = given if cells.values is None else _contents(each, held, cells)
+    return memory
+
+
+def _contents(launch: Launch, buffer: Buffer, cells: Cells) -> Array:
+    launch.tensors[buffer] = cells
+    return array_of(launch, buffer)
+
+
+def _forget(step: Step, launch: Launch, written: set[Buffer]) -> None:
+    """Inputs have the tags that the kernel gives them, whatever those of the kernels before were."""
+    for buffer in step.kernel.parameters:
+        marks = launch.tensors[buffer].marks
+        if marks is not None and step.arguments[buffer.name] not in written:
+            marks[marks >= 0] = PLAIN
+
+
+def _array(program: Program, launches: list[Launch], buffer: Buffer) -> Array:
+    launch, parameter = _users(program, launches, buffer)[0]
+    return array_of(launch, parameter)

@@ -1,0 +1,101 @@
+"""Sets of components: what a sum holds of a name that it is over, interned so that equal sets are equal numbers.
+
+A component of a record is an integer, or stands for a set: a number below every integer that an expression takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+MISSING = int(np.iinfo(np.int64).min)
+"""What a column holds for a record without that name."""
+LOOSE = MISSING + 1
+"""A component that is not tracked: nothing is judged of it."""
+_FIRST = MISSING + 2
+_LEAST = MISSING + (1 << 48)
+_LARGEST = 1 << 22
+
+
+def is_set(components: IntArray) -> BoolArray:
+    return (components >= _FIRST) & (components < _LEAST)
+
+
+def is_single(components: IntArray) -> BoolArray:
+    return components >= _LEAST
+
+
+@define(eq=False)
+class Sets:
+    """Every set so far, as bits of a number: its members, and those that it holds more than once."""
+
+    _known: dict[tuple[int, int], int] = field(factory=dict[tuple[int, int], int])
+    _all: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
+
+    def of(self, members: Iterable[int]) -> int:
+        """The component that stands for these integers, with their repetitions; LOOSE beyond what is kept."""
+        once, again = 0, 0
+        for member in members:
+            if not 0 <= member < _LARGEST:
+                return LOOSE
+            again |= once & 1 << member
+            once |= 1 << member
+        return self._intern(once, again)
+
+    def united(self, components: Iterable[int]) -> int:
+        """The disjoint union of sets and integers; what is in two of them is in it more than once."""
+        once, again = 0, 0
+        for component in components:
+            if component == LOOSE or component >= _LARGEST or _LEAST <= component < 0:
+                return LOOSE
+            if component == MISSING:
+                continue
+            members, repeated = (1 << component, 0) if component >= 0 else self._all[component - _FIRST]
+            again |= repeated | once & members
+            once |= members
+        return self._intern(once, again)
+
+    def members(self, component: int) -> tuple[int, ...]:
+        """The integers that it stands for, ascending, twice where they are in it more than once."""
+        if component >= _LEAST:
+            return (component,)
+        once, again = self._all[component - _FIRST]
+        found: list[int] = []
+        while once:
+            lowest = once & -once
+            found += [lowest.bit_length() - 1] * (2 if again & lowest else 1)
+            once ^= lowest
+        return tuple(found)
+
+    def is_range(self, component: int, low: int, high: int) -> bool:
+        """Whether it stands for each integer of [low, high), once."""
+        if component >= _LEAST:
+            return (low, high) == (component, component + 1)
+        once, again = self._all[component - _FIRST]
+        return not again and 0 <= low < high and once == (1 << high) - (1 << low)
+
+    def text(self, component: int) -> str:
+        """A component as a person reads it."""
+        if component == LOOSE:
+            return "(not tracked)"
+        if component >= _LEAST:
+            return str(component)
+        found = self.members(component)
+        if found == tuple(range(found[0], found[-1] + 1)):
+            return f"{{{found[0]}}}" if len(found) == 1 else f"{{{found[0]}..{found[-1]}}}"
+        return f"{{{', '.join(map(str, found[:8]))}{', ...' if len(found) > 8 else ''}}}"
+
+    def _intern(self, once: int, again: int) -> int:
+        if not once:
+            return MISSING
+        found = self._known.get((once, again))
+        if found is None:
+            found = self._known[once, again] = len(self._all) + _FIRST
+            self._all.append((once, again))
+        return found

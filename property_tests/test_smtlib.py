@@ -1,0 +1,45 @@
+"""Claim: a query's script is read back as the query, and other parsers than ours give it the query's answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from argus.core.query import Budget, GaveUp, Query, Sat
+from argus.solvers.base import Solver
+from argus.solvers.cvc5_backend import Cvc5Text
+from argus.solvers.enumeration import Enumerate
+from argus.solvers.form import Inexpressible
+from argus.solvers.model import describe, fault
+from argus.solvers.smtlib import export
+from argus.solvers.smtlib_reader import read_script
+from argus.solvers.z3_backend import Z3Text
+from property_tests.strategies import queries
+
+BUDGET = Budget(seconds=2.0)
+
+
+@settings(max_examples=300)
+@given(query=queries())
+def test_a_script_is_read_back(query: Query) -> None:
+    text = export(query)
+
+    if isinstance(text, Inexpressible):
+        assert "of unknown size" in text.reason or "few bits" in text.reason
+        return
+    assert read_script(text).query == query
+    assert read_script(text).query.key == query.key
+
+
+@pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
+@settings(max_examples=80)
+@given(query=queries())
+def test_readers_of_the_script_give_the_answer(solver: Solver, query: Query) -> None:
+    truth = Enumerate().check(query, BUDGET)
+    answer = solver.check(query, BUDGET)
+
+    assert not isinstance(truth, GaveUp), truth.reason
+    if isinstance(answer, GaveUp):
+        return
+    assert isinstance(answer, Sat) == isinstance(truth, Sat), describe(query)
+    assert not isinstance(answer, Sat) or fault(query, answer.model) is None

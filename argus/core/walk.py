@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_not
 from typing import NamedTuple, TypeVar, assert_never, cast
 from weakref import WeakKeyDictionary
 
@@ -55,6 +56,19 @@ def children(node: Node) -> tuple[Node, ...]:
             assert_never(node)
 
 
+_BELOW: WeakKeyDictionary[Node, tuple[Node, ...]] = WeakKeyDictionary()
+"""What lies below a node, children first and itself left out: a value must not keep its own key alive."""
+
+
+def below(root: Node) -> tuple[Node, ...]:
+    """Every node under the root, once, children before parents, the root itself left out."""
+    known = _BELOW.get(root)
+    if known is None:
+        known = tuple(topological(children(root)))
+        _BELOW[root] = known
+    return known
+
+
 def topological(roots: Iterable[Node]) -> list[Node]:
     """Every node below the roots, once, children before parents."""
     order: list[Node] = []
@@ -74,9 +88,9 @@ def topological(roots: Iterable[Node]) -> list[Node]:
 def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
     """The value of `visit(node, values of its children)` at the root."""
     values: dict[Node, T] = {}
-    for node in topological([root]):
+    for node in below(root):
         values[node] = visit(node, [values[child] for child in children(node)])
-    return values[root]
+    return visit(root, [values[child] for child in children(root)])
 
 
 _SYMBOLS: WeakKeyDictionary[Node, frozenset[Symbol]] = WeakKeyDictionary()
@@ -91,7 +105,7 @@ def symbols(*roots: Node) -> frozenset[Symbol]:
 def _symbols_of(root: Node) -> frozenset[Symbol]:
     known = _SYMBOLS.get(root)
     if known is None:
-        known = frozenset(node.symbol for node in topological([root]) if isinstance(node, Sym))
+        known = frozenset(node.symbol for node in (*below(root), root) if isinstance(node, Sym))
         _SYMBOLS[root] = known
     return known
 
@@ -115,7 +129,7 @@ def _quotient(node: Node, unit: int) -> bool:
 
 
 def mentions(root: Node, kinds: tuple[type[Node], ...]) -> bool:
-    return any(isinstance(node, kinds) for node in topological([root]))
+    return isinstance(root, kinds) or any(isinstance(node, kinds) for node in below(root))
 
 
 def rebuild(node: Node, parts: Sequence[Node]) -> Node:
@@ -174,13 +188,15 @@ def substitute(
     coords: Sequence[Index] | None = None,
 ) -> NodeT:
     """The expression with symbols (and coordinates, if given) replaced all at once."""
+    if coords is None and symbols.keys().isdisjoint(_symbols_of(root)):
+        return root
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         if isinstance(node, Sym):
             return symbols.get(node.symbol, node)
         if isinstance(node, Coord) and coords is not None:
             return coords[node.axis]
-        return rebuild(node, parts)
+        return rebuild(node, parts) if any(map(is_not, parts, children(node))) else node
 
     return cast(NodeT, fold(root, visit))
 

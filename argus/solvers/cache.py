@@ -13,14 +13,17 @@ from typing import TypeVar, cast
 import platformdirs
 from attrs import define, field
 
-from argus.core.index import Symbol, SymbolKind
+from argus.core.index import Cond, Symbol, SymbolKind
 from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 
 # Part of every key: raise it when the meaning of a query or of a normal form changes.
 MEANING = "1"
 _MOST_ROWS = 200_000
 _PATIENCE_SECONDS = 1.0
+_MOST_REMEMBERED = 50_000
 T = TypeVar("T")
+Asked = tuple[tuple[Cond, ...], Cond]
+"""The hypotheses and the goal of a question, as they were put."""
 
 
 def default_folder() -> Path:
@@ -42,6 +45,22 @@ class Cache:
     problem: str = ""
     _connection: sqlite3.Connection | None = field(default=None, init=False, repr=False)
     _lock: Lock = field(factory=Lock, init=False, repr=False)
+    _checked: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+
+    def recall(self, asked: Asked) -> Answer | None:
+        """An answer that this process has checked, if it remembers one: nothing of the disk is believed."""
+        return self._checked.get(asked)
+
+    def remember(self, asked: Asked, answer: Answer) -> None:
+        """Keep an answer whose model has been checked, for the sessions to come; GaveUp is not kept.
+
+        Its nodes stay alive with it, so that the next trace of much the same kernel finds its expressions made.
+        """
+        if isinstance(answer, GaveUp):
+            return
+        if len(self._checked) >= _MOST_REMEMBERED:
+            self._checked.clear()
+        self._checked[asked] = answer
 
     @property
     def path(self) -> Path:

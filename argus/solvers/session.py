@@ -14,7 +14,7 @@ from argus.core.index import And, Cond, Coord, Held, Index, Read
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.core.walk import evaluate, mentions, symbols
 from argus.solvers.base import Solver, definedness
-from argus.solvers.cache import Cache
+from argus.solvers.cache import Asked, Cache
 from argus.solvers.model import describe, fault
 from argus.solvers.slicing import cone, multiplies
 
@@ -54,6 +54,7 @@ class Session:
     cache: Cache | None = None
     stats: Stats = field(factory=Stats, init=False)
     _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False, repr=False)
+    _put: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         """Unsat if the goal holds whenever the hypotheses do; Sat is a counterexample to that.
@@ -61,6 +62,21 @@ class Session:
         The counterexample assigns the symbols of the goal and of all hypotheses.
         """
         self.stats = evolve(self.stats, asked=self.stats.asked + 1)
+        if goal is TRUE:
+            self.stats = evolve(self.stats, by_normal_form=self.stats.by_normal_form + 1)
+            return Unsat(_NORMAL_FORM)
+        asked = (tuple(hypotheses), goal)
+        known = self._put.get(asked) or (self.cache.recall(asked) if self.cache is not None else None)
+        if known is not None:
+            self.stats = evolve(self.stats, memory_hits=self.stats.memory_hits + 1)
+            return known
+        answer = self._proved(hypotheses, goal)
+        self._put[asked] = answer
+        if self.cache is not None:
+            self.cache.remember(asked, answer)
+        return answer
+
+    def _proved(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         pieces = _pieces(hypotheses)
         denied = negate(goal)
         if _evident(pieces, goal, denied):

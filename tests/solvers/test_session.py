@@ -93,10 +93,25 @@ def test_disk_answers_the_next_session(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     hard = ([lt(k, n)], le(add(k, 2), n))
     first = Session(Z3(), cache=cache).prove(*hard)
-    session = Session(Recording(GaveUp("recording", "tired")), cache=cache)
+    cache.close()
+    later = Cache(tmp_path)
+    session = Session(Recording(GaveUp("recording", "tired")), cache=later)
 
     assert session.prove(*hard) == first
     assert (session.stats.disk_hits, session.stats.reached_smt) == (1, 0)
+    later.close()
+
+
+def test_a_cache_remembers_what_its_process_has_checked(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    hard = ([lt(k, n)], le(add(k, 2), n))
+    first = Session(Z3(), cache=cache).prove(*hard)
+    cache.path.unlink()
+    session = Session(Recording(GaveUp("recording", "tired")), cache=cache)
+
+    assert session.prove(*hard) == first
+    assert (session.stats.memory_hits, session.stats.disk_hits, session.stats.reached_smt) == (1, 0, 0)
+    assert isinstance(session.prove([lt(k, n)], le(add(k, 3), n)), GaveUp)
     cache.close()
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import dis
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
 from typing import cast
@@ -82,8 +83,14 @@ def assigned_name(frame: FrameType | None) -> str | None:
     return None
 
 
+@lru_cache(maxsize=256)
+def _instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
+    """A function of the code alone; a kernel's lines ask for the same few over and over."""
+    return tuple(dis.get_instructions(code))
+
+
 def _after(code: CodeType, offset: int) -> Iterator[dis.Instruction]:
-    return (instruction for instruction in dis.get_instructions(code) if instruction.offset > offset)
+    return (instruction for instruction in _instructions(code) if instruction.offset > offset)
 
 
 def carried_names(frame: FrameType) -> frozenset[str]:
@@ -91,7 +98,7 @@ def carried_names(frame: FrameType) -> frozenset[str]:
 
     Such a name would carry a value from one iteration to the next. Empty if no `for` statement asks.
     """
-    instructions = list(dis.get_instructions(frame.f_code))
+    instructions = _instructions(frame.f_code)
     header = next((i for i in instructions if i.offset == frame.f_lasti), None)
     if header is None or header.opname != "FOR_ITER":
         return frozenset()
@@ -118,7 +125,7 @@ def _uses(instruction: dis.Instruction) -> Iterator[tuple[str, bool]]:
 
 def called_by_for(frame: FrameType) -> bool:
     """Whether the frame is at the start of a `for` statement, which asks an object for its iterator."""
-    return any(i.offset == frame.f_lasti and i.opname == "GET_ITER" for i in dis.get_instructions(frame.f_code))
+    return any(i.offset == frame.f_lasti and i.opname == "GET_ITER" for i in _instructions(frame.f_code))
 
 
 def leaves_early(frame: FrameType) -> bool:
@@ -127,7 +134,7 @@ def leaves_early(frame: FrameType) -> bool:
     Its handler of exceptions goes on where the body falls through to, so that is compared with where the frame
     goes on. False where no `with` statement asks.
     """
-    code = list(dis.get_instructions(frame.f_code))
+    code = _instructions(frame.f_code)
     at = {instruction.offset: position for position, instruction in enumerate(code)}
     here = at.get(frame.f_lasti)
     if here is None:
@@ -145,7 +152,7 @@ def _start(instruction: dis.Instruction) -> tuple[int | None, int | None]:
     return (None, None) if positions is None else (positions.lineno, positions.col_offset)
 
 
-def _resumes(code: list[dis.Instruction], at: dict[int, int], handler: int) -> int:
+def _resumes(code: Sequence[dis.Instruction], at: dict[int, int], handler: int) -> int:
     """Where a handler goes on after it has suppressed an exception: past its cleanup of the stack."""
     jump = next(i for i in code[handler:] if i.opname.startswith("POP_JUMP"))
     position = at[int(jump.argval)]
@@ -154,7 +161,7 @@ def _resumes(code: list[dis.Instruction], at: dict[int, int], handler: int) -> i
     return position
 
 
-def _same_way(code: list[dis.Instruction], at: dict[int, int], one: int, other: int) -> bool:
+def _same_way(code: Sequence[dis.Instruction], at: dict[int, int], one: int, other: int) -> bool:
     """Whether two positions run the same instructions up to where they meet or return."""
     for _ in code:
         one, other = _settled(code, at, one), _settled(code, at, other)
@@ -167,7 +174,7 @@ def _same_way(code: list[dis.Instruction], at: dict[int, int], one: int, other: 
     return True
 
 
-def _settled(code: list[dis.Instruction], at: dict[int, int], position: int) -> int:
+def _settled(code: Sequence[dis.Instruction], at: dict[int, int], position: int) -> int:
     """The next instruction that does something: unconditional jumps and the drop of an unused result do not."""
     while True:
         instruction = code[position]

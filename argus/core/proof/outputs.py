@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.products import holds_once
 from argus.core.proof.raster import Raster, coordinates, raster
-from argus.core.proof.separate import Sep, same
+from argus.core.proof.separate import Sep, different, same
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import IntArray, show, substitute, symbols
 
@@ -46,8 +47,7 @@ def _apart(flow: Flow, store: Access, buffer: Buffer) -> Iterator[Obligation]:
         reason = "outputs stored by several statements or in a loop are not built yet in the verifier"
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
         return
-    tables = np.stack([place.table.ravel() for place in store.places])
-    distinct = np.unique(tables, axis=1).shape[1] == tables.shape[1]
+    distinct = different(store.places) == store.places[0].table.size
     goal = algebra.TRUE if distinct else algebra.FALSE
     yield Obligation("I4", what + " within a block", store.step.stmt, goal, store.step.context)
     yield _apart_between(flow, store, store.places, buffer)
@@ -103,17 +103,16 @@ def _together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
 
 def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligation:
     """Within one block, elements go to different places and fill a box."""
-    tables = np.stack([place.table.ravel() for place in places])
-    distinct = np.unique(tables, axis=1).shape[1]
-    box = int(np.prod([place.high - place.low + 1 for place in places]))
-    whole = distinct == tables.shape[1] == box
+    elements = places[0].table.size
+    box = prod(place.high - place.low + 1 for place in places)
+    whole = different(places) == elements == box
     return Obligation(
         "I4",
         what + ", within a block",
         store.step.stmt,
         algebra.TRUE if whole else algebra.FALSE,
         store.step.context,
-        compared=tables.shape[1],
+        compared=elements,
         help="give the store a layout that holds every element of the tile once",
     )
 

@@ -111,13 +111,12 @@ class Multiplication:
         sep_a, sep_b = self._a.data.record[name], self._b.data.record[name]
         a, b = self._a.table(sep_a), self._b.table(sep_b)
         contracted = name in self.contracted
-        difference = a[:, :, None, :, :, None, :] - b[:, None, :, :, None, :, :]
         offset = algebra.sub(sep_b.base, sep_a.base)
-        wanted = offset.value if isinstance(offset, Const) else int(difference.flat[0])
-        wrong = difference != wanted
-        if not wrong.any():
+        wanted = offset.value if isinstance(offset, Const) else int(a.flat[0] - b.flat[0])
+        if _apart_by(a, b, wanted):
             goal = algebra.eq(algebra.add(sep_a.base, wanted), sep_b.base)
             return Clash(name, goal, self._a.place((0,) * 5), self._b.place((0,) * 5), contracted)
+        wrong = a[:, :, None, :, :, None, :] - b[:, None, :, :, None, :, :] != wanted
         w, i, j, kk, m, n, s = (int(x) for x in np.unravel_index(int(wrong.argmax()), wrong.shape))
         return Clash(name, algebra.FALSE, self._a.place((w, i, kk, m, s)), self._b.place((w, j, kk, n, s)), contracted)
 
@@ -232,3 +231,9 @@ def holds_once(count: Index, low: Index, high: Index) -> Cond:
     x = algebra.sym(COUNTED)
     member = algebra.all_of((algebra.le(low, x), algebra.lt(x, high)))
     return algebra.eq(count, algebra.pick(member, 1, 0))
+
+
+def _apart_by(a: IntArray, b: IntArray, wanted: int) -> bool:
+    """Whether every row of A and column of B that meet at one place along k differ by this number."""
+    least, most = a.min(axis=_ROWS) - b.max(axis=_ROWS), a.max(axis=_ROWS) - b.min(axis=_ROWS)
+    return bool((least == wanted).all() and (most == wanted).all())

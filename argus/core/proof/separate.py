@@ -70,6 +70,21 @@ class Sep:
         return self if not shift else separate(substitute(self.base, shift), self.table)
 
 
+def different(places: Sequence[Sep]) -> int:
+    """How many different tuples the tables of these places hold, element by element."""
+    cells = np.zeros(places[0].table.shape, np.int64)
+    box = 1
+    for place in places:
+        extent = place.high - place.low + 1
+        cells = cells * extent + (place.table - place.low)
+        box *= extent
+    if box >= 1 << 62:
+        return int(np.unique(np.stack([place.table.ravel() for place in places]), axis=1).shape[1])
+    if box > 4 * cells.size:
+        return int(np.unique(cells).size)
+    return int(np.count_nonzero(np.bincount(cells.ravel(), minlength=box)))
+
+
 def separate(base: Index, table: IntArray) -> Sep:
     """Normal form: the constant term of the base goes into the table."""
     constant = base.value if isinstance(base, Const) else base.constant if isinstance(base, Sum) else 0

@@ -6,6 +6,7 @@ Every thread executes the same line (roles are refused), so "before" is program 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import assert_never
 
 from attrs import evolve, field, frozen
@@ -66,7 +67,7 @@ class Loop:
     def trips(self) -> Index:
         return trips(self.stmt)
 
-    @property
+    @cached_property
     def facts(self) -> tuple[Cond, ...]:
         """What holds of the loop variable inside the body."""
         k, loop = algebra.sym(self.symbol), self.stmt
@@ -101,7 +102,7 @@ class Step:
     position: int
     loop: Loop | None
 
-    @property
+    @cached_property
     def context(self) -> tuple[Cond, ...]:
         """What holds where the step executes, besides the kernel's assumptions."""
         facts = () if self.loop is None else self.loop.facts

@@ -1,8 +1,10 @@
-"""Verification figures: `python benchmarks/verify.py [--quick]`.
+"""Verification figures: `python benchmarks/verify.py [--quick] [--solvers z3,cvc5] [PART ...]`.
 
-cold: a new process with an empty answer cache, imports included. warm: the same process again, answer cache off.
-cached: the same process, answers on disk. Each is the minimum of five. Twins: time from the traced kernel's
-file to the replayed counterexample, minimum of three, one process a solver.
+Parts: shipped (each configuration of the GEMM), proved (each kernel of the corpus that is proved), twins (each that is
+refuted), lines. cold: a new process with an empty answer cache, imports included; MB: the most that process held. warm:
+another proof in one process, answer cache off. cached: the same with answers kept. Each is the minimum of five. Twins:
+time from the traced kernel to the replayed counterexample, minimum of three. How a proof's cost grows, and what an edit
+costs: `growth.py`, `edits.py`.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from attrs import frozen
 
 from argus.language import Template
 
@@ -28,12 +32,20 @@ CORE = ("core", "core/dsl", "core/proof", "core/protocol", "core/layout")
 FOLDERS = (*CORE, "solvers", "interp", "emit", "runtime", "kernels")
 
 COLD = """
-import sys, time
+import resource, sys, time
 start = time.perf_counter()
 import argus
-from argus.kernels.gemm import gemm
-report = argus.verify(gemm, solver=sys.argv[1], config=sys.argv[2])
-print(time.perf_counter() - start, report.cost.asked, report.cost.smt, type(report.verdict).__name__)
+if sys.argv[2] == "-":
+    from argus.kernels.gemm import gemm as kernel
+    config = sys.argv[3] or None
+else:
+    import runpy
+    named = runpy.run_path(sys.argv[2])
+    kernel, config = next(v for v in named.values() if isinstance(v, argus.language.Template)), sys.argv[3] or None
+report = argus.verify(kernel, solver=sys.argv[1], config=config)
+took = time.perf_counter() - start
+held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+print(took, report.cost.asked, report.cost.smt, type(report.verdict).__name__, held)
 """
 IMPORT = "import time; start = time.perf_counter(); import argus; print(time.perf_counter() - start)"
 
@@ -57,32 +69,66 @@ def child(code: str, *arguments: str) -> list[str]:
     return done.stdout.split()
 
 
-def shipped(times: int) -> None:
+HEADER = (
+    f"{'':28} {'solver':10} {'cold s':>8} {'MB':>5} {'warm s':>8} {'cached s':>9} {'asked':>6} {'SMT':>5}   verdict"
+)
+
+
+@frozen
+class Figures:
+    """The least times of one kernel with one solver."""
+
+    cold: float
+    warm: float
+    cached: float
+
+
+def shipped(times: int, solvers: Sequence[str]) -> None:
     from argus.kernels.gemm import gemm  # noqa: PLC0415  # timed apart, in children
 
-    print(f"import argus: {min(float(child(IMPORT)[0]) for _ in range(times)):.3f} s")
-    print("\nshipped GEMM     solver       cold s   warm s   cached s   questions   SMT queries   verdict")
-    for config in gemm.instances():
-        for solver in SOLVERS:
-            _timed(config, solver, times)
+    print(f"import argus: {min(float(child(IMPORT)[0]) for _ in range(times)):.3f} s\n\nshipped GEMM\n{HEADER}")
+    _table([(gemm, config, "-", config or gemm.name) for config in gemm.instances()], times, solvers)
 
 
-def _timed(config: str | None, solver: str, times: int) -> None:
+def proved(times: int, solvers: Sequence[str]) -> None:
+    print(f"\ncorpus, proved\n{HEADER}")
+    _table(
+        [
+            (family, config, str(path), path.stem if config is None else f"{path.stem} {config}")
+            for path in sorted(CORPUS.glob("proved/*.py"))
+            for family in [_load(path)]
+            for config in family.instances()
+        ],
+        times,
+        solvers,
+    )
+
+
+def _table(kernels: Sequence[tuple[Template, str | None, str, str]], times: int, solvers: Sequence[str]) -> None:
+    """A row a kernel and solver, then the median and the greatest of each solver's columns."""
+    for solver in solvers:
+        rows = [_timed(family, config, path, name, solver, times) for family, config, path, name in kernels]
+        for told, of in (("median", statistics.median), ("greatest", max)):
+            shown = [of([getattr(row, column) for row in rows]) for column in ("cold", "warm", "cached")]
+            print(f"{told:28} {solver:10} {shown[0]:8.3f} {'':5} {shown[1]:8.3f} {shown[2]:9.3f}", flush=True)
+
+
+def _timed(family: Template, config: str | None, path: str, name: str, solver: str, times: int) -> Figures:
     import argus  # noqa: PLC0415  # timed apart, in children
-    from argus.kernels.gemm import gemm  # noqa: PLC0415  # as above
     from argus.solvers.cache import Cache  # noqa: PLC0415  # as above
 
-    runs = [child(COLD, solver, config or "") for _ in range(times)]
+    runs = [child(COLD, solver, path, config or "") for _ in range(times)]
     cold = min(float(run[0]) for run in runs)
-    warm = seconds(lambda: argus.verify(gemm, solver=solver, config=config), times)
+    warm = seconds(lambda: argus.verify(family, solver=solver, config=config), times)
     with tempfile.TemporaryDirectory() as folder:
         cache = Cache(Path(folder))
-        argus.verify(gemm, solver=solver, config=config, cache=cache)
-        cached = seconds(lambda: argus.verify(gemm, solver=solver, config=config, cache=cache), times)
+        argus.verify(family, solver=solver, config=config, cache=cache)
+        cached = seconds(lambda: argus.verify(family, solver=solver, config=config, cache=cache), times)
         cache.close()
-    asked, smt, verdict = runs[0][1:]
-    figures = f"{cold:8.3f} {warm:8.3f} {cached:10.3f} {asked:>11} {smt:>13}"
-    print(f"{config:16} {solver:10} {figures}   {verdict}", flush=True)
+    asked, smt, verdict, held = runs[0][1:]
+    figures = f"{cold:8.3f} {held:>5} {warm:8.3f} {cached:9.3f} {asked:>6} {smt:>5}"
+    print(f"{name:28} {solver:10} {figures}   {verdict}", flush=True)
+    return Figures(cold, warm, cached)
 
 
 def twins(times: int) -> None:
@@ -135,12 +181,20 @@ def lines() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one run of each instead of five")
-    quick = parser.parse_args().quick
+    parser.add_argument("--solvers", default=",".join(SOLVERS), help="for the kernels that are proved")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="shipped, proved, twins, lines; by default all")
+    chosen = parser.parse_args()
+    times, solvers = (1 if chosen.quick else 5), chosen.solvers.split(",")
     os.environ["ARGUS_CACHE_DIR"] = tempfile.mkdtemp()
     print(json.dumps({"python": sys.version.split()[0], "cpus": os.cpu_count()}))
-    shipped(1 if quick else 5)
-    twins(1 if quick else 3)
-    lines()
+    parts: dict[str, Callable[[], None]] = {
+        "shipped": lambda: shipped(times, solvers),
+        "proved": lambda: proved(times, solvers),
+        "twins": lambda: twins(1 if chosen.quick else 3),
+        "lines": lines,
+    }
+    for part in chosen.parts or parts:
+        parts[part]()
 
 
 if __name__ == "__main__":

@@ -81,23 +81,22 @@ class Ordering:
         path = list(between(self.timeline, moment, step))
         done = self.completed(moment, step, context)
         over = None if not done else path[done - 1][0]
-        found = {self._of_groups(pair, moment, path, done, over, context) for pair in pairs}
+        barriers = [(place, passed) for place, passed in enumerate(path) if isinstance(passed[0].stmt, Sync)]
+        met = {
+            group: [place for place, passed in barriers if self._meets(passed, group, context)]
+            for group in {later for _, later in pairs}
+        }
+        found = {self._of_groups(pair, moment, met[pair[1]], done, over) for pair in pairs}
         return next(worst for worst in _WORST_FIRST if worst in found)
 
     def _of_groups(
-        self,
-        pair: Pair,
-        moment: Moment,
-        path: Sequence[tuple[Step, Shift]],
-        done: int | None,
-        over: Step | None,
-        context: Sequence[Cond],
+        self, pair: Pair, moment: Moment, met: Sequence[int], done: int | None, over: Step | None
     ) -> Relation:
         """The same for an earlier execution by one group of waves and a later one by another.
 
         The later group's epoch is what it leads by where the earlier operation ends, and what it meets from there.
+        met: the places on the path of the barriers that the later group meets.
         """
-        met = [place for place, passed in enumerate(path) if self._meets(passed, pair[1], context)]
         first, last = self.epochs.lead(moment.step, pair), self.epochs.lead(over or moment.step, pair)
         if first is None or last is None:
             return "unknown"
@@ -107,6 +106,4 @@ class Ordering:
 
     def _meets(self, passed: tuple[Step, Shift], group: int, context: Sequence[Cond]) -> bool:
         step, shift = passed
-        if not isinstance(step.stmt, Sync):
-            return False
         return self.certain(substitute(self.epochs.guard(step, group), shift), context)

@@ -10,6 +10,7 @@ from math import prod
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from attrs import frozen
 
 from argus.core import algebra
@@ -29,7 +30,7 @@ class Access:
     """One side of one step.
 
     places: per buffer axis, the coordinate of element (thread, value); None where it does not come apart. Registers
-    have one axis, thread times values plus value. by: who moves what.
+    have one axis, thread times values plus value. by: who moves what. unit: threads of a wave.
     """
 
     step: Step
@@ -38,13 +39,23 @@ class Access:
     places: tuple[Sep, ...] | None
     shape: tuple[int, int]
     by: TV | None = None
+    unit: int = 1
+
+    @property
+    def takes_part(self) -> npt.NDArray[np.bool_]:
+        """Threads of waves that execute the step: (threads, 1)."""
+        if self.step.waves is None:
+            return np.ones((self.shape[0], 1), np.bool_)
+        wave = np.arange(self.shape[0])[:, None] // self.unit
+        return (self.step.waves >> wave & 1).astype(np.bool_)
 
 
 @frozen(eq=False)
 class Meeting:
     """Where two accesses of one buffer touch the same cells.
 
-    slots: the condition that their symbolic coordinates agree; first, second: cell numbers, comparable.
+    slots: the condition that their symbolic coordinates agree; first, second: cell numbers, comparable. Threads of
+    waves that do not take part are given a cell beyond all others, the first's and the second's own.
     """
 
     slots: Cond
@@ -73,7 +84,12 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
         size = max(mine.high, moved.high) - low + 1
         a = a * size + (mine.table - low)
         b = b * size + (moved.table - low)
-    return Meeting(algebra.all_of(slots), a, b)
+    beyond = int(max(a.max(), b.max())) + 1
+    return Meeting(algebra.all_of(slots), _or_else(a, first, beyond), _or_else(b, second, beyond + 1))
+
+
+def _or_else(cells: IntArray, access: Access, beyond: int) -> IntArray:
+    return cells if access.step.waves is None else np.where(access.takes_part, cells, beyond)
 
 
 @frozen
@@ -144,12 +160,13 @@ class Accesses:
         return self._access(access.step, Side(view, access.mode, access.by))
 
     def _access(self, step: Step, side: Side) -> Access:
-        shape = (side.by.threads.size(), side.by.values.size())
+        shape, unit = (side.by.threads.size(), side.by.values.size()), self._timeline.kernel.target.unit
         if side.view.buffer.space == "register":
-            return Access(step, side.view, side.mode, self._registers(side), shape, side.by)
+            return Access(step, side.view, side.mode, self._registers(side), shape, side.by, unit)
         found = [self.place(expression, side.by) for expression in side.view.at]
         places = tuple(place for place in found if place is not None)
-        return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by)
+        whole = places if len(places) == len(found) else None
+        return Access(step, side.view, side.mode, whole, shape, side.by, unit)
 
     def _registers(self, side: Side) -> tuple[Sep] | None:
         """The registers of elements that their own threads hold; None where another thread holds one."""

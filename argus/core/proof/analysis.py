@@ -22,6 +22,7 @@ from argus.core.proof import (
     races,
     reads,
     visibility,
+    waves,
 )
 from argus.core.proof.access import Accesses
 from argus.core.proof.flow import Flow
@@ -59,7 +60,7 @@ def analyse(kernel: Kernel, prover: Prover) -> Analysis:
 
 def _analyse(kernel: Kernel, prover: Prover) -> Analysis:
     if kernel.roles is None:
-        line = epochs.checked(timeline(kernel))
+        line = epochs.checked(waves.apart(timeline(kernel)))
         alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
         return _analysed(line, prover, alone, lambda _: budgets.of_shared(kernel))
     read = unrolled(kernel, prover)

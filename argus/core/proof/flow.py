@@ -88,7 +88,7 @@ class Flow:
 
     def sources(self, read: Access) -> tuple[Source, ...]:
         """The writes that the elements of a read come from, under which condition each."""
-        pending: list[tuple[BoolArray, Cond]] = [(np.ones(read.shape, np.bool_), algebra.TRUE)]
+        pending: list[tuple[BoolArray, Cond]] = [(np.broadcast_to(read.takes_part, read.shape), algebra.TRUE)]
         found: list[Source] = []
         done = 0
         for moment in self.history.before(read.step):

@@ -33,6 +33,13 @@ def _in_order(older: Stmt, younger: Stmt) -> bool:
     return queue_of(older) == "lds" or _stores(older) == _stores(younger)
 
 
+def _by_all(passed: Step, operation: Step) -> bool:
+    """Whether every wave that executes the operation executes this step too."""
+    if passed.waves is None:
+        return True
+    return operation.waves is not None and not operation.waves & ~passed.waves
+
+
 def _stores(stmt: Stmt) -> bool:
     return isinstance(stmt, Copy) and stmt.target.buffer.space == "global"
 
@@ -60,6 +67,8 @@ class Ordering:
         younger = 0
         for place, (passed, shift) in enumerate(between(self.timeline, moment, step)):
             stmt = passed.stmt
+            if not _by_all(passed, moment.step):
+                continue
             if isinstance(stmt, Wait) and stmt.queue == queue:
                 if stmt.pending <= younger and self._happens(passed, shift, context):
                     return place + 1

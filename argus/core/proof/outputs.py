@@ -43,7 +43,7 @@ def _apart(flow: Flow, store: Access, buffer: Buffer) -> Iterator[Obligation]:
         if access.mode == "write" and access.view.buffer is buffer
     ]
     what = f"no element of `{buffer.name}` is written twice"
-    if len(stores) > 1 or store.places is None or store.step.loop is not None:
+    if len(stores) > 1 or store.places is None or store.step.loop is not None or store.step.waves is not None:
         reason = "outputs stored by several statements or in a loop are not built yet in the verifier"
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
         return
@@ -86,7 +86,9 @@ def _together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
     """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
     first = stores[0].places
     loop = stores[0].step.loop
-    if first is None or any(s.step.loop is not loop or s.step.guard is not algebra.TRUE for s in stores):
+    if first is None or any(
+        s.step.loop is not loop or s.step.guard is not algebra.TRUE or s.step.waves is not None for s in stores
+    ):
         return None
     if loop is not None and (loop.stmt.start is not algebra.const(0) or loop.stmt.step != 1):
         return None

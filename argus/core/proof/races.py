@@ -16,6 +16,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import Cond
+from argus.core.ir import Copy
 from argus.core.proof.access import Access, Meeting, meeting
 from argus.core.proof.epochs import Pair
 from argus.core.proof.flow import Flow
@@ -51,7 +52,8 @@ def _within(access: Access) -> Iterator[Obligation]:
         reason = "its address does not separate into slot and cell"
         yield Obligation("I5", what, access.step.stmt, algebra.FALSE, access.step.context, unknown=reason)
         return
-    distinct = len(np.unique(own.first)) == own.first.size
+    cells = own.first[np.broadcast_to(access.takes_part, own.first.shape)]
+    distinct = len(np.unique(cells)) == cells.size
     goal = algebra.TRUE if distinct else algebra.FALSE
     yield Obligation("I5", what, access.step.stmt, goal, access.step.context, compared=own.first.size)
 
@@ -65,6 +67,7 @@ def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
         for earlier in flow.accesses.of(moment.step):
             conflict = "write" in (earlier.mode, later.mode)
             if earlier.view.buffer is later.view.buffer and conflict and earlier not in settled:
+                yield from _of_one_wave(flow, earlier, moment, later)
                 found = _pair(flow, earlier, moment, later)
                 if found is not None:
                     yield found
@@ -72,6 +75,45 @@ def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
                         yield _drained(found)
                     if found.goal is algebra.TRUE and _for_all_older(flow, moment, later):
                         settled.add(earlier)
+
+
+def _of_one_wave(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Iterator[Obligation]:
+    """A load that goes to shared memory directly is not served in order with its wave's LDS operations: the earlier of
+    the two must be over before the later one begins. Two such loads of one wave land in order.
+    """
+    if _direct(earlier) == _direct(later):
+        return
+    met = meeting(later, earlier, moment.shift)
+    if met is None:
+        return  # the pair is unknown already, whatever the waves
+    cond = algebra.all_of((met.slots, moment.exists))
+    if not _one_wave(met, later, earlier) or flow.impossible(later.step.context, cond):
+        return
+    context = (*later.step.context, cond)
+    done = flow.ordering.completed(moment, later.step, context) is not None
+    code = "I30" if earlier.mode == "read" else "I31"
+    queue = "vmem" if _direct(earlier) else "lds"
+    yield Obligation(
+        code,
+        f"the {earlier.mode} of `{later.view.buffer.name}` is over before its own wave's {later.mode}",
+        later.step.stmt,
+        algebra.TRUE if done else algebra.FALSE,
+        context,
+        earlier.step.stmt,
+        compared=met.first.size,
+        help="" if done else f"put `{queue}.wait(0)` between them: a direct load is not in order with LDS operations",
+    )
+
+
+def _direct(access: Access) -> bool:
+    return isinstance(access.step.stmt, Copy) and access.step.stmt.atom.direct
+
+
+def _one_wave(met: Meeting, later: Access, earlier: Access) -> bool:
+    """Whether some wave touches a cell in both."""
+    size = int(max(met.first.max(), met.second.max())) + 1
+    unit = later.unit
+    return bool((_waves(met.first, later, unit, size) & _waves(met.second, earlier, unit, size)).any())
 
 
 def _for_all_older(flow: Flow, moment: Moment, later: Access) -> bool:
@@ -183,7 +225,9 @@ def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access
 
 def _never(flow: Flow, earlier: Access, later: Access) -> bool:
     met = meeting(later, earlier, {})
-    return met is not None and not _groups(met, later, earlier, flow)
+    if met is None or (_direct(earlier) != _direct(later) and _one_wave(met, later, earlier)):
+        return False
+    return not _groups(met, later, earlier, flow)
 
 
 def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:

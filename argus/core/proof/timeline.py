@@ -94,13 +94,17 @@ class Loop:
 
 @frozen(eq=False)
 class Step:
-    """One execution of a plain statement: under `guard`, in `segment` number, `position` in program order."""
+    """One execution of a plain statement: under `guard`, in `segment` number, `position` in program order.
+
+    waves: those that execute it, as bits, where not all of the block do.
+    """
 
     stmt: Stmt
     guard: Cond
     segment: int
     position: int
     loop: Loop | None
+    waves: int | None = None
 
     @cached_property
     def context(self) -> tuple[Cond, ...]:
@@ -264,8 +268,6 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
 
 def _elsewhere(atom: Atom) -> str:
     """Copies in groups of `cp.async` have rules of their own; of other units, `visibility` knows the rules."""
-    if atom.direct:
-        return f"`{atom}` writes shared memory out of order with the other accesses of its wave: not built yet"
     if atom.moments.queue == "cp_async":
         return f"`{atom}` completes in a way that is not built yet in the verifier"
     return ""

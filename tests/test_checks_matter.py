@@ -24,6 +24,7 @@ from argus.core.proof import (
     flow,
     integers,
     memory,
+    ordering,
     outputs,
     races,
     timeline,
@@ -92,6 +93,10 @@ def never_ahead(*_: object) -> int:
     return 0
 
 
+def every_wait_is_for_all(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ordering, "_by_all", always)
+
+
 def never_objects(module: object, name: str) -> Patch:
     return lambda patch: patch.setattr(module, name, nothing_refused)
 
@@ -134,6 +139,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("missing_barrier_war", "I36", without(races, "obligations")),
     ("undrained_read", "I30", without(races, "obligations")),
     ("undrained_write", "I31", without(races, "obligations")),
+    ("direct_load_not_waited_for", "I31", without(races, "_of_one_wave")),
+    ("direct_load_over_a_read", "I30", without(races, "_of_one_wave")),
+    ("fetch_waited_for_by_one_group", "I31", every_wait_is_for_all),
+    ("groups_fetch_alike", "I5", without(races, "_against_earlier")),
     ("dropped_skew", "I32", without(epochs, "obligations")),
     ("dropped_unskew", "I32", without(epochs, "obligations")),
     ("wait_after_the_licensing_barrier", "I30", nobody_leads),

@@ -31,7 +31,9 @@ def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
     for side, place in ((plan.source, source), (plan.target, target)):
         judge_place(block, wave, side, place, rows, event)
     mover = Mover(block, stmt, event, plan, (Part.of(source, rows), Part.of(target, rows)))
-    operation = Operation(event, stmt, mover.read, mover.write, _accesses(block, plan, (source, target), rows, event))
+    operation = Operation(
+        event, stmt, mover.read, mover.write, _accesses(block, stmt, plan, (source, target), rows, event)
+    )
     if block.launch.tags:
         block.accesses.extend(operation.accesses)
         note_stores(block, plan, target, rows, event)
@@ -139,7 +141,7 @@ def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Oper
     if queue is None:
         operation.complete()
         for access in operation.accesses:
-            access.drained = wave.arrivals
+            access.drained, access.over = wave.arrivals, access.event.path
         return
     if target.space == "register":
         wave.flying.setdefault(target, []).append(operation)
@@ -149,13 +151,13 @@ def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Oper
 
 
 def _accesses(
-    block: Block, plan: CopyPlan, places: tuple[Place, Place], rows: slice, event: Event
+    block: Block, stmt: Copy, plan: CopyPlan, places: tuple[Place, Place], rows: slice, event: Event
 ) -> tuple[SharedAccess, ...]:
     if not block.launch.tags:
         return ()
     sides = ((plan.source, places[0], False), (plan.target, places[1], True))
     return tuple(
-        SharedAccess(event, side.buffer, writes, place.cell_set(rows.start, rows.stop), place)
+        SharedAccess(event, side.buffer, writes, place.cell_set(rows.start, rows.stop), place, direct=stmt.atom.direct)
         for side, place, writes in sides
         if side.buffer.space == "shared"
     )

@@ -37,7 +37,8 @@ class Frame:
 class SharedAccess:
     """One statement's reads or writes of a shared buffer, by one wave.
 
-    drained: the wave's epoch when a wait covered it, NEVER until then. cells: the bits of a number.
+    drained: the wave's epoch when a wait covered it, NEVER until then. over: where in its wave's program that wait
+    stands. cells: the bits of a number. direct: by a load that goes to shared memory on the way of global loads.
     """
 
     event: Event
@@ -46,6 +47,8 @@ class SharedAccess:
     cells: int
     place: Place
     drained: int = NEVER
+    over: tuple[int, ...] | None = None
+    direct: bool = False
 
 
 @define(eq=False)

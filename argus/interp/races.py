@@ -1,7 +1,8 @@
 """Races in shared memory, by the order that barriers and waits make, not by what a schedule happened to do.
 
 An access of wave w lasts from the epoch it was issued in to the epoch in which a wait covered it; x happens
-before y of another wave iff x had ended in an earlier epoch than y began. One wave's accesses are in order.
+before y of another wave iff x had ended in an earlier epoch than y began. One wave's accesses are in order, except
+that a load which goes to shared memory directly is in order with nothing that the wave has not waited for.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def _ordered(earlier: SharedAccess, later: SharedAccess) -> bool:
 
 
 def _judge_pair(block: Block, one: SharedAccess, two: SharedAccess) -> None:
-    if one.event.wave == two.event.wave or not (one.writes or two.writes) or not one.cells & two.cells:
+    if not (one.writes or two.writes) or not one.cells & two.cells:
+        return
+    if one.event.wave == two.event.wave:
+        _judge_own(block, one, two)
         return
     if _ordered(one, two) or _ordered(two, one):
         return
@@ -62,6 +66,20 @@ def _judge_pair(block: Block, one: SharedAccess, two: SharedAccess) -> None:
         why = "the read was not waited for before the barrier between" if crossed else "no barrier lies between"
         message = f"`{name}` is overwritten by one wave while another reads it: {why}"
     _report(block, code, message, first, second)
+
+
+def _judge_own(block: Block, one: SharedAccess, two: SharedAccess) -> None:
+    """A direct load and another access of one wave: the first is over before the second is issued."""
+    first, second = (one, two) if one.event.path < two.event.path else (two, one)
+    if one.direct == two.direct or (first.over is not None and first.over < second.event.path):
+        return
+    what = "overwritten" if second.writes else "read"
+    name, doing = (
+        first.buffer.name,
+        "a direct load fills it" if first.direct else f"a {_verb(first)} of it is under way",
+    )
+    message = f"`{name}` is {what} while {doing}: nothing waited for that"
+    _report(block, "I31" if first.writes else "I30", message, first, second)
 
 
 def _report(block: Block, code: str, message: str, first: SharedAccess, second: SharedAccess) -> None:

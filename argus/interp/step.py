@@ -134,7 +134,7 @@ def _execute(block: Block, wave: Wave, stmt: Stmt, event: Event) -> None:
         case Sync():
             _arrive(block, wave, stmt, event)
         case Wait():
-            _wait(wave, stmt)
+            _wait(wave, stmt, event)
         case Tag():
             retag(block, wave, stmt)
         case Reset(buffer=buffer):
@@ -183,12 +183,12 @@ def _arrive(block: Block, wave: Wave, stmt: Sync, event: Event) -> None:
     wave.blocked = True
 
 
-def _wait(wave: Wave, stmt: Wait) -> None:
+def _wait(wave: Wave, stmt: Wait, event: Event) -> None:
     if stmt.of != "all":
         raise not_built("wait for reads alone", stmt)
     for operation in wave.queue(stmt.queue).cover(stmt.pending):
         for access in operation.accesses:
-            access.drained = wave.arrivals
+            access.drained, access.over = wave.arrivals, event.path
         flying = wave.flying.get(operation.stmt.target.buffer)
         if flying and operation in flying:
             flying.remove(operation)

@@ -32,7 +32,7 @@ from argus.core.proof.content import (
     shifted,
 )
 from argus.core.proof.epochs import Epochs, epochs_of
-from argus.core.proof.lookup import agent_among_cells, of_agent, overlap, part_of
+from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
@@ -333,7 +333,14 @@ class Flow:
     # -- merging cases -----------------------------------------------------------------------------------
 
     def _merge(self, pieces: Content, step: Step) -> Content:
-        """Join pieces whose formulas agree: the case of the first iteration with that of the others."""
+        """Join pieces whose formulas agree: the case of the first iteration with that of the others, element by
+        element; then elements that hold one formula.
+        """
+        cases = self._joined(by_region(pieces), step)
+        settled = tuple(self._simplify(piece, step) for piece in cases)
+        return settled if len(settled) == 1 else self._joined(settled, step)
+
+    def _joined(self, pieces: Content, step: Step) -> Content:
         merged: list[Piece] = []
         for piece in reversed(pieces):
             for place, other in enumerate(merged):
@@ -343,7 +350,7 @@ class Flow:
                     break
             else:
                 merged.append(piece)
-        return tuple(self._simplify(piece, step) for piece in merged)
+        return tuple(merged)
 
     def _simplify(self, piece: Piece, step: Step) -> Piece:
         settled = piece.guard is not algebra.TRUE and self.holds(step.context, piece.guard)
@@ -357,14 +364,15 @@ class Flow:
             for kept, other in ((one, two), (two, one)):
                 assert isinstance(kept.value, Data)
                 assert isinstance(other.value, Data)
-                if self._agree(kept.value, other.value, [*step.context, other.guard]):
+                if self._agree(kept.value, other.value, kept.mask, [*step.context, other.guard]):
                     return evolve(kept, guard=guard)
             return None
         if one.guard is two.guard and not (one.mask & two.mask).any():
             return _union(one, two)
         return None
 
-    def _agree(self, one: Data, two: Data, context: Sequence[Cond]) -> bool:
+    def _agree(self, one: Data, two: Data, mask: BoolArray, context: Sequence[Cond]) -> bool:
+        """Whether the elements of the mask have one formula in both."""
         if one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
             return False
         if one.sets is not None or two.sets is not None or (one.form, one.computed) != (two.form, two.computed):
@@ -374,7 +382,8 @@ class Flow:
             if mine.extent is not theirs.extent:
                 return False
             pairs.append((mine.coordinate, theirs.coordinate))
-        return all(self.holds(context, same(a, b)) for a, b in pairs)
+        where = () if mask.all() else np.nonzero(mask)
+        return all(self.holds(context, same(a.at(where), b.at(where))) for a, b in pairs)
 
 
 def _union(one: Piece, two: Piece) -> Piece | None:

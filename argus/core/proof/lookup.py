@@ -47,3 +47,16 @@ def overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntAr
     covered = taken >= 0
     taken = np.where(covered, taken, 0)
     return covered, (taken // values, taken % values)
+
+
+def by_region(pieces: Content) -> Content:
+    """The same content cut so that any two pieces are of the same elements or of none in common."""
+    if len(pieces) < 2 or all(np.array_equal(piece.mask, pieces[0].mask) for piece in pieces):
+        return pieces
+    held = sum(piece.mask.astype(np.int64) << number for number, piece in enumerate(pieces))
+    return tuple(
+        evolve(piece, mask=held == code)
+        for code in np.unique(held).tolist()
+        for number, piece in enumerate(pieces)
+        if code >> number & 1
+    )

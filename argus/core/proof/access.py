@@ -10,16 +10,18 @@ from math import prod
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from attrs import frozen
 
 from argus.core import algebra
 from argus.core.elements import gets
 from argus.core.index import Cond, Index
-from argus.core.ir import Copy, Fold, Map, Mma, Stmt, View, static
+from argus.core.ir import Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.layout import TV, Layout
 from argus.core.proof.separate import Sep, evaluate, numbers
 from argus.core.proof.timeline import Shift, Step, Timeline, is_whole
-from argus.core.walk import IntArray
+from argus.core.walk import IntArray, substitute
+from argus.core.walk import evaluate as valued
 
 Mode = Literal["read", "write"]
 
@@ -29,7 +31,8 @@ class Access:
     """One side of one step.
 
     places: per buffer axis, the coordinate of element (thread, value); None where it does not come apart. Registers
-    have one axis, thread times values plus value. by: who moves what.
+    have one axis, thread times values plus value. by: who moves what. mask: the elements that are moved at all, where
+    not all are.
     """
 
     step: Step
@@ -38,6 +41,7 @@ class Access:
     places: tuple[Sep, ...] | None
     shape: tuple[int, int]
     by: TV | None = None
+    mask: npt.NDArray[np.bool_] | None = None
 
 
 @frozen(eq=False)
@@ -60,6 +64,7 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
     if first.places is None or second.places is None:
         return None
     slots: list[Cond] = []
+    cells = 1
     a = np.zeros(first.shape, np.int64)
     b = np.zeros(second.shape, np.int64)
     for mine, theirs in zip(first.places, second.places, strict=True):
@@ -71,9 +76,15 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
             return None
         low = min(mine.low, moved.low)
         size = max(mine.high, moved.high) - low + 1
+        cells *= size
         a = a * size + (mine.table - low)
         b = b * size + (moved.table - low)
-    return Meeting(algebra.all_of(slots), a, b)
+    return Meeting(algebra.all_of(slots), _apart(a, first.mask, cells), _apart(b, second.mask, cells + a.size))
+
+
+def _apart(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
+    """Elements that are not moved, each in a cell of its own that nothing else touches."""
+    return cells if mask is None else np.where(mask, cells, beyond + np.arange(cells.size).reshape(cells.shape))
 
 
 @frozen
@@ -90,7 +101,7 @@ def sides(stmt: Stmt) -> tuple[Side, ...]:
             return Side(source, "read", by), Side(target, "write", by)
         case Map(target=target, elem=elem):
             layout = _held(target)
-            reads = [Side(get.view, "read", layout) for get in gets(elem)]
+            reads = [Side(_under(get, target), "read", layout) for get in gets(elem)]
             return *reads, Side(target, "write", layout)
         case Fold(target=target, source=source):
             return Side(source, "read", _held(source)), Side(target, "write", _held(target))
@@ -99,6 +110,13 @@ def sides(stmt: Stmt) -> tuple[Side, ...]:
             return *reads, Side(target, "write", _held(target))
         case _:
             return ()
+
+
+def _under(get: Get, target: View) -> View:
+    """What is read, over the coordinates of the target."""
+    if get.at == target.at:
+        return get.view
+    return View(get.view.buffer, target.shape, tuple(substitute(at, {}, get.at) for at in get.view.at))
 
 
 def _held(view: View) -> TV:
@@ -149,7 +167,15 @@ class Accesses:
             return Access(step, side.view, side.mode, self._registers(side), shape, side.by)
         found = [self.place(expression, side.by) for expression in side.view.at]
         places = tuple(place for place in found if place is not None)
-        return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by)
+        mask = self._moved(side, shape)
+        return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by, mask)
+
+    def _moved(self, side: Side, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+        """The elements that the threads chosen by a view's condition move; `timeline` lets no other condition pass."""
+        if side.view.where is algebra.TRUE:
+            return None
+        threads = {self._timeline.kernel.thread: np.arange(shape[0], dtype=np.int64)[:, None]}
+        return np.array(np.broadcast_to(np.asarray(valued(side.view.where, threads)), shape), np.bool_)
 
     def _registers(self, side: Side) -> tuple[Sep] | None:
         """The registers of elements that their own threads hold; None where another thread holds one."""

@@ -20,6 +20,7 @@ from argus.core.ir import (
     Fence,
     Fold,
     Get,
+    Holds,
     Kernel,
     Let,
     Map,
@@ -69,6 +70,7 @@ class Features:
     matrices: bool
     budgets: bool
     maps: bool
+    masks: bool
 
 
 def features(kernel: Kernel) -> Features:
@@ -104,6 +106,7 @@ def features(kernel: Kernel) -> Features:
         matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
         maps=any(isinstance(s, Fence) and s.kind == "tensormap" for s in stmts),
+        masks=any(isinstance(s, Map) and any(isinstance(node, Holds) for node in nodes(s.elem)) for s in stmts),
     )
 
 
@@ -145,7 +148,7 @@ def _reduces(stmt: Map) -> bool:
 BUILT = frozenset(
     (
         *("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I17", "I18", "I19"),
-        *("I20", "I21", "I22", "I28", "I30", "I31", "I32", "I33", "I36", "I37", "I38", "I39"),
+        *("I20", "I21", "I22", "I23", "I28", "I30", "I31", "I32", "I33", "I36", "I37", "I38", "I39"),
     )
 )
 """Invariants with a check in the verifier."""
@@ -176,9 +179,9 @@ _RULES: Mapping[str, _Rule] = {
     "I21": (lambda f: f.budgets, "no register reallocation between roles"),
     "I22": (lambda _: True, ""),
     "I23": (lambda f: f.folds, "no softmax"),
-    "I24": (lambda f: f.folds, "no second product that lags"),
-    "I25": (lambda f: f.folds, "no mask"),
-    "I26": (lambda f: f.folds, "no heads"),
+    "I24": (lambda f: f.folds and f.mma, "no second product that lags"),
+    "I25": (lambda f: f.masks, "no mask"),
+    "I26": (lambda f: f.folds and f.mma, "no heads"),
     "I27": (lambda f: f.lets, "no integer from memory chooses a tile"),
     "I28": (lambda f: f.copies, "no addresses"),
     "I29": (lambda f: f.maps, "no tensor descriptors are edited"),
@@ -187,7 +190,7 @@ _RULES: Mapping[str, _Rule] = {
     "I32": (lambda f: f.barriers, "no barrier"),
     "I33": (lambda f: f.banks, "no bank-conflict degree is declared"),
     "I34": (lambda f: f.splits, "no store adds to what other blocks store"),
-    "I35": (lambda f: f.scales, "no element scales another"),
+    "I35": (lambda f: f.scales and f.mma, "no element scales a sum of products"),
     "I36": (lambda f: f.shared, "no shared memory is staged again"),
     "I37": (lambda f: f.copies, "no copies"),
     "I38": (lambda _: True, ""),

@@ -8,15 +8,13 @@ import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.index import Cond, Const, Index
 from argus.core.ir import Mma
 from argus.core.proof.content import Data, Inside
 from argus.core.proof.separate import Sep
+from argus.core.proof.tally import COUNTED
 from argus.core.tiling import Operands, operands
 from argus.core.walk import IntArray
-
-COUNTED = Symbol("x", "fresh")
-"""The arbitrary contribution that coverage counts."""
 
 
 @frozen(eq=False)
@@ -128,6 +126,8 @@ class Multiplication:
         for side in (self._a, self._b):
             if side.data.sets:
                 return f"an operand is itself a {side.data.form}, whose sets a product does not carry yet"
+            if not side.data.plain:
+                return f"an operand is {side.data.form}, of which a product has no rule yet in the verifier"
             if side.data.computed:
                 return f"an operand was computed, as {side.data.form}: its products are not those of what was loaded"
         if len(self.contracted) != 1:

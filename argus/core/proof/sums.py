@@ -16,11 +16,12 @@ from argus.core import algebra
 from argus.core.index import Cmp, Cond, Index
 from argus.core.ir import Alloc, Assert, Buffer, Covers, Lit, Map, Mma, Reset, Stmt
 from argus.core.layout import TV
-from argus.core.proof.content import Bottom, Content, Data, Inside, Top, everywhere
+from argus.core.proof.content import Bottom, Content, Data, Inside, Number, Top, everywhere
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Multiplication, Product, Term
 from argus.core.proof.separate import Sep, same
+from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Loop, Segment, Step, is_whole
 from argus.core.walk import show, substitute, symbols
 
@@ -101,7 +102,18 @@ class Accumulator:
         match self.state(at):
             case Held(record=record, inside=inside, contracted=name, count=count, valid=valid):
                 set_here = self.flow.holds(at.context, valid)
-                value = Data(record, inside, 0.0, {name: count}, f"sum over {name}") if set_here else Bottom()
+                value = (
+                    Data(
+                        record,
+                        inside,
+                        0.0,
+                        {name: Tally((), count)},
+                        f"sum over {name}",
+                        root=f"sum over {name} into {self.buffer.name}",
+                    )
+                    if set_here
+                    else Bottom()
+                )
             case Zero():
                 value = Top("zeros carry no record")
             case Bottom() | Top() as other:
@@ -254,6 +266,8 @@ def _single(content: Content) -> Data | str:
             return "an operand is not written, or still in flight"
         if isinstance(piece.value, Top):
             return piece.value.reason
+        if isinstance(piece.value, Number):
+            return "an operand is a number that the program names"
     if len(content) != 1 or content[0].guard is not algebra.TRUE or not bool(np.all(content[0].mask)):
         return "an operand whose content differs from case to case"
     value = content[0].value

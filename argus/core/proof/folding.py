@@ -122,10 +122,10 @@ def _folded(flow: Flow, step: Step, stmt: Fold) -> Value:
     found = takes(stmt, flow.timeline.kernel.target.unit)
     if found is None:
         return Top("a thread folds nothing")
-    return _Folding(flow, step, stmt, value, found).value()
+    return Folding(flow, step, stmt, value, found).value()
 
 
-class _Folding:
+class Folding:
     """One fold of one value."""
 
     def __init__(self, flow: Flow, step: Step, stmt: Fold, data: Data, found: Takes) -> None:
@@ -173,7 +173,7 @@ class _Folding:
     def _started(self, name: str, tally: Tally, kept: dict[str, Sep]) -> Value:
         data, first = self.data, self.takes.first
         told = "maximum" if self.stmt.op == "max" else "sum"
-        if not self._alike_in_each(data):
+        if not self.alike_in_each(data):
             return Top("weights with different references are folded")
         base = evolve(
             data.at(first), record=kept, inside=(), fill=0.0, form=f"{told} of {data.form} over {name}", computed=True
@@ -182,7 +182,7 @@ class _Folding:
             return evolve(base, standing=Maximum({name: tally.once}))
         return evolve(base, sets={name: tally}, root=f"sum of {data.root}")
 
-    def _alike_in_each(self, data: Data) -> bool:
+    def alike_in_each(self, data: Data) -> bool:
         """Whether the elements of each target have one reference, and closed one set."""
         sets = [tally for family in families(data.standing) for tally in family.values()]
         tables = [e.which for t in (*sets, *(t for _, t in data.closed)) for e in t.runs if e.which is not None]
@@ -196,7 +196,7 @@ class _Folding:
         if isinstance(data.standing, Maximum):
             over = {name: self._together(tally).once for name, tally in data.standing.over.items()}
             return evolve(evolve(data, standing=PLAIN).at(self.takes.first), record=kept, standing=Maximum(over))
-        if not self._alike_in_each(data):
+        if not self.alike_in_each(data):
             return Top("sums of weights with different references are folded")
         sets = {name: self._together(tally) for name, tally in (data.sets or {}).items()}
         return evolve(evolve(data, sets=None).at(self.takes.first), record=kept, sets=sets)

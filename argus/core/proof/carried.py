@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 from attrs import define, evolve, field
 
 from argus.core import algebra
+from argus.core.elements import gets
 from argus.core.index import Cond
 from argus.core.ir import Alloc, Buffer, Fold, Map, Mma, Reset
 from argus.core.layout import TV
@@ -21,9 +23,12 @@ from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, 
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.products import Product
 from argus.core.proof.separate import same
+from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, agreeing, changed, families
-from argus.core.proof.tally import Run, Sets, Tally, alike, merged, telescoped
+from argus.core.proof.tally import Run, Sets, Tally, alike, merged, run, telescoped
+from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Loop, Segment, Step, Timeline, is_whole
 from argus.core.walk import substitute, symbols
 
@@ -35,6 +40,7 @@ State = Mapping[Buffer, Value]
 def carried(line: Timeline) -> tuple[Buffer, ...]:
     """Register tiles that assignments in a loop write and that live on from one iteration to the next."""
     products = {step.stmt.target.buffer for step in line.steps if isinstance(step.stmt, Mma)}
+    rescaled = {s.stmt.target.buffer for s in line.steps if isinstance(s.stmt, Map) and _rescales(s, s.stmt)}
     found: dict[Buffer, None] = {}
     for segment in line.segments:
         if segment.loop is None:
@@ -43,9 +49,14 @@ def carried(line: Timeline) -> tuple[Buffer, ...]:
         for step in segment.steps:
             if isinstance(step.stmt, Map | Fold):
                 buffer = step.stmt.target.buffer
-                if buffer.space == "register" and buffer not in made and buffer not in products:
+                if buffer.space == "register" and buffer not in made and buffer not in products - rescaled:
                     found[buffer] = None
     return tuple(found)
+
+
+def _rescales(step: Step, stmt: Map) -> bool:
+    """Whether a loop assigns a tile something that was computed."""
+    return step.loop is not None and bool(gets(stmt.elem))
 
 
 @define(eq=False)
@@ -57,8 +68,14 @@ class Carried:
     flow: Flow
     buffers: tuple[Buffer, ...]
     trial: tuple[Segment, State] | None = None
+    sums: dict[Buffer, Accumulator] = field(factory=dict[Buffer, Accumulator], init=False)
     _heads: dict[Segment, State] = field(factory=dict[Segment, State], init=False)
-    _open: set[Segment] = field(factory=set[Segment], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        for step in self.flow.timeline.steps:
+            if isinstance(step.stmt, Mma) and step.stmt.target.buffer in self.buffers:
+                buffer = step.stmt.target.buffer
+                self.sums.setdefault(buffer, Accumulator(self.flow, buffer, weights=True))
 
     def content(self, buffer: Buffer, at: Step) -> Content:
         """What a tile holds just before a step."""
@@ -84,9 +101,22 @@ class Carried:
             return Bottom()
         if step.guard is not algebra.TRUE:
             return Top(f"`{buffer.name}` is assigned in a branch")
+        if isinstance(step.stmt, Mma):
+            return self._added(buffer, step, step.stmt)[0]
         if not isinstance(step.stmt, Map | Fold) or not is_whole(step.stmt.target):
             return Top(f"`{buffer.name}` is written by more than assignments")
         return single(self.flow.written(step))
+
+    def _added(self, buffer: Buffer, step: Step, stmt: Mma) -> tuple[Value, tuple[Owed, ...]]:
+        """What a tile holds after a product, and the conditions that this presumes."""
+        product = self.sums[buffer].product(step)
+        if isinstance(product, str):
+            return Top(product), ()
+        before: Value = Number(0.0) if stmt.init is algebra.TRUE else single(self.content(buffer, step))
+        if stmt.init not in (algebra.TRUE, algebra.FALSE):
+            return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
+        rules = Rules(lambda cond: self.flow.holds(step.context, cond))
+        return rules.op("add", (before, _summed(product))), tuple(rules.owed)
 
     def _start(self, segment: Segment, buffer: Buffer) -> Value:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""
@@ -157,7 +187,11 @@ class Carried:
             yield buffer, _equal(_shifted(value, loop, ahead), after[buffer]), loop.facts
 
     def obligations(self) -> Iterator[Obligation]:
-        """Base and step of each guess that was kept."""
+        """Base and step of each guess that was kept, and what products presume."""
+        for step in self.flow.timeline.steps:
+            if isinstance(step.stmt, Mma) and step.stmt.target.buffer in self.buffers:
+                for invariant, what, goal in self._added(step.stmt.target.buffer, step, step.stmt)[1]:
+                    yield Obligation(invariant, what, step.stmt, goal, step.context)
         for segment in self.flow.timeline.segments:
             own = [buffer for buffer in self.buffers if self._writes(segment, buffer)]
             if segment.loop is None or not own:
@@ -191,6 +225,19 @@ def _shifted(value: Value, loop: Loop, to) -> Value:  # noqa: ANN001
     return value.shifted({loop.symbol: to}) if isinstance(value, Data) else value
 
 
+def _summed(product: Product) -> Data:
+    """What a product adds to each element."""
+    assert product.contracted is not None
+    runs = (run(t.low, t.high, t.rest, np.array([[t.times]], np.int64), None) for t in product.terms)
+    sets = {product.contracted: Tally(merged([each for each in runs if each is not None]))}
+    form, root = f"sum over {product.contracted}", f"sum over {product.contracted} of {product.root}"
+    plain = Data(product.record, product.inside, 0.0, sets, form, root=root)
+    weight = product.weighed
+    if weight is None:
+        return plain
+    return evolve(plain, standing=weight.standing, closed=weight.closed, needs=weight.needs, computed=True)
+
+
 # -- guesses -------------------------------------------------------------------------------------------------
 
 
@@ -198,6 +245,8 @@ def _closed(entry: Value, after: Value, loop: Loop) -> Value:
     """What is held before iteration k if an iteration on what was held on entry leaves `after`."""
     if not isinstance(after, Data):
         return after
+    if loop.symbol in symbols(*after.needs):
+        return Top("what a tile holds presumes something of every iteration")
     names = {loop.symbol} & symbols(*(sep.base for sep in after.record.values()))
     grows = not names and not isinstance(entry, Bottom)
 
@@ -234,9 +283,11 @@ def _equal(one: Value, two: Value) -> Cond | None:
         return _nothing(one, two.value)
     if not isinstance(one, Data) or not isinstance(two, Data):
         return None
-    if one.record.keys() != two.record.keys() or len(one.inside) != len(two.inside) or one.fill != two.fill:
+    if one.record.keys() != two.record.keys() or len(one.inside) != len(two.inside) or not _alike_outside(one, two):
         return None
     if (one.root, one.times, one.sets is None) != (two.root, two.times, two.sets is None):
+        return None
+    if not set(two.needs) <= set(one.needs):
         return None
     standing = agreeing(one.standing, two.standing)
     if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
@@ -247,6 +298,11 @@ def _equal(one: Value, two: Value) -> Cond | None:
     records = [same(one.record[name], two.record[name]) for name in one.record]
     places = [same(a.coordinate, b.coordinate) for a, b in zip(one.inside, two.inside, strict=True)]
     return algebra.all_of((standing, alike(one.sets or {}, two.sets or {}), *closed, *records, *places))
+
+
+def _alike_outside(one: Data, two: Data) -> bool:
+    """Whether two values have one padding, if any; a number that is not known is like none."""
+    return one.fill == two.fill or not (one.inside or two.inside)
 
 
 def _nothing(value: Value, number: float) -> Cond | None:

@@ -174,8 +174,8 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     assert agent.low is not None
     first, low = found[0], agent.low
     alike = all(
-        (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, d.sets)
-        == (first.record.keys(), first.fill, first.form, first.computed, [i.extent for i in first.inside], True, None)
+        (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, _counts(d))
+        == (first.record.keys(), first.fill, first.form, first.computed, [i.extent for i in first.inside], True, _counts(first))
         for d in found
     )
     record = {name: _affine([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
@@ -188,6 +188,11 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
         return Top("what agents read has no one form over their numbers")
     inside = tuple(Inside(place, i.extent) for place, i in zip(places, first.inside, strict=True) if place is not None)
     return evolve(first, record={name: sep for name, sep in record.items() if sep is not None}, inside=inside)
+
+
+def _counts(data: Data) -> dict[str, Index | Tally]:
+    """What is counted, in a form that can be compared; a tally without one is like itself alone."""
+    return {name: tally if tally.count is None else tally.count for name, tally in (data.sets or {}).items()}
 
 
 def _affine(parts: Sequence[Sep], agent: Symbol, low: int) -> Sep | None:

@@ -42,7 +42,7 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
     for get, access in zip(gets(stmt.elem), flow.accesses.of(step), strict=False):
         value = single(flow.read(access))
         operands[get] = value.among(access.view.at) if isinstance(value, Data) else value
-    rules = Rules()
+    rules = Rules(lambda cond: flow.holds(step.context, cond))
     value = _value(rules, stmt.elem, operands)
     return value, tuple(rules.owed)
 

@@ -147,7 +147,7 @@ class Folding:
             return self._again(kept, run_along)
         if op == "add" and data.sets and isinstance(data.standing, Plain | Weight):
             return self._again(kept, run_along)
-        if op == "max" and isinstance(data.standing, Plain) and not data.sets:
+        if op == "max" and isinstance(data.standing, Plain):
             neutral = -inf
         elif op == "add" and isinstance(data.standing, Plain | Weight) and not data.sets:
             neutral = 0.0
@@ -179,12 +179,14 @@ class Folding:
             data.at(first), record=kept, inside=(), fill=0.0, form=f"{told} of {data.form} over {name}", computed=True
         )
         if self.stmt.op == "max":
-            return evolve(base, standing=Maximum({name: tally.once}))
+            closed = (*base.closed, *(base.sets or {}).items())
+            return evolve(base, standing=Maximum({name: tally.once}), closed=closed, sets=None)
         return evolve(base, sets={name: tally}, root=f"sum of {data.root}")
 
     def alike_in_each(self, data: Data) -> bool:
         """Whether the elements of each target have one reference, and closed one set."""
         sets = [tally for family in families(data.standing) for tally in family.values()]
+        sets += [] if data.sets is None else list(data.sets.values())
         tables = [e.which for t in (*sets, *(t for _, t in data.closed)) for e in t.runs if e.which is not None]
         return all(bool((own == own[:, :1]).all()) for own in map(self.takes.table, tables))
 
@@ -196,7 +198,7 @@ class Folding:
         if isinstance(data.standing, Maximum):
             over = {name: self._together(tally).once for name, tally in data.standing.over.items()}
             return evolve(evolve(data, standing=PLAIN).at(self.takes.first), record=kept, standing=Maximum(over))
-        if not self.alike_in_each(data):
+        if not self.alike_in_each(evolve(data, sets=None)):
             return Top("sums of weights with different references are folded")
         sets = {name: self._together(tally) for name, tally in (data.sets or {}).items()}
         return evolve(evolve(data, sets=None).at(self.takes.first), record=kept, sets=sets)

@@ -282,7 +282,8 @@ def _asserted(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
             continue
         claim = step.stmt.claim
-        if step.guard is algebra.TRUE and step.loop is None and claim.of.name == counted:
+        own = {step.loop.symbol} if step.loop is not None else set[Symbol]()
+        if step.guard is algebra.TRUE and claim.of.name == counted and not own & symbols(claim.low, claim.high):
             yield claim.low, claim.high
 
 

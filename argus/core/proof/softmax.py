@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, isfinite, nan
 
 from attrs import define, evolve, field
@@ -12,8 +12,8 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
 from argus.core.proof.content import Data, Inside, Number, Top, Value, why_not
 from argus.core.proof.separate import Sep
-from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Weight
-from argus.core.proof.tally import Sets, Tally, alike, within
+from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
+from argus.core.proof.tally import Sets, Tally, alike, same, within
 
 Owed = tuple[str, str, Cond]
 """An invariant, what must hold, and the condition for it."""
@@ -23,8 +23,9 @@ _NEUTRAL = {"add": 0.0, "max": -inf, "min": inf}
 
 @define(eq=False)
 class Rules:
-    """What one statement computes. owed: conditions that its value presumes."""
+    """What one statement computes. owed: conditions that its value presumes. holds: whether one is known there."""
 
+    holds: Callable[[Cond], bool]
     owed: list[Owed] = field(factory=list[Owed])
 
     def op(self, name: str, args: Sequence[Value]) -> Value:
@@ -53,14 +54,14 @@ class Rules:
         match arg.standing:
             case Gap(over=over) if name in _EXPONENTIALS:
                 fill = 0.0 if arg.fill == -inf and arg.times > 0 else nan
-                weight = Weight(over, (name, arg.times))
+                weight = Weight(over, (name, arg.times, arg.root))
                 closed = (*arg.closed, *(arg.sets or {}).items())
                 return evolve(
                     arg, standing=weight, fill=fill, sets=None, closed=closed, form=form, times=1.0, computed=True
                 )
             case Drop(before=before, after=after) if name in _EXPONENTIALS:
                 return evolve(
-                    arg, standing=Factor(before, after, (name, arg.times)), form=form, times=1.0, computed=True
+                    arg, standing=Factor(before, after, (name, arg.times, arg.root)), form=form, times=1.0, computed=True
                 )
             case Plain() if name == "neg":
                 return self._scaled(arg, -1.0, form)
@@ -83,8 +84,10 @@ class Rules:
             case "sub", Maximum(over=over, guarded=guarded) if number is left and value == -inf:
                 nothing = evolve(data, standing=Maximum({each: Tally() for each in over}))
                 return self._less(nothing, data, Drop({each: Tally() for each in over}, over), over, guarded=guarded)
-            case "mul", Factor() | Weight() if value == 0:
+            case "mul", Factor() | Weight() if value == 0 and not data.needs:
                 return number
+            case _, Maximum() if name in ("mul", "div") and value < 0:
+                return Top("a maximum times a number below 0 is none")
             case "mul", Plain() | Gap() | Drop() | Maximum() if isfinite(value) and value != 0:
                 return self._scaled(data, value, form)
             case "div", Plain() | Gap() | Drop() | Maximum() if number is right and isfinite(value) and value != 0:
@@ -109,7 +112,7 @@ class Rules:
         return evolve(data, times=data.times * value, form=form, computed=True, fill=fill)
 
     @staticmethod
-    def _inverse(data: Data, over: Sets, power: tuple[str, float], form: str) -> Value:
+    def _inverse(data: Data, over: Sets, power: Power, form: str) -> Value:
         if not data.sets:
             return Top(f"one over {data.form} has no rule in the verifier")
         closed = (*data.closed, *data.sets.items())
@@ -147,7 +150,7 @@ class Rules:
                 inverse = self._inverse(right, two, other, right.form)
                 assert isinstance(inverse, Data)
                 return self._quotient(left, inverse)
-            case "add", Weight(over=one, power=power), Weight(over=two, power=other) if power == other:
+            case "add", Weight(over=one, power=power), Weight(over=two, power=other) if power == other and left.root == right.root:
                 self._equal_references(one, two, "the sum")
                 return self._added(left, right)
             case "add", Plain(), Plain() if left.sets and right.sets and left.root == right.root:
@@ -170,21 +173,24 @@ class Rules:
         ):
             return Top(f"the maximum of {left.form} and {right.form} has no rule in the verifier")
         over = {name: one[name].plus(two[name]).once for name in one}
-        return evolve(left, record={**right.record, **left.record}, standing=Maximum(over), needs=_needs(left, right))
+        record, closed = {**right.record, **left.record}, _both_closed(left, right)
+        return evolve(left, record=record, standing=Maximum(over), needs=_needs(left, right), closed=closed)
 
-    @staticmethod
-    def _less(left: Data, right: Data, standing: Gap | Drop, after: Sets, *, guarded: bool) -> Value:
+    def _less(
+        self, left: Data, right: Data, standing: Gap | Drop, after: Sets, *, guarded: bool) -> Value:
         """Less a maximum, which is a number wherever it is over something, or guarded."""
         if (left.root, left.times) != (right.root, right.times):
             return Top(f"{left.form} less {right.form}, which is a maximum of something else")
         if right.inside or (isinstance(left.standing, Maximum) and left.inside):
             return Top(f"{right.form} is a maximum of padding too")
-        there = () if guarded else tuple(tally.some for tally in after.values())
+        some = () if guarded else tuple(tally.some for tally in after.values())
+        there = tuple(cond for cond in some if not self.holds(cond))
         if algebra.FALSE in there:
             return Top(f"{right.form} may be -inf where a thread holds no element: guard the subtraction")
         record = {**right.record, **left.record}
         needs, form = (*_needs(left, right), *there), _form("sub", left.form, right.form)
-        return evolve(left, record=record, standing=standing, needs=needs, computed=True, form=form)
+        closed = _both_closed(left, right)
+        return evolve(left, record=record, standing=standing, needs=needs, computed=True, form=form, closed=closed)
 
     def _rescaled(self, weight: Data, factor: Data) -> Value:
         """A weight in units of another reference; what has no reference must have no weight either."""
@@ -202,7 +208,8 @@ class Rules:
         record = {**factor.record, **weight.record}
         standing = Weight(after, weight.standing.power)
         inside = (*weight.inside, *factor.inside)
-        return evolve(weight, record=record, standing=standing, inside=inside, needs=_needs(weight, factor))
+        needs, closed = _needs(weight, factor), _both_closed(weight, factor)
+        return evolve(weight, record=record, standing=standing, inside=inside, needs=needs, closed=closed)
 
     @staticmethod
     def _quotient(left: Data, right: Data) -> Value:
@@ -230,7 +237,8 @@ class Rules:
         if left.inside or right.inside or left.times != right.times:
             return Top(f"{left.form} plus {right.form} has no rule in the verifier")
         sets = {name: left.sets[name].plus(right.sets[name]) for name in left.sets}
-        return evolve(left, record={**right.record, **left.record}, sets=sets, needs=_needs(left, right))
+        record, needs, closed = {**right.record, **left.record}, _needs(left, right), _both_closed(left, right)
+        return evolve(left, record=record, sets=sets, needs=needs, closed=closed)
 
 
 def _closed(data: Data, form: str) -> Data:
@@ -255,6 +263,15 @@ def _generic(name: str, left: Data, right: Data) -> Value:
 
 def _rooted(data: Data) -> str:
     return data.root if data.times == 1 else f"{data.times:g} {data.root}"
+
+
+def _both_closed(left: Data, right: Data) -> tuple[tuple[str, Tally], ...]:
+    """What is closed in either, once where it is one set in form."""
+    found = list(left.closed)
+    for name, tally in right.closed:
+        if not any(name == other and same(tally, known) is algebra.TRUE for other, known in found):
+            found.append((name, tally))
+    return tuple(found)
 
 
 def _needs(left: Data, right: Data) -> tuple[Cond, ...]:

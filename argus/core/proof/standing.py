@@ -22,8 +22,8 @@ from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.proof.tally import Sets, Tally, alike
 
-Power = tuple[str, float]
-"""The function and the number that its argument is multiplied by: 2^(c x) is ("exp2", c)."""
+Power = tuple[str, float, str]
+"""The function, the number that its argument is multiplied by, and of what: 2^(c x) is ("exp2", c, "X")."""
 
 
 @frozen(eq=False)

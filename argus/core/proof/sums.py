@@ -47,10 +47,11 @@ State = Bottom | Top | Zero | Held
 
 @define(eq=False)
 class Accumulator:
-    """The history of one register tile that matrix instructions add to."""
+    """The history of one register tile that matrix instructions add to. weights: what they add may be weights."""
 
     flow: Flow
     buffer: Buffer
+    weights: bool = False
     _products: dict[Step, Product | str] = field(factory=dict[Step, "Product | str"], init=False)
 
     def events(self, segment: Segment) -> tuple[Step, ...]:
@@ -80,7 +81,10 @@ class Accumulator:
             if isinstance(value, str):
                 return value
             data.append(value)
-        return Multiplication(step.stmt, data[0], data[1]).product()
+        product = Multiplication(step.stmt, data[0], data[1]).product()
+        if isinstance(product, Product) and product.weighed is not None and not self.weights:
+            return f"a sum of {product.weighed.form} that is never rescaled has no rule yet in the verifier"
+        return product
 
     # -- state -------------------------------------------------------------------------------------------
 
@@ -191,7 +195,8 @@ class Accumulator:
                     reference = None
                 product = self.product(step) if isinstance(step.stmt, Mma) else ""
                 if isinstance(step.stmt, Mma) and isinstance(product, Product):
-                    reference = reference or _at_start(product, segment.loop)
+                    afresh = step.stmt.init is algebra.TRUE
+                    reference = reference or (product if afresh else _at_start(product, segment.loop))
                     yield from self._keeps_record(step, product, reference)
                     yield self._is_set(step, step.stmt, step.stmt.init)
             if segment.loop is not None and events:
@@ -228,6 +233,8 @@ class Accumulator:
 
     def _is_set(self, step: Step, stmt: Stmt, init: Cond) -> Obligation:
         """The tile has been set, on every path, or is set here."""
+        if init is algebra.TRUE:
+            return Obligation("I38", f"`{self.buffer.name}` is set here", stmt, init, step.context)
         what = f"`{self.buffer.name}` is set before it is {'added to' if isinstance(stmt, Mma) else 'used'}"
         advice = f"set `{self.buffer.name}` to zero first, or `assume` that the loop which sets it runs at least once"
         match self.state(step):
@@ -245,7 +252,8 @@ class Accumulator:
         """The induction step of the closed form: c(k) + what the body adds = c(k + step)."""
         products = [self.product(step) for step in events if isinstance(step.stmt, Mma)]
         known = [each for each in products if isinstance(each, Product)]
-        if len(known) != len(events):
+        first = events[0].stmt
+        if len(known) != len(events) or (isinstance(first, Mma) and first.init is algebra.TRUE):
             return
         terms = _terms(events, known)
         closed = telescoped(terms, loop)
@@ -346,11 +354,11 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
     added = algebra.add(*(term.count for term in terms)) if terms else algebra.const(0)
     assert product.contracted is not None
     alone = Held(product.record, product.inside, product.contracted, added, init)
+    if init is algebra.TRUE:
+        return alone
     match state:
         case Zero():
             return evolve(alone, valid=algebra.TRUE)
-        case Held() if init is algebra.TRUE:
-            return alone
         case Held(contracted=name) if name != product.contracted:
             return Top("one accumulator sums over different names")
         case Held(count=count, valid=valid):

@@ -12,9 +12,9 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Coord, Index, Symbol
 from argus.core.proof.timeline import Loop, Shift
-from argus.core.walk import IntArray, substitute, symbols
+from argus.core.walk import IntArray, mentions, substitute, symbols
 
 COUNTED = Symbol("x", "fresh")
 """The arbitrary contribution that coverage counts."""
@@ -107,6 +107,11 @@ class Tally:
         return algebra.add(self.other, *parts) if parts else self.other
 
     @property
+    def alike_everywhere(self) -> bool:
+        """Whether all elements of the tile count alike, wherever they lie."""
+        return self.count is not None and not mentions(self.count, (Coord,))
+
+    @property
     def once(self) -> Tally:
         """The same numbers, as a set: what a maximum sees."""
         runs = (run(e.low, e.high, e.rest, np.minimum(e.patterns, 1), e.which) for e in self.runs)
@@ -176,10 +181,12 @@ def same(one: Tally, two: Tally) -> Cond:
 
 
 def within(one: Tally, two: Tally) -> Cond:
-    """The condition on x that the second counts what the first counts."""
-    mine, theirs = one.count, two.count
-    if mine is None or theirs is None:
-        return same(one, two)
+    """A condition on x, at every element, for the second to count what the first counts: enough, not always needed."""
+    alike_all, theirs = same(one, two), two.count
+    if alike_all is algebra.TRUE or theirs is None:
+        return alike_all
+    whole = [algebra.pick(each.member, 1, 0) for each in one.runs]
+    mine = algebra.add(one.other, *whole) if whole else one.other
     return algebra.implies(algebra.le(1, mine), algebra.le(1, theirs))
 
 

@@ -19,14 +19,17 @@ from argus.core.proof import (
     analysis,
     boxes,
     budgets,
+    carried,
     claims,
     epochs,
     flow,
+    folding,
     integers,
     memory,
     ordering,
     outputs,
     races,
+    softmax,
     timeline,
     visibility,
 )
@@ -125,6 +128,13 @@ def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
     return any(turns.turns_of(role))
 
 
+def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(softmax, "alike", yes)
+    patch.setattr(softmax, "within", yes)
+    patch.setattr(carried, "agreeing", yes)
+    patch.setattr(folding.Folding, "alike_in_each", always)
+
+
 PROTOCOL = without(obligations, "_protocol")
 SEEN = without(visibility, "obligations")
 
@@ -180,6 +190,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("store_outlives_the_block", "I13", SEEN),
     ("registers_over_the_file", "I21", without(budgets, "of_roles")),
     ("both_consumers_the_same_rows", "I4", without(claims, "written_once")),
+    ("softmax_sum_not_rescaled", "I23", any_reference_will_do),
+    ("softmax_rescaled_too_late", "I23", any_reference_will_do),
+    ("softmax_threads_not_rescaled", "I23", any_reference_will_do),
+    ("softmax_box_not_met", "I5", SEEN),
     ("slices_in_another_order", "I1", without(claims, "products")),
 )
 

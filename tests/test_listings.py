@@ -1,4 +1,4 @@
-"""The kernels of tests/corpus/traced: they trace, are well formed and print; nothing is claimed of them yet."""
+"""The kernels of tests/corpus/traced: they trace, are well formed and print; those whose header says so are proved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argus.core.dtype import bf16
 from argus.core.ir import Copy, Fold, Kernel, Map, Mma, Stmt, walk
 from argus.core.pretty import pretty
 from argus.core.query import Budget
-from argus.core.verdict import Unknown
+from argus.core.verdict import Proved, Unknown
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip import hip_text
 from argus.loader import Exported, load
@@ -31,14 +31,20 @@ LISTINGS = tuple(exported for path in FILES for exported in load(str(path)))
 every_listing = pytest.mark.parametrize("listing", LISTINGS, ids=lambda each: each.name)
 
 
+def listed(verdict: str) -> tuple[Exported, ...]:
+    """The kernels of files with this verdict in their first line."""
+    paths = [path for path in FILES if path.read_text(encoding="utf-8").startswith(f"# verdict: {verdict}\n")]
+    return tuple(exported for path in paths for exported in load(str(path)))
+
+
 def kernel_of(name: str) -> Kernel:
     return next(each for each in LISTINGS if each.name == name).trace()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_says_that_it_is_only_traced(path: Path) -> None:
+def test_a_file_says_whether_it_is_proved(path: Path) -> None:
     first, docstring, *_ = path.read_text(encoding="utf-8").splitlines()
-    assert first == "# verdict: traced"
+    assert first in ("# verdict: traced", "# verdict: proved")
     assert docstring.startswith('"""')
 
 
@@ -53,7 +59,13 @@ def test_a_listing_is_well_formed_and_prints(listing: Exported) -> None:
     assert sum(line.startswith("mma ") for line in lines) == counted(kernel)["Mma"]
 
 
-@every_listing
+@pytest.mark.parametrize("listing", listed("proved"), ids=lambda each: each.name)
+def test_a_listing_is_proved(listing: Exported) -> None:
+    report = verify(listing.trace(), solver="z3")
+    assert isinstance(report.verdict, Proved), report.diagnostics
+
+
+@pytest.mark.parametrize("listing", listed("traced"), ids=lambda each: each.name)
 def test_nothing_is_claimed_of_a_listing(listing: Exported) -> None:
     report = verify(listing.trace(), solver="z3", budget=Budget(seconds=1.0))
     assert isinstance(report.verdict, Unknown), report.diagnostics

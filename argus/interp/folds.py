@@ -33,6 +33,7 @@ from argus.interp.memory import (
     IntArray,
 )
 from argus.interp.prepared import first_where
+from argus.interp.references import Elements, Standing
 from argus.interp.sets import LOOSE, MISSING
 from argus.interp.state import Block, coordinates
 from argus.interp.violation import Event
@@ -105,8 +106,39 @@ class _Marks:
         result = self._states(marks)
         several = result == 1
         if several.any():
+            standing = self._standing(marks, several)
             result[several] = self._records(marks[several], marks, row, np.flatnonzero(several))
+            result = self.block.launch.records.restood(result, standing)
         return result
+
+    def _standing(self, marks: IntArray, several: BoolArray) -> IntArray:
+        """What each target stands as in a softmax: a maximum of its elements, or weights of one reference."""
+        records = self.block.launch.records
+        known, standings = records.standing(marks), records.standings
+        found = np.zeros(len(marks), np.int64)
+        if self.stmt.op == "add" and standings.any:
+            least = np.where(marks > 0, known, np.iinfo(np.int64).max).min(axis=1)
+            bad = several & (np.where(marks > 0, known, 0).max(axis=1) != least)
+            if bad.any():
+                name = self.stmt.source.buffer.name
+                message = f"exponentials in `{name}` with different references are added"
+                self._report("I23", message, (marks > 0) & bad[:, None])
+            found[several] = least[several]
+        elif self.stmt.op == "max":
+            for at in np.flatnonzero(several).tolist():
+                found[at] = standings.number(Standing("maximum", self._elements(marks[at], known[at])))
+        return found
+
+    def _elements(self, marks: IntArray, known: IntArray) -> Elements:
+        """What a maximum of these is of."""
+        records = self.block.launch.records
+        every: set[tuple[str, int]] = set()
+        for mark, number in zip(marks.tolist(), known.tolist(), strict=True):
+            if mark <= 0:
+                continue
+            standing = records.standings.of(number)
+            every |= standing.over if standing is not None else set(records.of(mark).items())
+        return frozenset(every)
 
     def _states(self, marks: IntArray) -> IntArray:
         """The state of each target; 1 where it is the record of its elements."""

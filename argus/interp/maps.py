@@ -191,11 +191,34 @@ class _Evaluation:
         if whole is not None:
             marks = rules.negated(whole.marks) if _negates(entry, lanes) else whole.marks
             return _Lane(values, marks, weak=weak, sum=scaled(whole.sum))
+        records = self.block.launch.records
         if len(lanes) == 1:
-            marks = rules.mapped(name, self.block.launch.records.closed(lanes[0].marks))
+            marks = rules.mapped(name, records.closed(lanes[0].marks))
+            if records.standings.any:
+                marks = records.restood(marks, records.standings.mapped(name, records.standing(lanes[0].marks)))
             return _Lane(values, marks, weak=weak)
         marks = self._combine(name, lanes)
+        if records.standings.any:
+            marks = self._refer(name, lanes, marks)
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes))
+
+    def _refer(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
+        """What the result stands as in a softmax; references that do not fit are reported (I23).
+
+        What is neutral to the operation leaves the other operand as it is.
+        """
+        records = self.block.launch.records
+        left, right = lanes[0].marks, lanes[1].marks
+        one, two = records.standing(left), records.standing(right)
+        found, bad = records.standings.combined(name, one, two)
+        judged = (left > 0) & (right > 0)
+        bad &= judged
+        if bad.any():
+            message = f"a sum of exponentials meets `{name}` with another reference than its own"
+            self._report("I23", message, self.stmt.target.buffer, bad)
+        neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))
+        neutral |= ((right == LOW) | (right == OUTSIDE) | (right == ZERO)) & (left > 0) & (name in ("add", "max"))
+        return records.restood(marks, np.where(neutral, np.maximum(one, two), found))
 
     def _where(self, asked: Test, then: _Lane, other: _Lane) -> _Lane:
         test = self.tests[asked]

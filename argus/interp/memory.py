@@ -10,6 +10,7 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
+from argus.interp.references import Standings
 from argus.interp.sets import LOOSE, MISSING, BoolArray, IntArray, Sets, is_set, is_single
 
 AnyArray = npt.NDArray[Any]
@@ -53,7 +54,10 @@ class Records:
         self._rows = 1
         self._capacity = 1 << 12
         self._summed = np.zeros(self._capacity, np.bool_)
+        self._standing = np.zeros(self._capacity, np.int64)
+        self._restood: dict[tuple[int, int], int] = {}
         self.sets = Sets()
+        self.standings = Standings()
         self.loose: set[str] = set()
         self.folded: set[str] = set()
 
@@ -100,6 +104,28 @@ class Records:
     def summed(self, marks: IntArray) -> BoolArray:
         """Whether products of matrix instructions went into the values of these marks."""
         return self._summed[marks]
+
+    def standing(self, marks: IntArray) -> IntArray:
+        """What these marks' records stand as in a softmax; of marks that are none, nothing."""
+        return self._standing[np.maximum(marks, 0)]
+
+    def restood(self, marks: IntArray, standing: IntArray) -> IntArray:
+        """The same records, standing as this; other marks stay."""
+        differs = (marks > 0) & (self.standing(marks) != standing)
+        if not differs.any():
+            return marks
+        result = marks.copy()
+        pairs, back = np.unique(np.stack([marks[differs], standing[differs]]), axis=1, return_inverse=True)
+        made: list[int] = []
+        for mark, stands in pairs.T.tolist():
+            if (mark, stands) not in self._restood:
+                old = np.array([mark], np.int64)
+                new = self.add(1, {name: self.get(name, old) for name in self.names}, self._summed[old])
+                self._standing[new] = stands
+                self._restood[mark, stands] = new
+            made.append(self._restood[mark, stands])
+        result[differs] = np.array(made, np.int64)[back.reshape(-1)]
+        return result
 
     def of(self, mark: int) -> dict[str, int]:
         """One record."""
@@ -182,6 +208,7 @@ class Records:
         old, back = np.unique(marks[where], return_inverse=True)
         columns = {each: self.get(each, old) for each in self.names if each != name}
         first = self.add(old.size, columns, self._summed[old])
+        self._standing[first : first + old.size] = self._standing[old]
         result = marks.copy()
         result[where] = first + back.reshape(-1)
         return result
@@ -195,7 +222,9 @@ class Records:
     def _grow(self) -> None:
         while self._rows + len(_STATES) > self._capacity:
             self._capacity *= 2
-        self._summed = np.concatenate([self._summed, np.zeros(self._capacity - self._summed.size, np.bool_)])
+        more = self._capacity - self._summed.size
+        self._summed = np.concatenate([self._summed, np.zeros(more, np.bool_)])
+        self._standing = np.concatenate([self._standing, np.zeros(more, np.int64)])
         for name, column in self._columns.items():
             wider = np.full(self._capacity, MISSING, np.int64)
             wider[: column.size] = column

@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 
 from argus.core.algebra import all_of
-from argus.core.index import And, Cond, Const, Index, Sym, Symbol
+from argus.core.index import And, Cond, Const, Coord, Index, Sym, Symbol
 from argus.core.ir import Assume, Copy, For, Kernel, Stmt, View, bodies, trips, walk
-from argus.core.walk import evaluate, symbols
+from argus.core.walk import evaluate, symbols, topological
 from argus.interp.diagnosis import Witness
 from argus.interp.prepared import Prepared
 from argus.interp.run import by_events, run_prepared
@@ -193,16 +193,22 @@ def _extents(kernel: Kernel, symbol: Symbol) -> tuple[set[int], set[int]]:
 
 def _extents_of(stmt: Copy, view: View, symbol: Symbol, tiles: set[int], vectors: set[int]) -> None:
     shape = view.buffer.shape
-    if view.buffer.space != "global" or len(view.shape) != len(shape):
+    if view.buffer.space != "global":
         return
     for axis, extent in enumerate(shape):
         if not isinstance(extent, Sym) or extent.symbol != symbol:
             continue
-        tile = view.shape[axis]
+        tile = view.shape[axis] if len(view.shape) == len(shape) else _along(view, axis)
         if isinstance(tile, Const):
             tiles.add(tile.value)
         if axis == len(shape) - 1:
             vectors.add(max(1, stmt.atom.vector_bits // view.buffer.dtype.bits))
+
+
+def _along(view: View, axis: int) -> Index | None:
+    """The extent of the view's axis that runs along an axis of its buffer, of which it is a row or a slice."""
+    moving = [node.axis for node in topological([view.at[axis]]) if isinstance(node, Coord)]
+    return view.shape[moving[0]] if len(moving) == 1 else None
 
 
 def _work(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, int]:

@@ -16,11 +16,12 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.elements import gets
 from argus.core.index import Cond, Index
-from argus.core.ir import Copy, Fold, Map, Mma, Stmt, View, static
+from argus.core.ir import Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.layout import TV, Layout
 from argus.core.proof.separate import Sep, evaluate, numbers
 from argus.core.proof.timeline import Shift, Step, Timeline, is_whole
-from argus.core.walk import IntArray
+from argus.core.walk import IntArray, substitute
+from argus.core.walk import evaluate as valued
 
 Mode = Literal["read", "write"]
 
@@ -30,7 +31,8 @@ class Access:
     """One side of one step.
 
     places: per buffer axis, the coordinate of element (thread, value); None where it does not come apart. Registers
-    have one axis, thread times values plus value. by: who moves what. unit: threads of a wave.
+    have one axis, thread times values plus value. by: who moves what. mask: the elements that are moved at all, where
+    not all are.
     """
 
     step: Step
@@ -39,15 +41,12 @@ class Access:
     places: tuple[Sep, ...] | None
     shape: tuple[int, int]
     by: TV | None = None
-    unit: int = 1
+    mask: npt.NDArray[np.bool_] | None = None
 
     @property
-    def takes_part(self) -> npt.NDArray[np.bool_]:
-        """Threads of waves that execute the step: (threads, 1)."""
-        if self.step.waves is None:
-            return np.ones((self.shape[0], 1), np.bool_)
-        wave = np.arange(self.shape[0])[:, None] // self.unit
-        return (self.step.waves >> wave & 1).astype(np.bool_)
+    def moved(self) -> npt.NDArray[np.bool_]:
+        """The elements that are moved."""
+        return np.ones(self.shape, np.bool_) if self.mask is None else self.mask
 
 
 @frozen(eq=False)
@@ -71,6 +70,7 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
     if first.places is None or second.places is None:
         return None
     slots: list[Cond] = []
+    cells = 1
     a = np.zeros(first.shape, np.int64)
     b = np.zeros(second.shape, np.int64)
     for mine, theirs in zip(first.places, second.places, strict=True):
@@ -82,14 +82,15 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
             return None
         low = min(mine.low, moved.low)
         size = max(mine.high, moved.high) - low + 1
+        cells *= size
         a = a * size + (mine.table - low)
         b = b * size + (moved.table - low)
-    beyond = int(max(a.max(), b.max())) + 1
-    return Meeting(algebra.all_of(slots), _or_else(a, first, beyond), _or_else(b, second, beyond + 1))
+    return Meeting(algebra.all_of(slots), _apart(a, first.mask, cells), _apart(b, second.mask, cells + a.size))
 
 
-def _or_else(cells: IntArray, access: Access, beyond: int) -> IntArray:
-    return cells if access.step.waves is None else np.where(access.takes_part, cells, beyond)
+def _apart(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
+    """Elements that are not moved, each in a cell of its own that nothing else touches."""
+    return cells if mask is None else np.where(mask, cells, beyond + np.arange(cells.size).reshape(cells.shape))
 
 
 @frozen
@@ -106,7 +107,7 @@ def sides(stmt: Stmt) -> tuple[Side, ...]:
             return Side(source, "read", by), Side(target, "write", by)
         case Map(target=target, elem=elem):
             layout = _held(target)
-            reads = [Side(get.view, "read", layout) for get in gets(elem)]
+            reads = [Side(_under(get, target), "read", layout) for get in gets(elem)]
             return *reads, Side(target, "write", layout)
         case Fold(target=target, source=source):
             return Side(source, "read", _held(source)), Side(target, "write", _held(target))
@@ -115,6 +116,13 @@ def sides(stmt: Stmt) -> tuple[Side, ...]:
             return *reads, Side(target, "write", _held(target))
         case _:
             return ()
+
+
+def _under(get: Get, target: View) -> View:
+    """What is read, over the coordinates of the target."""
+    if get.at == target.at:
+        return get.view
+    return View(get.view.buffer, target.shape, tuple(substitute(at, {}, get.at) for at in get.view.at))
 
 
 def _held(view: View) -> TV:
@@ -160,13 +168,26 @@ class Accesses:
         return self._access(access.step, Side(view, access.mode, access.by))
 
     def _access(self, step: Step, side: Side) -> Access:
-        shape, unit = (side.by.threads.size(), side.by.values.size()), self._timeline.kernel.target.unit
+        shape = (side.by.threads.size(), side.by.values.size())
         if side.view.buffer.space == "register":
-            return Access(step, side.view, side.mode, self._registers(side), shape, side.by, unit)
+            mask = None if step.waves is None else self._moved(step, side, shape)
+            return Access(step, side.view, side.mode, self._registers(side), shape, side.by, mask)
         found = [self.place(expression, side.by) for expression in side.view.at]
         places = tuple(place for place in found if place is not None)
-        whole = places if len(places) == len(found) else None
-        return Access(step, side.view, side.mode, whole, shape, side.by, unit)
+        mask = self._moved(step, side, shape)
+        return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by, mask)
+
+    def _moved(self, step: Step, side: Side, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+        """The elements that the threads chosen by a view's condition move, of waves that execute the step; `timeline`
+        lets no other condition pass.
+        """
+        if side.view.where is algebra.TRUE and step.waves is None:
+            return None
+        thread = np.arange(shape[0], dtype=np.int64)[:, None]
+        chosen = np.asarray(valued(side.view.where, {self._timeline.kernel.thread: thread}))
+        if step.waves is not None:
+            chosen = chosen & (step.waves >> thread // self._timeline.kernel.target.unit & 1).astype(np.bool_)
+        return np.array(np.broadcast_to(chosen, shape), np.bool_)
 
     def _registers(self, side: Side) -> tuple[Sep] | None:
         """The registers of elements that their own threads hold; None where another thread holds one."""

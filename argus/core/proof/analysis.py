@@ -16,6 +16,7 @@ from argus.core.proof import (
     divisors,
     elementwise,
     epochs,
+    folding,
     integers,
     memory,
     outputs,
@@ -25,6 +26,7 @@ from argus.core.proof import (
     waves,
 )
 from argus.core.proof.access import Accesses
+from argus.core.proof.carried import Carried, carried, connect
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
@@ -111,10 +113,12 @@ def _analysed(
 
 
 def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agent) -> Iterator[Obligation]:
-    flow = Flow(line, prover, line.facts, accesses, elementwise.content)
+    flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content)
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
+    tiles = Carried(flow, carried(line))
+    connect(flow, tiles)
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
     yield from integers.of_control(line)
@@ -129,7 +133,8 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agen
         yield from boxes.descriptors(line)
     for accumulator in sums:
         yield from accumulator.obligations()
-    yield from claims.products(flow, sums)
+    yield from tiles.obligations()
+    yield from claims.products(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.agreements(flow)
     yield from claims.asserted(flow)
     yield from outputs.unclaimed(flow)
@@ -137,8 +142,9 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agen
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:
     found: dict[Buffer, None] = {}
+    elsewhere = carried(line)
     for step in line.steps:
-        if isinstance(step.stmt, Mma):
+        if isinstance(step.stmt, Mma) and step.stmt.target.buffer not in elsewhere:
             found[step.stmt.target.buffer] = None
     return tuple(found)
 

@@ -20,6 +20,7 @@ from argus.core.ir import (
     Fence,
     Fold,
     Get,
+    Holds,
     Kernel,
     Let,
     Map,
@@ -69,6 +70,11 @@ class Features:
     matrices: bool
     budgets: bool
     maps: bool
+    masks: bool
+
+
+_NARROW = 8
+"""Bits of numbers that need scales beside them."""
 
 
 def features(kernel: Kernel) -> Features:
@@ -94,7 +100,8 @@ def features(kernel: Kernel) -> Features:
         folds=has(Fold) or any(isinstance(s, Map) and _reduces(s) for s in stmts),
         lets=any(isinstance(s, Let) and not _counts(s) for s in stmts) or any(map(_reads_integers, stmts)),
         splits=any(isinstance(s, Copy) and s.combine is not None for s in stmts),
-        scales=any(isinstance(s, Map) and _scales(s) for s in stmts),
+        scales=any(isinstance(s, Mma) and min(s.a.buffer.dtype.bits, s.b.buffer.dtype.bits) <= _NARROW for s in stmts)
+        and any(isinstance(s, Map) and _scales(s) for s in stmts),
         copies=has(Copy),
         counters="lds" in kernel.target.queues,
         clusters=any(extent != 1 for extent in kernel.cluster),
@@ -104,6 +111,7 @@ def features(kernel: Kernel) -> Features:
         matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
         maps=any(isinstance(s, Fence) and s.kind == "tensormap" for s in stmts),
+        masks=any(isinstance(s, Map) and any(isinstance(node, Holds) for node in nodes(s.elem)) for s in stmts),
     )
 
 
@@ -145,7 +153,7 @@ def _reduces(stmt: Map) -> bool:
 BUILT = frozenset(
     (
         *("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I17", "I18", "I19"),
-        *("I20", "I21", "I22", "I28", "I30", "I31", "I32", "I33", "I36", "I37", "I38", "I39"),
+        *("I20", "I21", "I22", "I23", "I24", "I26", "I28", "I30", "I31", "I32", "I33", "I36", "I37", "I38", "I39"),
     )
 )
 """Invariants with a check in the verifier."""
@@ -176,9 +184,9 @@ _RULES: Mapping[str, _Rule] = {
     "I21": (lambda f: f.budgets, "no register reallocation between roles"),
     "I22": (lambda _: True, ""),
     "I23": (lambda f: f.folds, "no softmax"),
-    "I24": (lambda f: f.folds, "no second product that lags"),
-    "I25": (lambda f: f.folds, "no mask"),
-    "I26": (lambda f: f.folds, "no heads"),
+    "I24": (lambda f: f.folds and f.mma, "no second product that lags"),
+    "I25": (lambda f: f.masks, "no mask"),
+    "I26": (lambda f: f.folds and f.mma, "no heads"),
     "I27": (lambda f: f.lets, "no integer from memory chooses a tile"),
     "I28": (lambda f: f.copies, "no addresses"),
     "I29": (lambda f: f.maps, "no tensor descriptors are edited"),
@@ -187,7 +195,7 @@ _RULES: Mapping[str, _Rule] = {
     "I32": (lambda f: f.barriers, "no barrier"),
     "I33": (lambda f: f.banks, "no bank-conflict degree is declared"),
     "I34": (lambda f: f.splits, "no store adds to what other blocks store"),
-    "I35": (lambda f: f.scales, "no element scales another"),
+    "I35": (lambda f: f.scales, "no sum of products of narrow numbers is multiplied by a scale"),
     "I36": (lambda f: f.shared, "no shared memory is staged again"),
     "I37": (lambda f: f.copies, "no copies"),
     "I38": (lambda _: True, ""),

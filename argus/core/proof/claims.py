@@ -137,7 +137,12 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
                 "I3", what, stmt, algebra.FALSE, context, unknown="`where=` is not built yet in the verifier"
             )
             continue
-        goal = holds_once(piece.value.sets[name], claim.low, claim.high)
+        count = piece.value.sets[name].count
+        if count is None:
+            reason = f"threads hold different parts of the sum over `{name}`"
+            yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
+            continue
+        goal = holds_once(count, claim.low, claim.high)
         yield Obligation(
             "I3",
             what,

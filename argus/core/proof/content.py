@@ -1,6 +1,7 @@
 """The abstract domain: what a cell holds.
 
     Bottom                 never written: any bits, not "unreachable"
+    Number(value)          this number in every element
     Data(record, inside)   the element with this record where all of `inside` hold, else padding `fill`
     Top(reason)            anything
     pieces                 which of these, by element (mask) and by a condition on symbols (guard)
@@ -10,7 +11,7 @@ There is no join under which Bottom is an identity, and nothing here turns Top i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from argus.core.algebra import all_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
 from argus.core.proof.separate import Sep, separate
+from argus.core.proof.standing import PLAIN, Standing, changed
+from argus.core.proof.tally import Sets, Tally
 from argus.core.proof.timeline import Shift
 from argus.core.walk import IntArray, substitute
 
@@ -54,30 +57,62 @@ class Top:
 
 
 @frozen(eq=False)
-class Data:
-    """sets: for each contracted name, c(x): how often x was summed, as an expression over `COUNTED`.
+class Number:
+    """A number that the program names: 0 is nothing to a sum, -inf nothing to a maximum."""
 
-    form: what was computed from what was loaded or summed, in words. computed: by more than rounding.
+    value: float
+
+
+@frozen(eq=False)
+class Data:
+    """sets: for each contracted name, how often x was summed.
+
+    form: what was computed from what was loaded or summed, in words. computed: by more than rounding. standing: what
+    it is to the softmax of its row; root: what elements a maximum is taken of, whatever number they are multiplied
+    by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
     """
 
     record: Mapping[str, Sep]
     inside: tuple[Inside, ...] = ()
     fill: float = 0.0
-    sets: Mapping[str, Index] | None = None
+    sets: Sets | None = None
     form: str = ""
     computed: bool = False
+    standing: Standing = PLAIN
+    root: str = ""
+    times: float = 1.0
+    closed: tuple[tuple[str, Tally], ...] = ()
+    needs: tuple[Cond, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is what was loaded, or sums of it, and things computed from these alone."""
+        return self.standing is PLAIN and not self.closed and not self.needs
 
     def at(self, index: tuple[IntArray, ...]) -> Data:
+        def there(tally: Tally) -> Tally:
+            return tally.at(index)
+
         record = {name: sep.at(index) for name, sep in self.record.items()}
-        return evolve(self, record=record, inside=tuple(i.at(index) for i in self.inside))
+        return evolve(self._with_sets(there), record=record, inside=tuple(i.at(index) for i in self.inside))
+
+    def among(self, coordinates: Sequence[Index]) -> Data:
+        """The same for elements with these coordinates, which are another tile's."""
+        return self._with_sets(lambda tally: tally.among(coordinates))
 
     def shifted(self, shift: Shift) -> Data:
         record = {name: sep.shifted(shift) for name, sep in self.record.items()}
-        sets = None if self.sets is None else {n: substitute(c, shift) for n, c in self.sets.items()}
-        return evolve(self, record=record, inside=tuple(i.shifted(shift) for i in self.inside), sets=sets)
+        inside = tuple(i.shifted(shift) for i in self.inside)
+        needs = tuple(substitute(each, shift) for each in self.needs)
+        return evolve(self._with_sets(lambda tally: tally.shifted(shift)), record=record, inside=inside, needs=needs)
+
+    def _with_sets(self, change: Callable[[Tally], Tally]) -> Data:
+        sets = None if self.sets is None else {name: change(each) for name, each in self.sets.items()}
+        closed = tuple((name, change(each)) for name, each in self.closed)
+        return evolve(self, sets=sets, closed=closed, standing=changed(self.standing, change))
 
 
-Value = Bottom | Top | Data
+Value = Bottom | Top | Number | Data
 
 
 @frozen(eq=False)
@@ -121,6 +156,8 @@ def why_not(value: Value) -> str:
             return reason
         case Bottom():
             return "an operand is not written, or still in flight"
+        case Number():
+            return "a number that the program names carries no record"
         case Data():
             return ""
 
@@ -137,8 +174,8 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     assert agent.low is not None
     first, low = found[0], agent.low
     alike = all(
-        (d.record.keys(), d.fill, d.sets, d.form, d.computed, [i.extent for i in d.inside])
-        == (first.record.keys(), first.fill, first.sets, first.form, first.computed, [i.extent for i in first.inside])
+        (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, _counts(d))
+        == (first.record.keys(), first.fill, first.form, first.computed, [i.extent for i in first.inside], True, _counts(first))
         for d in found
     )
     record = {name: _affine([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
@@ -151,6 +188,11 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
         return Top("what agents read has no one form over their numbers")
     inside = tuple(Inside(place, i.extent) for place, i in zip(places, first.inside, strict=True) if place is not None)
     return evolve(first, record={name: sep for name, sep in record.items() if sep is not None}, inside=inside)
+
+
+def _counts(data: Data) -> dict[str, Index | Tally]:
+    """What is counted, in a form that can be compared; a tally without one is like itself alone."""
+    return {name: tally if tally.count is None else tally.count for name, tally in (data.sets or {}).items()}
 
 
 def _affine(parts: Sequence[Sep], agent: Symbol, low: int) -> Sep | None:

@@ -7,119 +7,112 @@ of what was loaded. Padding becomes some unknown number, which no sum accepts as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import assert_never
 
 from attrs import evolve
 
 from argus.core import algebra
 from argus.core.elements import gets, nodes
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.index import Cond, Index
+from argus.core.index import Cond
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
-from argus.core.proof.content import Content, Data, Inside, Top, Value, everywhere
+from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep, same
+from argus.core.proof.softmax import Owed, Rules
+from argus.core.proof.standing import Maximum, Weight
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show
 
 
 def content(flow: Flow, step: Step, stmt: Map) -> Content:
     """What a `Map` writes, presuming that shared names agree."""
-    shape = flow.accesses.of(step)[-1].shape
-    operands: list[Data] = []
-    if not is_whole(stmt.target) or not all(get.at == stmt.target.at for get in gets(stmt.elem)):
-        return everywhere(shape, Top("an element of another place of a register tile"), algebra.TRUE)
-    for access in flow.accesses.of(step)[:-1]:
-        pieces = flow.read(access)
-        value = pieces[0].value
-        if len(pieces) != 1 or pieces[0].guard is not algebra.TRUE or not pieces[0].mask.all():
-            return everywhere(shape, Top("operands hold different things in different cases"), algebra.TRUE)
-        if not isinstance(value, Data):
-            return everywhere(
-                shape, value if isinstance(value, Top) else Top("an operand is not written"), algebra.TRUE
-            )
-        operands.append(value)
-    return everywhere(shape, _combined(stmt, operands), algebra.TRUE)
+    value, _ = _computed(flow, step, stmt)
+    return everywhere(flow.accesses.of(step)[-1].shape, value, algebra.TRUE)
 
 
-def _combined(stmt: Map, operands: list[Data]) -> Value:
-    if any(isinstance(node, Where | Compare) for node in nodes(stmt.elem)):
-        return Top("a choice between elements has no tag rule yet in the verifier")
-    if not operands:
-        return Top("a value made of numbers alone carries no record")
-    names = [name for data in operands for name in data.sets or {}]
-    if len(set(names)) != len(names):
-        return Top("arithmetic between two sums over one name has no rule yet in the verifier")
-    forms = iter(data.form for data in operands)
-    form = _form(stmt.elem, forms)
-    computed = any(data.computed for data in operands) or not _rounds(stmt.elem)
-    if len(operands) == 1 and _scales(stmt.elem):
-        return evolve(operands[0], form=form, computed=computed)
-    record: dict[str, Sep] = {}
-    bounds: list[Inside] = []
-    sets: dict[str, Index] = {}
-    for data in operands:
-        record.update(data.record)
-        bounds += data.inside
-        sets.update(data.sets or {})
-    return Data(record, tuple(bounds), float("nan"), sets or None, form, computed)
+def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...]]:
+    """What a `Map` writes, and the conditions that this presumes."""
+    if not is_whole(stmt.target):
+        return Top("an element of another place of a register tile"), ()
+    operands: dict[Get, Value] = {}
+    for get, access in zip(gets(stmt.elem), flow.accesses.of(step), strict=False):
+        value = single(flow.read(access))
+        operands[get] = value.among(access.view.at) if isinstance(value, Data) else value
+    rules = Rules(lambda cond: flow.holds(step.context, cond))
+    value = _value(rules, stmt.elem, operands)
+    return value, tuple(rules.owed)
 
 
-def _form(elem: Elem, operands: Iterator[str]) -> str:
-    """The expression in words; `operands` are the forms of what it reads, left to right."""
+def single(content: Content) -> Value:
+    """The one value of an operand, Top if it has several."""
+    for piece in content:
+        if isinstance(piece.value, Top):
+            return piece.value
+    if not _is_one(content):
+        return Top("operands hold different things in different cases")
+    value = content[0].value
+    return value if isinstance(value, Data | Number) else Top(why_not(value))
+
+
+def _is_one(content: tuple[Piece, ...]) -> bool:
+    return len(content) == 1 and content[0].guard is algebra.TRUE and bool(content[0].mask.all())
+
+
+def _value(rules: Rules, elem: Elem, operands: Mapping[Get, Value]) -> Value:
     match elem:
         case Get():
-            return next(operands)
+            return operands[elem]
         case Lit(value=value):
-            return f"{value:g}"
+            return Number(value)
         case Num(value=value):
-            return show(value)
+            return Data({}, form=show(value), computed=True, root=show(value))
         case Cast(dtype=dtype, arg=arg):
-            return f"{dtype}({_form(arg, operands)})"
+            found = _value(rules, arg, operands)
+            if not isinstance(found, Data):
+                return found
+            exact = dtype.family == "float"
+            return evolve(found, form=f"{dtype}({found.form})", computed=found.computed or not exact)
         case Op(name=name, args=args):
-            return f"{name}({', '.join(_form(arg, operands) for arg in args)})"
+            return rules.op(name, [_value(rules, arg, operands) for arg in args])
         case Where():
-            return "a choice"
-
-
-def _rounds(elem: Elem) -> bool:
-    """Whether the expression is one operand, converted between types of floating point at most."""
-    match elem:
-        case Get():
-            return True
-        case Cast(dtype=dtype, arg=arg):
-            return dtype.family == "float" and _rounds(arg)
+            return _chosen(rules, elem, operands)
         case _:
-            return False
+            assert_never(elem)
 
 
-def _scales(elem: Elem) -> bool:
-    """Whether the expression is one operand, rounded or times a number: it keeps sets and zeros."""
-    match elem:
-        case Get():
-            return True
-        case Cast(dtype=dtype, arg=arg):
-            return dtype.family == "float" and _scales(arg)
-        case Op(name="neg", args=(arg,)):
-            return _scales(arg)
-        case Op(name="mul", args=(left, right)):
-            return (_scales(left) and _number(right)) or (_number(left) and _scales(right))
-        case Op(name="div", args=(left, right)):
-            return _scales(left) and _number(right)
-        case Op() | Lit() | Num() | Where():
-            return False
+def _chosen(rules: Rules, choice: Where, operands: Mapping[Get, Value]) -> Value:
+    """The two guards: 0 for a maximum of nothing, 1 for a sum of nothing that is to be divided by."""
+    other = _value(rules, choice.other, operands)
+    test = choice.test
+    if isinstance(test, Compare) and test.op == "==" and isinstance(test.right, Lit) and _one(test.left, choice.other):
+        wanted, instead = test.right.value, choice.then.value if isinstance(choice.then, Lit) else None
+        if isinstance(other, Data) and isinstance(other.standing, Maximum) and (wanted, instead) == (-inf, 0):
+            return evolve(other, standing=evolve(other.standing, guarded=True))
+        if isinstance(other, Data) and isinstance(other.standing, Weight) and wanted == 0 and instead == 1:
+            return other
+    return Top("a choice between elements has no tag rule yet in the verifier")
 
 
-def _number(elem: Elem) -> bool:
-    return isinstance(elem, Lit) and abs(elem.value) < float("inf") and elem.value != 0
+def _one(left: Elem, right: Elem) -> bool:
+    """Whether two expressions read one element."""
+    if not isinstance(left, Get) or not isinstance(right, Get):
+        return False
+    one, two = left.view, right.view
+    return (one.buffer, one.at, one.shape, left.at) == (two.buffer, two.at, two.shape, right.at)
 
 
 def agreements(flow: Flow) -> Iterator[Obligation]:
     """I2 at each `Map` of several operands: names that two of them carry are equal, element by element."""
     for step in flow.timeline.steps:
-        if isinstance(step.stmt, Map) and len(gets(step.stmt.elem)) > 1:
-            yield from _agree(flow, step, step.stmt)
+        if isinstance(step.stmt, Map):
+            for invariant, what, goal in _computed(flow, step, step.stmt)[1]:
+                yield Obligation(invariant, what, step.stmt, goal, step.context)
+            if len(gets(step.stmt.elem)) > 1:
+                yield from _agree(flow, step, step.stmt)
 
 
 def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:

@@ -15,7 +15,7 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
-from argus.core.ir import Alloc, Buffer, Copy, Map, Reset, Stmt, Tag, View
+from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Reset, Stmt, Tag, View
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, meeting
 from argus.core.proof.content import (
@@ -64,7 +64,9 @@ class Flow:
     facts: tuple[Cond, ...]
     accesses: Accesses
     map_rule: Callable[[Flow, Step, Map], Content]
+    fold_rule: Callable[[Flow, Step, Fold], Content]
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
+    carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
@@ -73,6 +75,12 @@ class Flow:
     def __attrs_post_init__(self) -> None:
         self.history = History(self.timeline)
         self.epochs = epochs_of(self.timeline)
+
+    def apart(self) -> Flow:
+        """The same questions with nothing answered yet, for a trial of what tiles may hold."""
+        return Flow(
+            self.timeline, self.prover, self.facts, self.accesses, self.map_rule, self.fold_rule, dict(self.sums)
+        )
 
     @property
     def ordering(self) -> Ordering:
@@ -88,7 +96,7 @@ class Flow:
 
     def sources(self, read: Access) -> tuple[Source, ...]:
         """The writes that the elements of a read come from, under which condition each."""
-        pending: list[tuple[BoolArray, Cond]] = [(np.broadcast_to(read.takes_part, read.shape), algebra.TRUE)]
+        pending: list[tuple[BoolArray, Cond]] = [(read.moved, algebra.TRUE)]
         found: list[Source] = []
         done = 0
         for moment in self.history.before(read.step):
@@ -201,8 +209,9 @@ class Flow:
         buffer = access.view.buffer
         if buffer.space == "register" and access.places is None:
             return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
-        if buffer in self.sums:
-            return part_of(self.sums[buffer](access.step), access)
+        for held in (self.sums, self.carried):
+            if buffer in held:
+                return part_of(held[buffer](access.step), access)
         if buffer.space == "global":
             return self._global(access)
         agent = agent_among_cells(access)
@@ -269,6 +278,8 @@ class Flow:
                 return self.read(self.accesses.of(step)[0])
             case Map():
                 return self.map_rule(self, step, stmt)
+            case Fold():
+                return self.fold_rule(self, step, stmt)
             case _:
                 return self._everywhere(step, Top(f"`{type(stmt).__name__}` has no tag rule yet in the verifier"))
 
@@ -283,11 +294,11 @@ class Flow:
                 return everywhere(access.shape, Top(f"tag `{name}` mixes symbols and coordinates"), algebra.TRUE)
             record[name] = component
         inside: tuple[Inside, ...] = ()
-        fill = 0.0
+        fill, name = 0.0, access.view.buffer.name
         if isinstance(stmt, Copy) and stmt.edge is not None:
             fill = stmt.edge
             inside = self._inside(access)
-        return everywhere(access.shape, Data(record, inside, fill, form=access.view.buffer.name), algebra.TRUE)
+        return everywhere(access.shape, Data(record, inside, fill, form=name, root=name), algebra.TRUE)
 
     def _inside(self, access: Access) -> tuple[Inside, ...]:
         """That the access is inside the tensor, axis by axis; also where that is always so, to keep one form."""
@@ -313,8 +324,9 @@ class Flow:
         shape = (buffer.layout.threads.size(), buffer.layout.values.size())
         if not is_whole(view):
             return everywhere(shape, Top("a claim on part of a register tile"), algebra.TRUE)
-        if buffer in self.sums:
-            return self.sums[buffer](step)
+        for held in (self.sums, self.carried):
+            if buffer in held:
+                return held[buffer](step)
         own = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape)
         return self.read(Access(step, view, "read", (Sep(algebra.const(0), own),), shape))
 
@@ -375,7 +387,9 @@ class Flow:
         """Whether the elements of the mask have one formula in both."""
         if one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
             return False
-        if one.sets is not None or two.sets is not None or (one.form, one.computed) != (two.form, two.computed):
+        if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
+            return False
+        if (one.root, one.times) != (two.root, two.times) or (one.form, one.computed) != (two.form, two.computed):
             return False
         pairs = [(one.record[name], two.record[name]) for name in one.record]
         for mine, theirs in zip(one.inside, two.inside, strict=True):
@@ -391,7 +405,7 @@ def _union(one: Piece, two: Piece) -> Piece | None:
     assert isinstance(one.value, Data)
     assert isinstance(two.value, Data)
     a, b = one.value, two.value
-    if (a.form, a.computed) != (b.form, b.computed):
+    if (a.form, a.computed, a.root, a.times) != (b.form, b.computed, b.root, b.times) or not (a.plain and b.plain):
         return None
     if a.record.keys() != b.record.keys() or len(a.inside) != len(b.inside) or a.fill != b.fill or a.sets or b.sets:
         return None

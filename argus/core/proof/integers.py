@@ -8,7 +8,7 @@ from typing import cast
 from argus.core import algebra
 from argus.core.elements import indices
 from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Sum, Symbol
-from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided
+from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided, static
 from argus.core.proof.access import Access
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
@@ -34,6 +34,14 @@ def of_loop(loop: For) -> Iterator[Obligation]:
     yield from computed(bounds, loop, (), "a bound of the loop")
 
 
+def _of_any_element(node: Node, stmt: Map) -> Node:
+    """The expression at an arbitrary element of the target."""
+    places: list[Index] = []
+    for axis, extent in enumerate(stmt.target.shape):
+        places.append(algebra.sym(Symbol(f"i{axis}", "fresh", 0, static(extent) - 1)))
+    return substitute(node, {}, places)
+
+
 def _of_segment(segment: Segment) -> Iterator[Obligation]:
     facts = () if segment.loop is None else segment.loop.facts
     seen: set[Cond] = set()
@@ -44,7 +52,8 @@ def _of_segment(segment: Segment) -> Iterator[Obligation]:
         if isinstance(step.stmt, Mma):
             yield from computed((step.stmt.init,), step.stmt, facts, "`init`")
         if isinstance(step.stmt, Map):
-            yield from computed(indices(step.stmt.elem), step.stmt, facts, "a number among elements")
+            numbers = [_of_any_element(node, step.stmt) for node in indices(step.stmt.elem)]
+            yield from computed(numbers, step.stmt, facts, "a number among elements")
 
 
 def computed(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...], what: str) -> Iterator[Obligation]:

@@ -17,6 +17,8 @@ from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.products import holds_once
 from argus.core.proof.raster import Raster, coordinates, raster
 from argus.core.proof.separate import Sep, different, same
+from argus.core.proof.standing import families
+from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import IntArray, show, substitute, symbols
 
@@ -245,17 +247,34 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
     name = store.view.buffer.name
     told = f"each element of `{name}` is {value.form}"
     yield Obligation("I4", f"what `{name}` holds is known", store.step.stmt, algebra.TRUE, context, tells=told)
-    for counted, count in (value.sets or {}).items():
-        sets = tuple(dict.fromkeys(_asserted(flow, counted)))
-        reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
+    context = (*context, *some_element(value.inside))
+    for counted, tally in (*(value.sets or {}).items(), *value.closed):
+        yield _asserted_set(flow, store, counted, tally, context)
+    if families(value.standing):
+        reason = f"what is stored is {value.form}, in units of a maximum"
         yield Obligation(
-            "I3",
-            f"the sum over `{counted}` that is stored in `{name}` is of an asserted set",
-            store.step.stmt,
-            algebra.any_of(holds_once(count, low, high) for low, high in sets),
-            (*context, *some_element(value.inside)),
-            unknown=reason,
+            "I23", f"`{name}` has no reference left", store.step.stmt, algebra.FALSE, context, unknown=reason
         )
+    for cond in value.needs:
+        what = f"what is stored in `{name}` comes from rows that have an element"
+        yield Obligation("I23", what, store.step.stmt, cond, (*context, *_within(store.places or (), store)))
+
+
+def _asserted_set(flow: Flow, store: Access, counted: str, tally: Tally, context: tuple[Cond, ...]) -> Obligation:
+    count, name = tally.count, store.view.buffer.name
+    sets = tuple(dict.fromkeys(_asserted(flow, counted)))
+    reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
+    if count is None:
+        reason = f"threads hold different parts of the sum over `{counted}`"
+    goals = () if count is None else (holds_once(count, low, high) for low, high in sets)
+    return Obligation(
+        "I3",
+        f"the sum over `{counted}` that is stored in `{name}` is of an asserted set",
+        store.step.stmt,
+        algebra.any_of(goals),
+        context,
+        unknown=reason,
+    )
 
 
 def _asserted(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
@@ -264,7 +283,8 @@ def _asserted(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
             continue
         claim = step.stmt.claim
-        if step.guard is algebra.TRUE and step.loop is None and claim.of.name == counted:
+        own = {step.loop.symbol} if step.loop is not None else set[Symbol]()
+        if step.guard is algebra.TRUE and claim.of.name == counted and not own & symbols(claim.low, claim.high):
             yield claim.low, claim.high
 
 

@@ -8,15 +8,14 @@ import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.index import Cond, Const, Index
 from argus.core.ir import Mma
 from argus.core.proof.content import Data, Inside
 from argus.core.proof.separate import Sep
+from argus.core.proof.standing import Weight, families
+from argus.core.proof.tally import COUNTED
 from argus.core.tiling import Operands, operands
 from argus.core.walk import IntArray
-
-COUNTED = Symbol("x", "fresh")
-"""The arbitrary contribution that coverage counts."""
 
 
 @frozen(eq=False)
@@ -53,7 +52,8 @@ class Term:
 class Product:
     """What one `Mma` adds: the record of each accumulator element, and contributions of contracted names.
 
-    inside: conditions on the accumulator's elements; where one fails the element receives only zeros.
+    inside: conditions on the accumulator's elements; where one fails the element receives only zeros. weighed: the
+    operand that is a weight of a softmax, if one is (`softmax`). root: what is multiplied.
     """
 
     record: dict[str, Sep]
@@ -61,6 +61,8 @@ class Product:
     contracted: str | None
     terms: tuple[Term, ...]
     fill: float = 0.0
+    weighed: Data | None = None
+    root: str = ""
 
 
 @frozen(eq=False)
@@ -127,6 +129,10 @@ class Multiplication:
         for side in (self._a, self._b):
             if side.data.sets:
                 return f"an operand is itself a {side.data.form}, whose sets a product does not carry yet"
+            if side is self._weight:
+                continue
+            if not side.data.plain:
+                return f"an operand is {side.data.form}, of which a product has no rule yet in the verifier"
             if side.data.computed:
                 return f"an operand was computed, as {side.data.form}: its products are not those of what was loaded"
         if len(self.contracted) != 1:
@@ -146,7 +152,21 @@ class Multiplication:
             return split
         inside, rest = split
         terms = self._terms(name, rest)
-        return terms if isinstance(terms, str) else Product(record, inside, name, terms)
+        if isinstance(terms, str):
+            return terms
+        weighed = None if self._weight is None else self._weight.data
+        return Product(record, inside, name, terms, weighed=weighed, root=f"{self._a.data.root} {self._b.data.root}")
+
+    @property
+    def _weight(self) -> Operand | None:
+        """The one operand that is made of exponentials of one row, with the row's one reference."""
+        sides = [side for side in (self._a, self._b) if isinstance(side.data.standing, Weight) and not side.data.sets]
+        if len(sides) != 1:
+            return None
+        tallies = [tally for family in families(sides[0].data.standing) for tally in family.values()]
+        tallies += [tally for _, tally in sides[0].data.closed]
+        alike = all(tally.alike_everywhere for tally in tallies)
+        return sides[0] if alike else None
 
     def _over_accumulator(self, side: Operand, sep: Sep, axis: int) -> Sep | None:
         """A row's component as a table over the accumulator's registers."""

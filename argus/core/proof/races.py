@@ -52,8 +52,7 @@ def _within(access: Access) -> Iterator[Obligation]:
         reason = "its address does not separate into slot and cell"
         yield Obligation("I5", what, access.step.stmt, algebra.FALSE, access.step.context, unknown=reason)
         return
-    cells = own.first[np.broadcast_to(access.takes_part, own.first.shape)]
-    distinct = len(np.unique(cells)) == cells.size
+    distinct = len(np.unique(own.first)) == own.first.size
     goal = algebra.TRUE if distinct else algebra.FALSE
     yield Obligation("I5", what, access.step.stmt, goal, access.step.context, compared=own.first.size)
 
@@ -87,7 +86,7 @@ def _of_one_wave(flow: Flow, earlier: Access, moment: Moment, later: Access) -> 
     if met is None:
         return  # the pair is unknown already, whatever the waves
     cond = algebra.all_of((met.slots, moment.exists))
-    if not _one_wave(met, later, earlier) or flow.impossible(later.step.context, cond):
+    if not _one_wave(flow, met, later, earlier) or flow.impossible(later.step.context, cond):
         return
     context = (*later.step.context, cond)
     done = flow.ordering.completed(moment, later.step, context) is not None
@@ -109,10 +108,10 @@ def _direct(access: Access) -> bool:
     return isinstance(access.step.stmt, Copy) and access.step.stmt.atom.direct
 
 
-def _one_wave(met: Meeting, later: Access, earlier: Access) -> bool:
+def _one_wave(flow: Flow, met: Meeting, later: Access, earlier: Access) -> bool:
     """Whether some wave touches a cell in both."""
+    unit = flow.timeline.kernel.target.unit
     size = int(max(met.first.max(), met.second.max())) + 1
-    unit = later.unit
     return bool((_waves(met.first, later, unit, size) & _waves(met.second, earlier, unit, size)).any())
 
 
@@ -225,7 +224,7 @@ def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access
 
 def _never(flow: Flow, earlier: Access, later: Access) -> bool:
     met = meeting(later, earlier, {})
-    if met is None or (_direct(earlier) != _direct(later) and _one_wave(met, later, earlier)):
+    if met is None or (_direct(earlier) != _direct(later) and _one_wave(flow, met, later, earlier)):
         return False
     return not _groups(met, later, earlier, flow)
 

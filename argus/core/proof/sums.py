@@ -16,11 +16,12 @@ from argus.core import algebra
 from argus.core.index import Cmp, Cond, Index
 from argus.core.ir import Alloc, Assert, Buffer, Covers, Lit, Map, Mma, Reset, Stmt
 from argus.core.layout import TV
-from argus.core.proof.content import Bottom, Content, Data, Inside, Top, everywhere
+from argus.core.proof.content import Bottom, Content, Data, Inside, Number, Top, everywhere
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Multiplication, Product, Term
 from argus.core.proof.separate import Sep, same
+from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Loop, Segment, Step, is_whole
 from argus.core.walk import show, substitute, symbols
 
@@ -46,10 +47,11 @@ State = Bottom | Top | Zero | Held
 
 @define(eq=False)
 class Accumulator:
-    """The history of one register tile that matrix instructions add to."""
+    """The history of one register tile that matrix instructions add to. weights: what they add may be weights."""
 
     flow: Flow
     buffer: Buffer
+    weights: bool = False
     _products: dict[Step, Product | str] = field(factory=dict[Step, "Product | str"], init=False)
 
     def events(self, segment: Segment) -> tuple[Step, ...]:
@@ -79,7 +81,10 @@ class Accumulator:
             if isinstance(value, str):
                 return value
             data.append(value)
-        return Multiplication(step.stmt, data[0], data[1]).product()
+        product = Multiplication(step.stmt, data[0], data[1]).product()
+        if isinstance(product, Product) and product.weighed is not None and not self.weights:
+            return f"a sum of {product.weighed.form} that is never rescaled has no rule yet in the verifier"
+        return product
 
     # -- state -------------------------------------------------------------------------------------------
 
@@ -101,7 +106,18 @@ class Accumulator:
         match self.state(at):
             case Held(record=record, inside=inside, contracted=name, count=count, valid=valid):
                 set_here = self.flow.holds(at.context, valid)
-                value = Data(record, inside, 0.0, {name: count}, f"sum over {name}") if set_here else Bottom()
+                value = (
+                    Data(
+                        record,
+                        inside,
+                        0.0,
+                        {name: Tally((), count)},
+                        f"sum over {name}",
+                        root=f"sum over {name} into {self.buffer.name}",
+                    )
+                    if set_here
+                    else Bottom()
+                )
             case Zero():
                 value = Top("zeros carry no record")
             case Bottom() | Top() as other:
@@ -179,7 +195,8 @@ class Accumulator:
                     reference = None
                 product = self.product(step) if isinstance(step.stmt, Mma) else ""
                 if isinstance(step.stmt, Mma) and isinstance(product, Product):
-                    reference = reference or _at_start(product, segment.loop)
+                    afresh = step.stmt.init is algebra.TRUE
+                    reference = reference or (product if afresh else _at_start(product, segment.loop))
                     yield from self._keeps_record(step, product, reference)
                     yield self._is_set(step, step.stmt, step.stmt.init)
             if segment.loop is not None and events:
@@ -216,6 +233,8 @@ class Accumulator:
 
     def _is_set(self, step: Step, stmt: Stmt, init: Cond) -> Obligation:
         """The tile has been set, on every path, or is set here."""
+        if init is algebra.TRUE:
+            return Obligation("I38", f"`{self.buffer.name}` is set here", stmt, init, step.context)
         what = f"`{self.buffer.name}` is set before it is {'added to' if isinstance(stmt, Mma) else 'used'}"
         advice = f"set `{self.buffer.name}` to zero first, or `assume` that the loop which sets it runs at least once"
         match self.state(step):
@@ -233,7 +252,8 @@ class Accumulator:
         """The induction step of the closed form: c(k) + what the body adds = c(k + step)."""
         products = [self.product(step) for step in events if isinstance(step.stmt, Mma)]
         known = [each for each in products if isinstance(each, Product)]
-        if len(known) != len(events):
+        first = events[0].stmt
+        if len(known) != len(events) or (isinstance(first, Mma) and first.init is algebra.TRUE):
             return
         terms = _terms(events, known)
         closed = telescoped(terms, loop)
@@ -254,6 +274,8 @@ def _single(content: Content) -> Data | str:
             return "an operand is not written, or still in flight"
         if isinstance(piece.value, Top):
             return piece.value.reason
+        if isinstance(piece.value, Number):
+            return "an operand is a number that the program names"
     if len(content) != 1 or content[0].guard is not algebra.TRUE or not bool(np.all(content[0].mask)):
         return "an operand whose content differs from case to case"
     value = content[0].value
@@ -332,11 +354,11 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
     added = algebra.add(*(term.count for term in terms)) if terms else algebra.const(0)
     assert product.contracted is not None
     alone = Held(product.record, product.inside, product.contracted, added, init)
+    if init is algebra.TRUE:
+        return alone
     match state:
         case Zero():
             return evolve(alone, valid=algebra.TRUE)
-        case Held() if init is algebra.TRUE:
-            return alone
         case Held(contracted=name) if name != product.contracted:
             return Top("one accumulator sums over different names")
         case Held(count=count, valid=valid):

@@ -15,7 +15,7 @@ from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.check import reads
 from argus.core.check.parts import views
-from argus.core.index import Bin, Cond, Const, Index, Symbol
+from argus.core.index import Bin, Cond, Const, Coord, Held, Index, Read, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -46,7 +46,7 @@ from argus.core.ir import (
 )
 from argus.core.proof.bands import lemmas
 from argus.core.rewrite import in_stmt
-from argus.core.walk import substitute, symbols, topological
+from argus.core.walk import mentions, substitute, symbols, topological
 
 Shift = dict[Symbol, Index]
 _UNROLL_LIMIT = 64
@@ -202,7 +202,7 @@ def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | 
         match stmt:
             case Alloc() | Copy() | Map() | Mma() | Sync() | Wait() | Reset() | Assert() | Tag() | Assume() | Policy():
                 _place_plain(builder, stmt, guard, loop, at)
-            case Fence() | Commit():
+            case Fence() | Commit() | Fold():
                 _place_plain(builder, stmt, guard, loop, at)
             case One(body=inner):
                 _place(builder, inner, guard, loop, at)
@@ -212,7 +212,7 @@ def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | 
                 _place(builder, otherwise, algebra.all_of((guard, algebra.negate(here))), loop, at)
             case For():
                 _place_loop(builder, stmt, guard, loop, at)
-            case Roles() | Let() | Fold() | Arrive() | Await() | Advance():
+            case Roles() | Let() | Arrive() | Await() | Advance():
                 builder.refuse(stmt, f"`{type(stmt).__name__}` is not built yet in the verifier")
             case _:
                 assert_never(stmt)
@@ -244,7 +244,8 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
         case Tag(view=view):
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
         case Copy(signal=None, peers=None, combine=None, source=source, target=target):
-            partial = any(view.where is not algebra.TRUE or view.peer is not None for view in (source, target))
+            partial = any(view.peer is not None for view in (source, target)) or source.where is not algebra.TRUE
+            partial |= target.where is not algebra.TRUE and not _chooses_threads(target)
             if partial:
                 return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
             return _elsewhere(stmt.atom)
@@ -252,6 +253,8 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
             return "a copy that signals, reaches peers or combines is not built yet in the verifier"
         case Wait(queue=queue, of="reads") if queue != "bulk":
             return f"a wait for the reads of `{queue}` alone"
+        case Fold(source=source, target=target) if not (is_whole(source) and is_whole(target)):
+            return "a fold of part of a register tile"
         case Map() | Mma() if any(view.where is not algebra.TRUE or view.peer is not None for view in views(stmt)):
             return "a computation on a view of a peer, or with a condition of its own, is not built yet in the verifier"
         case Mma(target=target, a=a, b=b) if not all(
@@ -264,6 +267,13 @@ def _unusual(stmt: Stmt, *, plain: bool) -> str:
             return _elsewhere(atom)
         case _:
             return ""
+
+
+def _chooses_threads(target: View) -> bool:
+    """Whether the elements of shared memory that a view means are those of some threads, whatever the sizes."""
+    chosen = symbols(target.where)
+    alone = all(symbol.kind == "thread" for symbol in chosen) and not mentions(target.where, (Coord, Read, Held))
+    return target.buffer.space == "shared" and alone
 
 
 def _elsewhere(atom: Atom) -> str:

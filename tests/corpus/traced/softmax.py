@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Row softmax of any length: one block a row, one pass for the maximum and the sum, one to write.
 
 Every thread keeps the maximum and the sum of its own elements; lanes meet by shuffles, warps in shared memory.
@@ -9,7 +9,7 @@ from math import inf
 from attrs import frozen
 
 from argus.language import (
-    Tensor, add, all_to_each, assert_written_once, assume, block_id, ceil_div, copy, exp, f32, first_lane, gfx942, kernel, lds,
+    Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, exp, f32, first_lane, gfx942, kernel, lds,
     load, loop, maximum, registers, shared, sm_90a, spread, sync, tag, thread, vmem, warp, where,
 )
 from argus.core.target import Target
@@ -77,7 +77,9 @@ def softmax(X: Tensor["R N", f32], Y: Tensor["R N", f32], *, cfg):
         total[:] = total * exp(high - guard) + exp(v - guard).sum(0, within=thread)
         high[:] = now
     top = across_cta(high, maximum, cfg)
-    norm = 1.0 / across_cta(total * exp(high - top), add, cfg)
+    whole = across_cta(total * exp(high - top), add, cfg)
+    assert_covers(whole.tag.n, 0, N)
+    norm = 1.0 / whole
     for i in loop(ceil_div(N, cfg.chunk)):
         v = load(x.tile((cfg.chunk,), (i,)), by, edge=-inf)
         arrived(cfg)

@@ -1,0 +1,281 @@
+"""Folds under the domain: what names run along the axis becomes the set of a sum, or what a maximum is over.
+
+The elements that one target takes are a table, from layouts alone; sums must be of weights with one reference (I23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+
+import numpy as np
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.index import Cond, Index
+from argus.core.ir import Fold, static
+from argus.core.layout import TV
+from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere
+from argus.core.proof.elementwise import single
+from argus.core.proof.flow import Flow
+from argus.core.proof.separate import Sep
+from argus.core.proof.standing import PLAIN, Maximum, Plain, Weight, families
+from argus.core.proof.tally import COUNTED, Run, Tally, run
+from argus.core.proof.timeline import Step
+from argus.core.walk import IntArray
+
+
+@frozen(eq=False)
+class Takes:
+    """Which elements of the source go into each target. cells: (targets, most), numbers of (thread, value); -1: none.
+    first: one element of each target, (thread, value) of the target's shape, twice. held: who holds the target.
+    twins: of each element of the source the one that is taken for it: what several threads hold counts once.
+    """
+
+    cells: IntArray
+    twins: IntArray
+    first: tuple[IntArray, IntArray]
+    held: TV
+    values: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.first[0].shape[0], self.first[0].shape[1]
+
+    def table(self, table: IntArray) -> IntArray:
+        """What the elements of each target have in a table over the source; the first's where there is none."""
+        flat = np.broadcast_to(table, (table.shape[0], self.values)).reshape(-1)
+        own = flat[np.maximum(self.cells, 0)]
+        return np.where(self.cells >= 0, own, own[:, :1])
+
+    def replicated(self, table: IntArray) -> bool:
+        """Whether elements that count as one have one number in a table over the source."""
+        flat = np.broadcast_to(table, (table.shape[0], self.values)).reshape(-1)
+        return np.array_equal(flat, flat[self.twins])
+
+
+def takes(stmt: Fold, unit: int) -> Takes | None:
+    """The table of a fold of whole tiles, each element of a row once; None if some target takes nothing."""
+    source, target = stmt.source.buffer.layout, stmt.target.buffer.layout
+    assert isinstance(source, TV)
+    assert isinstance(target, TV)
+    shape = tuple(static(extent) for extent in stmt.source.shape)
+    coordinates = source.coordinates()
+    size = source.threads.size(), source.values.size()
+    others = [axis for axis in range(len(shape)) if axis != stmt.axis]
+    group = np.arange(size[0])[:, None] // (1 if stmt.within == "thread" else unit)
+    rows = _number(
+        [np.broadcast_to(coordinates[axis], size) for axis in others], [shape[axis] for axis in others], size
+    )
+    keys = (np.broadcast_to(group, size) * max(1, int(np.prod([shape[axis] for axis in others]))) + rows).reshape(-1)
+    along = np.broadcast_to(coordinates[stmt.axis], size).reshape(-1)
+    order = np.lexsort((along, keys))
+    fresh = np.ones(order.size, np.bool_)
+    fresh[1:] = (keys[order][1:] != keys[order][:-1]) | (along[order][1:] != along[order][:-1])
+    twins = np.empty(order.size, np.int64)
+    twins[order] = order[fresh][np.cumsum(fresh) - 1]
+    order = order[fresh]
+    names, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
+    wanted = _wanted(stmt, target, shape, others, unit)
+    place = np.searchsorted(names, wanted)
+    if (place >= len(names)).any() or (names[place] != wanted).any():
+        return None
+    number = np.arange(int(counts.max()))[None, :]
+    flat = place.reshape(-1)
+    there = number < counts[flat][:, None]
+    cells = np.where(there, order[np.minimum(starts[flat][:, None] + number, order.size - 1)], -1)
+    first = cells[:, 0].reshape(wanted.shape)
+    return Takes(cells, twins, (first // size[1], first % size[1]), target, size[1])
+
+
+def _number(parts: Sequence[IntArray], extents: Sequence[int], shape: tuple[int, int]) -> IntArray:
+    number, below = np.zeros(shape, np.int64), 1
+    for part, extent in zip(parts, extents, strict=True):
+        number, below = number + part * below, below * extent
+    return number
+
+
+def _wanted(stmt: Fold, target: TV, shape: tuple[int, ...], others: Sequence[int], unit: int) -> IntArray:
+    """The key of the row that each target takes."""
+    axes, size = target.coordinates(), (target.threads.size(), target.values.size())
+    dropped = len(target.tile) < len(shape)
+    kept = [np.broadcast_to(axes[at if not dropped else at - (at > stmt.axis)], size) for at in others]
+    rows = _number(kept, [shape[axis] for axis in others], size)
+    group = np.arange(size[0])[:, None] // (1 if stmt.within == "thread" else unit)
+    return np.broadcast_to(group, size) * max(1, int(np.prod([shape[axis] for axis in others]))) + rows
+
+
+def content(flow: Flow, step: Step, stmt: Fold) -> Content:
+    """What a fold writes."""
+    shape = flow.accesses.of(step)[-1].shape
+    return everywhere(shape, _folded(flow, step, stmt), algebra.TRUE)
+
+
+def _folded(flow: Flow, step: Step, stmt: Fold) -> Value:
+    value = single(flow.read(flow.accesses.of(step)[0]))
+    if isinstance(value, Number) and value.value == (0.0 if stmt.op == "add" else -inf) and stmt.op in ("add", "max"):
+        return value
+    if not isinstance(value, Data):
+        return value if isinstance(value, Top) else Top("a number is folded")
+    if stmt.keep != "total" or stmt.op not in ("add", "max"):
+        return Top(f"a fold by `{stmt.op}` that keeps its {stmt.keep} has no tag rule yet in the verifier")
+    found = takes(stmt, flow.timeline.kernel.target.unit)
+    if found is None:
+        return Top("a thread folds nothing")
+    return Folding(flow, step, stmt, value, found).value()
+
+
+class Folding:
+    """One fold of one value."""
+
+    def __init__(self, flow: Flow, step: Step, stmt: Fold, data: Data, found: Takes) -> None:
+        self.flow, self.step, self.stmt, self.data, self.takes = flow, step, stmt, data, found
+
+    def value(self) -> Value:
+        data, op = self.data, self.stmt.op
+        if not all(self.takes.replicated(table) for table in self._tables()):
+            return Top("threads that hold one element of a row hold different things")
+        kept: dict[str, Sep] = {}
+        run_along: dict[str, Sep] = {}
+        for name, sep in data.record.items():
+            table = self.takes.table(sep.table)
+            if bool((table == table[:, :1]).all()):
+                kept[name] = sep.at(self.takes.first)
+            else:
+                run_along[name] = sep
+        if op == "max" and isinstance(data.standing, Maximum) and not data.standing.guarded:
+            return self._again(kept, run_along)
+        if op == "add" and data.sets and isinstance(data.standing, Plain | Weight):
+            return self._again(kept, run_along)
+        if op == "max" and isinstance(data.standing, Plain):
+            neutral = -inf
+        elif op == "add" and isinstance(data.standing, Plain | Weight) and not data.sets:
+            neutral = 0.0
+        else:
+            return Top(f"a fold by `{op}` of {data.form} has no tag rule in the verifier")
+        if len(run_along) != 1:
+            return Top(f"{len(run_along)} names vary along the axis of the fold, one is expected")
+        if data.inside and data.fill != neutral:
+            return Top(f"padding of {data.fill:g} goes into a fold by `{op}`, to which it is not neutral")
+        ((name, sep),) = run_along.items()
+        tally = self._tally(sep)
+        return tally if isinstance(tally, Top) else self._started(name, tally, kept)
+
+    def _tables(self) -> Iterator[IntArray]:
+        """All that the value says of its elements by tables."""
+        data = self.data
+        yield from (sep.table for sep in data.record.values())
+        yield from (bound.coordinate.table for bound in data.inside)
+        own = [*(data.sets or {}).values(), *(tally for _, tally in data.closed)]
+        for tally in (*own, *(tally for family in families(data.standing) for tally in family.values())):
+            yield from (each.which for each in tally.runs if each.which is not None)
+
+    def _started(self, name: str, tally: Tally, kept: dict[str, Sep]) -> Value:
+        data, first = self.data, self.takes.first
+        told = "maximum" if self.stmt.op == "max" else "sum"
+        if not self.alike_in_each(data):
+            return Top("weights with different references are folded")
+        base = evolve(
+            data.at(first), record=kept, inside=(), fill=0.0, form=f"{told} of {data.form} over {name}", computed=True
+        )
+        if self.stmt.op == "max":
+            closed = (*base.closed, *(base.sets or {}).items())
+            return evolve(base, standing=Maximum({name: tally.once}), closed=closed, sets=None)
+        return evolve(base, sets={name: tally}, root=f"sum of {data.root}")
+
+    def alike_in_each(self, data: Data) -> bool:
+        """Whether the elements of each target have one reference, and closed one set."""
+        sets = [tally for family in families(data.standing) for tally in family.values()]
+        sets += [] if data.sets is None else list(data.sets.values())
+        tables = [e.which for t in (*sets, *(t for _, t in data.closed)) for e in t.runs if e.which is not None]
+        return all(bool((own == own[:, :1]).all()) for own in map(self.takes.table, tables))
+
+    def _again(self, kept: dict[str, Sep], run_along: dict[str, Sep]) -> Value:
+        """A fold of folds: sets of the parts, together."""
+        data = self.data
+        if run_along or data.inside:
+            return Top(f"a fold of {data.form} along what it has not summed yet")
+        if isinstance(data.standing, Maximum):
+            over = {name: self._together(tally).once for name, tally in data.standing.over.items()}
+            return evolve(evolve(data, standing=PLAIN).at(self.takes.first), record=kept, standing=Maximum(over))
+        if not self.alike_in_each(evolve(data, sets=None)):
+            return Top("sums of weights with different references are folded")
+        sets = {name: self._together(tally) for name, tally in (data.sets or {}).items()}
+        return evolve(evolve(data, sets=None).at(self.takes.first), record=kept, sets=sets)
+
+    def _together(self, tally: Tally) -> Tally:
+        """The sets of all elements of each target: counts add up."""
+        many = (self.takes.cells >= 0).sum(axis=1)
+        runs: list[Run] = []
+        for each in tally.runs:
+            if each.which is None:
+                times = many[:, None]
+            else:
+                kinds = range(len(each.patterns))
+                own = each.which.reshape(-1)[np.maximum(self.takes.cells, 0)]
+                times = np.stack([((own == kind) & (self.takes.cells >= 0)).sum(axis=1) for kind in kinds], axis=1)
+            mixes, back = np.unique(times, axis=0, return_inverse=True)
+            made = run(each.low, each.high, each.rest, mixes @ each.patterns, back.reshape(self.takes.shape))
+            runs += [] if made is None else [made]
+        if tally.other is not algebra.const(0):
+            assert bool((many == many[0]).all())
+            return Tally(tuple(runs), algebra.mul(tally.other, int(many[0])))
+        return Tally(tuple(runs))
+
+    def _tally(self, sep: Sep) -> Tally | Top:
+        """The numbers of one name that each target takes."""
+        table, there = self.takes.table(sep.table), self.takes.cells >= 0
+        low, high = int(table.min()), int(table.max()) + 1
+        rest = self._rest(sep)
+        if rest is None:
+            return Top("an edge that depends on places of the fold in another way than its name")
+        rows, back = np.unique(np.where(there, table, -1 + low), axis=0, return_inverse=True)
+        patterns = np.zeros((len(rows), high - low), np.int64)
+        for kind, row in enumerate(rows):
+            np.add.at(patterns[kind], row[row >= low] - low, 1)
+        first, last = algebra.add(sep.base, low), algebra.add(sep.base, high)
+        made = run(first, last, rest, patterns, back.reshape(self.takes.shape))
+        return Tally(() if made is None else (made,))
+
+    def _rest(self, sep: Sep) -> Cond | None:
+        """The bounds of the elements, as conditions on the counted x and the target's coordinates."""
+        conds = [self._bound(sep, bound) for bound in self.data.inside]
+        known = [cond for cond in conds if cond is not None]
+        return algebra.all_of(known) if len(known) == len(conds) else None
+
+    def _bound(self, sep: Sep, bound: Inside) -> Cond | None:
+        x = algebra.sym(COUNTED)
+        for factor in (1, 0, -1):
+            difference = self.takes.table(bound.coordinate.table - factor * sep.table)
+            if not bool((difference == difference[:, :1]).all()):
+                continue
+            own = affine(difference[:, 0].reshape(self.takes.shape), self.takes.held)
+            if own is None:
+                return None
+            base = algebra.sub(bound.coordinate.base, algebra.mul(sep.base, factor))
+            place = algebra.add(algebra.mul(x, factor), base, own)
+            cond = algebra.all_of((algebra.le(0, place), algebra.lt(place, bound.extent)))
+            settled = factor == 0 and self.flow.holds(self.step.context, cond)
+            return algebra.TRUE if settled else cond
+        return None
+
+
+def affine(table: IntArray, held: TV) -> Index | None:
+    """A table over a register tile as an affine expression of the elements' coordinates; None if it is none."""
+    found: Index = algebra.const(0)
+    rest = table
+    for axis, coordinate in enumerate(held.coordinates()):
+        places = np.broadcast_to(coordinate, table.shape)
+        one = np.flatnonzero((places == 1).ravel())
+        if one.size:
+            others = [np.broadcast_to(c, table.shape).ravel() for a, c in enumerate(held.coordinates()) if a != axis]
+            at = next((i for i in one.tolist() if all(int(other[i]) == 0 for other in others)), None)
+            zero = np.flatnonzero(
+                (places == 0).ravel() & np.all([o == 0 for o in others], axis=0) if others else (places == 0).ravel()
+            )
+            if at is None or not zero.size:
+                return None
+            step = int(table.ravel()[at] - table.ravel()[zero[0]])
+            rest = rest - places * step
+            found = algebra.add(found, algebra.mul(algebra.coord(axis), step))
+    return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None

@@ -1,0 +1,114 @@
+"""What values are to the softmax of their row (I23): maxima, what is measured from one, and sums of exponentials of it.
+
+A record may stand as one of these, told by the sets of elements that the maxima are of; 0 is none. Sums and quotients of
+exponentials want one reference, and a factor that moves a sum to another one starts from the sum's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field, frozen
+
+IntArray = npt.NDArray[np.int64]
+Elements = frozenset[tuple[str, int]]
+"""What a maximum is of: the elements' components, each with its name."""
+Kind = Literal["maximum", "gap", "drop", "weight", "factor", "inverse"]
+
+NONE = 0
+
+
+@frozen
+class Standing:
+    """`over`: the reference; of a drop or a factor `before` is the one that it starts from."""
+
+    kind: Kind
+    over: Elements
+    before: Elements = frozenset()
+
+
+@define(eq=False)
+class Standings:
+    """Every standing so far, by number."""
+
+    _known: dict[Standing, int] = field(factory=dict[Standing, int])
+    _all: list[Standing] = field(factory=list[Standing])
+
+    @property
+    def any(self) -> bool:
+        return bool(self._all)
+
+    def of(self, number: int) -> Standing | None:
+        return None if number <= NONE else self._all[number - 1]
+
+    def number(self, standing: Standing | None) -> int:
+        if standing is None:
+            return NONE
+        if standing not in self._known:
+            self._all.append(standing)
+            self._known[standing] = len(self._all)
+        return self._known[standing]
+
+    def mapped(self, name: str, one: IntArray) -> IntArray:
+        """The standings after an operation of one operand."""
+        kinds, back = np.unique(one, return_inverse=True)
+        found = [self.number(_exponential(name, self.of(int(kind)))) for kind in kinds]
+        return np.array(found, np.int64)[back].reshape(one.shape)
+
+    def combined(self, name: str, one: IntArray, two: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """The standings after an operation of two, and where their references do not fit."""
+        return self._pairwise(lambda a, b: _combined(name, a, b), one, two)
+
+    def _pairwise(
+        self, rule: Callable[[Standing | None, Standing | None], tuple[Standing | None, bool]], a: IntArray, b: IntArray
+    ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        pairs, back = np.unique(np.stack([a.ravel(), b.ravel()]), axis=1, return_inverse=True)
+        outcomes = [rule(self.of(int(x)), self.of(int(y))) for x, y in pairs.T]
+        found = np.array([self.number(standing) for standing, _ in outcomes], np.int64)
+        bad = np.array([wrong for _, wrong in outcomes], np.bool_)
+        return found[back].reshape(a.shape), bad[back].reshape(a.shape)
+
+
+def _exponential(name: str, one: Standing | None) -> Standing | None:
+    if one is None or name not in ("exp", "exp2") or one.kind not in ("gap", "drop"):
+        return None
+    return Standing("weight" if one.kind == "gap" else "factor", one.over, one.before)
+
+
+def _combined(name: str, one: Standing | None, two: Standing | None) -> tuple[Standing | None, bool]:
+    kinds = (name, None if one is None else one.kind, None if two is None else two.kind)
+    if one is None or two is None:
+        return _with_any(kinds, one or two), False
+    match kinds:
+        case ("max", "maximum", "maximum"):
+            return Standing("maximum", one.over | two.over), False
+        case ("sub", "maximum", "maximum"):
+            return Standing("drop", two.over, one.over), False
+        case ("mul", "weight", "factor"):
+            return Standing("weight", two.over), one.over != two.before
+        case ("mul", "factor", "weight"):
+            return Standing("weight", one.over), two.over != one.before
+        case ("add", "weight", "weight"):
+            return one, one.over != two.over
+        case ("mul", "weight", "inverse") | ("mul", "inverse", "weight") | ("div", "weight", "weight"):
+            return None, one.over != two.over
+        case _:
+            return None, False
+
+
+def _with_any(kinds: tuple[str, Kind | None, Kind | None], known: Standing | None) -> Standing | None:
+    """Of a value that stands for something and one that does not."""
+    if known is None:
+        return None
+    match kinds:
+        case ("sub", None, "maximum"):
+            return Standing("gap", known.over)
+        case ("mul", "weight", None) | ("mul", None, "weight"):
+            return known
+        case ("div", None, "weight"):
+            return Standing("inverse", known.over)
+        case _:
+            return None

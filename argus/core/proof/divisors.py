@@ -6,31 +6,37 @@ from collections.abc import Iterator
 
 from argus.core import algebra
 from argus.core.check import expressions
-from argus.core.index import Bin, Cond, Const, Index, Node
+from argus.core.index import And, Bin, Cond, Const, Index, Node
 from argus.core.ir import Assert, Assume, Kernel, Relation, Stmt, walk
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.timeline import Timeline
+from argus.core.proof.timeline import Timeline, divides_safely
 from argus.core.walk import show, topological
 
 
 def obligations(timeline: Timeline) -> Iterator[Obligation]:
-    """From the facts that divide by numbers alone, so that no divisor vouches for itself, and from lemmas whose own
-    divisors are others: each of these is an obligation too.
+    """From the facts that divide by numbers, or by what the program assumes to be positive, so that no divisor vouches
+    for itself, and from lemmas whose own divisors are others: each of these is an obligation too.
     """
     assumptions, facts = timeline.assumptions, timeline.facts
     for stmt, roots in _expressions(timeline.kernel):
         known = assumptions if stmt is timeline.kernel.body[0] else facts
-        solid = tuple(cond for cond in known if not any(_divisors((cond,))))
+        solid = _solid(known)
         for divisor in dict.fromkeys(_divisors(roots)):
             sound = tuple(fact for fact, given in timeline.lemmas if not any(_contains(one, divisor) for one in given))
             yield _positive(stmt, divisor, (*solid, *sound))
 
 
 def of_expressions(stmt: Stmt, roots: tuple[Node, ...], known: tuple[Cond, ...]) -> Iterator[Obligation]:
-    """I28 for what a statement computes, from the facts that divide by numbers alone."""
-    solid = tuple(cond for cond in known if not any(_divisors((cond,))))
+    """I28 for what a statement computes, from the facts that divide safely."""
+    solid = _solid(known)
     for divisor in dict.fromkeys(_divisors(roots)):
         yield _positive(stmt, divisor, solid)
+
+
+def _solid(known: tuple[Cond, ...]) -> tuple[Cond, ...]:
+    """Conditions that have a meaning for all sizes for which the others without divisors hold."""
+    assumed = {part for cond in known for part in (cond.parts if isinstance(cond, And) else (cond,))}
+    return tuple(cond for cond in known if divides_safely(cond, assumed))
 
 
 def _positive(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) -> Obligation:

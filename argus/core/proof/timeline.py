@@ -5,7 +5,7 @@ Every thread executes the same line (roles are refused), so "before" is program 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import assert_never
 
@@ -15,7 +15,7 @@ from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.check import reads
 from argus.core.check.parts import views
-from argus.core.index import Bin, Cond, Const, Coord, Held, Index, Read, Symbol
+from argus.core.index import And, Bin, Cond, Const, Coord, Held, Index, Read, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -172,6 +172,7 @@ class _Builder:
         self.position = 0
         self.unmodelled: list[NotModelled] = []
         self.copies = 0
+        self.assumed: set[Cond] = set()
 
     def close(self, loop: Loop | None) -> None:
         if self.open or loop is not None:
@@ -224,18 +225,20 @@ def _place_plain(builder: _Builder, stmt: Stmt, guard: Cond, loop: Loop | None, 
             builder.refuse(stmt, f"more than {_MOST_STEPS} statements once its loops are unrolled")
             builder.position += 1
         return
-    unusual = _unusual(stmt, plain=guard is algebra.TRUE and loop is None)
+    unusual = _unusual(stmt, plain=guard is algebra.TRUE and loop is None, assumed=builder.assumed)
     if unusual:
         builder.refuse(stmt, unusual)
         return
+    if isinstance(stmt, Assume):
+        builder.assumed |= {stmt.cond, *(stmt.cond.parts if isinstance(stmt.cond, And) else ())}
     builder.add(stmt if not at else in_stmt(stmt, at), guard, loop)
 
 
-def _unusual(stmt: Stmt, *, plain: bool) -> str:
-    """What a plain statement asks for beyond what is modelled; empty if nothing."""
+def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
+    """What a plain statement asks for beyond what is modelled; empty if nothing. assumed: by the statements before."""
     match stmt:
         case Assume(cond=cond):
-            about_sizes = all(symbol.kind == "size" for symbol in symbols(cond)) and not _divides_by_symbols(cond)
+            about_sizes = all(symbol.kind == "size" for symbol in symbols(cond)) and divides_safely(cond, assumed)
             return (
                 ""
                 if plain and about_sizes
@@ -283,9 +286,10 @@ def _elsewhere(atom: Atom) -> str:
     return ""
 
 
-def _divides_by_symbols(cond: Cond) -> bool:
-    nodes = topological([cond])
-    return any(isinstance(n, Bin) and n.op in ("//", "%") and not isinstance(n.right, Const) for n in nodes)
+def divides_safely(cond: Cond, assumed: Collection[Cond]) -> bool:
+    """Whether every divisor is a number, or was assumed to be positive before: a launcher checks them in that order."""
+    divisors = [n.right for n in topological([cond]) if isinstance(n, Bin) and n.op in ("//", "%")]
+    return all(isinstance(each, Const) or algebra.le(1, each) in assumed for each in divisors)
 
 
 def is_whole(view: View) -> bool:

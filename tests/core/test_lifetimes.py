@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from argus.core.ir import Kernel
+from argus.core.proof.applies import presumed
 from argus.core.proof.budgets import register_words
 from argus.core.proof.lifetimes import held_at_once
-from argus.core.verdict import Refuted, Unknown
+from argus.core.verdict import Refuted
 from argus.kernels.gemm import gemm
 from argus.language import (
     Tensor,
@@ -22,6 +25,7 @@ from argus.language import (
     loop,
     mma,
     registers,
+    sm_90a,
     spread,
     vmem,
     zeros,
@@ -99,10 +103,23 @@ def wide(count: int, *, at_once: bool) -> Kernel:
     return many.trace()
 
 
-def test_too_much_at_once_is_refuted_and_too_much_in_all_is_unknown() -> None:
+def finding(kernel: Kernel) -> str:
+    (found,) = [each for each in verify(kernel, solver="z3").findings if each.invariant == "I22"]
+    return found.standing
+
+
+def test_too_much_at_once_is_refuted_and_too_much_in_all_is_a_named_assumption() -> None:
     refuted = verify(wide(10, at_once=True), solver="z3").verdict
     assert isinstance(refuted, Refuted)
     assert refuted.counterexample.code == "I22"
-    (finding,) = [each for each in verify(wide(10, at_once=False), solver="z3").findings if each.invariant == "I22"]
-    assert finding.standing == "unknown"
-    assert isinstance(verify(wide(10, at_once=False), solver="z3").verdict, Unknown)
+    assert finding(wide(10, at_once=False)) == "proved"
+    assert any("share registers" in each for each in presumed(wide(10, at_once=False)))
+    assert presumed(wide(2, at_once=True)) == ()
+
+
+def test_the_waves_of_a_scheduler_share_its_registers() -> None:
+    assert [gfx942.registers_of(threads) for threads in (64, 256, 320, 512, 1024)] == [512, 512, 256, 256, 128]
+    assert [sm_90a.registers_of(threads) for threads in (32, 256, 384, 1024)] == [255, 255, 168, 64]
+    three = wide(3, at_once=True)
+    assert finding(three) == "proved"
+    assert finding(evolve(three, threads=1024)) == "refuted"

@@ -39,6 +39,7 @@ from argus.core.ir import (
     WrittenOnce,
     walk,
 )
+from argus.core.proof.budgets import shares_registers
 from argus.core.walk import mentions
 
 
@@ -206,7 +207,9 @@ _RULES: Mapping[str, _Rule] = {
 def presumed(kernel: Kernel) -> tuple[str, ...]:
     """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
     found = features(kernel)
-    return ("a warp's wait for products covers its whole warpgroup's (T5)",) if found.groups else ()
+    listed = ("a warp's wait for products covers its whole warpgroup's (T5)",) if found.groups else ()
+    shared = ("register tiles that hold nothing at one time share registers; the build tells what spills",)
+    return (*listed, *(shared if shares_registers(kernel) else ()))
 
 
 def not_applicable(kernel: Kernel) -> dict[str, str]:

@@ -53,7 +53,7 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
     target = kernel.target
     for space, limit, unit, size in (
         ("shared", target.shared_bytes, "bytes of shared memory", shared_bytes),
-        ("register", target.registers, "registers a thread", register_words),
+        ("register", target.registers_of(kernel.threads), "registers a thread", register_words),
     ):
         chosen = sorted(
             {a for a in allocs if a.buffer.space == space and a.count is None}, key=lambda a: -size(a.buffer)
@@ -61,26 +61,35 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
         if not chosen or (space == "shared" and planned(kernel)):
             continue
         need = sum(size(alloc.buffer) for alloc in chosen)
-        unknown = ""
         if space == "register" and need > limit:
             at_once = held_at_once(kernel, size)
-            least = sum(map(size, at_once))
-            if least <= limit:
-                unknown = f"all register tiles are {need} registers, {least} of them held at once: others may share"
-            else:
-                need = least
+            need = sum(map(size, at_once))
+            if need > limit:
                 chosen = sorted((a for a in chosen if a.buffer in at_once), key=lambda a: -size(a.buffer))
         yield Obligation(
             "I22",
             f"the kernel fits {limit} {unit}",
             chosen[0],
             algebra.TRUE if need <= limit else algebra.FALSE,
-            unknown=unknown,
             witness=(("needs", ", ".join(f"{a.buffer.name} {size(a.buffer)}" for a in chosen)),),
             fault=f"`{kernel.name}` needs {need} {unit}, {target} has {limit}",
             related=partial(_sized, chosen[1:3], size, unit),
             help="make the tiles smaller, use fewer stages, or reuse a buffer",
         )
+
+
+def shares_registers(kernel: Kernel) -> bool:
+    """Whether the kernel fits only if tiles that hold nothing at one time have registers in common."""
+    limit = kernel.target.registers_of(kernel.threads)
+    bodies = [(kernel.body, limit)]
+    if kernel.roles is not None:
+        bodies = [(role.body, role.registers or limit) for role in kernel.roles.roles]
+    return any(_all_tiles(body) > registers for body, registers in bodies)
+
+
+def _all_tiles(body: tuple[Stmt, ...]) -> int:
+    tiles = {stmt.buffer for stmt in walk(body) if isinstance(stmt, Alloc) and stmt.buffer.space == "register"}
+    return sum(map(register_words, tiles))
 
 
 def _sized(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Related:

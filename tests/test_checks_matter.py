@@ -21,6 +21,7 @@ from argus.core.proof import (
     budgets,
     carried,
     claims,
+    elementwise,
     epochs,
     flow,
     folding,
@@ -29,7 +30,9 @@ from argus.core.proof import (
     ordering,
     outputs,
     races,
+    scales,
     softmax,
+    terms,
     timeline,
     visibility,
 )
@@ -135,6 +138,15 @@ def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(folding.Folding, "alike_in_each", always)
 
 
+def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(terms, "within", yes)
+
+
+def no_agreement(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scales, "obligations", nothing)
+    patch.setattr(elementwise, "agreements", nothing)
+
+
 PROTOCOL = without(obligations, "_protocol")
 SEEN = without(visibility, "obligations")
 
@@ -195,6 +207,13 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("softmax_threads_not_rescaled", "I23", any_reference_will_do),
     ("softmax_box_not_met", "I5", SEEN),
     ("slices_in_another_order", "I1", without(claims, "products")),
+    ("expert_of_no_row", "I27", without(claims, "products")),
+    ("sentinel_prefetched", "I27", without(terms, "_chosen")),
+    ("looks_at_the_next_expert", "I37", every_term_is_an_element),
+    ("rows_that_the_claim_leaves_out", "I4", without(outputs, "_meant")),
+    ("rows_after_the_last_sequence", "I4", without(outputs, "_has_sequence")),
+    ("scales_of_half_blocks", "I35", without(claims, "_relation")),
+    ("scale_of_another_expert", "I35", no_agreement),
 )
 
 

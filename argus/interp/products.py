@@ -197,7 +197,7 @@ class Products:
             facts = self._facts(operand, (at[0], one), operand, at)
             message = f"products of different `{name}` are summed in one element"
             origins = self._spot(operand, (at[0], one)), self._spot(operand, at)
-            self._report("I2", message, operand.view, int(operand.cells[at]), facts, origins=origins)
+            self._report(self._code(name), message, operand.view, int(operand.cells[at]), facts, origins=origins)
         return row
 
     def _common(self, name: str, a: IntArray, b: IntArray) -> IntArray | None:
@@ -217,7 +217,7 @@ class Products:
             facts = self._facts(self.a, (m, k), self.b, (n, k))
             shown = self.records.shown
             pair_text = f"{shown(int(a[m, k]))} and {shown(int(b[n, k]))}"
-            code, verb = ("I2", "combines") if standing == "kept" else ("I1", "multiplies")
+            code, verb = (self._code(name), "combines") if standing == "kept" else ("I1", "multiplies")
             message = f"`{self.stmt.atom}` {verb} elements whose `{name}` differs: {pair_text}"
             origins = self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
             self._report(code, message, self.stmt.a, int(self.a.cells[m, k]), facts, int(self.b.cells[n, k]), origins)
@@ -266,7 +266,11 @@ class Products:
         buffer, cell = self.stmt.target.buffer, int(self.cells[m, n])
         summed = Spot(buffer, self.block.cells(buffer), cell, self.block.launch.moment)
         origins = summed, self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
-        self._report("I2", message, self.stmt.target, cell, facts, origins=origins)
+        self._report(self._code(name), message, self.stmt.target, cell, facts, origins=origins)
+
+    def _code(self, name: str) -> str:
+        """What is broken where a name that sums keep differs: of names that integers from memory choose, I27."""
+        return "I27" if name in self.block.launch.prepared.chosen else "I2"
 
     def _judge_contracted(self, both: BoolArray) -> None:
         """All products of one sum are over the same names."""

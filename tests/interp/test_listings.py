@@ -342,9 +342,9 @@ def test_grouped_products() -> None:
 @pytest.mark.parametrize(
     ("edit", "code"),
     [
-        (("W[x].tile", "W[0].tile"), "I2"),
+        (("W[x].tile", "W[0].tile"), "I27"),
         (("copy(SA[k].tile", "copy(SA[0].tile"), "I2"),
-        (("r.kb, p.k // 128)", "r.kb, p.k // 64)"), "I39"),
+        (("r.kb, p.k // 128)", "r.kb, p.k // 64)"), "I35"),
     ],
 )
 def test_wrong_experts_and_scales_are_reported(edit: tuple[str, str], code: str) -> None:

@@ -27,8 +27,8 @@ from argus.core.proof.products import Product
 from argus.core.proof.separate import same
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, agreeing, changed, families
-from argus.core.proof.tally import Run, Sets, Tally, alike, merged, run, telescoped
 from argus.core.proof.sums import Accumulator
+from argus.core.proof.tally import Run, Sets, Tally, alike, merged, run, telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, Timeline, is_whole
 from argus.core.walk import substitute, symbols
 

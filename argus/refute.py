@@ -78,8 +78,9 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
 
 
 def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
-    """The invariant most to blame; then any under suspicion; then any."""
-    first = next((suspect.obligation.invariant for suspect in suspects if suspect.sizes is not None), None)
+    """The invariant most to blame, of those that runs can break; then any under suspicion; then any."""
+    broken = [suspect.obligation.invariant for suspect in suspects if suspect.sizes is not None]
+    first = next((invariant for invariant in broken if invariant not in _STATIC), None)
     if first is not None:
         yield frozenset((first,))
     yield frozenset(suspect.obligation.invariant for suspect in suspects)
@@ -128,7 +129,11 @@ def is_static(obligation: Obligation) -> bool:
     """Whether the fault shows without a run: a budget, a layout, the range of an integer that is not from memory."""
     if obligation.invariant == "I28":
         return not mentions(algebra.all_of((*obligation.hypotheses, obligation.goal)), (Read,))
-    return obligation.invariant in ("I14", "I17", "I18", "I21", "I22", "I33")
+    return obligation.invariant in _STATIC
+
+
+_STATIC = frozenset(("I14", "I17", "I18", "I21", "I22", "I28", "I33"))
+"""What a run does not show."""
 
 
 def _affordable(kernel: Kernel, sizes: Mapping[str, int]) -> bool:

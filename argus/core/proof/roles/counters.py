@@ -129,13 +129,13 @@ class Counting:
     def _head(self, loop: For, entry: Index, gains: tuple[Added, ...], context: tuple[Cond, ...]) -> Index:
         """The counter at the head of an iteration."""
         if not self._over_tiles(loop):
-            if loop.step != 1 and gains:
-                refuse(loop, "a counter that is advanced in a loop which does not count up by one")
-            before = algebra.sub(algebra.sym(loop.symbol), loop.start)
+            if loop.step not in (1, -1) and gains:
+                refuse(loop, "a counter that is advanced in a loop which does not count by one")
+            before = algebra.mul(algebra.sub(algebra.sym(loop.symbol), loop.start), loop.step)
             return algebra.add(entry, *(algebra.mul(g.by, _times(loop, g.guard, before)) for g in gains))
         each, counted = self._of_tiles(loop, entry, gains, context)
         return (
-            self.ledger.base(each)
+            self.ledger.base(each, loop)
             if counted
             else algebra.add(entry, algebra.mul(each, self.ledger.rounds(loop.symbol)))
         )
@@ -144,15 +144,20 @@ class Counting:
         if not self._over_tiles(loop):
             return algebra.add(entry, *(algebra.mul(g.by, _times(loop, g.guard, trips(loop))) for g in gains))
         each, counted = self._of_tiles(loop, entry, gains, context)
-        return self.ledger.total(each) if counted else algebra.add(entry, algebra.mul(each, self.ledger.rounds("end")))
+        return self.ledger.total(each, loop) if counted else algebra.add(entry, algebra.mul(each, self.ledger.rounds("end")))
 
     def _of_tiles(
         self, loop: For, entry: Index, gains: tuple[Added, ...], context: tuple[Cond, ...]
     ) -> tuple[Index, bool]:
         """(D, True) where D uses of each tile have been counted, of the tiles of others too; else (by, False)."""
-        if any(g.guard is not algebra.TRUE or loop.symbol in symbols(g.by) for g in gains):
-            refuse(loop, "a counter that each tile advances by another number")
-        whole = self.ledger.settled(algebra.add(*(g.by for g in gains)), context)
+        if any(symbol.kind == "fresh" for g in gains for symbol in symbols(g.guard)):
+            refuse(loop, "a counter that is advanced where a counter says so")
+        inside = (*context, *_inside(loop))
+        whole = self.ledger.settled(algebra.add(*(algebra.pick(g.guard, g.by, 0) for g in gains)), inside)
+        if loop.symbol in symbols(whole):
+            if loop.step != 1 or loop.start is not algebra.const(0) or entry is not algebra.const(0):
+                refuse(loop, "agents share out tiles that advance a counter by unlike numbers")
+            return whole, True
         each = divided(whole, loop.step)
         if each is not None and self.ledger.equal(context, entry, algebra.mul(loop.start, each)):
             return each, True

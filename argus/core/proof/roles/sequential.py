@@ -40,7 +40,7 @@ from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.reading import Spoken, name_of
 from argus.core.protocol.ring import Copy as Copied
 from argus.core.rewrite import in_stmt
-from argus.core.walk import symbols
+from argus.core.walk import substitute, symbols
 
 
 @frozen(eq=False)
@@ -156,12 +156,15 @@ def _line(body: tuple[Stmt, ...], role: Parsed, rings: Sequence[Storage], said: 
 def _fill(role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Copy]:
     """The copies of the use waited for, with the filler's tile and trip those of the reader."""
     filler = ring.filler
-    use = algebra.sub(use_of(wait, wait.event), role.base)
+    moved = _tile_names(filler, role)
+    named = use_of(wait, wait.event)
+    use = algebra.sub(wait.phase if named is None else named, role.base)
     for each in (placed for placed in said.placed[_place(said, filler)] if placed.stmt in ring.copies):
         assert isinstance(each.op, Copied)
         assert isinstance(each.stmt, Copy)
-        trip = algebra.add(algebra.sub(use, each.op.ahead), filler.loop.start)
-        names: dict[Symbol, Index] = {filler.loop.symbol: trip, **_tile_names(filler, role)}
+        gone = algebra.mul(algebra.sub(use, each.op.ahead), filler.loop.step)
+        trip = {} if ring.once else {filler.loop.symbol: algebra.add(gone, substitute(filler.loop.start, moved))}
+        names: dict[Symbol, Index] = {**trip, **moved}
         made = in_stmt(each.stmt, names)
         assert isinstance(made, Copy)
         yield evolve(made, signal=None)

@@ -39,8 +39,10 @@ class _Done:
     reads: tuple[Storage, Index | None] | None = None
 
 
-def judge_trips(role: Parsed, ops: tuple[Placed, ...], rings: Sequence[Storage], ledger: Ledger) -> None:
-    """Raises RefusedError unless loops, prologue and epilogue together make every operation once a use of a tile.
+def judge_trips(
+    role: Parsed, ops: tuple[Placed, ...], rings: Sequence[Storage], ledger: Ledger
+) -> Iterator[tuple[Stmt, Index]]:
+    """What stands beside the loops, each with its use of the tile. Raises RefusedError unless loops, prologue and epilogue together make every operation once a use of a tile.
 
     Trip i makes the operations of uses i + ahead. The loops make trips 0 to `role.trips` - 1, of `role.uses`.
     """
@@ -68,7 +70,8 @@ def judge_trips(role: Parsed, ops: tuple[Placed, ...], rings: Sequence[Storage],
         for each in on_ring
         if trip + each.op.ahead < 0
     ]
-    _compare(role, before, _done(role.ahead, rings), rings, ledger)
+    ahead = _done(role.ahead, rings)
+    _compare(role, before, ahead, rings, ledger)
     if left_over(ops):
         actual = [e for e in role.behind if not isinstance(e.happening, Turned | Met)]
         first = actual[0].happening if actual else None
@@ -78,6 +81,8 @@ def judge_trips(role: Parsed, ops: tuple[Placed, ...], rings: Sequence[Storage],
     # Of one tile, what ends a ring stands behind the loop too.
     number = len(behind) if role.laps.tiles is None and role.fills else len(left)
     _compare(role, behind, left[:number], rings, ledger)
+    for (_, use), done in (*zip(before, ahead, strict=True), *zip(behind, left[:number], strict=True)):
+        yield done.event.stmt, use
 
 
 def _done(events: Sequence[Event], rings: Sequence[Storage]) -> list[_Done]:

@@ -22,7 +22,7 @@ from argus.core.proof.roles.uses import reads_of
 from argus.core.walk import substitute
 
 Group = tuple[tuple[int, Index | None], ...]
-"""The rings that a product reads, each with the use; None where a tile or a slot has but one."""
+"""The rings that a product reads, each with the use, modulo its slots; None where there is one slot."""
 Queue = tuple[Group, ...]
 """Oldest first."""
 _MOST_QUEUES, _LONGEST = 32, 16
@@ -107,16 +107,16 @@ class _Flight:
 
     def _over(self, queue: Queue, ring: Storage, use: Index | None, facts: tuple[Cond, ...]) -> bool:
         pending = (read for group in queue for number, read in group if number == ring.number)
-        return all(self._other(read, use, facts) for read in pending)
+        return all(self._elsewhere(read, use, ring.stages, facts) for read in pending)
 
-    def _other(self, one: Index | None, two: Index | None, facts: tuple[Cond, ...]) -> bool:
-        """Whether two uses are certainly not the same."""
+    def _elsewhere(self, one: Index | None, two: Index | None, stages: int, facts: tuple[Cond, ...]) -> bool:
+        """Whether two uses, known modulo the stages, are certainly not in one slot."""
         if one is None or two is None:
             return False
-        apart = algebra.sub(one, two)
+        apart = algebra.mod(algebra.sub(one, two), stages)
         if isinstance(apart, Const):
             return apart.value != 0
-        return self.ledger.holds(facts, algebra.negate(algebra.eq(one, two)))
+        return self.ledger.holds(facts, algebra.negate(algebra.eq(apart, 0)))
 
 
 def _renamed(queue: Queue, names: dict[Symbol, Index]) -> Queue:

@@ -36,7 +36,7 @@ def held(role: Parsed, rings: Sequence[Storage], ledger: Ledger) -> Once:
     use = _use(role, ledger)
     before = tuple(_placed(each, ring, use) for each, ring in _of(role.ahead, once))
     after = tuple(_placed(each, ring, use) for each, ring in _of(role.behind, once) if not _is_end(role, ring, each))
-    _judge_order(role, once)
+    _judge_order(role, rings, once)
     for each in (*before, *after):
         early = isinstance(each.op, WaitEmpty | WaitFull | ArriveFull | Copy)
         if early != (each in before):
@@ -68,7 +68,7 @@ def _is_end(role: Parsed, ring: Storage, event: Event) -> bool:
     return role.laps.tiles is None and ring.filler is role and isinstance(event.happening, Waited)
 
 
-def _judge_order(role: Parsed, once: Sequence[Storage]) -> None:
+def _judge_order(role: Parsed, rings: Sequence[Storage], once: Sequence[Storage]) -> None:
     """Waits come before all else on rings, reads lie between the wait and the release."""
     held_now: set[int] = set()
     begun = False
@@ -85,21 +85,13 @@ def _judge_order(role: Parsed, once: Sequence[Storage]) -> None:
                 if ring is not None and isinstance(event.happening, Waited) and begun and not _is_end(role, ring, event):
                     refuse(event.stmt, "a ring of which a tile is one use, waited for after other rings are used")
             case Multiplied() | Looked():
-                for ring, _ in reads_of(event, once) if _reads(event, once) else ():
-                    if ring.number not in held_now:
+                for ring, _ in reads_of(event, rings):
+                    if ring.once and ring.number not in held_now:
                         refuse(event.stmt, "a ring of which a tile is one use is read while it is not held")
             case Turned() if not begun:
                 refuse(event.stmt, "turns taken before a ring of which a tile is one use")
             case Met() | Drained() | Turned():
                 pass
-
-
-def _reads(event: Event, once: Sequence[Storage]) -> bool:
-    happening = event.happening
-    buffers = {happening.buffer} if isinstance(happening, Looked) else set[object]()
-    if isinstance(happening, Multiplied):
-        buffers = {view.buffer for view in happening.views}
-    return any(buffers & ring.buffers for ring in once)
 
 
 def _placed(event: Event, ring: Storage, use: Index) -> Placed:

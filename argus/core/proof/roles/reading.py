@@ -7,14 +7,14 @@ Source: proof-methods 3.2, 3.3 (scope).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond
-from argus.core.ir import Buffer, Kernel, Stmt
+from argus.core.index import Cond, Index
+from argus.core.ir import Await, Buffer, Kernel, Stmt
 from argus.core.proof.roles.beside import Placed, finishes, judge_trips
 from argus.core.proof.roles.chains import chained, with_turns
 from argus.core.proof.roles.events import Arrived, Drained, Event, Filled, Looked, Met, Multiplied, Turned, Waited
@@ -40,10 +40,13 @@ from argus.core.protocol.ring import (
 
 @frozen(eq=False)
 class Spoken:
-    """A protocol, with the statements that its roles' operations are. placed: by role, as in the protocol."""
+    """A protocol, with the statements that its roles' operations are. placed: by role, as in the protocol. uses: of a
+    tile, by the wait for it.
+    """
 
     protocol: Protocol
     placed: tuple[tuple[Placed, ...], ...]
+    uses: Mapping[Stmt, Index]
 
     def stmt_of(self, *kinds: type[Op]) -> Stmt:
         """The first statement that is an operation of such a kind, or else of any."""
@@ -57,14 +60,22 @@ def spoken(
     """The protocol of all roles. turned: roles whose agents are known to take turns. Raises RefusedError."""
     made: list[Role] = []
     placed: list[tuple[Placed, ...]] = []
+    uses: dict[Stmt, Index] = {}
     chains = tuple(chain for role in roles if (chain := chained(kernel, role, len(rings), ledger)) is not None)
     for role in roles:
         if role.fills and len(role.runs) > 1:
             refuse(role.runs[1].loop, f"role `{role.role.name}` fills rings in several loops")
         chain = next((each for each in chains if each.role is role), None)
-        ops = _ops(role, rings, ledger)
-        judge_trips(role, ops, rings, ledger)
+        waits: list[tuple[Stmt, Index]] = []
+        ops = _ops(role, rings, ledger, waits)
+        waits.extend(judge_trips(role, ops, rings, ledger))
         once = held(role, rings, ledger)
+        waits.extend((each.stmt, algebra.const(0)) for each in once.before)
+        for stmt, use in waits:
+            if isinstance(stmt, Await):
+                if stmt in uses:
+                    refuse(stmt, "one statement that waits in two places")
+                uses[stmt] = use
         for agent in range(role.role.agents):
             own = ops if chain is None else with_turns(role, ops, chain, agent)
             made.append(_role(role, agent, own, rings, once, turn=role in turned, ledger=ledger))
@@ -72,7 +83,7 @@ def spoken(
     least = 1 if ledger.holds(roles[0].facts, algebra.le(1, roles[0].uses)) else 0
     persistent = roles[0].laps.tiles is not None
     sizes = (*(_ring(kernel, ring) for ring in rings), *(chain.ring for chain in chains))
-    return Spoken(Protocol(sizes, tuple(made), least=least, persistent=persistent), tuple(placed))
+    return Spoken(Protocol(sizes, tuple(made), least=least, persistent=persistent), tuple(placed), uses)
 
 
 def _ring(kernel: Kernel, ring: Storage) -> Ring:
@@ -114,9 +125,13 @@ def _share(role: Parsed, agent: int) -> tuple[int, int]:
 # -- operations of the loop ----------------------------------------------------------------------------------
 
 
-def _ops(role: Parsed, rings: Sequence[Storage], ledger: Ledger) -> tuple[Placed, ...]:
-    """What each of the role's loops does alike. Raises RefusedError where they differ."""
+def _ops(
+    role: Parsed, rings: Sequence[Storage], ledger: Ledger, waits: list[tuple[Stmt, Index]]
+) -> tuple[Placed, ...]:
+    """What each of the role's loops does alike; `waits` gets the use of each. Raises RefusedError where they differ."""
     first, *others = (_ops_of(role, run, rings, ledger) for run in role.runs)
+    for run, ops in zip(role.runs, (first, *others), strict=True):
+        waits.extend((each.stmt, algebra.add(run.trip, each.op.ahead)) for each in ops)
     for run, ops in zip(role.runs[1:], others, strict=True):
         if [(each.op, each.on) for each in ops] != [(each.op, each.on) for each in first]:
             refuse(run.loop, "loops over uses of one tile that do not work on rings alike")

@@ -34,7 +34,6 @@ from argus.core.ir import (
     walk,
     with_bodies,
 )
-from argus.core.proof.roles.events import use_of
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.reading import Spoken, name_of
@@ -157,8 +156,9 @@ def _fill(role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Co
     """The copies of the use waited for, with the filler's tile and trip those of the reader."""
     filler = ring.filler
     moved = _tile_names(filler, role)
-    named = use_of(wait, wait.event)
-    use = algebra.sub(wait.phase if named is None else named, role.base)
+    if wait not in said.uses:
+        refuse(wait, "a wait for a slot, of a use that is not known")
+    use = said.uses[wait]
     for each in (placed for placed in said.placed[_place(said, filler)] if placed.stmt in ring.copies):
         assert isinstance(each.op, Copied)
         assert isinstance(each.stmt, Copy)

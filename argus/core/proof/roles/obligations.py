@@ -313,7 +313,7 @@ def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> It
             facts = (*known, *_runs(role, tiles)) if stmt in inside else known
             yield from of_expressions(stmt, roots, facts)
             if isinstance(stmt, For):
-                yield from of_loop(stmt)
+                yield from of_loop(stmt, role.facts if stmt in inside else ())
             elif isinstance(stmt, If):
                 yield from computed((stmt.cond,), stmt, role.inside, "a condition")
 

@@ -76,7 +76,7 @@ def meanings(states: int) -> list[Meaning]:
 
 
 def drawn(rng: random.Random) -> Edit:
-    """S <= 3, lag <= 2, one or two consumers; or two rings, tiles in turn, rings held over a tile; up to three edits."""
+    """S <= 3, lag <= 2, one or two consumers; two rings, tiles in turn, rings held over tiles; three edits at most."""
     return edited(base(rng), [rng.getrandbits(31) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))])
 
 

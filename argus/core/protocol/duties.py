@@ -129,6 +129,7 @@ def _agent(role: Role, number: int, *, data: bool) -> Agent | Fails | Unknown:
             return each
     assert isinstance(wait, WaitFull)
     assert isinstance(release, Release)
+    assert not isinstance(read, Fails | Unknown)
     return Agent(role, wait, read, release, _draining(role, number))
 
 

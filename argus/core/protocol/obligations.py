@@ -79,9 +79,7 @@ def oblige(protocol: Protocol) -> Obliged | Fails | Unknown:
             return each
     assert isinstance(own, Obliged)
     assert isinstance(others, Obliged)
-    apart = tuple(
-        evolve(each, decisive=protocol.persistent and each.claim not in _BY_OTHERS) for each in own.questions
-    )
+    apart = tuple(evolve(each, decisive=protocol.persistent and each.claim not in _BY_OTHERS) for each in own.questions)
     return Obliged((*apart, *others.questions), (*own.shapes, *others.shapes), own.beyond or others.beyond)
 
 

@@ -16,7 +16,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     mm = wgmma(bf16, n=16)
     rows = Ring(1, a=shared(bf16, (64, 64), swizzle=128))
     columns = Ring(2, b=shared(bf16, (16, 16), swizzle=32))
-    tiles = persistent((ceil_div(M, 64), ceil_div(N, 16)))
+    tiles = persistent((ceil_div(M, 64), ceil_div(N, 16)), blocks=1)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:

@@ -16,7 +16,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     mm = wgmma(bf16, n=16)
     ring = Ring(2, a=shared(bf16, (128, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
     turns = Turns(2)
-    tiles = persistent((ceil_div(M, 128), ceil_div(N, 16)))
+    tiles = persistent((ceil_div(M, 128), ceil_div(N, 16)), blocks=1)
     depth = ceil_div(K, 16)
 
     with role("load", warpgroup(0).elected, registers=40):

@@ -42,7 +42,9 @@ class _Done:
 def judge_trips(
     role: Parsed, ops: tuple[Placed, ...], rings: Sequence[Storage], ledger: Ledger
 ) -> Iterator[tuple[Stmt, Index]]:
-    """What stands beside the loops, each with its use of the tile. Raises RefusedError unless loops, prologue and epilogue together make every operation once a use of a tile.
+    """What stands beside the loops, each with its use of the tile.
+
+    Raises RefusedError unless loops, prologue and epilogue together make every operation once a use of a tile.
 
     Trip i makes the operations of uses i + ahead. The loops make trips 0 to `role.trips` - 1, of `role.uses`.
     """
@@ -133,9 +135,7 @@ def _compare(
             )
 
 
-def _is(
-    role: Parsed, each: Placed, use: Index, done: _Done, rings: Sequence[Storage], ledger: Ledger
-) -> bool:
+def _is(role: Parsed, each: Placed, use: Index, done: _Done, rings: Sequence[Storage], ledger: Ledger) -> bool:
     """Whether an event beside the loop is the operation `each` of that use of the tile."""
     happening = done.event.happening
     at = algebra.add(role.base, use)

@@ -34,7 +34,7 @@ def chained(kernel: Kernel, role: Parsed, number: int, ledger: Ledger) -> Chain 
     present = [pair for pair in found if pair is not None]
     if not present:
         return None
-    enter, leave = present[0]
+    enter = present[0][0]
     if len(present) != len(found):
         refuse(enter.stmt, "turns in one of several loops over uses")
     if any(isinstance(event.happening, Turned) for event in (*role.ahead, *role.behind)):

@@ -144,7 +144,11 @@ class Counting:
         if not self._over_tiles(loop):
             return algebra.add(entry, *(algebra.mul(g.by, _times(loop, g.guard, trips(loop))) for g in gains))
         each, counted = self._of_tiles(loop, entry, gains, context)
-        return self.ledger.total(each, loop) if counted else algebra.add(entry, algebra.mul(each, self.ledger.rounds("end")))
+        return (
+            self.ledger.total(each, loop)
+            if counted
+            else algebra.add(entry, algebra.mul(each, self.ledger.rounds("end")))
+        )
 
     def _of_tiles(
         self, loop: For, entry: Index, gains: tuple[Added, ...], context: tuple[Cond, ...]

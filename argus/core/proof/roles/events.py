@@ -36,7 +36,7 @@ from argus.core.walk import symbols
 
 @frozen(eq=False)
 class Waited:
-    """Until the barrier of use `use` has completed `phase`. use: None on one barrier, whose phase alone tells uses apart."""
+    """Until the barrier of use `use` has completed `phase`. use: None on one barrier, where the phase alone tells."""
 
     stmt: Await
     barrier: Buffer
@@ -168,7 +168,8 @@ def under_condition(tile: tuple[Stmt, ...]) -> If | None:
     found = [
         stmt
         for stmt in tile
-        if isinstance(stmt, If) and any(isinstance(s, For) and any(map(_touches, walk(s.body))) for s in walk(stmt.then))
+        if isinstance(stmt, If)
+        and any(isinstance(s, For) and any(map(_touches, walk(s.body))) for s in walk(stmt.then))
     ]
     return found[0] if len(found) == 1 else None
 

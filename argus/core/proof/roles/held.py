@@ -82,7 +82,12 @@ def _judge_order(role: Parsed, rings: Sequence[Storage], once: Sequence[Storage]
                     held_now.add(ring.number)
                 elif isinstance(event.happening, Arrived) and barrier is ring.empty:
                     held_now.discard(ring.number)
-                if ring is not None and isinstance(event.happening, Waited) and begun and not _is_end(role, ring, event):
+                if (
+                    ring is not None
+                    and isinstance(event.happening, Waited)
+                    and begun
+                    and not _is_end(role, ring, event)
+                ):
                     refuse(event.stmt, "a ring of which a tile is one use, waited for after other rings are used")
             case Multiplied() | Looked():
                 for ring, _ in reads_of(event, rings):

@@ -125,9 +125,7 @@ def _share(role: Parsed, agent: int) -> tuple[int, int]:
 # -- operations of the loop ----------------------------------------------------------------------------------
 
 
-def _ops(
-    role: Parsed, rings: Sequence[Storage], ledger: Ledger, waits: list[tuple[Stmt, Index]]
-) -> tuple[Placed, ...]:
+def _ops(role: Parsed, rings: Sequence[Storage], ledger: Ledger, waits: list[tuple[Stmt, Index]]) -> tuple[Placed, ...]:
     """What each of the role's loops does alike; `waits` gets the use of each. Raises RefusedError where they differ."""
     first, *others = (_ops_of(role, run, rings, ledger) for run in role.runs)
     for run, ops in zip(role.runs, (first, *others), strict=True):

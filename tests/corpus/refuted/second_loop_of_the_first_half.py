@@ -15,7 +15,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
     assume(K >= 1, K % 8 == 0, N % 8 == 0, M <= 2**18, N <= 2**18)
     mm = wgmma(bf16, n=16)
     ring = Ring(2, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
-    tiles = persistent((ceil_div(M, 64), ceil_div(N, 16)))
+    tiles = persistent((ceil_div(M, 64), ceil_div(N, 16)), blocks=1)
     depth = ceil_div(K, 16)
     half = depth // 2
 

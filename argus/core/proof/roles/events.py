@@ -224,6 +224,8 @@ def _happening(stmt: Stmt, threads: int) -> Happening | None:
         case Copy(signal=View() as signal, target=target):
             return Filled(stmt, target.buffer, slot_of(stmt, target), signal.buffer, use_of(stmt, signal))
         case Copy(source=source, target=target) if stmt.atom.proxy == "generic" and _slotted(source):
+            if target.buffer.space != "register" and source.buffer.shape[0] is algebra.const(1):
+                return None
             if target.buffer.space != "register":
                 refuse(stmt, "a slot of a ring that is copied elsewhere than into registers")
             return Looked(stmt, source.buffer, slot_of(stmt, source))

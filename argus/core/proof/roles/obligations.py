@@ -247,12 +247,16 @@ def _same_walk(roles: Sequence[Parsed], drainer: Parsed) -> Iterator[Obligation]
     for role in roles:
         if role is drainer:
             continue
-        mine, theirs = (_of_tile(each) for each in (role, drainer))
-        uses = algebra.eq(mine, theirs)
+        uses = algebra.eq(*(_named(each, each.per_tile) for each in (role, drainer)))
         facts = () if role.laps.tiles is None else _of_tiles(role.laps.tiles)
         yield Obligation(
             "I9", "a slot is filled as often as it is drained, tile by tile", role.loop, uses, facts, drainer.loop
         )
+        if role.worked is not algebra.TRUE or drainer.worked is not algebra.TRUE:
+            both = algebra.eq(*(_named(each, algebra.pick(each.worked, 1, 0)) for each in (role, drainer)))
+            yield Obligation(
+                "I9", "tiles that one role leaves out the others leave out", role.loop, both, facts, drainer.loop
+            )
         mine, theirs = role.laps.tiles, drainer.laps.tiles
         if mine is not None and theirs is not None:
             goal = algebra.eq(mine.stop, theirs.stop)
@@ -261,10 +265,10 @@ def _same_walk(roles: Sequence[Parsed], drainer: Parsed) -> Iterator[Obligation]
             refuse(role.loop, "one role walks over tiles, another does not")
 
 
-def _of_tile(role: Parsed) -> Index:
-    """Uses of a tile, by its number among those of its block."""
+def _named(role: Parsed, of_tile: Index) -> Index:
+    """What is said of a role's tile, by the tile's number among those of its block."""
     tiles = role.laps.tiles
-    return role.per_tile if tiles is None else substitute(role.per_tile, {tiles.symbol: algebra.sym(TILE)})
+    return of_tile if tiles is None else substitute(of_tile, {tiles.symbol: algebra.sym(TILE)})
 
 
 def _of_tiles(tiles: For) -> tuple[Cond, ...]:

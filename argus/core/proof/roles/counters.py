@@ -7,16 +7,36 @@ Source: proof-methods 3.2 (ghosts), `reference/ir.md` 3.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Symbol
-from argus.core.ir import Advance, Alloc, Buffer, For, If, Let, One, Peek, Roles, Stmt, View, bodies, trips, with_bodies
+from argus.core.index import Bin, Cond, Const, Index, Node, Symbol
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Await,
+    Buffer,
+    Copy,
+    For,
+    If,
+    Let,
+    Mma,
+    One,
+    Peek,
+    Roles,
+    Stmt,
+    View,
+    bodies,
+    trips,
+    with_bodies,
+)
 from argus.core.proof.roles.ledger import Ledger, divided, refuse
 from argus.core.rewrite import in_stmt
-from argus.core.walk import substitute, symbols
+from argus.core.walk import fold, rebuild, substitute, symbols
 
 
 @frozen(eq=False)
@@ -68,7 +88,43 @@ class Counting:
             case Roles():
                 refuse(stmt, "roles inside a role")
             case _:
-                yield in_stmt(stmt, self.names)
+                yield self._by_tiles(in_stmt(stmt, self.names))
+
+    def _by_tiles(self, stmt: Stmt) -> Stmt:
+        """With `base(D)` for `t * D` where a slot or a phase is computed: so many uses came before tile t."""
+        match stmt:
+            case Await(event=event, phase=phase):
+                return evolve(stmt, event=self._slot(event), phase=self._uses(phase))
+            case Arrive(event=event):
+                return evolve(stmt, event=self._slot(event))
+            case Copy(source=source, target=target, signal=signal):
+                lands = None if signal is None else self._slot(signal)
+                return evolve(stmt, source=self._slot(source), target=self._slot(target), signal=lands)
+            case Mma(a=a, b=b):
+                return evolve(stmt, a=self._slot(a), b=self._slot(b))
+            case _:
+                return stmt
+
+    def _slot(self, view: View) -> View:
+        if view.buffer.space not in ("shared", "barrier") or self.tiles is None or not view.at:
+            return view
+        return evolve(view, at=(self._uses(view.at[0]), *view.at[1:]))
+
+    def _uses(self, at: Index) -> Index:
+        tiles = self.tiles
+        if tiles is None or tiles.symbol not in symbols(at):
+            return at
+        number = algebra.sym(tiles.symbol)
+
+        def visit(node: Node, parts: Sequence[Node]) -> Node:
+            made = rebuild(node, parts)
+            if isinstance(made, Bin) and made.op == "*" and number in (made.left, made.right):
+                each = made.right if made.left is number else made.left
+                if tiles.symbol not in symbols(each) and all(symbol.kind != "loop" for symbol in symbols(each)):
+                    return self.ledger.base(each, tiles)
+            return made
+
+        return cast(Index, fold(at, visit))
 
     def _branch(
         self, stmt: If, cond: Cond, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...], context: tuple[Cond, ...]

@@ -19,7 +19,7 @@ from argus.core.protocol.lemma import Certified, Shape, certify
 from argus.core.protocol.mistakes import Edit, edited, seeded
 from argus.core.protocol.obligations import obligations
 from argus.core.protocol.outcome import Fails, Outcome, Unknown
-from argus.core.protocol.ring import Protocol, attention, pingpong, plain
+from argus.core.protocol.ring import Protocol, attention, flash, kept, pingpong, plain
 from argus.core.protocol.search import Bound, replay, search
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.base import Solver
@@ -76,19 +76,25 @@ def meanings(states: int) -> list[Meaning]:
 
 
 def drawn(rng: random.Random) -> Edit:
-    """S <= 3, lag <= 2, one or two consumers; or two rings, or tiles in turn; up to three edits."""
+    """S <= 3, lag <= 2, one or two consumers; two rings, tiles in turn, rings held over tiles; three edits at most."""
     return edited(base(rng), [rng.getrandbits(31) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))])
 
 
 def base(rng: random.Random) -> Protocol:
-    """Four in six are plain rings."""
+    """Four in eight are plain rings."""
     stages, lag = rng.randint(1, 3), rng.randint(0, 2)
-    match rng.randrange(6):
+    match rng.randrange(8):
         case 0:
             order = rng.choice(["K(i+1) V(i)", "K(i) V(i)", "V(i) K(i)"])
             return attention(rng.randint(1, 2), rng.randint(1, 2), order=order, persistent=rng.random() < 0.7)
         case 1:
             return pingpong(stages, lag=lag, turns=rng.random() < 0.8)
+        case 2:
+            consumers, over = rng.randint(1, 2), rng.random() < 0.8
+            return kept(stages, rng.randint(1, 2), consumers=consumers, lag=min(lag, 1), persistent=over)
+        case 3:
+            one, two, three = (rng.randint(1, 2) for _ in range(3))
+            return flash(one, two, q_stages=three, turns=rng.random() < 0.7, late=rng.random() < 0.8)
         case _:
             pending = rng.choice([lag, lag, rng.randint(0, 2)])
             parts = rng.choice([(1,), (1, 1)])

@@ -28,10 +28,10 @@ def of_control(timeline: Timeline) -> Iterator[Obligation]:
         yield from _of_segment(segment)
 
 
-def of_loop(loop: For) -> Iterator[Obligation]:
-    """The bounds of a loop, and what its variable is at the end."""
+def of_loop(loop: For, facts: tuple[Cond, ...] = ()) -> Iterator[Obligation]:
+    """The bounds of a loop, and what its variable is at the end. facts: what holds where it stands."""
     bounds = (loop.start, loop.stop, algebra.add(loop.stop, loop.step))
-    yield from computed(bounds, loop, (), "a bound of the loop")
+    yield from computed(bounds, loop, facts, "a bound of the loop")
 
 
 def _of_any_element(node: Node, stmt: Map) -> Node:

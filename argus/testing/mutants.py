@@ -20,7 +20,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.mutation import Mutant
 from argus.core.query import Budget
-from argus.core.verdict import Proved, Refuted, Report
+from argus.core.verdict import Proved, Refuted
 from argus.interp.prepared import Prepared
 from argus.interp.run import Outcome, run_prepared
 from argus.interp.schedule import Schedule, directed
@@ -88,13 +88,14 @@ class Judge:
         report = verify(mutant.kernel, solver=self.solver, budget=self.budget)
         match report.verdict:
             case Proved():
-                return self._proved(mutant, report)
+                return self.of_proved(mutant, stated=self._claimed is not None and not report.uncovered)
             case Refuted(counterexample=found):
                 return Judged("refuted", found.code)
             case _:
                 return Judged("unknown", report.diagnostics[0].code, report.diagnostics[0].primary.text)
 
-    def _proved(self, mutant: Mutant, report: Report) -> Judged:
+    def of_proved(self, mutant: Mutant, *, stated: bool) -> Judged:
+        """The fate of a mutant that is taken for proved. stated: whether its claims say what its numbers are."""
         prepared = Prepared(mutant.kernel)
         sizes = spaced(list(sizes_in_order(mutant.kernel)), self.thoroughness.sizes)
         try:
@@ -108,7 +109,6 @@ class Judge:
             return Judged("survived", "", "proved, but a run divides by zero")
         if not difference:
             return Judged("equivalent", runs=runs + more)
-        stated = self._claimed is not None and not report.uncovered
         return Judged("survived" if stated else "unstated", "", difference, runs + more)
 
     def _tagged(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:

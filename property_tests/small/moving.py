@@ -94,7 +94,7 @@ def draw(choose: Choose) -> Moving:
     turn = choose((0, 0, 0, 1, 8))
     swizzles = (None, None, Swizzle(1, 3, 3), Swizzle(2, 3, 3))
     fits = [v for v in (2, 4, 8) if 64 * waves * v <= rows * columns]
-    config: dict[str, object] = {
+    config: dict[str, Any] = {
         "waves": waves,
         "rows": rows,
         "columns": columns,
@@ -108,7 +108,7 @@ def draw(choose: Choose) -> Moving:
     }
     if not fits:
         config |= {"rows": 64, "columns": 64, "written": 8, "read": 8}
-    mistakes: tuple[tuple[str, tuple[object, ...]], ...] = (
+    mistakes: tuple[tuple[str, tuple[Any, ...]], ...] = (
         ("loaded", (None, 1)),
         ("stored", (None, 1)),
         ("fetched", (None, 1)),
@@ -126,7 +126,7 @@ def draw(choose: Choose) -> Moving:
     for _ in range(chance(choose)):
         name, values = choose(mistakes)
         config[name] = choose(values)
-    return Moving(**config)  # type: ignore[arg-type]
+    return Moving(**config)
 
 
 def _traced(cfg: Moving) -> Kernel:

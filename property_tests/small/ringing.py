@@ -94,14 +94,14 @@ class Ringing:
 def draw(choose: Choose) -> Ringing:
     """Right, or with one or two mistakes."""
     lag = choose((0, 0, 1))
-    config: dict[str, object] = {
+    config: dict[str, Any] = {
         "stages": choose((2, 3, 4)),
         "agents": choose((1, 2)),
         "lag": lag,
         "pending": lag,
         "boxed": choose((False, True)),
     }
-    mistakes: tuple[tuple[str, tuple[object, ...]], ...] = (
+    mistakes: tuple[tuple[str, tuple[Any, ...]], ...] = (
         ("pending", (0, 1, 2)),
         ("empty", (-1, 1)),
         ("bytes", (-512, 512, 16)),
@@ -123,7 +123,7 @@ def draw(choose: Choose) -> Ringing:
     for _ in range(chance(choose)):
         name, values = choose(mistakes)
         config[name] = choose(values)
-    return Ringing(**config)  # type: ignore[arg-type]
+    return Ringing(**config)
 
 
 def _traced(cfg: Ringing) -> Kernel:

@@ -99,7 +99,7 @@ class Summing:
 def draw(choose: Choose) -> Summing:
     """Right, or with one or two mistakes."""
     slots = choose((1, 1, 2))
-    config: dict[str, object] = {
+    config: dict[str, Any] = {
         "waves": choose((1, 4)),
         "wide": choose((False, True)),
         "deep": choose((32, 64)),
@@ -110,7 +110,7 @@ def draw(choose: Choose) -> Summing:
         "before": slots < 2 or choose((True, False)),
         "scale": choose((1.0, 1.0, 0.5)),
     }
-    mistakes: tuple[tuple[str, tuple[object, ...]], ...] = (
+    mistakes: tuple[tuple[str, tuple[Any, ...]], ...] = (
         ("first", (None, 1, -1)),
         ("start", (1,)),
         ("stop", (-1, 1)),
@@ -130,7 +130,7 @@ def draw(choose: Choose) -> Summing:
     for _ in range(chance(choose)):
         name, values = choose(mistakes)
         config[name] = choose(values)
-    return Summing(**config)  # type: ignore[arg-type]
+    return Summing(**config)
 
 
 def _traced(cfg: Summing) -> Kernel:

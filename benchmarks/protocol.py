@@ -1,4 +1,4 @@
-"""Three meanings of ring protocols, held against each other: `python benchmarks/protocol.py [--quick] [--seed N]`.
+"""Three meanings of ring protocols, held against each other: `python benchmarks/protocol.py [--quick] [--rings N]`.
 
 First the seeded bugs at their smallest sizes, then random rings: distinct ones, drawn by a few edits from right
 ones. Disagreements are printed in full; there should be none. Times are of the whole lot, one process, no cache of
@@ -76,13 +76,13 @@ def meanings(states: int) -> list[Meaning]:
 
 
 def drawn(rng: random.Random) -> Edit:
-    """S <= 3, lag <= 2, one or two consumers; or two rings, or tiles in turn; up to three edits."""
+    """S <= 4, lag <= 2, up to three consumers; or two rings, or tiles in turn; up to three edits."""
     return edited(base(rng), [rng.getrandbits(31) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))])
 
 
 def base(rng: random.Random) -> Protocol:
     """Four in six are plain rings."""
-    stages, lag = rng.randint(1, 3), rng.randint(0, 2)
+    stages, lag = rng.choice([1, 2, 2, 3, 3, 4]), rng.randint(0, 2)
     match rng.randrange(6):
         case 0:
             order = rng.choice(["K(i+1) V(i)", "K(i) V(i)", "V(i) K(i)"])
@@ -92,7 +92,7 @@ def base(rng: random.Random) -> Protocol:
         case _:
             pending = rng.choice([lag, lag, rng.randint(0, 2)])
             parts = rng.choice([(1,), (1, 1)])
-            return plain(stages, consumers=rng.randint(1, 2), lag=lag, pending=pending, parts=parts)
+            return plain(stages, consumers=rng.choice([1, 1, 2, 2, 3]), lag=lag, pending=pending, parts=parts)
 
 
 def fuzz(number: int, states: int, seed: int) -> int:
@@ -171,7 +171,7 @@ def main() -> None:
     """Print all figures; fail if any two meanings disagree."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--rings", type=int, default=2000)
+    parser.add_argument("--rings", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     bugs()

@@ -40,7 +40,11 @@ Key = tuple[str, str, int]
 @lru_cache(maxsize=1)
 def kernels() -> Mapping[str, Kernel]:
     """Those proved: of the corpus by file, and the shipped family by configuration."""
-    files = {path.stem: load(str(path))[0].trace() for path in sorted(PROVED.glob("*.py"))}
+    files: dict[str, Kernel] = {}
+    for path in sorted(PROVED.glob("*.py")):
+        several = load(str(path))
+        for each in several:
+            files[path.stem if len(several) == 1 else f"{path.stem}.{each.name}"] = each.trace()
     return files | {f"gemm.{config}": gemm.trace(config) for config in gemm.instances()}
 
 

@@ -19,8 +19,12 @@ class ProgramMutant:
 
 
 def _drop(program: Program) -> Iterator[tuple[Program, str]]:
+    """A launch that is not the only one to touch some tensor."""
     for at, launch in enumerate(program.launches):
         rest = (*program.launches[:at], *program.launches[at + 1 :])
+        used = {buffer for other in rest for buffer in other.arguments.values()}
+        if not used >= {*program.parameters, *program.workspaces}:
+            continue
         yield evolve(program, launches=rest), f"launch {at}, `{launch.kernel.name}`, left out"
 
 
@@ -47,7 +51,7 @@ def _arguments(program: Program) -> Iterator[tuple[Program, str]]:
         held = list(launch.arguments.items())
         for place, (one, first) in enumerate(held):
             for two, second in held[place + 1 :]:
-                if first is not second and first.dtype == second.dtype and len(first.shape) == len(second.shape):
+                if first is not second and first.dtype == second.dtype and first.shape == second.shape:
                     made: Launch = evolve(launch, arguments={**launch.arguments, one: second, two: first})
                     launches = (*program.launches[:at], made, *program.launches[at + 1 :])
                     yield evolve(program, launches=launches), f"`{one}` and `{two}` of launch {at} exchanged"

@@ -18,9 +18,9 @@ from argus.core.protocol.graph import graph
 from argus.core.protocol.lemma import Certified, Shape, certify
 from argus.core.protocol.mistakes import Edit, edited, seeded
 from argus.core.protocol.obligations import obligations
-from argus.core.protocol.outcome import Fails, Outcome, Unknown
+from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
 from argus.core.protocol.ring import Protocol, attention, pingpong, plain
-from argus.core.protocol.search import Bound, replay, search
+from argus.core.protocol.search import Bound, replay, search, search_on
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
@@ -108,6 +108,7 @@ def fuzz(number: int, states: int, seed: int) -> int:
             continue
         seen.add(protocol)
         outcomes = {judge.name: judge(protocol) for judge in judges}
+        outcomes["machine"] = again(protocol, outcomes, states)
         known = {type(each).__name__ for each in outcomes.values() if not isinstance(each, Unknown)}
         verdicts[" ".join(type(each).__name__ for each in outcomes.values())] += 1
         if len(known) > 1 or not replayed(protocol, outcomes["machine"]):
@@ -119,6 +120,14 @@ def fuzz(number: int, states: int, seed: int) -> int:
     for judge in judges:
         print(f"  {judge.name}: {judge.seconds:.2f} s, {1000 * judge.seconds / number:.2f} ms a ring")
     return wrong
+
+
+def again(protocol: Protocol, outcomes: dict[str, Outcome], states: int) -> Outcome:
+    """What the machine says; of more tiles, where it holds within its bound and another meaning fails."""
+    other = next((each for each in outcomes.values() if isinstance(each, Fails)), None)
+    if other is None or not isinstance(outcomes["machine"], Holds):
+        return outcomes["machine"]
+    return search_on(protocol, Bound(states=states, shortest=0), other)
 
 
 def replayed(protocol: Protocol, outcome: Outcome) -> bool:

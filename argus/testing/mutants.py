@@ -30,13 +30,15 @@ from argus.verify import verify
 
 Array = npt.NDArray[Any]
 Sizes = Mapping[str, int]
-Fate = Literal["ill-formed", "refuted", "unknown", "equivalent", "unstated", "unchecked", "survived"]
+Fate = Literal["ill-formed", "refuted", "unknown", "equivalent", "retold", "unchecked", "survived"]
 """refuted: by a replayed counterexample. unknown: neither proved nor refuted. equivalent: proved, and no run differs.
-unstated: proved, no claim fails in any run, and numbers differ of which no claim speaks. unchecked: proved, and the
-interpreter cannot run it. survived: proved, and a run fails or has wrong numbers: a fault of the verifier."""
+retold: proved, no claim fails in any run, numbers differ, and the verdict says so: it tells another result than that of
+the original. unchecked: proved, and the interpreter cannot run it. survived: proved, and a run fails, or numbers differ
+where the verdict tells the same: a fault of the verifier."""
 
-_CLOSE = 4 * 2.0**-8
-"""How far numbers of two runs may differ, of the largest: roundings to bf16 of sums in another order."""
+_CLOSE = {"float32": 2.0**-14}
+_CLOSE_OTHERS = 4 * 2.0**-8
+"""How far numbers of two runs may differ, of the largest: roundings of sums in another order, then to bf16."""
 
 
 @frozen
@@ -66,7 +68,7 @@ class Judged:
 class Judge:
     """Judges the mutants of one kernel.
 
-    solver, budget: of `verify`. Numbers of the original are kept, by sizes.
+    solver, budget: of `verify`. What the original is told to compute, and its numbers by sizes, are kept.
     """
 
     original: Kernel
@@ -74,6 +76,7 @@ class Judge:
     thoroughness: Thoroughness = field(factory=Thoroughness)
     solver: str = "z3"
     _claimed: Contraction | None = field(init=False)
+    _told: tuple[str, ...] | None = field(default=None, init=False)
     _numbers: dict[tuple[int, ...], Mapping[str, Array]] = field(
         factory=dict[tuple[int, ...], Mapping[str, Array]], init=False
     )
@@ -88,14 +91,21 @@ class Judge:
         report = verify(mutant.kernel, solver=self.solver, budget=self.budget)
         match report.verdict:
             case Proved():
-                return self.of_proved(mutant, stated=self._claimed is not None and not report.uncovered)
+                return self.of_proved(mutant, stated=not report.uncovered and report.verdict.results == self.told())
             case Refuted(counterexample=found):
                 return Judged("refuted", found.code)
             case _:
                 return Judged("unknown", report.diagnostics[0].code, report.diagnostics[0].primary.text)
 
+    def told(self) -> tuple[str, ...]:
+        """What the verdict of the original says that its outputs hold."""
+        if self._told is None:
+            verdict = verify(self.original, solver=self.solver).verdict
+            self._told = verdict.results if isinstance(verdict, Proved) else ()
+        return self._told
+
     def of_proved(self, mutant: Mutant, *, stated: bool) -> Judged:
-        """The fate of a mutant that is taken for proved. stated: whether its claims say what its numbers are."""
+        """The fate of a mutant that is taken for proved. stated: whether its verdict tells what the original's does."""
         prepared = Prepared(mutant.kernel)
         sizes = spaced(list(sizes_in_order(mutant.kernel)), self.thoroughness.sizes)
         try:
@@ -109,7 +119,7 @@ class Judge:
             return Judged("survived", "", "proved, but a run divides by zero")
         if not difference:
             return Judged("equivalent", runs=runs + more)
-        return Judged("survived" if stated else "unstated", "", difference, runs + more)
+        return Judged("survived" if stated else "retold", "", difference, runs + more)
 
     def _tagged(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:
         """Runs with tags: directed schedules in turn over the sizes, all of them in the end, then random ones."""
@@ -154,7 +164,8 @@ class Judge:
             made = outcome.arrays[name].astype(np.float64)
             right = wanted.astype(np.float64)
             largest = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
-            found = compared(made, right, np.full(right.shape, _CLOSE * largest), "the original")
+            close = _CLOSE.get(wanted.dtype.name, _CLOSE_OTHERS) * largest
+            found = compared(made, right, np.full(right.shape, close), "the original")
             if not found.right:
                 return f"{found.outside} numbers of `{name}` are not those of the original"
         return ""

@@ -95,14 +95,18 @@ def base(rng: random.Random) -> Protocol:
             return plain(stages, consumers=rng.choice([1, 1, 2, 2, 3]), lag=lag, pending=pending, parts=parts)
 
 
-def fuzz(number: int, states: int, seed: int) -> int:
-    """How many of so many distinct rings the meanings disagree on; a schedule that does not replay counts too."""
+def fuzz(number: int, states: int, seed: int, minutes: float) -> int:
+    """How many of so many distinct rings the meanings disagree on; a schedule that does not replay counts too.
+
+    minutes: after which no further ring is drawn.
+    """
     rng = random.Random(seed)  # noqa: S311  # a seed makes the figures repeatable
     judges = meanings(states)
     seen: set[Protocol] = set()
     verdicts: Counter[str] = Counter()
     wrong = 0
-    while len(seen) < number:
+    start = time.monotonic()
+    while len(seen) < number and time.monotonic() - start < 60 * minutes:
         name, protocol = drawn(rng)
         if protocol in seen:
             continue
@@ -114,11 +118,11 @@ def fuzz(number: int, states: int, seed: int) -> int:
         if len(known) > 1 or not replayed(protocol, outcomes["machine"]):
             wrong += 1
             print(f"DISAGREEMENT on {name or 'no edit'}: {protocol}\n  {outcomes}")
-    print(f"{number} distinct rings, seed {seed}: {wrong} disagreements")
+    print(f"{len(seen)} distinct rings, seed {seed}: {wrong} disagreements")
     for which, count in verdicts.most_common():
         print(f"  {count:6} {which}")
     for judge in judges:
-        print(f"  {judge.name}: {judge.seconds:.2f} s, {1000 * judge.seconds / number:.2f} ms a ring")
+        print(f"  {judge.name}: {judge.seconds:.2f} s, {1000 * judge.seconds / len(seen):.2f} ms a ring")
     return wrong
 
 
@@ -182,11 +186,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rings", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no further ring is drawn")
     chosen = parser.parse_args()
     bugs()
     lemma()
     number, states = (200, 1000) if chosen.quick else (chosen.rings, 4000)
-    raise SystemExit(1 if fuzz(number, states, chosen.seed) else 0)
+    raise SystemExit(1 if fuzz(number, states, chosen.seed, chosen.minutes) else 0)
 
 
 if __name__ == "__main__":

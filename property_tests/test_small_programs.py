@@ -43,4 +43,4 @@ def test_verdicts_on_small_programs(program: Program) -> None:
         return
     report = verify(kernel, solver="z3", budget=FEW)
     event(type(report.verdict).__name__)
-    assert not disagreement(program, kernel, report, Depth(sizes=3))
+    assert not disagreement(program, kernel, report, Depth(sizes=2))

@@ -36,7 +36,7 @@ class Program(Protocol):
 
 
 FAMILIES: tuple[Callable[[Choose], Program], ...] = (
-    *(moving.draw,) * 5,
+    *(moving.draw,) * 10,
     *(summing.draw,) * 2,
     ringing.draw,
 )

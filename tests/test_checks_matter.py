@@ -14,6 +14,7 @@ from argus.core.atoms.sm_90a.tma import ATOMS
 from argus.core.dsl.kernel import Template
 from argus.core.index import Cond
 from argus.core.ir import Await, Copy, Fence, Kernel
+from argus.core.mutation import named
 from argus.core.proof import (
     analysis,
     boxes,
@@ -43,6 +44,7 @@ from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.uses import Reader
 from argus.core.verdict import Proved, Refuted
 from argus.verify import verify
+from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
 
@@ -269,9 +271,24 @@ def turns_a_phase_ahead() -> Kernel:
     return changed(kernel, enter, phase=add(enter.phase, 1))
 
 
+def rows_that_overlap() -> Kernel:
+    kernel = KERNELS["double_buffer"]
+    (overlap,) = named(["overlap_rows"])
+    return next(mutant.kernel for mutant in overlap(kernel) if "axis 1" in mutant.what)
+
+
+def slots_that_overlap() -> Kernel:
+    """The second slot begins in the middle of the first."""
+    kernel = KERNELS["early_wait_for_one"]
+    (overlap,) = named(["overlap_rows"])
+    return next(mutant.kernel for mutant in overlap(kernel) if "lds_b" in mutant.what)
+
+
 MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
     (barriers_made_known_to_nobody, "I14", without(obligations, "_initialised")),
     (copy_of_another_swizzle, "I17", without(boxes, "of_box")),
+    (rows_that_overlap, "I22", without(budgets, "of_cells")),
+    (slots_that_overlap, "I22", without(budgets, "of_cells")),
     (one_box_for_both_agents, "I13", without(analysis, "apart")),
     (turns_a_phase_ahead, "I6", turns_need_no_order),
 )

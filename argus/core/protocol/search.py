@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.protocol.blocked import cycle_of
 from argus.core.protocol.moves import Issue, Program, program
@@ -49,6 +49,15 @@ def sizes(protocol: Protocol, bound: Bound) -> list[Size]:
             Size(trips, n) for trips in range(protocol.least, protocol.least + 2) for n in range(tiles + 1, enough + 1)
         )
     return sorted(every, key=lambda size: (size.uses, size.trips))
+
+
+def search_on(protocol: Protocol, bound: Bound, other: Outcome) -> Outcome:
+    """`search`; where it holds and another meaning fails, once more over so many tiles that one slip a tile shows."""
+    found = search(protocol, bound)
+    if not isinstance(found, Holds) or not isinstance(other, Fails):
+        return found
+    tiles = max((ring.stages for ring in protocol.rings), default=1) + 2
+    return search(protocol, evolve(bound, tiles=max(bound.tiles, tiles), states=8 * bound.states))
 
 
 def search(protocol: Protocol, bound: Bound) -> Outcome:

@@ -11,12 +11,13 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.ir import Arrive, Assume, Await, Copy, For, If, Kernel, Mma, One, Role, Stmt, Wait, walk
+from argus.core.mutation.surgery import copies_of
 from argus.core.proof.roles.ledger import RefusedError
 from argus.core.proof.roles.obligations import unrolled
 from argus.core.protocol import ring as protocols
 from argus.core.protocol.ring import Protocol
 from argus.core.query import Unsat
-from property_tests.programs import CORPUS, copies_of, templates
+from property_tests.programs import CORPUS, templates
 from tests.core.proof.asking import failing, half, owed, refusal, session
 from tests.core.proof.rings import changed, edited, of_role
 

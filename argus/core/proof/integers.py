@@ -34,12 +34,12 @@ def of_loop(loop: For) -> Iterator[Obligation]:
     yield from computed(bounds, loop, (), "a bound of the loop")
 
 
-def _of_any_element(node: Index | Cond, stmt: Map) -> Index | Cond:
+def _of_any_element(node: Node, stmt: Map) -> Node:
     """The expression at an arbitrary element of the target."""
     places: list[Index] = []
     for axis, extent in enumerate(stmt.target.shape):
         places.append(algebra.sym(Symbol(f"i{axis}", "fresh", 0, static(extent) - 1)))
-    return substitute(node, {}, places) if isinstance(node, Index) else substitute(node, {}, places)
+    return substitute(cast(Index, node), {}, places)
 
 
 def _of_segment(segment: Segment) -> Iterator[Obligation]:

@@ -116,8 +116,12 @@ class Carried:
         before: Value = Number(0.0) if stmt.init is algebra.TRUE else single(self.content(buffer, step))
         if stmt.init not in (algebra.TRUE, algebra.FALSE):
             return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
-        rules = Rules(lambda cond: self.flow.holds(step.context, cond))
-        return rules.op("add", (before, _summed(product))), tuple(rules.owed)
+        rules, added = Rules(lambda cond: self.flow.holds(step.context, cond)), _summed(product)
+        names = dict.fromkeys((*before.record, *added.record)) if isinstance(before, Data) else {}
+        for name in names:
+            what = f"each element of `{buffer.name}` sums products of one `{name}`"
+            rules.owed.append(("I2", what, _one_name(before, added, name)))
+        return rules.op("add", (before, added)), tuple(rules.owed)
 
     def _start(self, segment: Segment, buffer: Buffer) -> Value:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""
@@ -231,6 +235,13 @@ def _end(loop: Loop) -> Index:
 
 def _shifted(value: Value, loop: Loop, to: Index) -> Value:
     return value.shifted({loop.symbol: to}) if isinstance(value, Data) else value
+
+
+def _one_name(before: Value, added: Data, name: str) -> Cond:
+    """The condition that a name is what it was; false where only one of the two has it."""
+    if not isinstance(before, Data) or name not in before.record or name not in added.record:
+        return algebra.FALSE
+    return same(before.record[name], added.record[name])
 
 
 def _summed(product: Product) -> Data:

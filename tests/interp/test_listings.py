@@ -295,8 +295,8 @@ def test_attention_on_hopper(sizes: dict[str, int]) -> None:
 
 SPOILED = {
     "a key beyond the row's own": (("<= row0 + r + offset)", "<= row0 + r + offset + 1)"), "I3"),
-    "keys of another head": (("V[b, h // (H // G)]", "V[b, h // (H // G) * 0]"), "I2"),
-    "values of another block": (("(n, 0)), slot.v", "(n // 2, 0)), slot.v"), "I1"),
+    "keys of another head": (("V[b, h // (H // G)]", "V[b, h // (H // G) * 0]"), "I26"),
+    "values of another block": (("(n, 0)), slot.v", "(n // 2, 0)), slot.v"), "I24"),
 }
 
 

@@ -33,6 +33,7 @@ from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
 from argus.core.proof.products import COUNTED, Multiplication, holds_once
 from argus.core.proof.separate import Sep, same
+from argus.core.proof.standing import families
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Step
 from argus.core.walk import show, substitute
@@ -59,9 +60,10 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                 yield Obligation("I1", f"{names} meet on equal tags", stmt, algebra.FALSE, context, unknown=reason)
                 continue
             for clash in Multiplication(stmt, one.value, two.value).clashes():
-                kept = "I27" if clash.name in chosen(accumulator.flow.timeline.kernel) else "I2"
+                weighed = families(one.value.standing) or families(two.value.standing)
+                kept = "I27" if clash.name in chosen(accumulator.flow.timeline.kernel) else "I26" if weighed else "I2"
                 yield Obligation(
-                    "I1" if clash.contracted else kept,
+                    ("I24" if weighed else "I1") if clash.contracted else kept,
                     f"{names} meet on equal `{clash.name}`",
                     stmt,
                     clash.goal,
@@ -73,9 +75,10 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                 )
     product = accumulator.product(step)
     if isinstance(product, str):
-        yield Obligation(
-            "I1", f"the sum of products of {names} has a record", stmt, algebra.FALSE, step.context, unknown=product
-        )
+        weighed = any(isinstance(piece.value, Data) and families(piece.value.standing) for piece in (*a, *b))
+        what = f"the sum of products of {names} has a record"
+        code = "I23" if weighed else "I1"
+        yield Obligation(code, what, stmt, algebra.FALSE, step.context, unknown=product)
 
 
 def _origins(flow: Flow, step: Step) -> tuple[tuple[Stmt, str], ...]:

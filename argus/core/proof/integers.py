@@ -39,7 +39,7 @@ def _of_any_element(node: Node, stmt: Map) -> Node:
     places: list[Index] = []
     for axis, extent in enumerate(stmt.target.shape):
         places.append(algebra.sym(Symbol(f"i{axis}", "fresh", 0, static(extent) - 1)))
-    return substitute(node, {}, places)
+    return substitute(cast(Index, node), {}, places)
 
 
 def _of_segment(segment: Segment) -> Iterator[Obligation]:

@@ -136,7 +136,7 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agen
     yield from tiles.obligations()
     yield from claims.products(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.agreements(flow)
-    yield from claims.asserted(flow)
+    yield from claims.asserted(flow, sums)
     yield from outputs.unclaimed(flow)
 
 

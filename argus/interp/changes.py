@@ -15,7 +15,7 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.core.index import Bin, Const, Coord, Index
 from argus.core.ir import Buffer, Copy, For, If, Kernel, Mma, Roles, Stmt, View, bodies, static, walk, with_bodies
-from argus.core.walk import mentions, show, substitute, symbols
+from argus.core.walk import mentions, show, substitute, symbols, topological
 from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.schedule import Schedule
@@ -224,8 +224,10 @@ def _other_tiles(kernel: Kernel) -> Iterator[Change]:
 
 def _next_tiles(view: View, step: int) -> Iterator[tuple[int, Index]]:
     for axis, place in enumerate(view.at):
-        if view.buffer.space == "global" and any(symbol.kind == "loop" for symbol in symbols(place)):
-            yield axis, algebra.add(place, step * static(view.shape[axis]))
+        along = [node.axis for node in topological([place]) if isinstance(node, Coord)]
+        moves = view.buffer.space == "global" and any(symbol.kind == "loop" for symbol in symbols(place))
+        if moves and len(along) == 1:
+            yield axis, algebra.add(place, step * static(view.shape[along[0]]))
         for own, extent in enumerate(view.shape if view.buffer.space == "shared" else ()):
             start = algebra.sub(place, algebra.coord(own))
             new = algebra.add(start, step * static(extent))

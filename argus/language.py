@@ -25,9 +25,11 @@ from argus.core.dsl.claims import (
     assert_covers,
     assert_distinct,
     assert_equal,
+    assert_order,
     assert_relation,
     assert_written_once,
     assume,
+    earlier,
     tag,
 )
 from argus.core.dsl.contributions import assert_products, every
@@ -89,6 +91,7 @@ __all__ = [
     "assert_covers",
     "assert_distinct",
     "assert_equal",
+    "assert_order",
     "assert_products",
     "assert_relation",
     "assert_written_once",
@@ -113,6 +116,7 @@ __all__ = [
     "ds_write_b64",
     "ds_write_b128",
     "e4m3",
+    "earlier",
     "elected",
     "eq",
     "every",

@@ -13,7 +13,7 @@ from argus.core.algebra import TRUE, add, const
 from argus.core.atoms.sm_90a.tma import ATOMS
 from argus.core.dsl.kernel import Template
 from argus.core.index import Cond
-from argus.core.ir import Await, Copy, Fence, Kernel
+from argus.core.ir import Assert, Await, Copy, Fence, Kernel
 from argus.core.mutation import named
 from argus.core.proof import (
     analysis,
@@ -30,6 +30,7 @@ from argus.core.proof import (
     ordering,
     outputs,
     races,
+    relations,
     scales,
     softmax,
     terms,
@@ -42,6 +43,7 @@ from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.uses import Reader
+from argus.core.proof.timeline import Step
 from argus.core.verdict import Proved, Refuted
 from argus.verify import verify
 from property_tests.programs import KERNELS
@@ -84,6 +86,14 @@ def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
 
 def yes(*_: object) -> Cond:
     return TRUE
+
+
+def nothing_between_executions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(relations, "_between", settled)
+
+
+def settled(_: object, step: Step, stmt: Assert, *__: object) -> Obligation:
+    return Obligation("I39", "switched off", stmt, TRUE, step.context)
 
 
 def every_queue_is_a_counter(patch: pytest.MonkeyPatch) -> None:
@@ -181,7 +191,11 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("blocks_collide", "I4", without(claims, "written_once")),
     ("grid_too_small", "I4", without(claims, "written_once")),
     ("claim_off_by_one", "I4", without(outputs, "_holds_record")),
-    ("relation_too_strong", "I39", without(claims, "_relation")),
+    ("relation_too_strong", "I39", without(relations, "relation")),
+    ("swizzled_chunk_by_quarters", "I39", without(relations, "relation")),
+    ("step_of_another_length", "I39", without(relations, "relation")),
+    ("blocks_share_rows", "I39", nothing_between_executions),
+    ("summed_backwards", "I39", without(claims, "ordered")),
     ("arrivals_of_one_consumer", "I8", PROTOCOL),
     ("arrivals_of_three_consumers", "I8", PROTOCOL),
     ("bytes_of_one_operand", "I7", PROTOCOL),

@@ -290,15 +290,17 @@ def condition_text(test: Test) -> str:
 
 
 def _of(tag: TagOf) -> str:
-    return f"{view_text(tag.view)}.tag.{tag.name}"
+    before = f" {tag.back} before" if tag.back else ""
+    return f"{view_text(tag.view)}.tag.{tag.name}{before}"
 
 
 def claim_text(claim: Claim) -> str:
     match claim:
         case Equal(left=left, right=right):
             return f"equal {_of(left)}, {_of(right)}"
-        case Distinct(components=components):
-            return f"distinct {', '.join(map(_of, components))}"
+        case Distinct(components=components, over=over):
+            across = f" over {', '.join(symbol.name for symbol in over)}" if over else ""
+            return f"distinct {', '.join(map(_of, components))}{across}"
         case Relation(names=names, cond=cond):
             return f"relation {show(cond)} with {', '.join(f'{symbol.name} = {_of(tag)}' for symbol, tag in names)}"
         case Covers(of=of, low=low, high=high, where=where):

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from attrs import evolve
 
-from argus.core.index import Index, Symbol
+from argus.core.index import Index, Sym, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -107,13 +107,17 @@ def in_test(test: Test, names: Names) -> Test:
 
 def in_claim(claim: Claim, names: Names) -> Claim:
     def of(tag: TagOf) -> TagOf:
-        return TagOf(in_view(tag.view, names), tag.name)
+        return evolve(tag, view=in_view(tag.view, names))
+
+    def renamed(symbol: Symbol) -> Symbol:
+        new = names.get(symbol)
+        return new.symbol if isinstance(new, Sym) else symbol
 
     match claim:
         case Equal(left=left, right=right):
             return Equal(of(left), of(right))
-        case Distinct(components=components):
-            return Distinct(tuple(of(tag) for tag in components))
+        case Distinct(components=components, over=over):
+            return Distinct(tuple(of(tag) for tag in components), tuple(renamed(symbol) for symbol in over))
         case Relation(names=bound, cond=cond):
             return Relation(tuple((symbol, of(tag)) for symbol, tag in bound), substitute(cond, names))
         case Covers(of=tag, low=low, high=high, where=where):

@@ -69,7 +69,6 @@ def run_block(launch: Launch, index: tuple[int, ...]) -> None:
             queue.complete()
     if launch.tags:
         races.judge(block)
-        claims.distinct(block)
 
 
 def _start(launch: Launch, index: tuple[int, ...]) -> Block:

@@ -26,9 +26,9 @@ from argus.core.layout import TV
 from argus.core.walk import evaluate, show
 from argus.interp.distinct import gather
 from argus.interp.journal import Spot, spots
-from argus.interp.machine import Wave
+from argus.interp.machine import SharedAccess, Wave
 from argus.interp.memory import BOTTOM, MISSING, BoolArray, IntArray
-from argus.interp.places import is_whole
+from argus.interp.places import Place, is_whole
 from argus.interp.prepared import first_where, registers_of
 from argus.interp.sets import LOOSE, is_set, is_single
 from argus.interp.state import Block, Contribution, coordinates, shared_element
@@ -272,11 +272,22 @@ class _Judge:
         buffer = of.view.buffer
         flying = self.block.settle(self.wave, buffer, self.event, "read")
         marks = cast(IntArray, self.block.cells(buffer).marks)[self._cells(of)]
+        if buffer.space == "shared":
+            self._looked_at(of)
         bottom = marks == BOTTOM
         if bottom.any() and not flying:
             message = f"`{buffer.name}` is claimed about while uninitialised"
             self._report("I38", message, of, first_where(bottom), ())
         return marks
+
+    def _looked_at(self, of: TagOf) -> None:
+        """A claim about shared memory is a read by its wave: it speaks of what is there whatever the schedule."""
+        threads, cells = self.block.launch.prepared.kernel.threads, self._cells(of)
+        place = Place(np.broadcast_to(cells, (threads, cells.shape[1])))
+        read = place.cell_set(self.wave.first, self.wave.last)
+        access = SharedAccess(self.event, of.view.buffer, writes=False, cells=read, place=place)
+        access.drained, access.over = self.wave.arrivals, self.event.path
+        self.block.accesses.append(access)
 
     def _cells(self, of: TagOf) -> IntArray:
         """The registers of all elements that are spoken of, in this wave's threads."""

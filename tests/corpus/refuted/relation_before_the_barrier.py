@@ -1,4 +1,4 @@
-# verdict: unknown
+# verdict: refuted I5
 """The claim stands before the barrier that makes the buffer whole."""
 
 from argus.language import (

@@ -29,6 +29,7 @@ from argus.core.ir import (
     Commit,
     Copy,
     Covers,
+    Edit,
     Fence,
     Fold,
     For,
@@ -41,6 +42,7 @@ from argus.core.ir import (
     Wait,
     bodies,
 )
+from argus.core.proof import maps
 from argus.core.proof.access import Access, Accesses, meeting
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.progress import (
@@ -63,7 +65,10 @@ from argus.core.walk import IntArray, substitute, symbols
 
 @frozen(eq=False)
 class Found:
-    """One check: an invariant between a statement and an earlier one. unknown: why it cannot be told."""
+    """One check: an invariant between a statement and an earlier one.
+
+    unknown: why it cannot be told. presumed: the named assumption without which it would not hold.
+    """
 
     invariant: str
     what: str
@@ -72,6 +77,7 @@ class Found:
     good: bool
     help: str = ""
     unknown: str = ""
+    presumed: str = ""
 
 
 @define(eq=False)
@@ -108,6 +114,8 @@ class Visibility:
                 return fenced(state, by_all=not alone or self.threads == 1)
             case Fence(kind="wgmma"):
                 return evolve(state, dirty=frozenset[Buffer]())
+            case Edit():
+                return self._edited(stmt, state, alone=alone)
             case Commit(queue="bulk"):
                 return counted(state, "bulk")
             case Wait(queue="bulk" | "wgmma"):
@@ -151,7 +159,7 @@ class Visibility:
             key = key_of(touched)
             before = records.get(key)
             records[key] = (touched, progress if before is None else before[1].least(progress))
-        return State(records, state.late, state.dirty)
+        return State(records, state.late, state.dirty, maps.in_the_past(state.maps, past))
 
     def _in_the_past(self, touched: Touched, past: Mapping[Symbol, Index]) -> Touched:
         view = touched.access.view
@@ -172,12 +180,43 @@ class Visibility:
                 self._alone(touched)
                 for earlier, progress in tuple(state.records.values()):
                     self._judge(touched, earlier, progress)
+        if isinstance(stmt, Copy) and stmt.through is not None:
+            self._through_map(stmt, stmt.through, state, alone=alone)
         for access in self.accesses.of(step):
             buffer = access.view.buffer
             if buffer.space == "shared" and buffer not in self.elsewhere:
                 touched = Touched(stmt, _kind(stmt, access), access, alone)
                 state = recorded(state, touched)
         return state
+
+    # -- tensor maps ---------------------------------------------------------------------------------------
+
+    def _edited(self, stmt: Edit, state: State, *, alone: bool) -> State:
+        name = stmt.map.name
+        several = "" if alone else f"`{name}` is edited by several threads"
+        if stmt.step != "replace":
+            what = f"one thread tells of the edits of `{name}`"
+            self.keep(Found("I29", what, stmt, None, alone, unknown=several))
+            return evolve(state, maps=maps.edited(state.maps, stmt))
+        assert stmt.tensor is not None
+        whole = maps.regular(stmt.tensor)
+        several = several or ("" if whole else "a map of a part of a tensor, or of its axes in another order")
+        self.keep(Found("I29", f"`{name}` describes a tensor", stmt, None, alone and whole, unknown=several))
+        for touched, progress in state.records.values():
+            if isinstance(touched.stmt, Copy) and touched.stmt.through is stmt.map:
+                what = f"copies through `{name}` are over before it is edited"
+                reads = (
+                    "a wait for reads alone: whether the map is read by then is not modelled" if progress.over else ""
+                )
+                found = Found("I29", what, stmt, touched.stmt, progress.ended, _MAP_IN_USE, reads)
+                self.keep(found)
+        return evolve(state, maps=maps.edited(state.maps, stmt))
+
+    def _through_map(self, stmt: Copy, through: Buffer, state: State, *, alone: bool) -> None:
+        what = f"`{through.name}` describes the tensor of this copy, released and acquired since it was edited"
+        reason = "" if alone else "a copy through a map in memory by several threads"
+        good = alone and maps.leads_to(state.maps.get(through), stmt)
+        self.keep(Found("I29", what, stmt, None, good, _MAP_SEEN, reason))
 
     def _alone(self, touched: Touched) -> None:
         """No two threads of one statement write one cell: nothing orders them."""
@@ -242,17 +281,14 @@ class Visibility:
 
     def _published(self, later: Touched, earlier: Touched, progress: Progress, name: str) -> None:
         what = f"writes of `{name}` are fenced by their writers, who then meet, before the asynchronous read"
-        one_sided = progress.met and not progress.published and progress.looked
-        unknown = "a proxy fence on the reader's side only: whether it suffices is disputed" if one_sided else ""
-        self._note("I12", what, later, earlier, good=progress.published, help_=_FENCE, unknown=unknown)
+        mine = progress.met and progress.looked >= (1 if later.alone else 2)
+        presumed = PATH_RULE if mine and not progress.published else ""
+        self._note("I12", what, later, earlier, good=mine or progress.published, help_=_FENCE, presumed=presumed)
 
     def _note(
-        self, code: str, what: str, later: Touched, earlier: Touched, *, good: bool, help_: str, unknown: str = ""
+        self, code: str, what: str, later: Touched, earlier: Touched, *, good: bool, help_: str, presumed: str = ""
     ) -> None:
-        key = (code, what, later.stmt, earlier.stmt)
-        before = self.found.get(key)
-        if before is None or before.good:
-            self.found[key] = Found(code, what, later.stmt, earlier.stmt, good, help_, unknown)
+        self.keep(Found(code, what, later.stmt, earlier.stmt, good, help_, presumed=presumed))
 
     # -- registers -----------------------------------------------------------------------------------------
 
@@ -286,10 +322,15 @@ class Visibility:
     def keep(self, found: Found) -> None:
         key = (found.invariant, found.what, found.stmt, found.other)
         before = self.found.get(key)
-        if before is None or before.good:
+        if before is None or (before.good and not (before.presumed and found.good)):
             self.found[key] = found
 
 
+PATH_RULE = "a proxy fence of the reader, after it has met the writers, covers what they wrote (proxy-path-rule)"
+"""What a proof rests on where no writer fences: the text of the PTX model is disputed there (docs/soundness.md)."""
+
+_MAP_IN_USE = "let the thread that issued the copies wait, `bulk.wait(0)`, before `replace`"
+_MAP_SEEN = "after `replace`, the thread runs `release()` and then `acquire()` of the map, before the copy"
 _SYNC = "put a `sync()` of the agent between the two"
 _FENCE = 'let every writer run `fence("async proxy")` after its writes, then `sync()`, before the copy or product'
 _BULK = 'let the thread that issued the store wait, `bulk.wait(n, of="reads")`, and then `sync()`'
@@ -362,4 +403,5 @@ def obligations(
             found.other,
             found.unknown if not found.good else "",
             help=found.help,
+            presumed=found.presumed,
         )

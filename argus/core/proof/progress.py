@@ -67,6 +67,23 @@ class Touched:
     alone: bool
 
 
+@frozen(eq=False)
+class Found:
+    """One check: an invariant between a statement and an earlier one.
+
+    unknown: why it cannot be told. presumed: the named assumption without which it would not hold.
+    """
+
+    invariant: str
+    what: str
+    stmt: Stmt
+    other: Stmt | None
+    good: bool
+    help: str = ""
+    unknown: str = ""
+    presumed: str = ""
+
+
 Key = tuple[Stmt, Kind, Buffer, tuple[Index, ...]]
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.index import Index, Symbol
@@ -42,11 +42,12 @@ from argus.core.ir import (
     Wait,
     bodies,
 )
-from argus.core.proof import maps
+from argus.core.proof import editing, maps
 from argus.core.proof.access import Access, Accesses, meeting
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.progress import (
     MOST,
+    Found,
     Key,
     Kind,
     Progress,
@@ -61,23 +62,6 @@ from argus.core.proof.progress import (
 )
 from argus.core.proof.timeline import Step
 from argus.core.walk import IntArray, substitute, symbols
-
-
-@frozen(eq=False)
-class Found:
-    """One check: an invariant between a statement and an earlier one.
-
-    unknown: why it cannot be told. presumed: the named assumption without which it would not hold.
-    """
-
-    invariant: str
-    what: str
-    stmt: Stmt
-    other: Stmt | None
-    good: bool
-    help: str = ""
-    unknown: str = ""
-    presumed: str = ""
 
 
 @define(eq=False)
@@ -115,7 +99,9 @@ class Visibility:
             case Fence(kind="wgmma"):
                 return evolve(state, dirty=frozenset[Buffer]())
             case Edit():
-                return self._edited(stmt, state, alone=alone)
+                for found in editing.of_edit(stmt, state, alone=alone):
+                    self.keep(found)
+                return evolve(state, maps=maps.edited(state.maps, stmt))
             case Commit(queue="bulk"):
                 return counted(state, "bulk")
             case Wait(queue="bulk" | "wgmma"):
@@ -181,42 +167,13 @@ class Visibility:
                 for earlier, progress in tuple(state.records.values()):
                     self._judge(touched, earlier, progress)
         if isinstance(stmt, Copy) and stmt.through is not None:
-            self._through_map(stmt, stmt.through, state, alone=alone)
+            self.keep(editing.of_copy(stmt, stmt.through, state, alone=alone))
         for access in self.accesses.of(step):
             buffer = access.view.buffer
             if buffer.space == "shared" and buffer not in self.elsewhere:
                 touched = Touched(stmt, _kind(stmt, access), access, alone)
                 state = recorded(state, touched)
         return state
-
-    # -- tensor maps ---------------------------------------------------------------------------------------
-
-    def _edited(self, stmt: Edit, state: State, *, alone: bool) -> State:
-        name = stmt.map.name
-        several = "" if alone else f"`{name}` is edited by several threads"
-        if stmt.step != "replace":
-            what = f"one thread tells of the edits of `{name}`"
-            self.keep(Found("I29", what, stmt, None, alone, unknown=several))
-            return evolve(state, maps=maps.edited(state.maps, stmt))
-        assert stmt.tensor is not None
-        whole = maps.regular(stmt.tensor)
-        several = several or ("" if whole else "a map of a part of a tensor, or of its axes in another order")
-        self.keep(Found("I29", f"`{name}` describes a tensor", stmt, None, alone and whole, unknown=several))
-        for touched, progress in state.records.values():
-            if isinstance(touched.stmt, Copy) and touched.stmt.through is stmt.map:
-                what = f"copies through `{name}` are over before it is edited"
-                reads = (
-                    "a wait for reads alone: whether the map is read by then is not modelled" if progress.over else ""
-                )
-                found = Found("I29", what, stmt, touched.stmt, progress.ended, _MAP_IN_USE, reads)
-                self.keep(found)
-        return evolve(state, maps=maps.edited(state.maps, stmt))
-
-    def _through_map(self, stmt: Copy, through: Buffer, state: State, *, alone: bool) -> None:
-        what = f"`{through.name}` describes the tensor of this copy, released and acquired since it was edited"
-        reason = "" if alone else "a copy through a map in memory by several threads"
-        good = alone and maps.leads_to(state.maps.get(through), stmt)
-        self.keep(Found("I29", what, stmt, None, good, _MAP_SEEN, reason))
 
     def _alone(self, touched: Touched) -> None:
         """No two threads of one statement write one cell: nothing orders them."""
@@ -329,8 +286,6 @@ class Visibility:
 PATH_RULE = "a proxy fence of the reader, after it has met the writers, covers what they wrote (proxy-path-rule)"
 """What a proof rests on where no writer fences: the text of the PTX model is disputed there (docs/soundness.md)."""
 
-_MAP_IN_USE = "let the thread that issued the copies wait, `bulk.wait(0)`, before `replace`"
-_MAP_SEEN = "after `replace`, the thread runs `release()` and then `acquire()` of the map, before the copy"
 _SYNC = "put a `sync()` of the agent between the two"
 _FENCE = 'let every writer run `fence("async proxy")` after its writes, then `sync()`, before the copy or product'
 _BULK = 'let the thread that issued the store wait, `bulk.wait(n, of="reads")`, and then `sync()`'

@@ -40,6 +40,7 @@ from argus.core.dsl.handles import Bool, Int, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
 from argus.core.dsl.launches import workspace
+from argus.core.dsl.maps import TensorMap, tensor_map
 from argus.core.dsl.masks import Mask
 from argus.core.dsl.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
 from argus.core.dsl.orders import by_columns, by_rows, longest_first, span, super_tiled
@@ -82,6 +83,7 @@ __all__ = [
     "Swizzle",
     "Template",
     "Tensor",
+    "TensorMap",
     "TiledMma",
     "Turns",
     "WarpgroupMma",
@@ -172,6 +174,7 @@ __all__ = [
     "super_tiled",
     "sync",
     "tag",
+    "tensor_map",
     "thread",
     "tma",
     "unflatten",

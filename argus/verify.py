@@ -213,6 +213,7 @@ def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
     listed += presumed(analysis.timeline.kernel)
+    listed += dict.fromkeys(j.obligation.presumed for j in judged if j.obligation.presumed)
     results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
     return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
 

@@ -26,13 +26,16 @@ from argus.core.proof import (
     flow,
     folding,
     integers,
+    maps,
     memory,
     ordering,
     outputs,
     races,
+    reads,
     relations,
     scales,
     softmax,
+    sums,
     terms,
     timeline,
     visibility,
@@ -161,6 +164,30 @@ def every_role_counts_alike(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "equal", always)
 
 
+def records_keep(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sums.Accumulator, "_keeps_record", nothing)
+
+
+def any_map_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(maps, "leads_to", always)
+
+
+def copies_are_over_at_once(patch: pytest.MonkeyPatch) -> None:
+    kept = visibility.Visibility.keep
+
+    def hold(walk: visibility.Visibility, found: visibility.Found) -> None:
+        kept(walk, evolve(found, good=True) if found.what.startswith("copies through") else found)
+
+    patch.setattr(visibility.Visibility, "keep", hold)
+
+
+def without_stages(patch: pytest.MonkeyPatch) -> None:
+    def whole(_: Step, stmt: Copy, *__: object) -> Obligation:
+        return Obligation("I18", "", stmt, TRUE)
+
+    patch.setattr(memory, "_stages", whole)
+
+
 PROTOCOL = without(obligations, "_protocol")
 SEEN = without(visibility, "obligations")
 
@@ -236,6 +263,15 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("rows_after_the_last_sequence", "I4", without(outputs, "_has_sequence")),
     ("scales_of_half_blocks", "I35", without(claims, "_relation")),
     ("scale_of_another_expert", "I35", no_agreement),
+    ("rows_move_with_k", "I2", records_keep),
+    ("claim_before_the_wait", "I11", SEEN),
+    ("swizzle_over_two_stages", "I18", without_stages),
+    ("store_of_transposed_matrices", "I20", without(boxes, "of_matrices")),
+    ("registers_staged_unwritten", "I38", without(reads, "_of_read")),
+    ("copies_of_one_slot_overlap", "I5", without(analysis, "parts")),
+    ("map_not_released", "I29", any_map_will_do),
+    ("map_of_another_group", "I29", any_map_will_do),
+    ("real_cutlass_2162", "I29", copies_are_over_at_once),
 )
 
 

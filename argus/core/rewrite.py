@@ -24,6 +24,7 @@ from argus.core.ir import (
     Copy,
     Covers,
     Distinct,
+    Edit,
     Either,
     Elem,
     Equal,
@@ -167,6 +168,8 @@ def in_stmt(stmt: Stmt, names: Names) -> Stmt:
             return evolve(inner, event=in_view(event, names), bytes=substitute(count, names))
         case Await(event=event, phase=phase):
             return evolve(inner, event=in_view(event, names), phase=substitute(phase, names))
+        case Edit(tensor=tensor):
+            return inner if tensor is None else evolve(inner, tensor=in_view(tensor, names))
         case Advance(by=by):
             return evolve(inner, by=substitute(by, names))
         case For(start=start, stop=stop):

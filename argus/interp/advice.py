@@ -24,6 +24,8 @@ _ADVICE: Mapping[str, str] = {
     "I12": 'after the writes, `fence("async proxy")` by every thread that wrote, then `sync()`, then the copy',
     "I13": "the thread that issued the store calls `bulk.wait(...)`; a `sync()` tells those who write the buffer next",
     "I14": "make barriers before the roles: a fence and a meeting of all threads follow them",
+    "I29": "the thread that issued the copies waits, `bulk.wait(0)`, before `replace`; after it, `release()` and then "
+    "`acquire()` come before the next copy",
     "I31": "wait for the copy before its target is used: `cp_async.commit()`, `cp_async.wait(0)`, then `sync()`",
     "I36": "put a `sync()` between the reads and the writes that follow",
 }

@@ -18,6 +18,7 @@ from argus.core.ir import (
     Copy,
     Covers,
     Distinct,
+    Edit,
     Equal,
     Fold,
     For,
@@ -54,6 +55,8 @@ def views(stmt: Stmt) -> tuple[View, ...]:
             return (event,)
         case Let(value=Peek(view=view) | Atomic(view=view)) | Tag(view=view):
             return (view,)
+        case Edit(map=buffer, tensor=tensor):
+            return (whole(buffer),) if tensor is None else (whole(buffer), tensor)
         case Advance(counter=buffer) | Reset(buffer=buffer):
             return (whole(buffer),)
         case Assert(claim=claim):

@@ -1,5 +1,5 @@
 # verdict: unknown
-"""Every second column of tiles is left out by both roles; which are written is claimed, and not read of a persistent kernel.
+"""Every second column of tiles is left out by both roles; what is claimed of them is not read of a persistent kernel."""
 
 from argus.language import (
     Ring, Tensor, assert_covers, assert_written_once, assume, bf16, ceil_div, copy, eq, f32, kernel, loop,

@@ -19,7 +19,7 @@ from argus.core.verdict import Counterexample, HopKind
 from argus.core.walk import evaluate, symbols
 from argus.interp.advice import advised
 from argus.interp.diagnosis import Witness, diagnose
-from argus.interp.origins import DATA_FLOW, way
+from argus.interp.origins import DATA_FLOW, Way, way
 from argus.interp.prepared import Prepared
 from argus.interp.run import by_events, run_prepared
 from argus.interp.schedule import Schedule, directed
@@ -196,12 +196,23 @@ def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) 
 
 
 def _shown(prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation]) -> Refutation:
-    kernel, violation = prepared.kernel, witness.violation
+    came = way(prepared, witness.sizes, witness.schedule, witness.violation)
+    return shown(prepared.kernel, witness, smallest, suspects, came)
+
+
+def shown(
+    kernel: Kernel,
+    witness: Witness,
+    smallest: bool,
+    suspects: Sequence[Obligation],
+    came: Way = Way(),  # noqa: B008 reason: frozen
+) -> Refutation:
+    """The report of a run that fails. came: how the elements at fault got there, where that is known."""
+    violation = witness.violation
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
     usual = advised(violation.code) if by_events(kernel) else ""
     help_text = witness.help or usual or next((o.help for o in (*exact, *advice) if o.help), "")
-    came = way(prepared, witness.sizes, witness.schedule, violation)
     counterexample = Counterexample(
         code=violation.code,
         message=violation.message,

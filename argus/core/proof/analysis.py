@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond
@@ -20,6 +20,7 @@ from argus.core.proof import (
     integers,
     memory,
     outputs,
+    programs,
     races,
     reads,
     visibility,
@@ -27,8 +28,11 @@ from argus.core.proof import (
 )
 from argus.core.proof.access import Accesses
 from argus.core.proof.carried import Carried, carried, connect
+from argus.core.proof.content import Left
+from argus.core.proof.crossing import reading
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.programs import ALONE, Others
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles.apart import apart, parts
 from argus.core.proof.roles.ledger import RefusedError
@@ -42,7 +46,8 @@ from argus.core.walk import symbols
 class Analysis:
     """What was found. unmodelled: constructs that leave every flow-based invariant open.
 
-    assumptions: the kernel's own. facts: those, and that the block lies in the grid.
+    assumptions: the kernel's own. facts: those, and that the block lies in the grid. leaves: what each tensor that
+    it writes holds afterwards, if all obligations are proved.
     """
 
     timeline: Timeline
@@ -50,21 +55,28 @@ class Analysis:
     unmodelled: tuple[NotModelled, ...]
     assumptions: tuple[Cond, ...]
     facts: tuple[Cond, ...]
+    leaves: Mapping[Buffer, Left] = field(factory=dict[Buffer, Left])
 
 
-def analyse(kernel: Kernel, prover: Prover) -> Analysis:
-    """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way."""
+def analyse(kernel: Kernel, prover: Prover, others: Others = ALONE) -> Analysis:
+    """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way.
+
+    others: the launches before and after it, where it is part of a program.
+    """
     try:
-        return _analyse(kernel, prover)
+        return _analyse(kernel, prover, others)
     except ZeroDivisionError:
         return _unread(kernel, NotModelled(kernel.body[0], "something is divided by a number that may be zero"))
 
 
-def _analyse(kernel: Kernel, prover: Prover) -> Analysis:
+def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
+    taken = programs.integers_taken(kernel, others)
+    if taken is not None:
+        return _unread(kernel, NotModelled(taken, "integers that a launch before wrote are not built yet"))
     if kernel.roles is None:
         line = epochs.checked(waves.apart(timeline(kernel)))
         alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
-        return _analysed(line, prover, alone, lambda _: budgets.of_shared(kernel))
+        return _analysed(line, prover, alone, others, lambda _: budgets.of_shared(kernel))
     read = unrolled(kernel, prover)
     if isinstance(read, RefusedError):
         return _unread(kernel, NotModelled(read.stmt, read.reason))
@@ -78,7 +90,7 @@ def _analyse(kernel: Kernel, prover: Prover) -> Analysis:
         for copies in read.fills:
             yield from parts(found, copies)
 
-    analysed = _analysed(line, prover, agent, more)
+    analysed = _analysed(line, prover, agent, others, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
 
 
@@ -102,23 +114,26 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
 
 
 def _analysed(
-    line: Timeline, prover: Prover, agent: Agent, more: Callable[[Accesses], Iterator[Obligation]]
+    line: Timeline, prover: Prover, agent: Agent, others: Others, more: Callable[[Accesses], Iterator[Obligation]]
 ) -> Analysis:
     accesses = Accesses(line)
     known = (line.assumptions, line.facts)
     if line.unmodelled:
         return Analysis(line, tuple(budgets.obligations(line, accesses)), line.unmodelled, *known)
-    owed = (*more(accesses), *_obligations(line, accesses, prover, agent))
-    return Analysis(line, owed, (), *known)
-
-
-def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agent) -> Iterator[Obligation]:
     flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content)
+    flow.given.update(reading(flow, others.brought))
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
     tiles = Carried(flow, carried(line))
     connect(flow, tiles)
+    own = programs.of_programs(_obligations(flow, sums, tiles, agent), others, flow.sums)
+    owed = (*more(accesses), *own, *programs.obligations(flow, others))
+    return Analysis(line, owed, (), *known, leaves=programs.leaves(flow, others))
+
+
+def _obligations(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent: Agent) -> Iterator[Obligation]:
+    line, accesses = flow.timeline, flow.accesses
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
     yield from integers.of_control(line)

@@ -151,8 +151,8 @@ def _multiple(place: Sep, stride: Index, wide: int, count: int) -> Cond:
         coordinate = algebra.eq(algebra.mod(algebra.add(place.base, int(firsts.flat[0])), wide), 0)
         if coordinate is algebra.TRUE:
             return coordinate
-        return algebra.any_of((coordinate, algebra.eq(algebra.mod(stride, wide), 0)))
-    return algebra.eq(algebra.mod(stride, wide), 0)
+        return algebra.any_of((coordinate, boxes.whole_rows(stride, wide)))
+    return boxes.whole_rows(stride, wide)
 
 
 def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buffer, count: int) -> Obligation:

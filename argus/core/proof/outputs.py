@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import prod
 
 import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
-from argus.core.ir import Assert, Buffer, Copy, Covers, WrittenOnce
+from argus.core.ir import Assert, Buffer, Copy, Covers, View, WrittenOnce
 from argus.core.proof.access import Access
 from argus.core.proof.content import Data, Inside, some_element, why_not
 from argus.core.proof.flow import Flow
@@ -30,69 +30,85 @@ def unclaimed(flow: Flow) -> Iterator[Obligation]:
         for step in flow.timeline.steps
         if isinstance(step.stmt, Assert) and isinstance(step.stmt.claim, WrittenOnce)
     }
-    for step in flow.timeline.steps:
-        for access in flow.accesses.of(step):
-            buffer = access.view.buffer
-            if access.mode == "write" and buffer.space == "global" and buffer not in claimed:
-                yield from _apart(flow, access, buffer)
+    for buffer in stored(flow):
+        stores = stores_of(flow, buffer)
+        if buffer not in claimed and not any(map(adds, stores)):
+            yield from _apart(flow, stores, buffer)
 
 
-def _apart(flow: Flow, store: Access, buffer: Buffer) -> Iterator[Obligation]:
-    stores = [
+def stored(flow: Flow) -> tuple[Buffer, ...]:
+    """The tensors that the kernel writes."""
+    accesses = (access for step in flow.timeline.steps for access in flow.accesses.of(step))
+    written = (a.view.buffer for a in accesses if a.mode == "write" and a.view.buffer.space == "global")
+    return tuple(dict.fromkeys(written))
+
+
+def stores_of(flow: Flow, buffer: Buffer) -> tuple[Access, ...]:
+    """The writes to a tensor, in program order."""
+    return tuple(
         access
         for step in flow.timeline.steps
         for access in flow.accesses.of(step)
         if access.mode == "write" and access.view.buffer is buffer
-    ]
+    )
+
+
+def adds(store: Access) -> bool:
+    """Whether a store adds to what is there."""
+    return isinstance(store.step.stmt, Copy) and store.step.stmt.combine is not None
+
+
+_UNLIKE = "outputs stored in a branch, in different loops or to unlike places are not built yet in the verifier"
+
+
+def _apart(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
+    store = stores[0]
     what = f"no element of `{buffer.name}` is written twice"
-    if len(stores) > 1 or store.places is None or store.step.loop is not None or store.step.waves is not None:
-        reason = "outputs stored by several statements or in a loop are not built yet in the verifier"
-        yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
+    places = together(stores)
+    if places is None:
+        yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE)
         return
-    distinct = different(store.places) == store.places[0].table.size
+    distinct = different(places) == places[0].table.size
     goal = algebra.TRUE if distinct else algebra.FALSE
     yield Obligation("I4", what + " within a block", store.step.stmt, goal, store.step.context)
-    yield _apart_between(flow, store, store.places, buffer)
+    yield apart_between(flow, store, places, buffer)
 
 
 def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> Iterator[Obligation]:
     buffer = claim.view.buffer
-    if not is_whole(claim.view):
-        reason = "a claim on part of a tensor is not built yet in the verifier"
+    if not _from_the_first(claim.view):
+        reason = "a claim on part of a tensor that is not its first rows and columns is not built yet in the verifier"
         yield Obligation("I4", f"`{buffer.name}` is written once", stmt, algebra.FALSE, step.context, unknown=reason)
         return
-    stores = [
-        access
-        for earlier in flow.timeline.steps
-        for access in flow.accesses.of(earlier)
-        if access.mode == "write" and access.view.buffer is buffer
-    ]
+    stores = stores_of(flow, buffer)
     what = f"each element of `{buffer.name}` is written exactly once"
     if not stores:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
-    places = _together(stores)
+    places = None if any(map(adds, stores)) else together(stores)
     if places is None:
-        reason = "outputs stored in a branch, in different loops or to unlike places are not built yet in the verifier"
+        reason = "a claim that what is added to is written once" if any(map(adds, stores)) else _UNLIKE
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=stores[0].step.stmt)
         return
-    yield _apart_within(stores[0], places, what)
-    yield _apart_between(flow, stores[0], places, buffer)
-    yield _reaches_all(flow, stores[0], places, buffer)
+    yield apart_within(stores[0], places, what)
+    yield apart_between(flow, stores[0], places, buffer)
+    yield reaches_all(flow, stores[0], places, claim.view)
+    if not is_whole(claim.view):
+        pairs = zip(claim.view.shape, buffer.shape, strict=True)
+        goal = algebra.all_of(algebra.le(extent, whole) for extent, whole in pairs)
+        yield Obligation("I4", f"what is claimed lies in `{buffer.name}`", stmt, goal, given="assumptions")
     for store in stores:
         assert store.places is not None
         yield from _holds_record(flow, store, store.places, claim)
 
 
-def _together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
+def together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
     """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
     first = stores[0].places
     loop = stores[0].step.loop
     if first is None or any(
         s.step.loop is not loop or s.step.guard is not algebra.TRUE or s.step.waves is not None for s in stores
     ):
-        return None
-    if loop is not None and (loop.stmt.start is not algebra.const(0) or loop.stmt.step != 1):
         return None
     tables: list[list[IntArray]] = [[] for _ in first]
     for store in stores:
@@ -105,7 +121,7 @@ def _together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
     return tuple(Sep(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True))
 
 
-def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligation:
+def apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligation:
     """Within one block, elements go to different places and fill a box."""
     elements = places[0].table.size
     box = prod(place.high - place.low + 1 for place in places)
@@ -121,25 +137,27 @@ def _apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligati
     )
 
 
-def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
-    """Two different blocks never store to one element of the tensor."""
+def apart_between(
+    flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer, shared: Collection[Symbol] = ()
+) -> Obligation:
+    """Two different blocks never store to one element of the tensor; of those that agree in the `shared` symbols."""
     grid = raster(flow.timeline.kernel, places, store.step.loop)
     spoken = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
-    other: dict[Symbol, Index] = {
-        s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in (*grid.counts, *sorted(spoken, key=str))
-    }
+    told = [s for s in (*grid.counts, *sorted(spoken, key=str)) if s not in shared]
+    other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in told}
     met: list[Cond] = []
     for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
         mine = algebra.add(place.base, _offset(axis, place, ""))
         theirs = algebra.add(substitute(place.base, other), _offset(axis, place, "'"))
         met += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
     for symbol, count in grid.counts.items():
-        met += [algebra.lt(algebra.sym(symbol), count), algebra.lt(other[symbol], count)]
+        met += [algebra.lt(algebra.sym(symbol), count)]
+        met += [algebra.lt(other.get(symbol, algebra.sym(symbol)), substitute(count, other))]
     return Obligation(
         "I4",
         f"no two blocks write one element of `{buffer.name}`",
         store.step.stmt,
-        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in grid.counts),
+        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in grid.counts if symbol in other),
         tuple(met),
         least=sizes_first(algebra.all_of(met)),
         compared=places[0].table.size,
@@ -152,13 +170,13 @@ def _offset(axis: int, place: Sep, mark: str) -> Index:
     return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", place.low, place.high))
 
 
-def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
-    """Each element has a block that stores it: the one found by dividing its coordinates."""
+def reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], view: View) -> Obligation:
+    """Each element of a view has a block that stores it: the one found by dividing its coordinates."""
     grid = raster(flow.timeline.kernel, places, store.step.loop)
-    what = f"each element of `{buffer.name}` is written by some block"
+    what = f"each element of `{view.buffer.name}` is written by some block"
     hypotheses: list[Cond] = []
     chosen: dict[Symbol, Index] = {}
-    for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
+    for axis, (place, extent) in enumerate(zip(grid.places, view.shape, strict=True)):
         element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
         hypotheses.append(algebra.lt(element, extent))
         if isinstance(place.base, Const):
@@ -195,7 +213,7 @@ def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
         goals += [algebra.le(algebra.add(start, place.low), element)]
         goals += [algebra.le(element, algebra.add(start, place.high))]
     for symbol, number in chosen.items():
-        goals += [algebra.le(0, number), algebra.lt(number, grid.counts[symbol])]
+        goals += [algebra.le(0, number), algebra.lt(number, substitute(grid.counts[symbol], chosen))]
     goals += [algebra.le(1, count) for symbol, count in grid.counts.items() if symbol not in chosen]
     return algebra.all_of(goals)
 
@@ -214,7 +232,13 @@ def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: Wri
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
         yield from _covered(flow, store, piece.value, context)
         for bound in piece.value.inside:
-            yield _not_padding(store, places, bound, context)
+            yield not_padding(store, places, bound, context, claim.view.shape)
+
+
+def _from_the_first(view: View) -> bool:
+    """Whether a view is the elements of its tensor below some extents, under the tensor's own coordinates."""
+    plain = view.where is algebra.TRUE and view.peer is None and len(view.shape) == len(view.buffer.shape)
+    return plain and all(at is algebra.coord(axis) for axis, at in enumerate(view.at))
 
 
 def _component_held(
@@ -257,12 +281,13 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
         )
     for cond in value.needs:
         what = f"what is stored in `{name}` comes from rows that have an element"
-        yield Obligation("I23", what, store.step.stmt, cond, (*context, *_within(store.places or (), store)))
+        edge = _within(store.places or (), store.view.buffer.shape)
+        yield Obligation("I23", what, store.step.stmt, cond, (*context, *edge))
 
 
 def _asserted_set(flow: Flow, store: Access, counted: str, tally: Tally, context: tuple[Cond, ...]) -> Obligation:
     count, name = tally.count, store.view.buffer.name
-    sets = tuple(dict.fromkeys(_asserted(flow, counted)))
+    sets = tuple(dict.fromkeys(asserted_sets(flow, counted)))
     reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
     if count is None:
         reason = f"threads hold different parts of the sum over `{counted}`"
@@ -277,7 +302,7 @@ def _asserted_set(flow: Flow, store: Access, counted: str, tally: Tally, context
     )
 
 
-def _asserted(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
+def asserted_sets(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
     """The bounds of each set that an assertion of coverage states of this name, whatever the case."""
     for step in flow.timeline.steps:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
@@ -288,18 +313,20 @@ def _asserted(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
             yield claim.low, claim.high
 
 
-def _not_padding(store: Access, places: tuple[Sep, ...], bound: Inside, context: tuple[Cond, ...]) -> Obligation:
-    """An element that is stored is not padding: the store's own bounds imply the value's."""
+def not_padding(
+    store: Access, places: tuple[Sep, ...], bound: Inside, context: tuple[Cond, ...], extents: Sequence[Index]
+) -> Obligation:
+    """An element that is stored below these extents is not padding: they imply the value's own bounds."""
     name = store.view.buffer.name
     what = f"no padding is stored in `{name}`"
-    for place, extent in zip(places, store.view.buffer.shape, strict=True):
+    for place, extent in zip(places, extents, strict=True):
         if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent:
             return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
     goal = algebra.all_of((algebra.le(0, bound.coordinate.least), algebra.lt(bound.coordinate.most, bound.extent)))
-    edge = () if not isinstance(store.step.stmt, Copy) else _within(places, store)
+    edge = () if not isinstance(store.step.stmt, Copy) else _within(places, extents)
     return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
 
 
-def _within(places: tuple[Sep, ...], store: Access) -> tuple[Cond, ...]:
-    pairs = zip(places, store.view.buffer.shape, strict=True)
+def _within(places: tuple[Sep, ...], extents: Sequence[Index]) -> tuple[Cond, ...]:
+    pairs = zip(places, extents, strict=True)
     return tuple(algebra.lt(place.least, extent) for place, extent in pairs)

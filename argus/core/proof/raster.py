@@ -31,8 +31,8 @@ class Raster:
 
 
 def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> Raster:
-    """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the number of
-    a loop's iteration, where what is stored is stored in a loop.
+    """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the number
+    of a loop's iteration, where what is stored is stored in a loop.
     """
     counts: dict[Symbol, Index] = {}
     bases = [place.base for place in places]

@@ -17,7 +17,7 @@ from argus.interp.programs import run_program
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import assumed, sizes_in_order
 from argus.interp.shrink import RUNS, descend
-from argus.interp.violation import Violation
+from argus.interp.violation import UnkeptError, Violation
 from argus.refute import Refutation, Suspect, is_static, shown, static_fault
 
 Sizes = Mapping[str, int]
@@ -130,7 +130,10 @@ def _violations(place: Place, size: Sizes, schedule: Schedule, *, split: frozens
     """
     launch = place.program.launches[place.number]
     own = set(walk(launch.kernel.body))
-    outcome = run_program(place.program, size, None, schedule, tags=True, values=False)
+    try:
+        outcome = run_program(place.program, size, None, schedule, tags=True, values=False)
+    except UnkeptError:
+        return []
     after = (
         set(_users(place.program.launches[place.number + 1 :], set(launch.arguments.values())))
         if split

@@ -5,10 +5,10 @@ from __future__ import annotations
 from argus.interp import claims, hang
 from argus.interp.agents import Machine, Unit
 from argus.interp.assembly import assemble
-from argus.interp.barriers import HaltError
 from argus.interp.events import step
 from argus.interp.schedule import Actor
 from argus.interp.state import Launch
+from argus.interp.violation import HaltError
 
 
 def run_agents(launch: Launch, index: tuple[int, ...]) -> None:

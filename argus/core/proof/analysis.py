@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond
+from argus.core.index import Cond, Read
 from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync
 from argus.core.proof import (
     boxes,
@@ -23,31 +23,37 @@ from argus.core.proof import (
     programs,
     races,
     reads,
+    scales,
+    terms,
     visibility,
     waves,
 )
 from argus.core.proof.access import Accesses
 from argus.core.proof.carried import Carried, carried, connect
+from argus.core.proof.cases import cases
 from argus.core.proof.content import Left
 from argus.core.proof.crossing import reading
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.programs import ALONE, Others
+from argus.core.proof.promises import Promised, promised
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles.apart import apart, parts
 from argus.core.proof.roles.ledger import RefusedError
 from argus.core.proof.roles.obligations import unrolled
 from argus.core.proof.sums import Accumulator
-from argus.core.proof.timeline import NotModelled, Timeline, timeline
-from argus.core.walk import symbols
+from argus.core.proof.timeline import NotModelled, Timeline, divides_safely, timeline
+from argus.core.query import Unsat
+from argus.core.walk import mentions, symbols
 
 
 @frozen(eq=False)
 class Analysis:
     """What was found. unmodelled: constructs that leave every flow-based invariant open.
 
-    assumptions: the kernel's own. facts: those, and that the block lies in the grid. leaves: what each tensor that
-    it writes holds afterwards, if all obligations are proved.
+    assumptions: the kernel's own. facts: those, and that the block lies in the grid. promised: what knows more of the
+    integers from memory that questions speak of; None if there are none. leaves: what each tensor that it writes holds
+    afterwards, if all obligations are proved.
     """
 
     timeline: Timeline
@@ -55,6 +61,7 @@ class Analysis:
     unmodelled: tuple[NotModelled, ...]
     assumptions: tuple[Cond, ...]
     facts: tuple[Cond, ...]
+    promised: Promised | None = None
     leaves: Mapping[Buffer, Left] = field(factory=dict[Buffer, Left])
 
 
@@ -63,8 +70,9 @@ def analyse(kernel: Kernel, prover: Prover, others: Others = ALONE) -> Analysis:
 
     others: the launches before and after it, where it is part of a program.
     """
+    known = promised(kernel, prover)
     try:
-        return _analyse(kernel, prover, others)
+        return evolve(_analyse(kernel, known or prover, others), promised=known)
     except ZeroDivisionError:
         return _unread(kernel, NotModelled(kernel.body[0], "something is divided by a number that may be zero"))
 
@@ -74,23 +82,21 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
     if taken is not None:
         return _unread(kernel, NotModelled(taken, "integers that a launch before wrote are not built yet"))
     if kernel.roles is None:
-        line = epochs.checked(waves.apart(timeline(kernel)))
         alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
-        return _analysed(line, prover, alone, others, lambda _: budgets.of_shared(kernel))
+        return _analysed(kernel, prover, alone, others, lambda _: budgets.of_shared(kernel))
     read = unrolled(kernel, prover)
     if isinstance(read, RefusedError):
         return _unread(kernel, NotModelled(read.stmt, read.reason))
     role, rings = read.role, read.rings
     agent = Agent(read.body, role.agent, role.name, rings)
-    line = epochs.checked(timeline(read.line))
 
-    def more(found: Accesses) -> Iterator[Obligation]:
+    def more(found: Sequence[Accesses]) -> Iterator[Obligation]:
         yield from read.owed
-        yield from apart(line, found, role, rings)
+        yield from apart(found, role, rings)
         for copies in read.fills:
-            yield from parts(found, copies)
+            yield from parts(found[0], copies)
 
-    analysed = _analysed(line, prover, agent, others, more)
+    analysed = _analysed(read.line, prover, agent, others, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
 
 
@@ -114,29 +120,69 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
 
 
 def _analysed(
-    line: Timeline, prover: Prover, agent: Agent, others: Others, more: Callable[[Accesses], Iterator[Obligation]]
+    kernel: Kernel,
+    prover: Prover,
+    agent: Agent,
+    others: Others,
+    more: Callable[[Sequence[Accesses]], Iterator[Obligation]],
 ) -> Analysis:
-    accesses = Accesses(line)
-    known = (line.assumptions, line.facts)
-    if line.unmodelled:
-        return Analysis(line, tuple(budgets.obligations(line, accesses)), line.unmodelled, *known)
-    flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content)
-    flow.given.update(reading(flow, others.brought))
+    lines = _lines(kernel, prover)
+    first = lines[0]
+    known = (first.assumptions, first.common)
+    unmodelled = (*_data(kernel), *(each for line in lines for each in line.unmodelled))
+    found = tuple(Accesses(line) for line in lines)
+    if unmodelled:
+        return Analysis(first, tuple(budgets.obligations(first, found[0])), unmodelled, *known)
+    owed = [*more(found)]
+    leaves: dict[Buffer, Left] = {}
+    for line, accesses in zip(lines, found, strict=True):
+        flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content, ways=found)
+        flow.given.update(reading(flow, others.brought))
+        owed += _obligations(flow, agent, others)
+        leaves |= programs.leaves(flow, others)
+    return Analysis(first, tuple(owed), (), *known, leaves=leaves)
+
+
+def _data(kernel: Kernel) -> Iterator[NotModelled]:
+    """What no launcher can check of integers from memory, or can count blocks by."""
+    if any(not divides_safely(buffer.promise, ()) for buffer in kernel.parameters):
+        yield NotModelled(kernel.body[0], "a promise that divides by a size, which may be zero")
+    if any(mentions(extent, (Read,)) for extent in kernel.grid):
+        yield NotModelled(kernel.body[0], "a grid that integers from memory count")
+
+
+def _lines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
+    """The lines that blocks run, those that no block does left out."""
+    ways = cases(kernel)
+    lines = tuple(epochs.checked(waves.apart(timeline(way.kernel, way.given))) for way in ways)
+    taken = tuple(line for line in lines if not line.given or not isinstance(prover.check(line.facts), Unsat))
+    return taken or lines[:1]
+
+
+def _obligations(flow: Flow, agent: Agent, others: Others) -> Iterator[Obligation]:
+    """Those of one line; in what blocks of it owe, what decides that they run it is given."""
+    for each in _owed(flow, agent, others):
+        decided = flow.timeline.facts if each.given == "facts" and len(flow.ways) > 1 else ()
+        yield evolve(each, hypotheses=(*each.hypotheses, *decided)) if decided else each
+
+
+def _owed(flow: Flow, agent: Agent, others: Others) -> Iterator[Obligation]:
+    line = flow.timeline
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
     tiles = Carried(flow, carried(line))
     connect(flow, tiles)
-    own = programs.of_programs(_obligations(flow, sums, tiles, agent), others, flow.sums)
-    owed = (*more(accesses), *own, *programs.obligations(flow, others))
-    return Analysis(line, owed, (), *known, leaves=programs.leaves(flow, others))
+    yield from programs.of_programs(_by_itself(flow, sums, tiles, agent), others, flow.sums)
+    yield from programs.obligations(flow, others)
 
 
-def _obligations(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent: Agent) -> Iterator[Obligation]:
+def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent: Agent) -> Iterator[Obligation]:
     line, accesses = flow.timeline, flow.accesses
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
     yield from integers.of_control(line)
+    yield from terms.obligations(line)
     yield from memory.obligations(line, accesses)
     yield from _barriers(line)
     yield from _global_order(line)
@@ -151,6 +197,7 @@ def _obligations(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agen
     yield from tiles.obligations()
     yield from claims.products(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.agreements(flow)
+    yield from scales.obligations(flow)
     yield from claims.asserted(flow)
     yield from outputs.unclaimed(flow)
 

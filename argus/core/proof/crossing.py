@@ -102,7 +102,11 @@ def claimed_record(flow: Flow, buffer: Buffer) -> Mapping[str, Index]:
 
 def _claims(flow: Flow, buffer: Buffer) -> list[WrittenOnce]:
     claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
-    return [claim for claim in claims if isinstance(claim, WrittenOnce) and claim.view.buffer is buffer]
+    return [
+        claim
+        for claim in claims
+        if isinstance(claim, WrittenOnce) and claim.view.buffer is buffer and claim.where is algebra.TRUE
+    ]
 
 
 def _coordinate(component: Sep, places: Sequence[Sep]) -> Index | None:

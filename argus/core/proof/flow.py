@@ -57,7 +57,7 @@ class Source:
 
 @define(eq=False)
 class Flow:
-    """The data flow of one timeline."""
+    """The data flow of one timeline. ways: the accesses of all lines that blocks of the kernel run, this one's too."""
 
     timeline: Timeline
     prover: Prover
@@ -68,6 +68,7 @@ class Flow:
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     given: dict[Buffer, Callable[[Access], Content]] = field(factory=dict[Buffer, Callable[[Access], Content]])
+    ways: tuple[Accesses, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar, cast, get_args
 
 from attrs import evolve, fields, frozen
 
 from argus.core.algebra import TRUE
+from argus.core.check.reads import stored
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import (
     Assume,
@@ -68,7 +69,11 @@ class _Moved:
 
 def launched(program: Program) -> tuple[Launched, ...]:
     """The launches of a program, in order. What one assumes of the program's sizes, all may presume."""
-    alone = [_alone(program, launch) for launch in program.launches]
+    alone: list[Launched] = []
+    written = set[Buffer]()
+    for launch in program.launches:
+        alone.append(_alone(program, launch, written))
+        written |= {launch.arguments[buffer.name] for buffer in stored(launch.kernel)}
     assumed: dict[Cond, Assume] = {}
     for each in alone:
         for stmt in walk(each.kernel.body):
@@ -77,9 +82,11 @@ def launched(program: Program) -> tuple[Launched, ...]:
     return tuple(evolve(each, kernel=_presuming(each.kernel, assumed)) for each in alone)
 
 
-def _alone(program: Program, launch: Launch) -> Launched:
+def _alone(program: Program, launch: Launch, written: Collection[Buffer]) -> Launched:
+    """written: by launches before, whose integers keep no promise that a caller makes."""
     kernel, sizes = launch.kernel, dict(launch.sizes)
-    buffers = {buffer: _sized(buffer, sizes) for buffer in kernel.parameters}
+    kept = {buffer: launch.arguments[buffer.name] not in written for buffer in kernel.parameters}
+    buffers = {buffer: _sized(buffer, sizes, kept=kept[buffer]) for buffer in kernel.parameters}
     moved = _Moved(sizes, buffers)
     made = evolve(
         kernel,
@@ -93,11 +100,12 @@ def _alone(program: Program, launch: Launch) -> Launched:
     return Launched(launch, made, {made: launch.arguments[buffer.name] for buffer, made in buffers.items()})
 
 
-def _sized(buffer: Buffer, sizes: Mapping[Symbol, Index]) -> Buffer:
+def _sized(buffer: Buffer, sizes: Mapping[Symbol, Index], *, kept: bool) -> Buffer:
     assert isinstance(buffer.layout, Strided), buffer.name
     strides = tuple(substitute(stride, sizes) for stride in buffer.layout.strides)
     shape = tuple(substitute(extent, sizes) for extent in buffer.shape)
-    return evolve(buffer, shape=shape, layout=Strided(strides), promise=substitute(buffer.promise, sizes))
+    promise = substitute(buffer.promise, sizes) if kept else TRUE
+    return evolve(buffer, shape=shape, layout=Strided(strides), promise=promise)
 
 
 def _presuming(kernel: Kernel, assumed: Mapping[Cond, Assume]) -> Kernel:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Covers, View, WrittenOnce
-from argus.core.proof.access import Access
+from argus.core.proof.access import Access, Accesses
 from argus.core.proof.content import Data, Inside, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.placing import apart_between, apart_within, offset, reaches_all, together
 from argus.core.proof.products import holds_once
-from argus.core.proof.raster import Raster, coordinates, raster
 from argus.core.proof.separate import Sep, different, same
 from argus.core.proof.standing import families
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import IntArray, show, substitute, symbols
+from argus.core.walk import show, substitute, symbols
 
 
 def unclaimed(flow: Flow) -> Iterator[Obligation]:
@@ -45,10 +44,14 @@ def stored(flow: Flow) -> tuple[Buffer, ...]:
 
 def stores_of(flow: Flow, buffer: Buffer) -> tuple[Access, ...]:
     """The writes to a tensor, in program order."""
+    return _stores_in(flow.accesses, buffer)
+
+
+def _stores_in(way: Accesses, buffer: Buffer) -> tuple[Access, ...]:
     return tuple(
         access
-        for step in flow.timeline.steps
-        for access in flow.accesses.of(step)
+        for step in way.timeline.steps
+        for access in way.of(step)
         if access.mode == "write" and access.view.buffer is buffer
     )
 
@@ -64,7 +67,8 @@ _UNLIKE = "outputs stored in a branch, in different loops or to unlike places ar
 def _apart(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obligation]:
     store = stores[0]
     what = f"no element of `{buffer.name}` is written twice"
-    places = together(stores)
+    elsewhere = any(_stores_in(way, buffer) for way in flow.ways if way is not flow.accesses)
+    places = None if elsewhere else together(flow.timeline.kernel, stores)
     if places is None:
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE)
         return
@@ -75,147 +79,83 @@ def _apart(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obl
 
 
 def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> Iterator[Obligation]:
+    """For the blocks of one line; what is said of the whole grid counts in the other lines that blocks run."""
     buffer = claim.view.buffer
+    what = f"each element of `{buffer.name}` is written exactly once"
     if not _from_the_first(claim.view):
         reason = "a claim on part of a tensor that is not its first rows and columns is not built yet in the verifier"
         yield Obligation("I4", f"`{buffer.name}` is written once", stmt, algebra.FALSE, step.context, unknown=reason)
         return
     stores = stores_of(flow, buffer)
-    what = f"each element of `{buffer.name}` is written exactly once"
-    if not stores:
+    storing = [way for way in flow.ways if _stores_in(way, buffer)] or ([flow.accesses] if stores else [])
+    if not storing:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
-    places = None if any(map(adds, stores)) else together(stores)
-    if places is None:
-        reason = "a claim that what is added to is written once" if any(map(adds, stores)) else _UNLIKE
-        yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=stores[0].step.stmt)
+    reason = _claimed_apart(flow, stmt)
+    if not stores and not reason:
+        return  # that the elements meant are stored by other blocks is asked where they are
+    places = None if any(map(adds, stores)) else together(flow.timeline.kernel, stores) if stores else None
+    if any(map(adds, stores)):
+        reason = reason or "a claim that what is added to is written once"
+    reason = reason or ("" if places is not None else _UNLIKE)
+    for way in flow.ways:
+        reason = reason or _otherwise(flow, way, stores, _stores_in(way, buffer))
+    if places is None or reason:
+        other = stores[0].step.stmt if stores else None
+        yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=other)
         return
     yield apart_within(stores[0], places, what)
     yield apart_between(flow, stores[0], places, buffer)
-    yield reaches_all(flow, stores[0], places, claim.view)
+    given = [way.timeline.given for way in storing]
+    yield from reaches_all(flow, stores[0], places, claim.view, claim.where, given)
     if not is_whole(claim.view):
         pairs = zip(claim.view.shape, buffer.shape, strict=True)
         goal = algebra.all_of(algebra.le(extent, whole) for extent, whole in pairs)
         yield Obligation("I4", f"what is claimed lies in `{buffer.name}`", stmt, goal, given="assumptions")
     for store in stores:
         assert store.places is not None
+        yield from _meant(store, store.places, claim)
         yield from _holds_record(flow, store, store.places, claim)
 
 
-def together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
-    """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
-    first = stores[0].places
-    loop = stores[0].step.loop
-    if first is None or any(
-        s.step.loop is not loop or s.step.guard is not algebra.TRUE or s.step.waves is not None for s in stores
-    ):
-        return None
-    tables: list[list[IntArray]] = [[] for _ in first]
-    for store in stores:
-        if store.places is None or store.shape[0] != stores[0].shape[0]:
-            return None
-        for axis, (place, known) in enumerate(zip(store.places, first, strict=True)):
-            if place.base is not known.base:
-                return None
-            tables[axis].append(place.table)
-    return tuple(Sep(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True))
+def _claimed_apart(flow: Flow, stmt: Assert) -> str:
+    """Why a claim is not judged that some blocks do not make; empty if all do."""
+    made = all(any(step.stmt is stmt for step in way.timeline.steps) for way in flow.ways)
+    return "" if made else "a claim on a tensor under a condition is not built yet in the verifier"
 
 
-def apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligation:
-    """Within one block, elements go to different places and fill a box."""
-    elements = places[0].table.size
-    box = prod(place.high - place.low + 1 for place in places)
-    whole = different(places) == elements == box
-    return Obligation(
+def _otherwise(flow: Flow, way: Accesses, mine: Sequence[Access], stores: Sequence[Access]) -> str:
+    """What keeps other blocks' way through the kernel from being judged with this one; empty if nothing."""
+    if way is flow.accesses or not stores:
+        return ""
+    one, two = together(flow.timeline.kernel, mine), together(way.timeline.kernel, stores)
+    same_places = one is not None and two is not None and len(mine) == len(stores)
+    for a, b in zip(one or (), two or (), strict=True) if same_places else ():
+        same_places = same_places and a.base is b.base and np.array_equal(a.table, b.table)
+    return "" if same_places and mine[0].step.loop is None else _UNLIKE
+
+
+def _meant(store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:
+    """Nothing is stored to elements that the claim says are left alone."""
+    if claim.where is algebra.TRUE:
+        return
+    at = [algebra.add(place.base, offset(axis, place, "")) for axis, place in enumerate(places)]
+    inside = [
+        each
+        for index, extent in zip(at, claim.view.buffer.shape, strict=True)
+        for each in (algebra.le(0, index), algebra.lt(index, extent))
+    ]
+    goal = substitute(claim.where, {}, at)
+    yield Obligation(
         "I4",
-        what + ", within a block",
-        store.step.stmt,
-        algebra.TRUE if whole else algebra.FALSE,
-        store.step.context,
-        compared=elements,
-        help="give the store a layout that holds every element of the tile once",
-    )
-
-
-def apart_between(
-    flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer, shared: Collection[Symbol] = ()
-) -> Obligation:
-    """Two different blocks never store to one element of the tensor; of those that agree in the `shared` symbols."""
-    grid = raster(flow.timeline.kernel, places, store.step.loop)
-    spoken = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
-    told = [s for s in (*grid.counts, *sorted(spoken, key=str)) if s not in shared]
-    other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in told}
-    met: list[Cond] = []
-    for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
-        mine = algebra.add(place.base, _offset(axis, place, ""))
-        theirs = algebra.add(substitute(place.base, other), _offset(axis, place, "'"))
-        met += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
-    for symbol, count in grid.counts.items():
-        met += [algebra.lt(algebra.sym(symbol), count)]
-        met += [algebra.lt(other.get(symbol, algebra.sym(symbol)), substitute(count, other))]
-    return Obligation(
-        "I4",
-        f"no two blocks write one element of `{buffer.name}`",
-        store.step.stmt,
-        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in grid.counts if symbol in other),
-        tuple(met),
-        least=sizes_first(algebra.all_of(met)),
-        compared=places[0].table.size,
-        help="every coordinate of the grid must choose another tile",
-        given="assumptions",
-    )
-
-
-def _offset(axis: int, place: Sep, mark: str) -> Index:
-    return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", place.low, place.high))
-
-
-def reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], view: View) -> Obligation:
-    """Each element of a view has a block that stores it: the one found by dividing its coordinates."""
-    grid = raster(flow.timeline.kernel, places, store.step.loop)
-    what = f"each element of `{view.buffer.name}` is written by some block"
-    hypotheses: list[Cond] = []
-    chosen: dict[Symbol, Index] = {}
-    for axis, (place, extent) in enumerate(zip(grid.places, view.shape, strict=True)):
-        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
-        hypotheses.append(algebra.lt(element, extent))
-        if isinstance(place.base, Const):
-            continue
-        blocks = coordinates(place.base, grid.counts)
-        if blocks is None or any(block in chosen for block, _ in blocks):
-            reason = f"coordinate {axis} of the store is {show(place.base)}, not made of grid coordinates of its own"
-            return Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
-        rest = algebra.sub(element, place.low)
-        for block, factor in blocks:
-            chosen[block] = algebra.floordiv(rest, factor)
-            rest = algebra.mod(rest, factor)
-    goal = _stored(grid, chosen)
-    return Obligation(
-        "I4",
-        what,
+        f"elements of `{claim.view.buffer.name}` that the claim leaves out are left alone",
         store.step.stmt,
         goal,
-        tuple(hypotheses),
-        least=sizes_first(algebra.all_of((*hypotheses, goal))),
+        (*store.step.context, *inside),
+        least=sizes_first(goal),
         compared=places[0].table.size,
-        help="the grid must count enough tiles, `ceil_div(size, tile)` on each axis, "
-        "and a block store the tile of its own coordinates",
-        given="assumptions",
+        help="store only where the claim's `where` holds",
     )
-
-
-def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
-    """The chosen block exists, and its tile holds the element."""
-    goals: list[Cond] = []
-    for axis, place in enumerate(grid.places):
-        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
-        start = substitute(place.base, chosen)
-        goals += [algebra.le(algebra.add(start, place.low), element)]
-        goals += [algebra.le(element, algebra.add(start, place.high))]
-    for symbol, number in chosen.items():
-        goals += [algebra.le(0, number), algebra.lt(number, substitute(grid.counts[symbol], chosen))]
-    goals += [algebra.le(1, count) for symbol, count in grid.counts.items() if symbol not in chosen]
-    return algebra.all_of(goals)
 
 
 def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 from attrs import evolve, frozen
@@ -19,14 +19,12 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import (
     adds,
-    apart_between,
-    apart_within,
     not_padding,
-    reaches_all,
     stored,
     stores_of,
-    together,
 )
+from argus.core.proof.placing import apart_between, apart_within, reaches_all, together
+from argus.core.proof.ragged import ragged
 from argus.core.proof.raster import raster
 from argus.core.proof.separate import Sep
 from argus.core.proof.splits import is_sum
@@ -84,7 +82,10 @@ def leaves(flow: Flow, others: Others) -> dict[Buffer, Left]:
     found: dict[Buffer, Left] = {}
     for buffer in stored(flow):
         stores = stores_of(flow, buffer)
-        found[buffer] = _sum(flow, stores, buffer, others) if any(map(adds, stores)) else left(flow, buffer)
+        if len(flow.ways) > 1:
+            found[buffer] = Top(f"`{buffer.name}` is stored by blocks that differ in what they do")
+        else:
+            found[buffer] = _sum(flow, stores, buffer, others) if any(map(adds, stores)) else left(flow, buffer)
     return found
 
 
@@ -108,7 +109,7 @@ def _known(step: Step, buffer: Buffer, known: Left) -> Obligation:
 def _whole(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, shared: frozenset[Symbol]) -> Iterator[Obligation]:
     """Every element is reached, by one block (of those that agree in the shared symbols)."""
     store = stores[0]
-    places = together(stores)
+    places = _places(flow, stores)
     what = f"each element of `{buffer.name}` is written before another launch reads it"
     if places is None:
         reason = "a tensor for later launches that is stored in a branch, or to unlike places"
@@ -117,10 +118,18 @@ def _whole(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, shared: froze
     owed = (
         apart_within(store, places, what),
         apart_between(flow, store, places, buffer, shared),
-        reaches_all(flow, store, places, whole(buffer)),
+        *reaches_all(flow, store, places, whole(buffer)),
     )
     for each in owed:
         yield evolve(each, invariant="I34")
+
+
+def _places(flow: Flow, stores: Sequence[Access]) -> tuple[Sep, ...] | None:
+    """Where all blocks store; None where blocks differ in what they do, or each has a sequence of rows of its own."""
+    loop = stores[0].step.loop
+    if len(flow.ways) > 1 or ragged(flow.timeline.kernel, loop) is not None:
+        return None
+    return together(flow.timeline.kernel, stores)
 
 
 def _not_padding(flow: Flow, store: Access) -> Iterator[Obligation]:
@@ -179,7 +188,7 @@ def _at_most_once(what: str, count: Index, step: Step, context: tuple[Cond, ...]
 def _added(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: Others) -> Iterator[Obligation]:
     """What is added to begins as zeros or as another part; each slice adds to each element once; parts are apart."""
     store = stores[0]
-    places = together(stores) if all(map(adds, stores)) else None
+    places = _places(flow, stores) if all(map(adds, stores)) else None
     shared = frozenset[Symbol]() if places is None else _slices(flow, store, places)
     yield from _whole(flow, stores, buffer, shared)
     yield _begun(store, buffer, others.brought.get(buffer))
@@ -219,7 +228,7 @@ def _slices(flow: Flow, store: Access, places: tuple[Sep, ...]) -> frozenset[Sym
 def _sum(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: Others) -> Left:
     """What is there when all blocks have added their part to what was there."""
     before = others.brought.get(buffer)
-    places = together(stores) if all(map(adds, stores)) else None
+    places = _places(flow, stores) if all(map(adds, stores)) else None
     if before is None or isinstance(before, Top) or places is None or len(stores) != 1:
         return Top(f"what `{buffer.name}` holds when it is added to is not known")
     content = flow.written(stores[0].step)

@@ -16,6 +16,7 @@ from argus.core import algebra
 from argus.core.index import Bin, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
 from argus.core.proof.bands import bands, without_row
+from argus.core.proof.ragged import Ragged, ragged
 from argus.core.proof.separate import Sep, separate
 from argus.core.proof.timeline import Loop
 from argus.core.proof.walks import walk_of
@@ -24,20 +25,25 @@ from argus.core.walk import children, fold, rebuild, symbols, topological
 
 @frozen(eq=False)
 class Raster:
-    """The coordinates that tell blocks apart, each with its count, and the store's places in terms of them."""
+    """The coordinates that tell blocks apart, each with its count, and the store's places in terms of them.
+
+    ragged: the sequences whose rows blocks store; a row has no count of its own then.
+    """
 
     counts: Mapping[Symbol, Index]
     places: tuple[Sep, ...]
+    ragged: Ragged | None = None
 
 
 def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> Raster:
     """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the number
-    of a loop's iteration, where what is stored is stored in a loop.
+    of a loop's iteration, where what is stored is stored in a loop that runs through no sequence's rows.
     """
+    sequences = ragged(kernel, loop)
     counts: dict[Symbol, Index] = {}
     bases = [place.base for place in places]
     left = list(zip(kernel.blocks, kernel.grid, strict=True))
-    if loop is not None:
+    if loop is not None and sequences is None:
         walk = walk_of(kernel, loop, bases)
         bases = list(walk.bases)
         left = [(walk.number, walk.count), *(pair for pair in left if pair[0] != walk.block)]
@@ -61,7 +67,8 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
         }
         bases = [_renamed(base, names) for base in bases]
         left += [(quotient, quotients), (remainder, divisor)]
-    return Raster(counts, tuple(separate(base, place.table) for base, place in zip(bases, places, strict=True)))
+    named = tuple(separate(base, place.table) for base, place in zip(bases, places, strict=True))
+    return Raster(counts, named, sequences)
 
 
 def _banded(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[list[Index], dict[Symbol, Index]] | None:

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.check.parts import expressions, views
-from argus.core.index import Cond
+from argus.core.index import Cond, Index
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -38,7 +38,8 @@ from argus.core.proof.integers import computed, of_loop
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles.events import Looked, Multiplied
-from argus.core.proof.roles.ledger import Ledger, RefusedError, refuse
+from argus.core.proof.roles.flights import flights
+from argus.core.proof.roles.ledger import TILE, Ledger, RefusedError, refuse
 from argus.core.proof.roles.parsed import Parsed, parsed, storages
 from argus.core.proof.roles.reading import Spoken, spoken
 from argus.core.proof.roles.sequential import Tiles, enumerates, sequential, tiles_of_block
@@ -49,6 +50,7 @@ from argus.core.protocol.obligations import Question, oblige
 from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.ring import ArriveFull, Release, WaitEmpty, WaitFull
 from argus.core.query import GaveUp, Sat
+from argus.core.walk import substitute
 
 
 @frozen(eq=False)
@@ -80,7 +82,9 @@ def unrolled(kernel: Kernel, prover: Prover) -> Unrolled | RefusedError:
 
 def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     assert kernel.roles is not None
-    roles = tuple(parsed(role, ledger) for role in kernel.roles.roles)
+    roles = tuple(parsed(role, ledger) for role in kernel.roles.roles if not _idle(role))
+    if not roles:
+        refuse(kernel.roles, "roles that do nothing")
     drainers = [role for role in roles if not role.fills]
     if len(drainers) != 1:
         refuse(kernel.roles, f"{len(drainers)} roles that drain rings; one is modelled")
@@ -103,6 +107,7 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     tiles = tiles_of_block(kernel, drainer)
     line = sequential(kernel, drainer, rings, said, tiles)
     owed = (
+        *(each for role in roles for each in flights(role, rings, ledger)),
         *_protocol(said, ledger),
         *_same_walk(roles, drainer),
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
@@ -111,6 +116,11 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     )
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
     return Unrolled(line, drainer.role, drainer.laps_body, buffers, tuple(ring.copies for ring in rings), owed)
+
+
+def _idle(role: Role) -> bool:
+    """Whether a role does nothing that anybody could notice."""
+    return all(isinstance(stmt, Policy) for stmt in role.body)
 
 
 def _judge_filler(role: Parsed) -> None:
@@ -124,7 +134,8 @@ def _judge_filler(role: Parsed) -> None:
 
 def _judge_drainer(role: Parsed, rings: frozenset[Buffer]) -> None:
     """Raises RefusedError if the role touches slots where no event stands for it, or meets others than its agent."""
-    known = {event.stmt for event in role.during if isinstance(event.happening, Multiplied | Looked)}
+    seen = (*role.ahead, *(event for run in role.runs for event in run.events), *role.behind)
+    known = {event.stmt for event in seen if isinstance(event.happening, Multiplied | Looked)}
     for stmt in walk(role.laps_body):
         touched = {view.buffer for view in views(stmt)} & rings
         if touched and stmt not in known and not isinstance(stmt, Alloc):
@@ -236,16 +247,32 @@ def _same_walk(roles: Sequence[Parsed], drainer: Parsed) -> Iterator[Obligation]
     for role in roles:
         if role is drainer:
             continue
-        uses = algebra.eq(role.uses, drainer.uses)
+        uses = algebra.eq(*(_named(each, each.per_tile) for each in (role, drainer)))
+        facts = () if role.laps.tiles is None else _of_tiles(role.laps.tiles)
         yield Obligation(
-            "I9", "a slot is filled as often as it is drained, tile by tile", role.loop, uses, (), drainer.loop
+            "I9", "a slot is filled as often as it is drained, tile by tile", role.loop, uses, facts, drainer.loop
         )
+        if role.worked is not algebra.TRUE or drainer.worked is not algebra.TRUE:
+            both = algebra.eq(*(_named(each, algebra.pick(each.worked, 1, 0)) for each in (role, drainer)))
+            yield Obligation(
+                "I9", "tiles that one role leaves out the others leave out", role.loop, both, facts, drainer.loop
+            )
         mine, theirs = role.laps.tiles, drainer.laps.tiles
         if mine is not None and theirs is not None:
             goal = algebra.eq(mine.stop, theirs.stop)
             yield Obligation("I9", "all roles walk over the same tiles", mine, goal, (), theirs, given="assumptions")
         elif mine is not theirs:
             refuse(role.loop, "one role walks over tiles, another does not")
+
+
+def _named(role: Parsed, of_tile: Index) -> Index:
+    """What is said of a role's tile, by the tile's number among those of its block."""
+    tiles = role.laps.tiles
+    return of_tile if tiles is None else substitute(of_tile, {tiles.symbol: algebra.sym(TILE)})
+
+
+def _of_tiles(tiles: For) -> tuple[Cond, ...]:
+    return (algebra.lt(algebra.sym(TILE), tiles.stop),)
 
 
 def _tiles(tiles: Tiles, drainer: Parsed) -> Iterator[Obligation]:
@@ -290,7 +317,7 @@ def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> It
             facts = (*known, *_runs(role, tiles)) if stmt in inside else known
             yield from of_expressions(stmt, roots, facts)
             if isinstance(stmt, For):
-                yield from of_loop(stmt)
+                yield from of_loop(stmt, role.facts if stmt in inside else ())
             elif isinstance(stmt, If):
                 yield from computed((stmt.cond,), stmt, role.inside, "a condition")
 

@@ -146,6 +146,8 @@ def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
 def no_agreement(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scales, "obligations", nothing)
     patch.setattr(elementwise, "agreements", nothing)
+
+
 def every_role_counts_alike(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(obligations, "_same_walk", nothing)
     patch.setattr(Ledger, "equal", always)

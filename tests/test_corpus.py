@@ -19,8 +19,8 @@ from property_tests.programs import CORPUS, templates
 from tests.documents import complaints, document
 
 ROOT = CORPUS.parents[1]
-STATIC = {"I18", "I21", "I22", "I28", "I33"}
-OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I32"}
+STATIC = {"I14", "I17", "I18", "I20", "I21", "I22", "I28", "I33"}
+OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I29", "I32"}
 OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}
 KINDS = ("proved", "refuted", "unknown", "rejected")
 both_solvers = pytest.mark.parametrize("solver", ["z3", "cvc5"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argus.interp import claims, hang
+from argus.interp import hang
 from argus.interp.agents import Machine, Unit
 from argus.interp.assembly import assemble
 from argus.interp.events import step
@@ -21,9 +21,6 @@ def run_agents(launch: Launch, index: tuple[int, ...]) -> None:
         return
     _judge_end(machine)
     machine.engine.drain()
-    if launch.tags:
-        for agent in dict.fromkeys(unit.agent for unit in machine.units):
-            claims.distinct(agent)
 
 
 def _judge_end(machine: Machine) -> None:

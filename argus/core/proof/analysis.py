@@ -198,7 +198,7 @@ def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent:
     yield from claims.products(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.agreements(flow)
     yield from scales.obligations(flow)
-    yield from claims.asserted(flow)
+    yield from claims.asserted(flow, sums)
     yield from outputs.unclaimed(flow)
 
 

@@ -17,7 +17,7 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.outputs import asserted_sets, stores_of
 from argus.core.proof.products import COUNTED, Term
 from argus.core.proof.raster import coordinates
-from argus.core.proof.separate import Sep, same
+from argus.core.proof.separate import Component, Sep, same
 from argus.core.proof.splits import always
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import is_whole
@@ -109,7 +109,7 @@ def _claims(flow: Flow, buffer: Buffer) -> list[WrittenOnce]:
     ]
 
 
-def _coordinate(component: Sep, places: Sequence[Sep]) -> Index | None:
+def _coordinate(component: Component, places: Sequence[Sep]) -> Index | None:
     """A component that is one of the coordinates where it is stored."""
     for axis, place in enumerate(places):
         if same(component, place) is algebra.TRUE:
@@ -186,7 +186,7 @@ def _brought(flow: Flow, access: Access, known: Left) -> Value:
 
 def _record(flow: Flow, access: Access, places: tuple[Sep, ...], known: Crossed, edge: float | None) -> Value:
     name = access.view.buffer.name
-    record: dict[str, Sep] = {}
+    record: dict[str, Component] = {}
     for each, expression in known.record.items():
         component = flow.component(expression, places, access.shape)
         if component is None:
@@ -202,7 +202,7 @@ def _record(flow: Flow, access: Access, places: tuple[Sep, ...], known: Crossed,
     inside = [] if edge is None else [Inside(p, e) for p, e in zip(places, shape, strict=True)]
     for expression, extent in known.inside:
         coordinate = flow.component(expression, places, access.shape)
-        if coordinate is None:
+        if not isinstance(coordinate, Sep):
             return Top(f"where `{name}` holds padding mixes symbols and coordinates")
         inside.append(Inside(coordinate, extent))
     fills = {edge or 0.0} if edge is not None else set[float]()

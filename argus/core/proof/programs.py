@@ -26,7 +26,7 @@ from argus.core.proof.outputs import (
 from argus.core.proof.placing import apart_between, apart_within, reaches_all, together
 from argus.core.proof.ragged import ragged
 from argus.core.proof.raster import raster
-from argus.core.proof.separate import Sep
+from argus.core.proof.separate import Sep, symbolic_of
 from argus.core.proof.splits import is_sum
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step
@@ -260,7 +260,7 @@ def _of_slices(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) 
         for name, count in parts.items():
             assert count is not None
             sets[name] = algebra.add(sets[name], substitute(count, at))
-    if any(slices & symbols(part.base) for part in value.record.values()):
+    if any(slices & symbols(*symbolic_of(part)) for part in value.record.values()):
         return Top("what slices add to one element carries different tags")
     return crossed(
         flow, store, places, evolve(value, sets={name: Tally((), count) for name, count in sets.items()}, inside=())

@@ -9,16 +9,24 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from attrs import evolve
 
 from argus.cli import main
+from argus.core import algebra
 from argus.core.algebra import TRUE
+from argus.core.dtype import f32
 from argus.core.index import Cond, Index
-from argus.core.proof import claims, outputs, programs
+from argus.core.ir import Buffer, Strided
+from argus.core.proof import analysis, claims, outputs, programs
+from argus.core.proof.launched import launched
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.roles.ledger import RefusedError
 from argus.core.proof.timeline import Step
 from argus.core.query import Budget
 from argus.core.verdict import ProgramReport, Proved, Refuted, Unknown
+from argus.interp.programs import run_program
 from argus.loader import load
 from argus.render import render_plain
 from argus.sources import read_source
@@ -110,18 +118,40 @@ def test_a_program_as_text_and_as_data(capsys: pytest.CaptureFixture[str]) -> No
     assert program["crossings"][0]["tensor"] == "part"
 
 
-def test_a_launch_that_is_not_understood_leaves_nothing_known() -> None:
-    """The roles of `partial` have no reading yet: `combine` may not take their tags for proved."""
-    launches = load(str(CORPUS / "traced" / "split_k.py"))
-    program = launches[0].program
+def test_a_launch_that_is_not_understood_leaves_nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the roles of `partial` have no reading, `combine` may not take their tags for proved."""
+    program = load(str(CORPUS / "traced" / "split_k.py"))[0].program
     assert program is not None
-    report = verify_program(program, solver="z3")
+    monkeypatch.setattr(analysis, "unrolled", lambda kernel, _: RefusedError(kernel.body[0], "no reading"))
+    report = verify_program(program, solver="z3", budget=Budget(seconds=1.0))
     first, second = report.launches
-    if isinstance(first.verdict, Unknown):
-        assert isinstance(second.verdict, Unknown)
-        assert "nothing known" in report.crossings[0].holds
-    else:
-        assert isinstance(report.verdict, Proved)
+    assert isinstance(first.verdict, Unknown)
+    assert isinstance(second.verdict, Unknown)
+    assert "nothing known" in report.crossings[0].holds
+
+
+def test_a_tensor_that_no_launch_takes_is_handed_back() -> None:
+    program = load(str(PROGRAMS / "proved" / "turned_before.py"))[0].program
+    assert program is not None
+    spare = Buffer("spare", "global", f32, (algebra.const(2),), Strided((algebra.const(1),)))
+    wider = evolve(program, parameters=(*program.parameters, spare))
+    sizes = {symbol.name: 3 for symbol in program.sizes}
+    given = np.arange(2, dtype=np.float32)
+    assert "spare" not in run_program(wider, sizes).arrays
+    assert run_program(wider, sizes, {"spare": given}).arrays["spare"] is given
+
+
+def test_a_promise_about_what_a_launch_before_wrote_is_not_believed() -> None:
+    program = load(str(PROGRAMS / "proved" / "turned_before.py"))[0].program
+    assert program is not None
+    first, second = program.launches
+    made = tuple(
+        evolve(buffer, promise=algebra.le(0, algebra.read(buffer.name, (algebra.coord(0), algebra.coord(1)))))
+        for buffer in second.kernel.parameters
+    )
+    program = evolve(program, launches=(first, evolve(second, kernel=evolve(second.kernel, parameters=made))))
+    after = launched(program)[1].kernel
+    assert {buffer.name for buffer in after.parameters if buffer.promise is TRUE} == {"Bt"}
 
 
 def test_a_prepass_says_what_it_leaves() -> None:

@@ -5,14 +5,13 @@ A kernel imports `argus.language`; everything else that a program needs is here.
 
 from __future__ import annotations
 
-from argus.api import build, interpret
+from argus.api import build, interpret, verify
 from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.query import Budget
-from argus.core.verdict import Proved, Refuted, Report, Unknown, Vacuous
+from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
 from argus.matmul import matmul
 from argus.solver_choice import use_solver
 from argus.suggest import suggest_invariants
-from argus.verify import verify
 
 __version__ = "0.1.0"
 
@@ -20,6 +19,7 @@ __all__ = [
     "ArgusError",
     "Budget",
     "InternalError",
+    "ProgramReport",
     "Proved",
     "Refuted",
     "Report",

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy.typing as npt
 
 from argus.build import build as build_kernel
 from argus.core.dsl.kernel import Template
-from argus.core.ir import Kernel
+from argus.core.dsl.programs import ProgramTemplate
+from argus.core.ir import Kernel, Program
+from argus.core.query import Budget
 from argus.core.target import Target
+from argus.core.verdict import ProgramReport, Report
 from argus.emit.artifact import Artifact
 from argus.interp.interpret import interpret as interpret_kernel
 from argus.interp.schedule import Schedule
+from argus.solvers.base import Solver
+from argus.solvers.cache import Cache
+from argus.verify import verify as verify_kernel
+from argus.verify_program import verify_program
 
 Array = npt.NDArray[Any]
 
@@ -34,6 +41,48 @@ def interpret(
             a construct without a meaning here, E1xx when the kernel cannot be traced.
     """
     return interpret_kernel(traced(kernel, config), *arrays, schedule=schedule)
+
+
+@overload
+def verify(
+    kernel: Kernel | Template,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> Report: ...
+
+
+@overload
+def verify(
+    kernel: Program | ProgramTemplate,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> ProgramReport: ...
+
+
+def verify(
+    kernel: Kernel | Template | Program | ProgramTemplate,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> Report | ProgramReport:
+    """Prove every invariant of a kernel, or of every launch of a program, or refute one by a replayed counterexample.
+
+    solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
+    by default the portfolio, or what `use_solver` has chosen.
+    config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
+    Raises ArgusError when the kernel cannot be traced or the solver is unknown.
+    """
+    if isinstance(kernel, Program | ProgramTemplate):
+        return verify_program(kernel, solver=solver, budget=budget, config=config, cache=cache)
+    return verify_kernel(kernel, solver=solver, budget=budget, config=config, cache=cache)
 
 
 def build(

@@ -32,7 +32,7 @@ from argus.outcome import Outcome
 from argus.pictures import check_ending
 from argus.render import to_json
 from argus.report_files import write_picture, write_sarif
-from argus.report_json import SCHEMA, report_json
+from argus.report_json import SCHEMA, program_json, report_json
 from argus.run_cli import run
 from argus.screen import Screen, on_stderr
 from argus.solver_choice import resolve
@@ -40,8 +40,8 @@ from argus.solver_cli import add_to
 from argus.solvers.cache import Cache, default_folder
 from argus.sources import read_source
 from argus.suggest_cli import suggest
-from argus.summary import BUILD_SCHEMA, artifact_json, artifact_lines
-from argus.verify import verify as verify_kernel
+from argus.summary import BUILD_SCHEMA, artifact_json, artifact_lines, program_lines
+from argus.verify_program import Asked
 
 REFUTED, OPEN, BAD_INPUT, INTERNAL, INTERRUPTED, READER_GONE = 1, 2, 3, 4, 130, 141
 
@@ -103,22 +103,29 @@ def verify(
     load_seconds: float,
     as_json: bool,
 ) -> Outcome:
-    """Prove every kernel of FILE (or of a module such as argus.kernels.gemm), or refute it."""
+    """Prove every kernel of FILE (or of a module such as argus.kernels.gemm), or refute it.
+
+    A program is proved launch by launch, each with what those before it proved of its tensors.
+    """
     if picture_file is not None:
         check_ending(picture_file)
-    backend = resolve(solver)
-    kernels = [each.trace(seconds=load_seconds) for each in load(file, seconds=load_seconds)]
-    cache = None if no_cache else Cache()
+    exported = load(file, seconds=load_seconds)
+    kernels = [each.trace(seconds=load_seconds) for each in exported]
+    asked = Asked(resolve(solver), Budget(seconds=seconds), None if no_cache else Cache())
     reports: list[Report] = []
-    for kernel in kernels:
-        reports.append(verify_kernel(kernel, solver=backend, budget=Budget(seconds=seconds), cache=cache))
+    for each, kernel in zip(exported, kernels, strict=True):
+        reports.append(asked.report(each, kernel))
         if not as_json:
             Screen().lines([""] if len(reports) > 1 else [])
             Screen().report(reports[-1], every_invariant=all_invariants)
-    notes = [] if sarif_file is None else [write_sarif(reports, sarif_file, version=__version__)]
-    notes += [] if picture_file is None else [write_picture(kernels, reports, picture_file)]
+    programs = asked.programs
+    notes = [] if as_json else [line for report in programs for line in ("", *program_lines(report))]
+    notes += [] if sarif_file is None else [write_sarif(reports, sarif_file, version=__version__)]
+    notes += [] if picture_file is None else [write_picture(asked.drawn(exported, kernels), reports, picture_file)]
     Screen().lines([] if as_json else notes)
-    return Outcome(_worst([report.exit_code for report in reports]), {"kernels": [report_json(r) for r in reports]})
+    document: dict[str, object] = {"kernels": [report_json(r) for r in reports]}
+    document |= {"programs": [program_json(r) for r in programs]} if programs else {}
+    return Outcome(_worst([report.exit_code for report in reports]), document)
 
 
 def _worst(codes: Sequence[int]) -> int:

@@ -22,7 +22,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.dsl.kernel import Template
 from argus.core.dsl.place import span_of_function
 from argus.core.dsl.programs import ProgramTemplate
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Program
 from argus.core.span import NOWHERE, Frame, Span
 
 SECONDS = 30.0
@@ -31,11 +31,16 @@ SECONDS = 30.0
 
 @frozen
 class Exported:
-    """One kernel of a file. name: what the report calls it; config: which instance, where `source` is a family."""
+    """One kernel of a file. name: what the report calls it; config: which instance, where `source` is a family.
+
+    program: the one that launches it, where it is the kernel of launch number `launch`.
+    """
 
     name: str
     source: Template | Kernel
     config: str | None = None
+    program: Program | None = None
+    launch: int = 0
 
     def trace(self, *, seconds: float = SECONDS) -> Kernel:
         """The kernel itself.
@@ -62,10 +67,10 @@ def load(what: str, *, seconds: float = SECONDS) -> tuple[Exported, ...]:
     """The kernels that `FILE` or `FILE:KERNEL` names, in the order in which the file defines them.
 
     FILE is a path, or the dotted name of a module. A family is all its instances, each of which may also be
-    named (`gemm_cdna3`). A program is the kernels that it launches, `gemm_split_partial`; these do not count by
-    themselves but where they are families. What the file merely imports from another module does not count. The file
-    runs in this process, under a private name, with its folder first on the path. SIGALRM is used for the time limit,
-    which holds on the main thread of a POSIX system only.
+    named (`gemm_cdna3`). A program is the kernels that it launches, `gemm_split_partial`, all of them by its own
+    name; these do not count by themselves but where they are families. What the file merely imports from another
+    module does not count. The file runs in this process, under a private name, with its folder first on the path.
+    SIGALRM is used for the time limit, which holds on the main thread of a POSIX system only.
 
     Raises:
         ArgusError: E001 if there is no such file, E002 if it does not parse, E003 if it raises, E004 if it
@@ -305,8 +310,9 @@ def _launched(name: str, value: ProgramTemplate) -> Iterator[Exported]:
     """The kernels of a program, as its launches specialise them."""
     for config in value.instances():
         whole = name if config is None else f"{name}_{config}"
-        for launch in value.trace(config).launches:
-            yield Exported(f"{whole}_{launch.kernel.name}", launch.kernel)
+        made = value.trace(config)
+        for number, launch in enumerate(made.launches):
+            yield Exported(f"{whole}_{launch.kernel.name}", launch.kernel, program=made, launch=number)
 
 
 def _imported(template: Template | ProgramTemplate, module: ModuleType) -> bool:
@@ -317,6 +323,7 @@ def _imported(template: Template | ProgramTemplate, module: ModuleType) -> bool:
 
 def _named(exported: Sequence[Exported], wanted: str, file: str) -> tuple[Exported, ...]:
     families = [each for each in exported if each.config and each.name == f"{wanted}_{each.config}"]
+    families = families or [each for each in exported if each.program is not None and each.program.name == wanted]
     chosen = [each for each in exported if each.name == wanted] or families
     if chosen:
         return tuple(chosen)

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import cast
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
@@ -22,7 +22,7 @@ from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.advice import advised
 from argus.interp.changes import Change, repaired
 from argus.interp.diagnosis import Witness, diagnose
-from argus.interp.origins import DATA_FLOW, way
+from argus.interp.origins import DATA_FLOW, Way, way
 from argus.interp.prepared import Prepared
 from argus.interp.run import by_events, run_prepared, violated
 from argus.interp.schedule import Schedule, directed
@@ -237,14 +237,39 @@ def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) 
 def _shown(
     prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation], change: Change | None
 ) -> Refutation:
-    kernel, violation = prepared.kernel, witness.violation
+    came = way(prepared, witness.sizes, witness.schedule, witness.violation)
+    data = _integers(prepared, witness)
+    return shown(prepared.kernel, witness, smallest, suspects, Known(came, data, change))
+
+
+@frozen
+class Known:
+    """What is known of a failing run besides the violation.
+
+    came: how the elements at fault got there. data: what tensors of integers hold that decide what the kernel does, by
+    name. change: of the kernel that repairs it.
+    """
+
+    came: Way = field(factory=Way)
+    data: tuple[tuple[str, str], ...] = ()
+    change: Change | None = None
+
+
+def shown(
+    kernel: Kernel,
+    witness: Witness,
+    smallest: bool,
+    suspects: Sequence[Obligation],
+    known: Known = Known(),
+) -> Refutation:
+    """The report of a run that fails."""
+    violation, came, change = witness.violation, known.came, known.change
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
     usual = advised(violation.code) if by_events(kernel) else ""
     owed = next((o.help for o in (*exact, *advice) if o.help), "")
     general = witness.help or usual or owed or advised(violation.code)
     help_text = general if change is None else _told(change)
-    came = way(prepared, witness.sizes, witness.schedule, violation)
     counterexample = Counterexample(
         code=violation.code,
         message=violation.message,
@@ -271,8 +296,8 @@ def _shown(
     if change is not None:
         violation = evolve(violation, related=(*violation.related, (change.stmt, change.help)))
     cause = exact[0] if exact else advice[0] if advice else None
-    data = _integers(prepared, witness)
-    return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, cause, help_text, data))
+    diagnostic = _diagnostic(kernel, counterexample, violation, cause, help_text, known.data)
+    return Refutation(kernel, counterexample, diagnostic)
 
 
 def _integers(prepared: Prepared, witness: Witness) -> tuple[tuple[str, str], ...]:

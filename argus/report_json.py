@@ -11,7 +11,7 @@ from typing import cast
 from attrs import asdict
 
 from argus.core.span import Span
-from argus.core.verdict import Counterexample, Hop, Place, Proved, Refuted, Report, Unknown
+from argus.core.verdict import Counterexample, Hop, Place, ProgramReport, Proved, Refuted, Report, Unknown
 from argus.render import frame_json, to_json
 from argus.summary import assumptions, numbered, results, word
 
@@ -44,6 +44,17 @@ def report_json(report: Report) -> dict[str, object]:
         "uncovered": list(report.uncovered),
         "cost": asdict(report.cost),
         "counterexample": _counterexample(verdict.counterexample) if isinstance(verdict, Refuted) else None,
+    }
+
+
+def program_json(report: ProgramReport) -> dict[str, object]:
+    """One program of the schema `argus.report/1`. Its launches' reports stand among the kernels."""
+    return {
+        "name": report.program,
+        "verdict": word(report.verdict),
+        "exit_code": report.exit_code,
+        "launches": [each.kernel for each in report.launches],
+        "crossings": [asdict(each) for each in report.crossings],
     }
 
 

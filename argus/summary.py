@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 from argus.core.verdict import (
     Cost,
     Finding,
+    ProgramReport,
     Proved,
     Refuted,
     Report,
@@ -61,6 +62,14 @@ def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[s
     yield from _list("assumptions", assumptions(report.verdict))
     yield from _coverage(report)
     yield from _cost(report.cost, report.solver)
+
+
+def program_lines(report: ProgramReport) -> Iterator[str]:
+    """The verdict on a program, and what crosses from launch to launch."""
+    yield f"program {report.program}: {word(report.verdict)}, {len(report.launches)} launches"
+    for each in report.crossings:
+        route = f"{', '.join(each.writers)} -> {', '.join(each.readers)}"
+        yield from _row("crosses", f"{each.tensor} ({route}): {each.holds}")
 
 
 def results(verdict: Verdict) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 
 from attrs import frozen
@@ -26,6 +26,8 @@ from argus.solver_choice import resolve
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.session import Session
+
+Shown = Callable[[Sequence[Suspect]], Refutation | None]
 
 
 @frozen(eq=False)
@@ -59,13 +61,20 @@ def verify(
     backend = resolve(solver)
     session = Session(backend, budget or Budget(), cache)
     analysis = analyse(traced, session)
-    assumptions = analysis.assumptions
+    return concluded(
+        traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget.seconds), start
+    )
+
+
+def concluded(kernel: Kernel, analysis: Analysis, session: Session, shown: Shown, start: float) -> Report:
+    """The report on what was found of a kernel. shown: how a suspected fault is shown. start: when work on it began."""
+    backend, assumptions = session.solver, analysis.assumptions
     asked = analysis.promised or session
-    if isinstance(asked.check((*assumptions, *one_of_each(traced))), Unsat):
-        listed = tuple(show(cond) for cond in (*assumptions, *told(traced)))
-        return _report(traced, backend, Vacuous(listed), (), (_vacuous(traced, listed),), session, start)
+    if isinstance(asked.check((*assumptions, *one_of_each(kernel))), Unsat):
+        listed = tuple(show(cond) for cond in (*assumptions, *told(kernel)))
+        return _report(kernel, backend, Vacuous(listed), (), (_vacuous(kernel, listed),), session, start)
     found = tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
-    return _conclude(traced, backend, analysis, found, session, start)
+    return _conclude(kernel, backend, analysis, found, session, shown, start)
 
 
 def judged(kernel: Kernel, session: Session) -> tuple[Analysis, tuple[Judged, ...]]:
@@ -124,13 +133,19 @@ def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
 
 
 def _conclude(
-    kernel: Kernel, solver: Solver, analysis: Analysis, judged: tuple[Judged, ...], session: Session, start: float
+    kernel: Kernel,
+    solver: Solver,
+    analysis: Analysis,
+    judged: tuple[Judged, ...],
+    session: Session,
+    shown: Shown,
+    start: float,
 ) -> Report:
     findings = tuple(_findings(kernel, analysis, judged))
     suspects = sorted((j for j in judged if j.standing == "refuted"), key=_rank)
     doubtful = sorted((j for j in judged if j.standing == "unknown"), key=_rank)
     if suspects or doubtful or analysis.unmodelled:
-        found = refute(kernel, [_suspect(kernel, j) for j in (*suspects, *doubtful)], session.budget.seconds)
+        found = shown([_suspect(kernel, j) for j in (*suspects, *doubtful)])
         if found is not None:
             settled = tuple(_settle(finding, found) for finding in findings)
             others = _others(kernel, found, suspects)

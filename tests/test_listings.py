@@ -15,7 +15,7 @@ from argus.api import interpret
 from argus.core.check import check
 from argus.core.diagnostic import ArgusError
 from argus.core.dtype import bf16
-from argus.core.ir import Copy, Fold, Kernel, Map, Mma, Stmt, walk
+from argus.core.ir import Copy, Fold, Kernel, Map, Mma, Program, Stmt, walk
 from argus.core.pretty import pretty
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Unknown
@@ -23,6 +23,7 @@ from argus.emit.cuda.text import cuda_text
 from argus.emit.hip import hip_text
 from argus.loader import Exported, load
 from argus.verify import verify
+from argus.verify_program import verify_program
 from property_tests.programs import CORPUS
 
 Array = npt.NDArray[Any]
@@ -59,13 +60,27 @@ def test_a_listing_is_well_formed_and_prints(listing: Exported) -> None:
     assert sum(line.startswith("mma ") for line in lines) == counted(kernel)["Mma"]
 
 
-@pytest.mark.parametrize("listing", listed("proved"), ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "listing", [each for each in listed("proved") if each.program is None], ids=lambda each: each.name
+)
 def test_a_listing_is_proved(listing: Exported) -> None:
     report = verify(listing.trace(), solver="z3")
     assert isinstance(report.verdict, Proved), report.diagnostics
 
 
-@pytest.mark.parametrize("listing", listed("traced"), ids=lambda each: each.name)
+PROGRAMS = tuple(dict.fromkeys(each.program for each in listed("proved") if each.program is not None))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.name)
+def test_a_program_of_a_listing_is_proved(program: Program) -> None:
+    report = verify_program(program, solver="z3")
+    assert isinstance(report.verdict, Proved), [each.diagnostics for each in report.launches]
+    assert all(isinstance(each.verdict, Proved) for each in report.launches)
+
+
+@pytest.mark.parametrize(
+    "listing", [each for each in listed("traced") if each.program is None], ids=lambda each: each.name
+)
 def test_nothing_is_claimed_of_a_listing(listing: Exported) -> None:
     report = verify(listing.trace(), solver="z3", budget=Budget(seconds=1.0))
     assert report.uncovered or (isinstance(report.verdict, Unknown) and report.verdict.reason), report.diagnostics

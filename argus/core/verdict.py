@@ -191,3 +191,35 @@ class Report:
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a report is not a bool: look at `.verdict`")
+
+
+@frozen
+class Crossing:
+    """A tensor between launches. writers, readers: kernels, in the order of launches. holds: what, in words."""
+
+    tensor: str
+    writers: tuple[str, ...]
+    readers: tuple[str, ...]
+    holds: str
+
+
+@frozen
+class ProgramReport:
+    """The verdict on a program: that of the launch that fares worst, in order refuted, open, proved.
+
+    launches: a report each, in order, of what the kernel does where it is launched.
+    """
+
+    program: str
+    verdict: Verdict
+    launches: tuple[Report, ...]
+    crossings: tuple[Crossing, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if any launch is refuted, else 2 if any is open, else 0."""
+        codes = [report.exit_code for report in self.launches]
+        return next((code for code in (1, 2) if code in codes), 0)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a report is not a bool: look at `.verdict`")

@@ -181,10 +181,11 @@ class Records:
     ) -> IntArray:
         """The components of a name of which some are sets: an integer stands before a set, which it closes."""
         unlike = (one != other) & (one != MISSING) & (other != MISSING)
-        if not unlike.any():
+        again = is_set(one) & (one == other) if summing else np.zeros(one.shape, np.bool_)
+        if not (unlike | again).any():
             return found
         found = np.where(unlike & is_single(other) & ~is_single(one), other, found)
-        sets = unlike & ~is_single(one) & ~is_single(other)
+        sets = again | unlike & ~is_single(one) & ~is_single(other)
         if over:
             sets |= unlike
         for at in np.flatnonzero(sets):

@@ -38,8 +38,8 @@ def run_program(
     """Run the launches of a program one after the other and report what they violate.
 
     arrays: inputs by name, random from `seed` where absent. Violations are those of the launches, in order; a
-    workspace is uninitialised at first. Raises KeyError for a size without a value, ArgusError (E501) for a construct
-    without a meaning here.
+    workspace is uninitialised at first. A tensor that no launch is given is handed back as it came, if it came.
+    Raises KeyError for a size without a value, ArgusError (E501) for a construct without a meaning here.
     """
     env = {symbol: sizes[symbol.name] for symbol in program.sizes}
     values = values or any(needs_values(step.kernel) for step in program.launches)
@@ -57,8 +57,9 @@ def run_program(
         for position, step in enumerate(program.launches)
     ]
     coverage: dict[Any, int] = {}
+    given = dict(arrays or {})
     with np.errstate(all="ignore"):
-        memory = _memory(program, launches, arrays or {}, seed)
+        memory = _memory(program, launches, given, seed)
         records, written = Records(), set[Buffer]()
         for step, launch in zip(program.launches, launches, strict=True):
             launch.records = records
@@ -68,7 +69,8 @@ def run_program(
             go(launch)
             coverage.update(launch.coverage)
             written |= {step.arguments[buffer.name] for buffer in outputs(step.kernel)}
-    found = {b.name: _array(program, launches, b) for b in program.parameters} if values else {}
+    found = {b.name: _array(program, launches, b) for b in program.parameters if b in memory} if values else {}
+    found |= {b.name: given[b.name] for b in program.parameters if values and b not in memory and b.name in given}
     violations = tuple(violation for launch in launches for violation in launch.reporter.violations)
     return Outcome(found, violations, coverage)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from argus.core.atom import Atom, Operand
-from argus.core.atoms import gfx942, lanes, sm_90a
+from argus.core.atoms import gfx942, gfx942_reductions, lanes, sm_90a
 from argus.core.layout import TV, Layout, LayoutError
 
-ATOMS: tuple[Atom, ...] = (*gfx942.ATOMS, *sm_90a.ATOMS, *lanes.SHUFFLES.values())
+ATOMS: tuple[Atom, ...] = (*gfx942.ATOMS, *gfx942_reductions.ATOMS, *sm_90a.ATOMS, *lanes.SHUFFLES.values())
 _BY_NAME = {atom.name: atom for atom in ATOMS}
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from argus.core import algebra
 from argus.core.atom import Atom, Space
-from argus.core.atoms import gfx942
+from argus.core.atoms import gfx942, gfx942_reductions
 from argus.core.atoms.sm_90a import warp as sm_90a
 from argus.core.atoms.sm_90a.reductions import red_global_add
 from argus.core.dsl.boxes import choose_box
@@ -41,7 +41,10 @@ ld_global_b16, st_global_b16 = sm_90a.ld_global[0], sm_90a.st_global[0]
 """Accesses of single elements of 16 bits, for rows that begin anywhere."""
 
 
-_REDUCTIONS: Mapping[str, tuple[Atom, ...]] = {"sm_90a": red_global_add}
+_REDUCTIONS: Mapping[str, tuple[Atom, ...]] = {
+    "sm_90a": red_global_add,
+    "gfx942": gfx942_reductions.ATOMS,
+}
 
 
 def choose(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Read
@@ -20,6 +20,7 @@ from argus.core.proof import (
     integers,
     memory,
     outputs,
+    programs,
     races,
     reads,
     scales,
@@ -30,8 +31,11 @@ from argus.core.proof import (
 from argus.core.proof.access import Accesses
 from argus.core.proof.carried import Carried, carried, connect
 from argus.core.proof.cases import cases
+from argus.core.proof.content import Left
+from argus.core.proof.crossing import reading
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.programs import ALONE, Others
 from argus.core.proof.promises import Promised, promised
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles.apart import apart, parts
@@ -48,7 +52,8 @@ class Analysis:
     """What was found. unmodelled: constructs that leave every flow-based invariant open.
 
     assumptions: the kernel's own. facts: those, and that the block lies in the grid. promised: what knows more of the
-    integers from memory that questions speak of; None if there are none.
+    integers from memory that questions speak of; None if there are none. leaves: what each tensor that it writes holds
+    afterwards, if all obligations are proved.
     """
 
     timeline: Timeline
@@ -57,21 +62,28 @@ class Analysis:
     assumptions: tuple[Cond, ...]
     facts: tuple[Cond, ...]
     promised: Promised | None = None
+    leaves: Mapping[Buffer, Left] = field(factory=dict[Buffer, Left])
 
 
-def analyse(kernel: Kernel, prover: Prover) -> Analysis:
-    """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way."""
+def analyse(kernel: Kernel, prover: Prover, others: Others = ALONE) -> Analysis:
+    """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way.
+
+    others: the launches before and after it, where it is part of a program.
+    """
     known = promised(kernel, prover)
     try:
-        return evolve(_analyse(kernel, known or prover), promised=known)
+        return evolve(_analyse(kernel, known or prover, others), promised=known)
     except ZeroDivisionError:
         return _unread(kernel, NotModelled(kernel.body[0], "something is divided by a number that may be zero"))
 
 
-def _analyse(kernel: Kernel, prover: Prover) -> Analysis:
+def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
+    taken = programs.integers_taken(kernel, others)
+    if taken is not None:
+        return _unread(kernel, NotModelled(taken, "integers that a launch before wrote are not built yet"))
     if kernel.roles is None:
         alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
-        return _analysed(kernel, prover, alone, lambda _: budgets.of_shared(kernel))
+        return _analysed(kernel, prover, alone, others, lambda _: budgets.of_shared(kernel))
     read = unrolled(kernel, prover)
     if isinstance(read, RefusedError):
         return _unread(kernel, NotModelled(read.stmt, read.reason))
@@ -84,7 +96,7 @@ def _analyse(kernel: Kernel, prover: Prover) -> Analysis:
         for copies in read.fills:
             yield from parts(found[0], copies)
 
-    analysed = _analysed(read.line, prover, agent, more)
+    analysed = _analysed(read.line, prover, agent, others, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
 
 
@@ -108,7 +120,11 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
 
 
 def _analysed(
-    kernel: Kernel, prover: Prover, agent: Agent, more: Callable[[Sequence[Accesses]], Iterator[Obligation]]
+    kernel: Kernel,
+    prover: Prover,
+    agent: Agent,
+    others: Others,
+    more: Callable[[Sequence[Accesses]], Iterator[Obligation]],
 ) -> Analysis:
     lines = _lines(kernel, prover)
     first = lines[0]
@@ -118,9 +134,13 @@ def _analysed(
     if unmodelled:
         return Analysis(first, tuple(budgets.obligations(first, found[0])), unmodelled, *known)
     owed = [*more(found)]
+    leaves: dict[Buffer, Left] = {}
     for line, accesses in zip(lines, found, strict=True):
-        owed += _obligations(line, accesses, prover, agent, found)
-    return Analysis(first, tuple(owed), (), *known)
+        flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content, ways=found)
+        flow.given.update(reading(flow, others.brought))
+        owed += _obligations(flow, agent, others)
+        leaves |= programs.leaves(flow, others)
+    return Analysis(first, tuple(owed), (), *known, leaves=leaves)
 
 
 def _data(kernel: Kernel) -> Iterator[NotModelled]:
@@ -139,24 +159,26 @@ def _lines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
     return taken or lines[:1]
 
 
-def _obligations(
-    line: Timeline, accesses: Accesses, prover: Prover, agent: Agent, ways: Sequence[Accesses]
-) -> Iterator[Obligation]:
+def _obligations(flow: Flow, agent: Agent, others: Others) -> Iterator[Obligation]:
     """Those of one line; in what blocks of it owe, what decides that they run it is given."""
-    for each in _owed(line, accesses, prover, agent, ways):
-        decided = line.facts if each.given == "facts" and len(ways) > 1 else ()
+    for each in _owed(flow, agent, others):
+        decided = flow.timeline.facts if each.given == "facts" and len(flow.ways) > 1 else ()
         yield evolve(each, hypotheses=(*each.hypotheses, *decided)) if decided else each
 
 
-def _owed(
-    line: Timeline, accesses: Accesses, prover: Prover, agent: Agent, ways: Sequence[Accesses]
-) -> Iterator[Obligation]:
-    flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content, ways=tuple(ways))
+def _owed(flow: Flow, agent: Agent, others: Others) -> Iterator[Obligation]:
+    line = flow.timeline
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
     tiles = Carried(flow, carried(line))
     connect(flow, tiles)
+    yield from programs.of_programs(_by_itself(flow, sums, tiles, agent), others, flow.sums)
+    yield from programs.obligations(flow, others)
+
+
+def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent: Agent) -> Iterator[Obligation]:
+    line, accesses = flow.timeline, flow.accesses
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
     yield from integers.of_control(line)

@@ -12,7 +12,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.atom import Operand
 from argus.core.check.operands import not_canonical
-from argus.core.index import Coord
+from argus.core.index import Bin, Cond, Coord, Index
 from argus.core.ir import Copy, Mma, Staged, Strided, View
 from argus.core.layout.inttuple import IntTuple
 from argus.core.proof.access import Access
@@ -36,7 +36,7 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     )
     if isinstance(buffer.layout, Strided):
         wide = box.multiple * 8 // buffer.dtype.bits
-        apart = algebra.all_of(algebra.eq(algebra.mod(stride, wide), 0) for stride in buffer.layout.strides[:-1])
+        apart = algebra.all_of(whole_rows(stride, wide) for stride in buffer.layout.strides[:-1])
         plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % box.multiple == 0
         yield Obligation(
             "I19",
@@ -62,6 +62,18 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             f"{'in another pattern' if found is None else f'over {found}'}",
             help="declare the tile with the swizzle of the copy",
         )
+
+
+def whole_rows(stride: Index, wide: int) -> Cond:
+    """That a stride is a multiple of `wide`; of a product, one factor that is says so without multiplying."""
+    factors = _factors(stride)
+    return algebra.any_of(algebra.eq(algebra.mod(each, wide), 0) for each in (stride, *factors))
+
+
+def _factors(stride: Index) -> tuple[Index, ...]:
+    if not isinstance(stride, Bin) or stride.op != "*":
+        return ()
+    return (*_factors(stride.left), *_factors(stride.right), stride.left, stride.right)
 
 
 def _in_order(view: View) -> bool:

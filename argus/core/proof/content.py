@@ -112,6 +112,24 @@ class Data:
         return evolve(self, sets=sets, closed=closed, standing=changed(self.standing, change))
 
 
+@frozen(eq=False)
+class Crossed:
+    """What a launch leaves in a tensor, for the launches after it, element by element.
+
+    record: expressions over coordinates. sets: for each contracted name c(x), over coordinates and `COUNTED`.
+    inside: pairs of an expression over coordinates and an extent; where one is not below its extent there is padding
+    `fill`. form, computed: as of `Data`.
+    """
+
+    record: Mapping[str, Index]
+    sets: Mapping[str, Index]
+    form: str = ""
+    computed: bool = False
+    inside: tuple[tuple[Index, Index], ...] = ()
+    fill: float = 0.0
+
+
+Left = Crossed | Number | Top
 Value = Bottom | Top | Number | Data
 
 

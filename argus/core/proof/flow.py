@@ -1,9 +1,8 @@
 """Which write each read sees, and what the cell then holds: abstract interpretation of the data flow.
 
-Reading back is two independent questions. Time: which execution of which write was last, decided from slots
-and guards. Space: which element of that write, decided by a table from cells. Neither needs an inverse layout.
-That the last write in program order is the one seen presumes that races and waits are in order, which is
-proved apart (`races`, `waits`).
+Reading back is two questions. Time: which execution of which write was last, decided from slots and guards. Space:
+which of its elements, decided by a table from cells. Neither needs an inverse layout. That the last write in program
+order is the one seen presumes that races and waits are in order, which is proved apart (`races`, `waits`).
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from argus.core.proof.content import (
     Inside,
     Piece,
     Top,
+    Value,
     everywhere,
     guarded,
     over_agents,
@@ -68,6 +68,7 @@ class Flow:
     fold_rule: Callable[[Flow, Step, Fold], Content]
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
+    given: dict[Buffer, Callable[[Access], Content]] = field(factory=dict[Buffer, Callable[[Access], Content]])
     ways: tuple[Accesses, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
@@ -215,7 +216,7 @@ class Flow:
             if buffer in held:
                 return part_of(held[buffer](access.step), access)
         if buffer.space == "global":
-            return self._global(access)
+            return self.given[buffer](access) if buffer in self.given else self._global(access)
         agent = agent_among_cells(access)
         if agent is not None:
             return self._by_agent(access, agent)
@@ -270,7 +271,7 @@ class Flow:
         self._open.discard(step)
         return self._written[step]
 
-    def _everywhere(self, step: Step, value: Bottom | Top | Data) -> Content:
+    def _everywhere(self, step: Step, value: Value) -> Content:
         return everywhere(self.accesses.of(step)[-1].shape, value, algebra.TRUE)
 
     def _write(self, step: Step) -> Content:
@@ -367,8 +368,7 @@ class Flow:
         return tuple(merged)
 
     def _simplify(self, piece: Piece, step: Step) -> Piece:
-        settled = piece.guard is not algebra.TRUE and self.holds(step.context, piece.guard)
-        return evolve(piece, guard=algebra.TRUE) if settled else piece
+        return evolve(piece, guard=algebra.TRUE) if self.holds(step.context, piece.guard) else piece
 
     def _join(self, one: Piece, two: Piece, step: Step) -> Piece | None:
         if not isinstance(one.value, Data) or not isinstance(two.value, Data):

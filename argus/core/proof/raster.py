@@ -17,8 +17,9 @@ from argus.core.index import Bin, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
 from argus.core.proof.bands import bands, without_row
 from argus.core.proof.ragged import Ragged, ragged
-from argus.core.proof.separate import Sep
+from argus.core.proof.separate import Sep, separate
 from argus.core.proof.timeline import Loop
+from argus.core.proof.walks import walk_of
 from argus.core.walk import children, fold, rebuild, symbols, topological
 
 
@@ -35,14 +36,19 @@ class Raster:
 
 
 def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> Raster:
-    """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the loop's
-    variable, which counts up from 0, where what is stored is stored in a loop.
+    """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the number
+    of a loop's iteration, where what is stored is stored in a loop that runs through no sequence's rows.
     """
     sequences = ragged(kernel, loop)
-    counts: dict[Symbol, Index] = {} if loop is None or sequences is not None else {loop.symbol: loop.trips}
-    names: dict[Node, Index] = {}
+    counts: dict[Symbol, Index] = {}
     bases = [place.base for place in places]
-    for block, count in zip(kernel.blocks, kernel.grid, strict=True):
+    left = list(zip(kernel.blocks, kernel.grid, strict=True))
+    if loop is not None and sequences is None:
+        walk = walk_of(kernel, loop, bases)
+        bases = list(walk.bases)
+        left = [(walk.number, walk.count), *(pair for pair in left if pair[0] != walk.block)]
+    while left:
+        block, count = left.pop(0)
         banded = _banded(block, count, bases)
         if banded is not None:
             bases, found = banded
@@ -54,13 +60,14 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
             continue
         divisor, quotients = split
         own = algebra.sym(block)
-        for op, extent, mark in (("//", quotients, "quotient"), ("%", divisor, "remainder")):
-            symbol = Symbol(f"{block.name}_{mark}", "block", 0)
-            counts[symbol] = extent
-            made = algebra.floordiv(own, divisor) if op == "//" else algebra.mod(own, divisor)
-            names[made] = algebra.sym(symbol)
-    pairs = zip(bases, places, strict=True)
-    named = tuple(Sep(_renamed(base, names) if names else base, place.table) for base, place in pairs)
+        quotient, remainder = (Symbol(f"{block.name}_{mark}", "block", 0) for mark in ("quotient", "remainder"))
+        names: dict[Node, Index] = {
+            algebra.floordiv(own, divisor): algebra.sym(quotient),
+            algebra.mod(own, divisor): algebra.sym(remainder),
+        }
+        bases = [_renamed(base, names) for base in bases]
+        left += [(quotient, quotients), (remainder, divisor)]
+    named = tuple(separate(base, place.table) for base, place in zip(bases, places, strict=True))
     return Raster(counts, named, sequences)
 
 
@@ -92,10 +99,27 @@ def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[Index, 
     if any(base is own for base in bases) or len(divisors) != 1:
         return None
     divisor = divisors.pop()
-    factors = (count.left, count.right) if isinstance(count, Bin) and count.op == "*" else ()
-    quotients = (*factors, algebra.floordiv(count, divisor))
-    found = next((x for x in quotients if algebra.mul(x, divisor) is count), None)
-    return None if found is None else (divisor, found)
+    found = (_without(count, divisor), algebra.floordiv(count, divisor))
+    return next(((divisor, x) for x in found if x is not None and algebra.mul(x, divisor) is count), None)
+
+
+def _without(count: Index, divisor: Index) -> Index | None:
+    """The product of the factors of a count that are not those of a divisor."""
+    rest = _factors(count)
+    for factor in _factors(divisor):
+        if factor not in rest:
+            return None
+        rest.remove(factor)
+    product: Index = algebra.const(1)
+    for factor in rest:
+        product = algebra.mul(product, factor)
+    return product
+
+
+def _factors(product: Index) -> list[Index]:
+    if isinstance(product, Bin) and product.op == "*":
+        return [*_factors(product.left), *_factors(product.right)]
+    return [product]
 
 
 def _renamed(root: Index, names: Mapping[Node, Index]) -> Index:

@@ -12,6 +12,7 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
 from argus.core.proof.content import Data, Inside, Number, Top, Value, why_not
 from argus.core.proof.separate import Component
+from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
 from argus.core.proof.tally import Sets, Tally, alike, same, within
 
@@ -239,11 +240,13 @@ class Rules:
         """Two sums over the same names: each number counts as often as in both."""
         if left.sets is None or right.sets is None or left.sets.keys() != right.sets.keys():
             return Top(f"{left.form} plus {right.form}: what is summed is not counted by one name")
-        if left.inside or right.inside or left.times != right.times:
+        inside = common_bounds(left, right)
+        if inside is None or left.times != right.times:
             return Top(f"{left.form} plus {right.form} has no rule in the verifier")
+        fill = 0.0 if left.fill == right.fill == 0 else nan
         sets = {name: left.sets[name].plus(right.sets[name]) for name in left.sets}
         record, needs, closed = {**right.record, **left.record}, _needs(left, right), _both_closed(left, right)
-        return evolve(left, record=record, sets=sets, needs=needs, closed=closed)
+        return evolve(left, record=record, inside=inside, fill=fill, sets=sets, needs=needs, closed=closed)
 
 
 def _closed(data: Data, form: str) -> Data:

@@ -119,7 +119,7 @@ class Accumulator:
                     else Bottom()
                 )
             case Zero():
-                value = Top("zeros carry no record")
+                value = Number(0.0)
             case Bottom() | Top() as other:
                 value = other
         return everywhere(self._shape(), value, algebra.TRUE)

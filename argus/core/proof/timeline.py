@@ -269,20 +269,20 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
     """What a plain statement asks for beyond what is modelled; empty if nothing. assumed: by the statements before."""
     match stmt:
         case Assume(cond=cond):
-            about_sizes = all(symbol.kind == "size" for symbol in symbols(cond)) and divides_safely(cond, assumed)
-            about_sizes = about_sizes and not mentions(cond, (Read,))
             return (
                 ""
-                if plain and about_sizes
+                if plain and is_checkable(cond, assumed)
                 else "an assumption that no launcher can check: it is not about sizes alone, or divides by one"
             )
         case Tag(view=view):
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
-        case Copy(signal=None, peers=None, combine=None, source=source, target=target):
+        case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
             partial = any(view.peer is not None for view in (source, target)) or source.where is not algebra.TRUE
             partial |= target.where is not algebra.TRUE and not _chooses_threads(target)
             if partial:
                 return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
+            if stmt.combine and (source.buffer.space != "register" or target.buffer.space != "global"):
+                return "a copy that adds, but not from registers to a tensor, is not built yet in the verifier"
             return _elsewhere(stmt.atom)
         case Copy():
             return "a copy that signals, reaches peers or combines is not built yet in the verifier"
@@ -316,6 +316,12 @@ def _elsewhere(atom: Atom) -> str:
     if atom.moments.queue == "cp_async":
         return f"`{atom}` completes in a way that is not built yet in the verifier"
     return ""
+
+
+def is_checkable(cond: Cond, assumed: Collection[Cond]) -> bool:
+    """Whether a launcher can check an assumption after those before it: it is about sizes alone, and divides safely."""
+    about_sizes = all(symbol.kind == "size" for symbol in symbols(cond)) and not mentions(cond, (Read,))
+    return about_sizes and divides_safely(cond, assumed)
 
 
 def divides_safely(cond: Cond, assumed: Collection[Cond]) -> bool:

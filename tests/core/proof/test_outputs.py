@@ -22,6 +22,7 @@ from argus.language import (
     kernel,
     load,
     loop,
+    persistent,
     sm_90a,
     spread,
     super_tiled,
@@ -100,7 +101,30 @@ def one_tile_a_block_in_bands(A: Tensor, C: Tensor) -> None:
     carry(A, C, place(super_tiled(4), t, (rows, columns)))
 
 
+def from_the_second_tile_on(A: Tensor, C: Tensor) -> None:
+    rows, columns = tiles(A)
+    (m,) = block_id((rows,))
+    for n in loop(1, columns + 1):
+        carry(A, C, (m, n - 1))
+
+
+def blocks_that_take_turns(A: Tensor, C: Tensor) -> None:
+    rows, columns = tiles(A)
+    for m, n in persistent((rows, columns), blocks=3):
+        carry(A, C, (m, n))
+
+
+def blocks_that_take_turns_by_steps(A: Tensor, C: Tensor) -> None:
+    rows, columns = tiles(A)
+    (block,) = block_id((3,))
+    for t in loop(block, rows * columns, step=3):
+        carry(A, C, place(by_columns, t, (rows, columns)))
+
+
 RIGHT: tuple[Move, ...] = (
+    from_the_second_tile_on,
+    blocks_that_take_turns,
+    blocks_that_take_turns_by_steps,
     a_row_a_block,
     a_column_a_block,
     one_tile_a_block,
@@ -159,7 +183,24 @@ def bands_of_exchanged_counts(A: Tensor, C: Tensor) -> None:
     carry(A, C, (m, n))
 
 
+def turns_of_other_blocks(A: Tensor, C: Tensor) -> None:
+    """Three blocks that step by two: tiles are taken twice."""
+    rows, columns = tiles(A)
+    (block,) = block_id((3,))
+    for t in loop(block, rows * columns, step=2):
+        carry(A, C, place(by_rows, t, (rows, columns)))
+
+
+def every_second_tile(A: Tensor, C: Tensor) -> None:
+    rows, columns = tiles(A)
+    (m,) = block_id((rows,))
+    for n in loop(0, columns, step=2):
+        carry(A, C, (m, n))
+
+
 WRONG: tuple[Move, ...] = (
+    turns_of_other_blocks,
+    every_second_tile,
     a_tile_too_few,
     every_block_all_rows,
     the_row_of_the_column,
@@ -176,11 +217,11 @@ def test_other_walks_are_not_proved(move: Move) -> None:
     assert isinstance(verify(made, solver="z3").verdict, Refuted)
 
 
-def from_the_second_tile_on(A: Tensor, C: Tensor) -> None:
+def from_the_last_tile_down(A: Tensor, C: Tensor) -> None:
     rows, columns = tiles(A)
     (m,) = block_id((rows,))
-    for n in loop(1, columns + 1):
-        carry(A, C, (m, n - 1))
+    for n in loop(columns):
+        carry(A, C, (m, columns - 1 - n))
 
 
 def under_a_condition(A: Tensor, C: Tensor) -> None:
@@ -192,7 +233,7 @@ def under_a_condition(A: Tensor, C: Tensor) -> None:
         carry(A, C, (m, n))
 
 
-@pytest.mark.parametrize("move", [from_the_second_tile_on], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("move", [from_the_last_tile_down], ids=lambda each: each.__name__)
 def test_walks_without_a_form_are_in_doubt(move: Move) -> None:
     made = moved(move)
     assert "I4" in failing(made)

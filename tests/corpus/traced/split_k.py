@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """C = A @ B^T with K divided among blocks: two kernels and a workspace, or one that adds in global memory.
 
 Split z of the grid contracts the steps of k in span(z, splits, steps); with more splits than steps some contract none

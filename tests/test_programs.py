@@ -1,0 +1,215 @@
+"""Every program of tests/corpus/programs has the verdict of its first line, by each solver, and the report beside it.
+
+The first line is `# verdict:` and `proved`, `refuted I34` or `unknown`, as in the corpus of kernels.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from argus.cli import main
+from argus.core import algebra
+from argus.core.algebra import TRUE
+from argus.core.dtype import f32
+from argus.core.index import Cond, Index
+from argus.core.ir import Buffer, Strided
+from argus.core.proof import analysis, claims, outputs, programs
+from argus.core.proof.launched import launched
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.roles.ledger import RefusedError
+from argus.core.proof.timeline import Step
+from argus.core.query import Budget
+from argus.core.verdict import ProgramReport, Proved, Refuted, Unknown
+from argus.interp.programs import run_program
+from argus.loader import load
+from argus.render import render_plain
+from argus.sources import read_source
+from argus.verify import verify
+from argus.verify_program import verify_program
+from property_tests.programs import CORPUS
+from tests.documents import complaints
+
+PROGRAMS = CORPUS / "programs"
+ROOT = CORPUS.parents[1]
+both_solvers = pytest.mark.parametrize("solver", ["z3", "cvc5"])
+
+
+def named(path: Path) -> str:
+    return path.stem
+
+
+def files(kind: str) -> list[Path]:
+    return sorted((PROGRAMS / kind).glob("*.py"))
+
+
+def wanted(path: Path) -> list[str]:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# verdict: "), f"{path.name} starts with no verdict"
+    return first.removeprefix("# verdict: ").split()
+
+
+def verified(path: Path, solver: str) -> ProgramReport:
+    (program,) = {each.program for each in load(str(path))} - {None}
+    assert program is not None
+    return verify_program(program, solver=solver)
+
+
+@pytest.mark.parametrize("kind", ["proved", "refuted"])
+def test_a_folder_holds_programs_of_its_verdict(kind: str) -> None:
+    found = files(kind)
+    assert found
+    assert {wanted(path)[0] for path in found} == {kind}
+    reports = {path.stem for path in (PROGRAMS / kind).glob("*.txt")}
+    assert reports == ({path.stem for path in found} if kind == "refuted" else set())
+
+
+@both_solvers
+@pytest.mark.parametrize("path", files("proved"), ids=named)
+def test_proved(path: Path, solver: str) -> None:
+    report = verified(path, solver)
+    assert isinstance(report.verdict, Proved), [each.diagnostics for each in report.launches]
+    assert report.exit_code == 0
+    assert report.crossings
+    assert report.verdict.obligations == sum(
+        each.verdict.obligations for each in report.launches if isinstance(each.verdict, Proved)
+    )
+    assert not any("nothing known" in each.holds for each in report.crossings)
+
+
+@both_solvers
+@pytest.mark.parametrize("path", files("refuted"), ids=named)
+def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
+    report = verified(path, solver)
+    assert isinstance(report.verdict, Refuted), report.verdict
+    assert report.exit_code == 1
+    found = report.verdict.counterexample
+    assert found.code == wanted(path)[1], found
+    assert found.replayed == "interpreter"
+    assert found.place.startswith(f"{path}:")
+    assert found.thread is not None
+    assert found.smallest
+    (first, *_) = [each for each in report.launches if isinstance(each.verdict, Refuted)]
+    text = render_plain(first.diagnostics[0], read_source, root=str(ROOT)) + "\n"
+    beside = path.with_suffix(".txt")
+    if update_golden and solver == "z3":
+        beside.write_text(text, encoding="utf-8")
+    assert text == beside.read_text(encoding="utf-8"), f"differs from {beside.name}"
+
+
+def test_a_program_as_text_and_as_data(capsys: pytest.CaptureFixture[str]) -> None:
+    path = PROGRAMS / "proved" / "split_k_in_a_workspace.py"
+    assert main(["verify", str(path), "--no-cache", "--solver", "z3"]) == 0
+    text = capsys.readouterr().out
+    assert "gemm_split_partial (gfx942): proved" in text
+    assert "program gemm_split: proved, 2 launches" in text
+    assert "part (partial -> combine): sum over k with m=i1, n=i2" in text
+    assert main(["verify", f"{path}:gemm_split", "--no-cache", "--solver", "z3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert complaints(document) == []
+    assert [kernel["name"] for kernel in document["kernels"]] == ["gemm_split_partial", "gemm_split_combine"]
+    (program,) = document["programs"]
+    assert program["launches"] == ["partial", "combine"]
+    assert program["crossings"][0]["tensor"] == "part"
+
+
+def test_a_launch_that_is_not_understood_leaves_nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the roles of `partial` have no reading, `combine` may not take their tags for proved."""
+    program = load(str(CORPUS / "traced" / "split_k.py"))[0].program
+    assert program is not None
+    monkeypatch.setattr(analysis, "unrolled", lambda kernel, _: RefusedError(kernel.body[0], "no reading"))
+    report = verify_program(program, solver="z3", budget=Budget(seconds=1.0))
+    first, second = report.launches
+    assert isinstance(first.verdict, Unknown)
+    assert isinstance(second.verdict, Unknown)
+    assert "nothing known" in report.crossings[0].holds
+
+
+def test_a_tensor_that_no_launch_takes_is_handed_back() -> None:
+    program = load(str(PROGRAMS / "proved" / "turned_before.py"))[0].program
+    assert program is not None
+    spare = Buffer("spare", "global", f32, (algebra.const(2),), Strided((algebra.const(1),)))
+    wider = evolve(program, parameters=(*program.parameters, spare))
+    sizes = {symbol.name: 3 for symbol in program.sizes}
+    given = np.arange(2, dtype=np.float32)
+    assert "spare" not in run_program(wider, sizes).arrays
+    assert run_program(wider, sizes, {"spare": given}).arrays["spare"] is given
+
+
+def test_a_promise_about_what_a_launch_before_wrote_is_not_believed() -> None:
+    program = load(str(PROGRAMS / "proved" / "turned_before.py"))[0].program
+    assert program is not None
+    first, second = program.launches
+    made = tuple(
+        evolve(buffer, promise=algebra.le(0, algebra.read(buffer.name, (algebra.coord(0), algebra.coord(1)))))
+        for buffer in second.kernel.parameters
+    )
+    program = evolve(program, launches=(first, evolve(second, kernel=evolve(second.kernel, parameters=made))))
+    after = launched(program)[1].kernel
+    assert {buffer.name for buffer in after.parameters if buffer.promise is TRUE} == {"Bt"}
+
+
+def test_a_prepass_says_what_it_leaves() -> None:
+    """Vt[b, g, e, t] is V[b, g, t, e] below T, and zero beyond: the claim is of the first T columns."""
+    program = load(str(CORPUS / "traced" / "attention_cdna3.py"))[0].program
+    assert program is not None
+    report = verify_program(program, solver="z3", budget=Budget(seconds=1.0))
+    assert isinstance(report.launches[0].verdict, Proved)
+    (crossing,) = report.crossings
+    assert crossing.holds == "V with b=i0, g=i1, t=i3, e=i2, and 0 from i3 = T on"
+
+
+def test_a_kernel_that_adds_is_in_doubt_by_itself() -> None:
+    """What was there before is the program's to say."""
+    (path,) = [path for path in files("proved") if path.stem == "split_k_added_in_memory"]
+    (adding,) = [each.trace() for each in load(str(path)) if each.name.endswith("accumulate")]
+    verdict = verify(adding, solver="z3", budget=Budget(seconds=1.0)).verdict
+    assert isinstance(verdict, Unknown)
+    assert "set to zero before" in verdict.reason
+
+
+# -- each check earns its place ------------------------------------------------------------------------------
+
+
+def nothing(*_: object) -> Iterator[Obligation]:
+    return iter(())
+
+
+def yes(*_: object) -> Cond:
+    return TRUE
+
+
+def once(what: str, _: Index, step: Step, __: object) -> Obligation:
+    return Obligation("I34", what, step.stmt, TRUE)
+
+
+def tensors_need_not_be_whole(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(programs, "_whole", nothing)
+
+
+def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(programs, "_at_most_once", once)
+    for module in (claims, outputs):
+        patch.setattr(module, "holds_once", yes)
+
+
+CASES = (
+    ("workspace_of_whole_tiles", tensors_need_not_be_whole),
+    ("zeros_in_whole_tiles_alone", tensors_need_not_be_whole),
+    ("last_part_not_added", any_count_will_do),
+    ("added_twice", any_count_will_do),
+)
+
+
+@pytest.mark.parametrize(("twin", "switch_off"), CASES, ids=[twin for twin, _ in CASES])
+def test_a_twin_slips_past_without_its_check(
+    twin: str, switch_off: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = PROGRAMS / "refuted" / f"{twin}.py"
+    switch_off(monkeypatch)
+    assert isinstance(verified(path, "z3").verdict, Proved)

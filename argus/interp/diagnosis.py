@@ -20,13 +20,13 @@ Size = Mapping[str, int]
 Found = tuple[Schedule, Violation]
 
 _TIERS: tuple[frozenset[str], ...] = (
-    frozenset(("I7", "I14")),
+    frozenset(("I7", "I14", "I15", "I16")),
     frozenset(("I6",)),
     frozenset(("I10", "I12", "I13", "I11", "I5", "I36", "I31", "I37", "I19")),
     frozenset(("I8", "I9")),
 )
 _SYMPTOMS = 3
-"""Bytes and initialisation are never a consequence; arrivals in excess and hangs often are; what is left are tags."""
+"""Bytes, initialisation and what clusters agree on are never a consequence; arrivals in excess and hangs often are; what is left are tags."""
 
 _OF_PROTOCOLS = frozenset(("I5", "I6", "I8", "I9", "I10", "I36"))
 """What a wrong count or phase may show as."""

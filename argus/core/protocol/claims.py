@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from argus.core.algebra import (
+    FALSE,
+    TRUE,
     add,
     all_of,
     any_of,
@@ -28,7 +30,7 @@ from argus.core.algebra import (
 )
 from argus.core.index import Cond, Index, Symbol
 from argus.core.protocol.duties import Agent, Duties
-from argus.core.protocol.ring import Cursor, OnRing, Phase, Protocol, Read, Role, WaitGroups
+from argus.core.protocol.ring import Cursor, OnRing, Phase, Protocol, Read, Release, Role, WaitGroups
 
 _USE = sym(Symbol("u", "fresh", 0, None))
 _LOST = sym(Symbol("lost", "fresh", 0, None))
@@ -55,9 +57,9 @@ def ring_claims(protocol: Protocol, duty: Duties) -> Iterator[Claim]:
     """Slots and parities are those of the use, bytes and arrivals add up."""
     yield from _slots(protocol, duty)
     yield from _parities(protocol, duty)
-    copied = sum(copy.size for copy in duty.copies)
+    copied = sum(copy.size for copy in (*duty.copies, *(guest.copy for guest in duty.guests)))
     yield Claim("bytes", f"{duty.arrive.size} bytes announced a use, {copied} land", eq(duty.arrive.size, copied))
-    releases = sum(agent.release.count for agent in duty.agents)
+    releases = sum(each.release.count for each in (*duty.agents, *duty.givers))
     for what, arrivals, count in (
         ("releases", releases, duty.ring.empty),
         ("announcements", duty.arrive.count, duty.ring.full),
@@ -83,6 +85,9 @@ def _slots(protocol: Protocol, duty: Duties) -> Iterator[Claim]:
     owed: list[tuple[str, Role, Cursor, int]] = [("announcement", duty.role, duty.arrive.slot, full)]
     for copy in duty.copies:
         owed += [("copy", duty.role, copy.slot, data), ("signal of the copy", duty.role, copy.signal, full)]
+    for guest in duty.guests:
+        owed += [("copy", guest.role, guest.copy.slot, data), ("signal of the copy", guest.role, guest.copy.signal, full)]
+    owed += [("release", giver.role, giver.release.slot, empty) for giver in duty.givers]
     owed.append(("wait for the empty slot", duty.role, duty.wait.slot, empty + empty_ahead(duty)))
     for agent in duty.agents:
         owed.append(("wait for the full slot", agent.role, agent.wait.slot, full))
@@ -133,9 +138,25 @@ def slot_claims(duty: Duties) -> Iterator[Claim]:
         yield _order("RAW", agent.role, agent.wait, agent.read)
         yield _order("release", agent.role, agent.read, agent.release)
         if agent.read.late:
-            yield _covered(agent)
+            yield _covered(agent, agent.release)
         if agent.role.share[1] > 1:
             yield _unambiguous(agent, duty)
+
+
+def guest_claims(duty: Duties) -> Iterator[Claim]:
+    """Rings that fill each other: a copy from elsewhere comes after its filler's own wait, for which every reader of
+    the slot has given it back.
+    """
+    for guest in duty.guests:
+        yield _order("WAR", guest.role, guest.wait, guest.copy)
+        for agent in duty.agents:
+            given = [op for op in agent.role.body if isinstance(op, Release) and op.ring == guest.wait.ring]
+            what = f"{agent.role.name} never tells {guest.role.name} that it has read what that one copies"
+            yield Claim("WAR", what, TRUE if len(given) == 1 else FALSE)
+            for release in given:
+                yield _order("release", agent.role, agent.read, release)
+                if agent.read.late:
+                    yield _covered(agent, release)
 
 
 def _order(name: str, role: Role, first: OnRing, second: OnRing) -> Claim:
@@ -150,9 +171,9 @@ def _place(role: Role, op: OnRing | WaitGroups) -> int:
     return next(place for place, each in enumerate(role.body) if each is op)
 
 
-def _covered(agent: Agent) -> Claim:
+def _covered(agent: Agent, release: Release) -> Claim:
     """When use k is released, some wait for groups has been made that left fewer pending than were issued since."""
-    role, read, release = agent.role, agent.read, agent.release
+    role, read = agent.role, agent.read
     trip = sub(_TRIP, release.ahead)
     ordinal = _issued(role, sub(_TRIP, read.ahead), _place(role, read))
     drained = all_of((le(_TRIPS, trip), lt(sub(_TRIP, read.ahead), _TRIPS)))

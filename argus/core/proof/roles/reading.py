@@ -15,9 +15,11 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Buffer, Kernel, Stmt, static
+from argus.core.proof.roles.clusters import of_cluster, reached
 from argus.core.proof.roles.events import Arrived, Drained, Event, Filled, Looked, Met, Multiplied, Turned, Waited
 from argus.core.proof.roles.ledger import Ledger, refuse
 from argus.core.proof.roles.parsed import Parsed, Storage, arrivals, bytes_of
+from argus.core.proof.roles.placed import Placed
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
@@ -32,20 +34,6 @@ from argus.core.protocol.ring import (
     WaitFull,
     WaitGroups,
 )
-
-
-@frozen(eq=False)
-class Placed:
-    """One operation of the loop, where it comes from, and on which array of slots or barriers it works.
-
-    groups: of products that a read is made of.
-    """
-
-    op: Op
-    stmt: Stmt
-    on: Buffer | None
-    guard: Cond
-    groups: int = 0
 
 
 @frozen(eq=False)
@@ -77,6 +65,8 @@ def spoken(
     least = 1 if ledger.holds(roles[0].facts, algebra.le(1, roles[0].uses)) else 0
     persistent = roles[0].laps.tiles is not None
     sizes = tuple(_ring(kernel, ring) for ring in rings)
+    if kernel.peers > 1:
+        sizes, made, placed = of_cluster(kernel, rings, sizes, made, placed)
     return Spoken(Protocol(sizes, tuple(made), least=least, persistent=persistent), tuple(placed))
 
 
@@ -361,7 +351,8 @@ def _is(role: Parsed, each: Placed, use: Index, event: Event, rings: Sequence[St
         case (Release(count=count), Arrived(barrier=barrier)) | (ArriveFull(count=count), Arrived(barrier=barrier)):
             size = each.op.size if isinstance(each.op, ArriveFull) else 0
             fits = happening.count == count and happening.size == size
-            return barrier is each.on and fits and algebra.mod(happening.use, ring.stages) is slot
+            same = fits and reached(event.stmt) is reached(each.stmt)
+            return barrier is each.on and same and algebra.mod(happening.use, ring.stages) is slot
         case _:
             return False
 

@@ -125,7 +125,7 @@ _SMALLER = 4
 
 def is_static(obligation: Obligation) -> bool:
     """Whether the fault shows without a run: a budget, a layout, the range of an integer."""
-    return obligation.invariant in ("I14", "I17", "I18", "I21", "I22", "I28", "I33")
+    return not obligation.run and obligation.invariant in ("I14", "I17", "I18", "I21", "I22", "I28", "I33")
 
 
 def _affordable(kernel: Kernel, sizes: Mapping[str, int]) -> bool:

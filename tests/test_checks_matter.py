@@ -34,7 +34,7 @@ from argus.core.proof import (
     visibility,
 )
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.roles import obligations, reading, turns
+from argus.core.proof.roles import clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.verdict import Proved, Refuted
@@ -135,6 +135,25 @@ def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(folding.Folding, "alike_in_each", always)
 
 
+def tiles_are_believed_shared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sequential, "landed", what_each_reader_wants)
+    patch.setattr(clusters, "_shared", nothing)
+
+
+def what_each_reader_wants(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
+    """Of each sender the part of the slot that it fills, taken from the reader's own tile."""
+    if copy.peers is None:
+        return (copy,)
+    pairs = zip(copy.source.at, copy.target.at[1:], strict=True)
+    moved = tuple(algebra.sub(source, target) for source, target in pairs)
+    found: list[Copy] = []
+    for rank in range(kernel.peers):
+        target = clusters.sent_by(kernel, copy, rank).target
+        at = tuple(add(own, there) for own, there in zip(moved, target.at[1:], strict=True))
+        found.append(evolve(copy, source=evolve(copy.source, at=at), target=target, peers=None))
+    return tuple(found)
+
+
 PROTOCOL = without(obligations, "_protocol")
 SEEN = without(visibility, "obligations")
 
@@ -195,6 +214,13 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("softmax_threads_not_rescaled", "I23", any_reference_will_do),
     ("softmax_box_not_met", "I5", SEEN),
     ("slices_in_another_order", "I1", without(claims, "products")),
+    ("cluster_bytes_without_the_peer", "I7", PROTOCOL),
+    ("cluster_counts_its_own", "I8", PROTOCOL),
+    ("cluster_releases_to_itself", "I7", PROTOCOL),
+    ("cluster_met_by_each_block", "I14", without(obligations, "_initialised")),
+    ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
+    ("cluster_left_early", "I15", without(clusters, "_left")),
+    ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
 )
 
 

@@ -20,7 +20,7 @@ from tests.documents import complaints, document
 
 ROOT = CORPUS.parents[1]
 STATIC = {"I18", "I21", "I22", "I28", "I33"}
-OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I32"}
+OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I15", "I16", "I32"}
 OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}
 KINDS = ("proved", "refuted", "unknown", "rejected")
 both_solvers = pytest.mark.parametrize("solver", ["z3", "cvc5"])

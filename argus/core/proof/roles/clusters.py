@@ -14,7 +14,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.check.parts import expressions
 from argus.core.index import Cond, Const, Index, Node, Sym, Symbol
-from argus.core.ir import Advance, Arrive, Await, Copy, Fence, For, If, Kernel, Stmt, Sync, View, walk
+from argus.core.ir import Advance, Arrive, Await, Copy, Fence, For, If, Kernel, Roles, Stmt, Sync, View, walk
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -36,6 +36,30 @@ def rank_of(kernel: Kernel) -> Symbol:
     if not isinstance(rank, Sym):
         refuse(kernel.body[0], "a rank that is no axis of the grid of its own")
     return rank.symbol
+
+
+def ranked(kernel: Kernel) -> Kernel:
+    """The kernel with the rank as an axis of its grid. Raises RefusedError for clusters along several axes."""
+    if isinstance(kernel.rank, Sym):
+        return kernel
+    wide = [axis for axis, size in enumerate(kernel.cluster) if size > 1]
+    if len(wide) != 1:
+        refuse(kernel.body[0], "clusters along several axes of the grid")
+    at, size = wide[0], kernel.peers
+    block, count = kernel.blocks[at], algebra.floordiv(kernel.grid[at], size)
+    rank, group = Symbol("rank", "block", 0, size - 1), Symbol(f"{block.name}_group", "block", 0, None)
+    names: dict[Symbol, Index] = {block: algebra.add(algebra.mul(algebra.sym(group), size), algebra.sym(rank))}
+    roles = None if kernel.roles is None else in_stmt(kernel.roles, names)
+    assert roles is None or isinstance(roles, Roles)
+    return evolve(
+        kernel,
+        grid=(*kernel.grid[:at], algebra.const(size), count, *kernel.grid[at + 1 :]),
+        blocks=(*kernel.blocks[:at], rank, group, *kernel.blocks[at + 1 :]),
+        cluster=(*(1 for _ in range(at)), size),
+        prologue=tuple(in_stmt(stmt, names) for stmt in kernel.prologue),
+        roles=roles,
+        epilogue=tuple(in_stmt(stmt, names) for stmt in kernel.epilogue),
+    )
 
 
 def judge_ranks(kernel: Kernel, role: Parsed) -> None:

@@ -80,6 +80,8 @@ def unrolled(kernel: Kernel, prover: Prover) -> Unrolled | RefusedError:
 
 
 def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
+    if kernel.peers > 1:
+        kernel = clusters.ranked(kernel)
     assert kernel.roles is not None
     roles = tuple(parsed(role, ledger) for role in kernel.roles.roles)
     drainers = [role for role in roles if not role.fills]
@@ -286,6 +288,7 @@ def _initialised(kernel: Kernel) -> Iterator[Obligation]:
         algebra.TRUE if met else algebra.FALSE,
         fault="barriers are used before they are known to all: no fence and meeting follow their initialisation",
         help=_KNOWN if kernel.peers == 1 else _KNOWN_TO_ALL,
+        run=kernel.peers > 1,
     )
 
 

@@ -30,8 +30,8 @@ from argus.core.dsl.claims import (
     assume,
     tag,
 )
-from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.clusters import cluster, tma
+from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.folds import thread
 from argus.core.dsl.fragments import Fragment, add, maximum, minimum, mul, ones, registers, where, zeros

@@ -55,7 +55,7 @@ def load(name: str) -> Template:
     return next(value for value in vars(module).values() if isinstance(value, Template))
 
 
-def nothing(*_: object) -> Iterator[Obligation]:
+def nothing(*_: object, **__: object) -> Iterator[Obligation]:
     return iter(())
 
 

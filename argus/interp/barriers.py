@@ -17,7 +17,8 @@ class HaltError(Exception):
 
 @define(eq=False)
 class Phased:
-    """One memory barrier. owner: which block's it is, of several. arrived: what those of the current phase know; released: what completed phases tell.
+    """One memory barrier. owner: which block's it is, of several. arrived: what those of the current phase
+    know; released: what completed phases tell.
 
     set_up: when its initialisation was executed; fenced: when that was fenced. underway: copies that will land on
     it, with the phase they were issued in. ended: what completed each phase.

@@ -27,8 +27,8 @@ _TIERS: tuple[frozenset[str], ...] = (
     frozenset(("I15",)),
 )
 _SYMPTOMS = 3
-"""Bytes, initialisation and what clusters agree on are never a consequence; arrivals in excess, hangs and early ends often are; what is
-left are tags."""
+"""Bytes, initialisation and what clusters agree on are never a consequence; arrivals in excess, hangs and early ends
+often are; what is left are tags."""
 
 _OF_PROTOCOLS = frozenset(("I5", "I6", "I8", "I9", "I10", "I36"))
 """What a wrong count or phase may show as."""
@@ -78,7 +78,9 @@ def _violations(prepared: Prepared, size: Size, schedule: Schedule) -> tuple[Vio
 
 
 def _clearest(found: Sequence[Found]) -> Found:
-    """What blocks of a cluster do not agree on; or one of the code that shows under most schedules, causes before what they lead to, between two agents if any."""
+    """What blocks of a cluster do not agree on, or one of the code that shows under most schedules, causes before what
+    they lead to, between two agents if any.
+    """
     shown = Counter(code for _, code in {(schedule, violation.code) for schedule, violation in found})
     first: dict[str, int] = {}
     for place, (_, violation) in enumerate(found):

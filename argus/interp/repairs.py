@@ -78,9 +78,7 @@ def _arrivals(kernel: Kernel, buffer: Buffer) -> Iterator[tuple[int, str]]:
     yield from found.items()
 
 
-def _threads(
-    role: Role, body: tuple[Stmt, ...], buffer: Buffer, blocks: int, alone: bool = False
-) -> Iterator[int]:
+def _threads(role: Role, body: tuple[Stmt, ...], buffer: Buffer, blocks: int, alone: bool = False) -> Iterator[int]:
     """Of each statement that arrives at the barrier: the arrivals of one agent, or of one in each block at one's."""
     for stmt in body:
         if isinstance(stmt, Arrive) and stmt.event.buffer is buffer:

@@ -52,8 +52,8 @@ def identity(acc: Fragment, at: Tensor) -> Fragment:
 class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
-    group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that take tiles of one column together, (2, 1), and
-    fetch half of the operand that they share for both. bn: a multiple of 128, as two boxes alternate through all tiles.
+    group: rows of a super-tile, 0 for tiles by rows. cluster: (2, 1) for blocks that take tiles of one column in pairs,
+    and each fetch half of the operand that they share for both. bn: a multiple of 128, as two boxes alternate through all tiles.
     """
 
     bm: int = 128

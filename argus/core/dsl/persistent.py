@@ -12,7 +12,7 @@ from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
 from argus.core.dsl.orders import Order, by_rows
 from argus.core.dsl.place import called_by_for, user_frame
 from argus.core.dsl.tracer import Tracer, current
-from argus.core.index import Index, Symbol
+from argus.core.index import Bin, Const, Index, Symbol
 
 Corner = tuple[int, Index]
 """Blocks of a cluster along one axis of tiles, and the place of this block among them."""
@@ -36,7 +36,7 @@ class Persistent:
         """Each `step`-th tile of this block, from number `start` on."""
         by, first = extent(step, "the step of tiles"), algebra.mul(unwrap(start), self._step)
         made = Persistent(self._counts, self._order, self._blocks, self._block, self._corner)
-        made._start, made._step = algebra.add(self._start, first), self._step * by  # noqa: SLF001  # of its own class
+        made._start, made._step = algebra.add(self._start, first), self._step * by
         return made
 
     def __iter__(self) -> Iterator[tuple[Int, ...]]:
@@ -104,11 +104,19 @@ def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: i
         fault("E106", "a grid of no axes", help="count the tiles along one axis at least")
     number = tracer.target.processors if blocks is None else extent(blocks, "the number of blocks")
     corner = _ranks(tracer, number, len(sizes))
-    groups = tuple(Int(algebra.ceil_div(size.node, extent)) for size, (extent, _) in zip(sizes, corner, strict=True))
+    groups = tuple(Int(_groups(size.node, extent)) for size, (extent, _) in zip(sizes, corner, strict=True))
     clusters = number // prod(extent for extent, _ in corner)
     block = Symbol(tracer.unique(f"block_{len(tracer.blocks)}"), "block", 0, clusters - 1)
     tracer.grid, tracer.blocks = (*tracer.grid, algebra.const(clusters)), (*tracer.blocks, block)
     return Persistent(groups, order, clusters, block, corner)
+
+
+def _groups(count: Index, size: int) -> Index:
+    """The count divided by a size, rounded up; of a count that is a quotient, as one quotient."""
+    if size > 1 and isinstance(count, Bin) and count.op == "//" and isinstance(count.right, Const):
+        below = count.right.value
+        return algebra.floordiv(algebra.add(count.left, below * (size - 1)), below * size)
+    return algebra.ceil_div(count, size)
 
 
 def _ranks(tracer: Tracer, blocks: int, axes: int) -> tuple[Corner, ...]:

@@ -128,7 +128,8 @@ def elected() -> Generator[None]:
 def assembled(body: tuple[Stmt, ...], *, clustered: bool) -> tuple[tuple[Stmt, ...], Roles | None, tuple[Stmt, ...]]:
     """Prologue, roles and epilogue of a kernel's statements, the prologue with its barriers initialised.
 
-    clustered: other blocks reach the barriers, and meet with this one once they are made. Raises E202 where a statement stands between two roles.
+    clustered: other blocks reach the barriers, and meet with this one once they are made. Raises E202 where a
+    statement stands between two roles.
     """
     at = [position for position, stmt in enumerate(body) if isinstance(stmt, Roles)]
     if not at:

@@ -167,10 +167,15 @@ def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buf
         if blocks is None or any(block in chosen for block, _ in blocks):
             reason = f"coordinate {axis} of the store is {show(place.base)}, not made of grid coordinates of its own"
             return Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
-        rest = algebra.sub(element, place.low)
+        rest, above = algebra.sub(element, place.low), 0
         for block, factor in blocks:
-            chosen[block] = algebra.floordiv(rest, factor)
-            rest = algebra.mod(rest, factor)
+            if above % factor != 0:
+                rest, above = algebra.mod(rest, above), 0
+            number = algebra.floordiv(rest, factor)
+            # Less the whole blocks of the coordinate before: (x % a) // b without a remainder, where b divides a.
+            before = algebra.mul(algebra.floordiv(rest, above), above // factor) if above else algebra.const(0)
+            chosen[block] = algebra.sub(number, before)
+            above = factor
     goal = _stored(grid, chosen)
     return Obligation(
         "I4",

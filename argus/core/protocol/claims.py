@@ -86,7 +86,10 @@ def _slots(protocol: Protocol, duty: Duties) -> Iterator[Claim]:
     for copy in duty.copies:
         owed += [("copy", duty.role, copy.slot, data), ("signal of the copy", duty.role, copy.signal, full)]
     for guest in duty.guests:
-        owed += [("copy", guest.role, guest.copy.slot, data), ("signal of the copy", guest.role, guest.copy.signal, full)]
+        owed += [
+            ("copy", guest.role, guest.copy.slot, data),
+            ("signal of the copy", guest.role, guest.copy.signal, full),
+        ]
     owed += [("release", giver.role, giver.release.slot, empty) for giver in duty.givers]
     owed.append(("wait for the empty slot", duty.role, duty.wait.slot, empty + empty_ahead(duty)))
     for agent in duty.agents:

@@ -33,7 +33,7 @@ class Filler:
 
 @frozen
 class Drainer:
-    """A drainer of ring `home`. gives: of each use, in order, the rings whose empty barriers it arrives at, `count` times."""
+    """A drainer of ring `home`. gives: of each use, in order, at which rings' empty barriers it arrives how often."""
 
     home: int
     gives: tuple[tuple[int, int], ...]
@@ -53,7 +53,9 @@ T = TypeVar("T")
 
 State = tuple[
     tuple[tuple[int, int], ...],  # of each filler: uses finished, steps into the next (0: before its wait)
-    tuple[tuple[int, int], ...],  # of each drainer followed: uses finished, arrivals of the next made, -1 before its wait
+    tuple[
+        tuple[int, int], ...
+    ],  # of each drainer followed: uses finished, arrivals of the next made, -1 before its wait
     tuple[tuple[int, int, int], ...],  # of each full barrier: phases, announcements, bytes due
     tuple[tuple[int, int], ...],  # of each empty barrier: phases, arrivals of those followed
     frozenset[tuple[int, int, int, int]],  # copies under way: ring, part, bytes, use
@@ -114,7 +116,9 @@ class _Run:
     def start(self) -> State:
         rings = range(len(self.shape.fillers))
         parts = {
-            ring: sorted({p for f in self.shape.fillers for (p, _), to in zip(f.steps, f.to, strict=True) if ring in to})
+            ring: sorted(
+                {p for f in self.shape.fillers for (p, _), to in zip(f.steps, f.to, strict=True) if ring in to}
+            )
             for ring in rings
         }
         return (

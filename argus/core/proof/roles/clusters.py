@@ -1,8 +1,8 @@
 """Kernels whose blocks run in clusters: what the blocks of one do to each other, and what each owes the others.
 
-All blocks run one program, in which the rank is a symbol. A cluster's protocol is that of all its blocks: a ring and the
-roles of each, where a multicast is a copy into the ring of each receiver, and an arrival at another block's barrier gives
-back a slot of that block's ring. Source: proof-methods 3.6.
+All blocks run one program, in which the rank is a symbol. A cluster's protocol is that of all its blocks: a ring and
+the roles of each, where a multicast is a copy into the ring of each receiver, and an arrival at another block's barrier
+gives back a slot of that block's ring. Source: proof-methods 3.6.
 """
 
 from __future__ import annotations
@@ -63,10 +63,12 @@ def ranked(kernel: Kernel) -> Kernel:
 
 
 def judge_ranks(kernel: Kernel, role: Parsed) -> None:
-    """Raises RefusedError unless the blocks of a cluster run the same trips and barriers: only data depends on the rank."""
+    """Raises RefusedError unless blocks of a cluster run the same trips and barriers; data may depend on the rank."""
     rank = rank_of(kernel)
     for stmt in walk(role.laps_body):
-        if isinstance(stmt, For | If | Await | Advance | Arrive) and any(rank in symbols(node) for node in _control(stmt)):
+        if isinstance(stmt, For | If | Await | Advance | Arrive) and any(
+            rank in symbols(node) for node in _control(stmt)
+        ):
             refuse(stmt, "what a role does to barriers depends on the block's rank")
 
 
@@ -114,7 +116,7 @@ def of_cluster(
     roles: Sequence[Role],
     placed: Sequence[tuple[Placed, ...]],
 ) -> tuple[tuple[Ring, ...], list[Role], list[tuple[Placed, ...]]]:
-    """Rings, roles and their operations of each block, by rank: those of rank 0 first, as they are without a cluster."""
+    """Rings, roles and their operations of each block, by rank: of rank 0 as they are without a cluster."""
     made: list[Role] = []
     ops: list[tuple[Placed, ...]] = []
     ranks = range(kernel.peers)
@@ -190,10 +192,12 @@ def _left(kernel: Kernel, *, finishes: bool) -> Iterator[Obligation]:
             stmt,
             algebra.TRUE if good else algebra.FALSE,
             fault="a block may end before another arrives at its barriers",
-            help="let the role that fills end with `ring.finish()`, or all threads with `cluster.sync()` after the roles",
+            help="let the role that fills end with `ring.finish()`, or the cluster with `cluster.sync()` after the roles",
         )
     if not stmts:
-        yield Obligation("I15", "no block reaches another's barriers but by copies waited for", kernel.body[0], algebra.TRUE)
+        yield Obligation(
+            "I15", "no block reaches another's barriers but by copies waited for", kernel.body[0], algebra.TRUE
+        )
 
 
 def meets(body: Sequence[Stmt]) -> bool:
@@ -218,7 +222,9 @@ def _agreed(kernel: Kernel, copy: Copy) -> Obligation:
     masks = [mask_of(kernel, copy, rank) for rank in range(kernel.peers)]
     good = set(masks) == {(1 << kernel.peers) - 1}
     what = f"every block multicasts `{copy.source.buffer.name}` to all of the cluster"
-    return Obligation("I16", what, copy, algebra.TRUE if good else algebra.FALSE, help="name the same ranks in all blocks")
+    return Obligation(
+        "I16", what, copy, algebra.TRUE if good else algebra.FALSE, help="name the same ranks in all blocks"
+    )
 
 
 def _shared(kernel: Kernel, copy: Copy) -> Iterator[Obligation]:

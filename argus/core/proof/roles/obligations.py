@@ -40,7 +40,7 @@ from argus.core.proof.prover import Prover
 from argus.core.proof.roles import clusters
 from argus.core.proof.roles.events import Looked, Multiplied
 from argus.core.proof.roles.ledger import Ledger, RefusedError, refuse
-from argus.core.proof.roles.parsed import Parsed, parsed, storages
+from argus.core.proof.roles.parsed import Parsed, Storage, parsed, storages
 from argus.core.proof.roles.reading import Spoken, name_of, spoken
 from argus.core.proof.roles.sequential import Tiles, enumerates, sequential, tiles_of_block
 from argus.core.proof.roles.turns import turned

@@ -84,7 +84,8 @@ class Sent:
 class Cluster:
     """Blocks that run together, by rank: one, without clusters. meetings: of all threads of all of them.
 
-    sent: of a multicast and how often its issuer has executed it, what the first to do so has sent.
+    sent: of a multicast, an agent's number and how often it has executed it, what the first block to do so has sent.
+    times: of a multicast, a rank and an agent's number.
     """
 
     launch: Launch
@@ -92,8 +93,8 @@ class Cluster:
     engine: Engine = field(factory=Engine)
     machines: list[Machine] = field(factory=list[Machine])
     meetings: dict[tuple[str, int], Meeting] = field(factory=dict[tuple[str, int], Meeting])
-    sent: dict[tuple[Stmt, int], Sent] = field(factory=dict[tuple[Stmt, int], Sent])
-    times: Counter[tuple[Stmt, int]] = field(factory=Counter[tuple[Stmt, int]])
+    sent: dict[tuple[Stmt, int, int], Sent] = field(factory=dict[tuple[Stmt, int, int], Sent])
+    times: Counter[tuple[Stmt, int, int]] = field(factory=Counter[tuple[Stmt, int, int]])
 
     @property
     def units(self) -> list[Unit]:

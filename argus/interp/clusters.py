@@ -62,11 +62,12 @@ def send(unit: Unit, stmt: Copy, event: Event) -> None:
     own = unit.agent.machine
     cluster = own.cluster
     assert stmt.peers is not None
-    times = cluster.times[stmt, own.rank]
-    cluster.times[stmt, own.rank] += 1
+    agent = unit.agent.number
+    times = cluster.times[stmt, own.rank, agent]
+    cluster.times[stmt, own.rank, agent] += 1
     mask = unit.agent.scalars.number(stmt.peers, unit.env, unit.number, stmt)
     made = Sent(event, own.rank, _place(unit, stmt), mask)
-    other = cluster.sent.setdefault((stmt, times), made)
+    other = cluster.sent.setdefault((stmt, agent, times), made)
     if other is made or (other.place == made.place and other.mask == made.mask):
         return
     name, target = stmt.source.buffer.name, stmt.target.buffer.name

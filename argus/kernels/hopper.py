@@ -53,7 +53,8 @@ class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: (2, 1) for blocks that take tiles of one column in pairs,
-    and each fetch half of the operand that they share for both. bn: a multiple of 128, as two boxes alternate through all tiles.
+    and each fetch half of the operand that they share for both. bn: a multiple of 128, as two boxes alternate through
+    all tiles.
     """
 
     bm: int = 128

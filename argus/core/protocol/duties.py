@@ -153,8 +153,8 @@ def _guests(role: Role, number: int) -> list[Guest]:
 
 
 def _givers(role: Role, number: int) -> list[Giver]:
-    """The role's releases of a ring that it does not read; none if it reads none at all."""
-    reads = any(isinstance(op, Read) and op.ring != number for op in role.body)
+    """The role's releases of a ring that it does not drain; none if it drains none at all."""
+    reads = any(isinstance(op, WaitFull | Read) and op.ring != number for op in role.body)
     if not reads or _of(role, number, WaitFull) or _of(role, number, Read):
         return []
     return [Giver(role, release) for release in _of(role, number, Release)]

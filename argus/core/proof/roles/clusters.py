@@ -192,7 +192,7 @@ def _left(kernel: Kernel, *, finishes: bool) -> Iterator[Obligation]:
             stmt,
             algebra.TRUE if good else algebra.FALSE,
             fault="a block may end before another arrives at its barriers",
-            help="let the role that fills end with `ring.finish()`, or the cluster with `cluster.sync()` after the roles",
+            help="let the role that fills end with `ring.finish()`, or all of it with `cluster.sync()` after them",
         )
     if not stmts:
         yield Obligation(

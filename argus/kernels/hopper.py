@@ -17,7 +17,6 @@ from argus.language import (
     bulk,
     by_rows,
     ceil_div,
-    cluster,
     copy,
     elected,
     eq,
@@ -52,9 +51,7 @@ def identity(acc: Fragment, at: Tensor) -> Fragment:
 class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
-    group: rows of a super-tile, 0 for tiles by rows. cluster: (2, 1) for blocks that take tiles of one column in pairs,
-    and each fetch half of the operand that they share for both. bn: a multiple of 128, as two boxes alternate through
-    all tiles.
+    group: rows of a super-tile, 0 for tiles by rows. bn: a multiple of 128, as two boxes alternate through all tiles.
     """
 
     bm: int = 128
@@ -63,7 +60,6 @@ class Hopper:
     stages: int = 4
     pingpong: bool = False
     group: int = 0
-    cluster: tuple[int, ...] = (1,)
     target = sm_90a
     threads = 384
 
@@ -86,8 +82,8 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             for k in loop(depth):
                 with ring.fill() as slot:
                     copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    fetch(B.tile((bn, bk), (n, k)), slot.b, cfg)
-        ring.finish()  # nobody leaves while a peer may still arrive here
+                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+        ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)
@@ -104,16 +100,6 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
         with elected():
             bulk.wait(0)
-
-
-def fetch(tile: Tensor, slot: Tensor, cfg: Hopper) -> None:
-    """The operand that all blocks of a cluster want: each fetches its part for all."""
-    blocks = cfg.cluster[0]
-    if blocks == 1:
-        copy(tile, slot, via=tma, edge=0)
-        return
-    own, to = cluster.rank, tma.multicast(tuple(range(blocks)))
-    copy(tile.part(0, own, blocks), slot.part(0, own, blocks), via=to, edge=0)
 
 
 def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:

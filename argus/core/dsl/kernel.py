@@ -69,7 +69,7 @@ class Template:
                 span=span_of_function(plain(self.function).__code__),
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
-        cluster = _cluster(getattr(chosen, "cluster", self.cluster), target, self.function)
+        cluster = _cluster(self.cluster, target, self.function)
         function = plain(self.function)
         given = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
         return _trace(Tracer(target, threads, function.__code__, cluster), name, function, given)
@@ -117,8 +117,8 @@ def kernel(
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
     configs: named values for the keyword parameter `cfg`; a value may carry `target` and `threads`.
-    cluster: blocks, along each axis of the tiles, that run together and reach each other's shared memory; a
-    configuration may carry another. Raises ArgusError for what is not a plain `def`.
+    cluster: blocks, along each axis of the tiles, that run together and reach each other's shared memory.
+    Raises ArgusError for what is not a plain `def`.
     """
 
     def decorate(traced: Callable[..., None]) -> Template:

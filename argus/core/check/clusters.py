@@ -21,11 +21,26 @@ def check_clusters(kernel: Kernel) -> Iterator[Diagnostic]:
             label = Label(kernel.span, "declared here")
             help_ = "count tiles in groups: `2 * ceil_div(M, 2 * 128)`"
             yield Diagnostic("E230", "error", message, label, help=help_, kernel=kernel.name)
+    yield from _halves(kernel)
     top = {*kernel.prologue, *kernel.epilogue}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Sync):
             yield from _meeting(kernel, stmt, outside=stmt in top)
         yield from _reached(kernel, stmt)
+
+
+def _halves(kernel: Kernel) -> Iterator[Diagnostic]:
+    """Each arrival at a meeting of the cluster has its wait before the next meeting, and each wait its arrival."""
+    pending: Sync | None = None
+    for stmt in (*kernel.prologue, *kernel.epilogue):
+        if not isinstance(stmt, Sync) or stmt.barrier != "cluster":
+            continue
+        if (stmt.how == "wait") != (pending is not None):
+            help_ = "write `cluster.arrive()`, then `cluster.wait()`, and so on"
+            yield fault(kernel, stmt, "E231", "the halves of the cluster's meetings do not follow each other", help_)
+        pending = stmt if stmt.how == "arrive" else None
+    if pending is not None:
+        yield fault(kernel, pending, "E231", "an arrival at a meeting of the cluster without its wait", "wait for it")
 
 
 def _meeting(kernel: Kernel, stmt: Sync, *, outside: bool) -> Iterator[Diagnostic]:

@@ -141,6 +141,23 @@ def meets_in_a_branch(A: Tensor) -> None:
         cluster.sync()
 
 
+def arrives_twice(A: Tensor) -> None:
+    block_id((2 * ceil_div(A.shape[0], 32), 1))
+    cluster.arrive()
+    cluster.arrive()
+    cluster.wait()
+
+
+def waits_alone(A: Tensor) -> None:
+    block_id((2 * ceil_div(A.shape[0], 32), 1))
+    cluster.wait()
+
+
+def never_waits(A: Tensor) -> None:
+    block_id((2 * ceil_div(A.shape[0], 32), 1))
+    cluster.arrive()
+
+
 def rank_without_a_grid(A: Tensor) -> None:
     assert A is not None
     block_id((cluster.rank, 1))
@@ -168,6 +185,9 @@ REFUSED: tuple[tuple[Callable[[Tensor], None], tuple[int, ...], str], ...] = (
     (meets_in_a_role, (2, 1), "E231"),
     (meets_in_a_branch, (2, 1), "E231"),
     (meets_in_a_branch, (1,), "E106"),
+    (arrives_twice, (2, 1), "E231"),
+    (waits_alone, (2, 1), "E231"),
+    (never_waits, (2, 1), "E231"),
     (rank_without_a_grid, (2, 1), "E106"),
     (sent_to_nobody, (2, 1), "E106"),
     (waits_for_a_peer, (2, 1), "E501"),

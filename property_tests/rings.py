@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from argus.core.protocol.mistakes import Edit, edited
-from argus.core.protocol.ring import Protocol, attention, clustered, pingpong, plain
+from argus.core.protocol.ring import Protocol, attention, pingpong, plain
 
 EDITS = 3
 
@@ -19,17 +19,13 @@ def rings(draw: st.DrawFn) -> Edit:
 @st.composite
 def _bases(draw: st.DrawFn) -> Protocol:
     stages, lag = draw(st.integers(1, 3)), draw(st.integers(0, 2))
-    match draw(st.integers(0, 6)):
+    match draw(st.integers(0, 5)):
         case 0:
             orders = st.sampled_from(["K(i+1) V(i)", "K(i) V(i)", "V(i) K(i)"])
             numbers = st.integers(1, 2)
             return attention(draw(numbers), draw(numbers), order=draw(orders), persistent=draw(st.booleans()))
         case 1:
             return pingpong(stages, lag=lag, turns=draw(st.booleans()))
-        case 2:
-            return clustered(
-                stages, consumers=draw(st.integers(1, 2)), lag=lag, pending=draw(st.sampled_from([lag, 0, 1]))
-            )
         case _:
             pending = draw(st.sampled_from([lag, lag, 0, 1, 2]))
             parts = draw(st.sampled_from([(1,), (1, 1)]))

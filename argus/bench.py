@@ -72,7 +72,7 @@ def shipped() -> tuple[str, ...]:
 def checkout() -> tuple[str, ...]:
     """The folders of kernels with a known verdict beside the package, where it runs from a source checkout."""
     corpus = Path(__file__).resolve().parent.parent / "tests" / "corpus"
-    return tuple(str(corpus / kind) for kind in ("proved", "refuted", "unknown") if (corpus / kind).is_dir())
+    return tuple(str(corpus / kind) for kind in ("proved", "refuted", "unknown", "traced") if (corpus / kind).is_dir())
 
 
 def collect(sources: Iterable[str], solver: Solver, budget: Budget) -> Corpus:

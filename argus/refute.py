@@ -10,18 +10,20 @@ from typing import cast
 import numpy as np
 from attrs import frozen
 
+from argus.core import algebra
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
+from argus.core.index import Read
 from argus.core.invariants import invariant
 from argus.core.ir import Assert, Copy, Kernel, Stmt
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.span import NOWHERE, Span
 from argus.core.verdict import Counterexample, HopKind
-from argus.core.walk import evaluate, symbols
+from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.advice import advised
 from argus.interp.diagnosis import Witness, diagnose
 from argus.interp.origins import DATA_FLOW, way
 from argus.interp.prepared import Prepared
-from argus.interp.run import by_events, run_prepared
+from argus.interp.run import by_events, run_prepared, violated
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import assumed, sizes_in_order
 from argus.interp.shrink import Shrunk, descend, shrink
@@ -76,8 +78,9 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
 
 
 def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
-    """The invariant most to blame; then any under suspicion; then any."""
-    first = next((suspect.obligation.invariant for suspect in suspects if suspect.sizes is not None), None)
+    """The invariant most to blame, of those that runs can break; then any under suspicion; then any."""
+    broken = [suspect.obligation.invariant for suspect in suspects if suspect.sizes is not None]
+    first = next((invariant for invariant in broken if invariant not in _STATIC), None)
     if first is not None:
         yield frozenset((first,))
     yield frozenset(suspect.obligation.invariant for suspect in suspects)
@@ -95,8 +98,7 @@ def search(
         for size in sizes:
             if perf_counter() > deadline:
                 return None
-            outcome = run_prepared(prepared, size, None, schedule, tags=True, values=False)
-            found = [violation for violation in outcome.violations if violation.code in codes]
+            found = [each for each in violated(prepared, size, schedule) if each.code in codes]
             if found:
                 return Witness(size, schedule, min(found, key=lambda v: ASKED_FIRST.index(v.code)))
     return None
@@ -112,7 +114,7 @@ def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], deadli
         for place, size in enumerate(sizes):
             if not go_on():
                 return None
-            if run_prepared(prepared, size, None, schedule, tags=True, values=False).violations:
+            if violated(prepared, size, schedule):
                 smaller = sizes[: min(place, _SMALLER)]
                 found = (diagnose(prepared, each, sizes, go_on) for each in (*smaller, size))
                 return next(filter(None, found), None)
@@ -124,8 +126,16 @@ _SMALLER = 4
 
 
 def is_static(obligation: Obligation) -> bool:
-    """Whether the fault shows without a run: a budget, a layout, the range of an integer."""
-    return not obligation.run and obligation.invariant in ("I14", "I17", "I18", "I21", "I22", "I28", "I33")
+    """Whether the fault shows without a run: a budget, a layout, the range of an integer that is not from memory."""
+    if obligation.run:
+        return False
+    if obligation.invariant == "I28":
+        return not mentions(algebra.all_of((*obligation.hypotheses, obligation.goal)), (Read,))
+    return obligation.invariant in _STATIC
+
+
+_STATIC = frozenset(("I14", "I17", "I18", "I21", "I22", "I28", "I33"))
+"""What a run does not show."""
 
 
 def _affordable(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
@@ -174,7 +184,8 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
 def _least(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Shrunk:
     """The least sizes at which a static obligation fails, where it speaks of sizes alone."""
     conditions = obligation.hypotheses
-    if not symbols(obligation.goal, *conditions) <= set(kernel.sizes):
+    data = mentions(algebra.all_of((obligation.goal, *conditions)), (Read,))
+    if data or not symbols(obligation.goal, *conditions) <= set(kernel.sizes):
         return Shrunk(dict(sizes), smallest=False)
 
     def fails(smaller: Mapping[str, int]) -> bool:
@@ -226,11 +237,23 @@ def _shown(prepared: Prepared, witness: Witness, smallest: bool, suspects: Seque
         smallest=smallest,
     )
     cause = exact[0] if exact else advice[0] if advice else None
-    return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, cause, help_text))
+    data = _integers(prepared, witness)
+    return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, cause, help_text, data))
+
+
+def _integers(prepared: Prepared, witness: Witness) -> tuple[tuple[str, str], ...]:
+    """What the tensors hold whose elements decide what the kernel does, as far as a line takes it."""
+    run_prepared(prepared, witness.sizes, None, witness.schedule, tags=False, values=False, blocks=())
+    return tuple((name, str(prepared.integers[name])) for name in sorted(prepared.integers))
 
 
 def _diagnostic(
-    kernel: Kernel, found: Counterexample, violation: Violation, cause: Obligation | None, help_text: str
+    kernel: Kernel,
+    found: Counterexample,
+    violation: Violation,
+    cause: Obligation | None,
+    help_text: str,
+    data: tuple[tuple[str, str], ...] = (),
 ) -> Diagnostic:
     """The report: at the statement to blame, with what it disagrees with as further places."""
     unit = kernel.target.unit
@@ -256,7 +279,7 @@ def _diagnostic(
         violation.message,
         primary,
         tuple(dict.fromkeys(secondary)),
-        tuple(_facts(found, violation)),
+        (*data, *_facts(found, violation)),
         help=help_text,
         kernel=kernel.name,
     )

@@ -19,6 +19,7 @@ from argus.core.ir import Buffer, Copy, Kernel, walk
 from argus.core.walk import evaluate
 from argus.interp.interpret import bind
 from argus.interp.loading import outputs
+from argus.interp.run import promised_integers
 from argus.prebuilt import built
 from argus.reference import Comparison, compared_with_claims, compared_with_interpreter, contraction
 from argus.runtime.device import CAPABILITIES, Device, found
@@ -150,7 +151,8 @@ def _inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Ar
     bind(kernel, [np.broadcast_to(np.zeros((), buffer.dtype.numpy), shape) for buffer, shape in shapes.items()])
     read = _read(kernel)
     try:
-        return {buffer.name: _contents(buffer, shape, random, buffer in read) for buffer, shape in shapes.items()}
+        made = {buffer.name: _contents(buffer, shape, random, buffer in read) for buffer, shape in shapes.items()}
+        return {**made, **promised_integers(kernel, sizes, seed)}
     except MemoryError:
         message = f"the inputs of `{kernel.name}` do not fit into the memory of this machine"
         raise ArgusError(Diagnostic("E408", "error", message, help="choose smaller sizes")) from None

@@ -17,6 +17,7 @@ from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.applies import BUILT, not_applicable, presumed
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.proof.promises import one_of_each, told
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
 from argus.core.walk import show, topological
@@ -59,8 +60,9 @@ def verify(
     session = Session(backend, budget or Budget(), cache)
     analysis = analyse(traced, session)
     assumptions = analysis.assumptions
-    if isinstance(session.check(assumptions), Unsat):
-        listed = tuple(show(cond) for cond in assumptions)
+    asked = analysis.promised or session
+    if isinstance(asked.check((*assumptions, *one_of_each(traced))), Unsat):
+        listed = tuple(show(cond) for cond in (*assumptions, *told(traced)))
         return _report(traced, backend, Vacuous(listed), (), (_vacuous(traced, listed),), session, start)
     judged = tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
     return _conclude(traced, backend, analysis, judged, session, start)
@@ -70,6 +72,8 @@ def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judg
     if obligation.unknown:
         return Judged(obligation, "unknown", obligation.unknown, "", {})
     hypotheses = _hypotheses(analysis, obligation)
+    if analysis.promised is not None:
+        hypotheses = (*hypotheses, *analysis.promised.instances((*hypotheses, obligation.goal)))
     if obligation.stated and not isinstance(session.check(hypotheses), Sat):
         return Judged(obligation, "unknown", "no execution is known to get there: nothing may be compared", "", {})
     answer: Answer = session.prove(hypotheses, obligation.goal)
@@ -185,6 +189,7 @@ def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
         coverage[j.obligation.invariant] += j.obligation.compared
     kernel = analysis.timeline.kernel
     listed = [show(cond) for cond in analysis.assumptions]
+    listed += [f"{show(cond)} for every element: a contract on data, checked at launch" for cond in told(kernel)]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
     listed += presumed(analysis.timeline.kernel)

@@ -35,10 +35,11 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.layout import TV, Layout, Swizzle
+from argus.core.mutation.surgery import copies_of, rebuilt, replaced
 from argus.core.rewrite import in_stmt
 from argus.core.tiling import spread
 from argus.core.walk import substitute, symbols
-from property_tests.programs import Mutant, copies_of, exchanged, one_of, rebuilt, replaced, with_edit
+from property_tests.programs import Mutant, exchanged, one_of, with_edit
 
 Edit = Callable[[Kernel, Random], Mutant | None]
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 from attrs import evolve, frozen
 
 from argus.core.dsl.kernel import Template
-from argus.core.ir import (
-    Kernel,
-    Roles,
-    Stmt,
-    bodies,
-    walk,
-    with_bodies,
-)
+from argus.core.ir import Kernel, Stmt, walk
+from argus.core.mutation.surgery import rebuilt, with_stmts
 
 Array = npt.NDArray[Any]
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
@@ -52,7 +45,7 @@ def proved_kernels() -> dict[str, Kernel]:
 KERNELS = proved_kernels()
 """What the verifier proves as it stands."""
 
-OTHERS = ("scaled_output", "relu_output", "ordinary_reads_of_slots")
+OTHERS = ("scaled_output", "relu_output", "ordinary_reads_of_slots", "causal_trips", "band_of_k")
 PRODUCTS = {name: kernel for name, kernel in KERNELS.items() if name not in OTHERS}
 """Those whose output is A B^T itself."""
 
@@ -81,53 +74,10 @@ class Mutant:
     claims: bool = True
 
 
-def replaced(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt, ...]:
-    """The statements with `old`, wherever it stands, replaced by `new`; what does not hold it stays what it was."""
-    made: list[Stmt] = []
-    for stmt in body:
-        if stmt is old:
-            made += new
-            continue
-        inner = bodies(stmt)
-        parts = tuple(replaced(part, old, new) for part in inner)
-        made.append(stmt if parts == inner else with_bodies(stmt, parts))
-    return tuple(made)
-
-
 def with_edit(kernel: Kernel, old: Stmt, new: Sequence[Stmt], text: str, *, claims: bool = True) -> Mutant:
     """The kernel with one statement replaced, and a note of it."""
     edit = f"{text}: {type(old).__name__} at {old.span}"
     return Mutant(with_stmts(kernel, old, new), (edit,), claims)
-
-
-def with_stmts(kernel: Kernel, old: Stmt, new: Sequence[Stmt]) -> Kernel:
-    """The kernel with one statement replaced, in the prologue, a role or the epilogue."""
-    roles = kernel.roles
-    if roles is not None:
-        (changed,) = replaced((roles,), old, new)
-        assert isinstance(changed, Roles)
-        roles = changed
-    prologue, epilogue = (replaced(body, old, new) for body in (kernel.prologue, kernel.epilogue))
-    return evolve(kernel, prologue=prologue, roles=roles, epilogue=epilogue)
-
-
-def rebuilt(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 reason: any part of the IR
-    """A part of the IR in which the objects with these identities stand for others."""
-    if id(node) in exchange:
-        return exchange[id(node)]
-    if isinstance(node, tuple):
-        parts = cast("tuple[Any, ...]", node)
-        made = tuple(rebuilt(part, exchange) for part in parts)
-        return made if any(a is not b for a, b in zip(made, parts, strict=True)) else parts
-    if not type(node).__module__.startswith("argus.core.ir."):
-        return node
-    changed: dict[str, Any] = {}
-    for field in attrs.fields(cast("type[Any]", type(node))):
-        before = getattr(node, field.name)
-        after = rebuilt(before, exchange)
-        if after is not before:
-            changed[field.name] = after
-    return evolve(node, **changed) if changed else node
 
 
 def exchanged(kernel: Kernel, exchange: Mapping[int, Any], text: str) -> Mutant:
@@ -140,8 +90,3 @@ def one_of(kernel: Kernel, random: Random, *kinds: type[Any]) -> Any:  # noqa: A
     """A statement of these kinds, if the kernel has any."""
     found = [stmt for stmt in walk(kernel.body) if isinstance(stmt, kinds)]
     return random.choice(found) if found else None
-
-
-def copies_of(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
-    """The same statements as others: a statement is its identity."""
-    return tuple(evolve(with_bodies(s, tuple(copies_of(part) for part in bodies(s)))) for s in body)

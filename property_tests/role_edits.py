@@ -27,11 +27,12 @@ from argus.core.ir import (
     bodies,
     walk,
 )
+from argus.core.mutation.surgery import copies_of
 from argus.core.rewrite import in_stmt
 from property_tests import edits
 from property_tests.edits import Edit, mutate
 from property_tests.event_edits import EVENT_EDITS, enclosing, tweaked
-from property_tests.programs import Mutant, copies_of, one_of, with_edit
+from property_tests.programs import Mutant, one_of, with_edit
 
 _FIXED = Alloc | Tag | Assume | Let
 

@@ -68,8 +68,7 @@ def test_a_listing_is_proved(listing: Exported) -> None:
 @pytest.mark.parametrize("listing", listed("traced"), ids=lambda each: each.name)
 def test_nothing_is_claimed_of_a_listing(listing: Exported) -> None:
     report = verify(listing.trace(), solver="z3", budget=Budget(seconds=1.0))
-    assert isinstance(report.verdict, Unknown), report.diagnostics
-    assert report.verdict.reason
+    assert report.uncovered or (isinstance(report.verdict, Unknown) and report.verdict.reason), report.diagnostics
 
 
 def counted(kernel: Kernel) -> Counter[str]:

@@ -20,6 +20,7 @@ from argus.run import MOST_WORK, On, run
 from argus.runtime.device import Device, found
 from argus.runtime.driver import no_gpu
 from argus.runtime.request import Request, Result
+from property_tests.programs import CORPUS, templates
 from tests.runtime.fake_driver import FakeDriver
 
 SIZES = {"M": 33, "N": 20, "K": 41}
@@ -249,3 +250,10 @@ def test_a_bad_run_gets_one_diagnostic_and_code_3(arguments: list[str], code: st
     err = capsys.readouterr().err
     assert err.startswith(f"error[{code}]: ")
     assert err.count("error[") == 1
+
+
+def test_integers_that_are_promised_something_keep_it() -> None:
+    (template,) = templates(CORPUS / "proved" / "grouped_experts.py")
+    ran = run(template.trace(), {"M": 256, "MB": 4, "G": 3, "K": 64, "N": 64}, on="interpreter")
+    assert ran.gpu == ""
+    assert ran.arrays["C"].shape == (256, 64)

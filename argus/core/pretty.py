@@ -306,8 +306,9 @@ def claim_text(claim: Claim) -> str:
             return f"covers {_of(of)} from {show(low)} to {show(high)}{within}"
         case Order(of=of):
             return f"order {_of(of)}"
-        case WrittenOnce(view=view, record=record):
-            return f"written once {view_text(view)} {_record(record)}"
+        case WrittenOnce(view=view, record=record, where=where):
+            meant = "" if where is TRUE else f" where {show(where)}"
+            return f"written once {view_text(view)} {_record(record)}{meant}"
         case Products(view=view, products=products, over=over):
             pairs = "; ".join(f"({', '.join(map(show, a))}) * ({', '.join(map(show, b))})" for a, b in products)
             every = ", ".join(f"{symbol.name} < {show(extent)}" for symbol, extent in over)

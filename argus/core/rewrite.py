@@ -120,8 +120,9 @@ def in_claim(claim: Claim, names: Names) -> Claim:
             return Covers(of(tag), substitute(low, names), substitute(high, names), substitute(where, names))
         case Order(of=tag):
             return Order(of(tag))
-        case WrittenOnce(view=view, record=record):
-            return WrittenOnce(in_view(view, names), tuple((n, substitute(e, names)) for n, e in record))
+        case WrittenOnce(view=view, record=record, where=where):
+            named = tuple((n, substitute(e, names)) for n, e in record)
+            return WrittenOnce(in_view(view, names), named, substitute(where, names))
         case Products(view=view, products=products, over=over):
             pairs = tuple(
                 (tuple(substitute(x, names) for x in a), tuple(substitute(x, names) for x in b)) for a, b in products

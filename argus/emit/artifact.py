@@ -64,6 +64,17 @@ class Check:
 
 
 @frozen
+class Contract:
+    """What a launch must look at in a tensor of integers: a condition on every element, as a Python expression over the
+    sizes, the element's coordinates `i0`, `i1`, ..., and elements of the tensor.
+    """
+
+    tensor: str
+    shape: tuple[str, ...]
+    condition: str
+
+
+@frozen
 class LaunchInfo:
     """grid: Python expressions over the sizes, one an axis, x first. threads: of one block.
 
@@ -77,6 +88,7 @@ class LaunchInfo:
     checks: tuple[Check, ...]
     maps: tuple[TensorMapArgument, ...] = ()
     shared_bytes: int = 0
+    contracts: tuple[Contract, ...] = ()
 
 
 @frozen
@@ -106,7 +118,7 @@ def launch_info(kernel: Kernel, symbol: str, written: frozenset[str]) -> LaunchI
     ]
     sizes = [Argument(size.name, "int") for size in kernel.sizes]
     grid = tuple(show(extent) for extent in kernel.grid)
-    return LaunchInfo(symbol, grid, kernel.threads, (*tensors, *sizes), _checks(kernel))
+    return LaunchInfo(symbol, grid, kernel.threads, (*tensors, *sizes), _checks(kernel), contracts=_contracts(kernel))
 
 
 def _checks(kernel: Kernel) -> tuple[Check, ...]:
@@ -120,6 +132,15 @@ def _checks(kernel: Kernel) -> tuple[Check, ...]:
         for b in descriptors(kernel)
     ]
     return tuple(dict.fromkeys([*assumed, *sizes, *ranged]))
+
+
+def _contracts(kernel: Kernel) -> tuple[Contract, ...]:
+    """What is promised of integers in memory, which a proof rests on as it does on assumptions."""
+    return tuple(
+        Contract(buffer.name, tuple(show(extent) for extent in buffer.shape), show(buffer.promise))
+        for buffer in kernel.parameters
+        if buffer.promise is not algebra.TRUE
+    )
 
 
 def _size_check(size: Symbol) -> Check:
@@ -150,11 +171,14 @@ def described(
     artifact_name: str, target: str, report: ResourceReport | AssemblerReport, launch: LaunchInfo
 ) -> dict[str, object]:
     """The JSON data of NAME.json, schema `argus.artifact/1`: no path in it, so that it may be moved."""
+    data = asdict(launch)
+    if not launch.contracts:
+        del data["contracts"]
     return {
         "schema": SCHEMA,
         "kernel": artifact_name,
         "target": target,
-        "launch": asdict(launch),
+        "launch": data,
         "report": report_data(report),
     }
 
@@ -180,7 +204,9 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan) -> LaunchInfo:
     grid = tuple(show(extent) for extent in kernel.grid)
     maps = tuple(_map_argument(each) for each in plan.maps.values())
     checks = [*_checks(kernel), *(check for each in maps for check in _map_checks(each))]
-    return LaunchInfo(symbol, grid, kernel.threads, (*tensors, *sizes), tuple(dict.fromkeys(checks)), maps, plan.bytes)
+    found = tuple(dict.fromkeys(checks))
+    arguments = (*tensors, *sizes)
+    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, _contracts(kernel))
 
 
 def _map_argument(made: TensorMap) -> TensorMapArgument:

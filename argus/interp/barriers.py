@@ -8,11 +8,7 @@ from argus.core import machine
 from argus.core.ir import Buffer
 from argus.interp.clocks import Clock, Mark
 from argus.interp.state import Block
-from argus.interp.violation import Event
-
-
-class HaltError(Exception):
-    """The run has broken what gives the rest of it a meaning; the fault has been reported."""
+from argus.interp.violation import Event, HaltError
 
 
 @define(eq=False)

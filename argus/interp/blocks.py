@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from argus.interp import claims, clusters, hang
 from argus.interp.agents import Cluster, Machine, Unit
 from argus.interp.assembly import assemble
-from argus.interp.barriers import HaltError
 from argus.interp.events import step
 from argus.interp.schedule import Actor
 from argus.interp.state import Launch
+from argus.interp.violation import HaltError
 
 
 def run_agents(launch: Launch, indices: Sequence[tuple[int, ...]]) -> None:

@@ -89,7 +89,8 @@ class _Judge:
                 chosen = first_where(bad)
                 facts = tuple((symbol.name, str(int(column[chosen]))) for symbol, column in values.items())
                 where = divmod(int(first[at]), next(iter(shapes))[1])
-                self._report("I39", f"`{show(stated.cond)}` does not hold", leader, where, facts)
+                code = "I35" if is_set(found).any() and len({of.view.buffer for _, of in stated.names}) > 1 else "I39"
+                self._report(code, f"`{show(stated.cond)}` does not hold", leader, where, facts)
                 return
 
     def _leader(self, views: Sequence[View]) -> View:

@@ -7,12 +7,13 @@ from typing import cast
 import numpy as np
 
 from argus.core.ir import Buffer, Copy, Stmt, Strided
+from argus.core.walk import show
 from argus.interp import contributions
 from argus.interp.combining import Part, combine
 from argus.interp.journal import Journal, Taken
 from argus.interp.machine import Operation, SharedAccess, Wave
 from argus.interp.memory import BOTTOM, TOP, AnyArray, Cells, IntArray, padding_of, poison
-from argus.interp.places import MISALIGNED, SCATTERED, STRADDLING, Place
+from argus.interp.places import MISALIGNED, SCATTERED, STRADDLING, Locator, Place
 from argus.interp.prepared import CopyPlan, Side, first_where, registers_of
 from argus.interp.state import Block, coordinates
 from argus.interp.stored import with_sets
@@ -190,6 +191,8 @@ _WHY = {
 
 
 def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice, event: Event) -> None:
+    if side.locator is not None and side.locator.chosen:
+        _judge_chosen(block, wave, side.locator, rows, event)
     if place.beyond is not None and (beyond := place.beyond[rows]).any():
         lane, value = first_where(beyond)
         element = _element(wave, side, wave.first + lane, value)
@@ -220,6 +223,26 @@ def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
             element=_element(wave, side, wave.first + lane, value),
             buffer=side.buffer.name,
         )
+
+
+def _judge_chosen(block: Block, wave: Wave, locator: Locator, rows: slice, event: Event) -> None:
+    """Report a number that an integer from memory chose, and that the tensor does not have."""
+    buffer = locator.view.buffer
+    element = locator.coordinates(wave.env, rows.start, 0)
+    for axis in locator.chosen:
+        extent = int(block.scalars.number(buffer.shape[axis], wave.env, 0, event.stmt))
+        if not 0 <= element[axis] < extent:
+            name = show(locator.view.at[axis])
+            block.report(
+                "I27",
+                f"`{buffer.name}` has no number {element[axis]} along axis {axis}, of {extent}: `{name}` chose it",
+                event,
+                thread=rows.start,
+                value=0,
+                element=element,
+                buffer=buffer.name,
+                facts=((name, str(element[axis])),),
+            )
 
 
 def _what_is_there(

@@ -12,7 +12,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Await, Kernel
 from argus.interp.prepared import Prepared
 from argus.interp.repairs import Repair, repairs
-from argus.interp.run import run_prepared
+from argus.interp.run import violated
 from argus.interp.schedule import Schedule, directed
 from argus.interp.violation import Violation
 
@@ -74,7 +74,7 @@ def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], go_on: Calla
 
 
 def _violations(prepared: Prepared, size: Size, schedule: Schedule) -> tuple[Violation, ...]:
-    return run_prepared(prepared, size, None, schedule, tags=True, values=False).violations
+    return violated(prepared, size, schedule)
 
 
 def _clearest(found: Sequence[Found]) -> Found:

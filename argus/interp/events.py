@@ -45,8 +45,8 @@ from argus.interp.folds import fold
 from argus.interp.machine import Frame
 from argus.interp.maps import assign, parts_first
 from argus.interp.mma import multiply
-from argus.interp.step import clear, retag
-from argus.interp.violation import Event, not_built
+from argus.interp.step import beyond_its_tensor, clear, retag
+from argus.interp.violation import BeyondError, Event, not_built
 
 
 def step(unit: Unit) -> None:
@@ -57,15 +57,18 @@ def step(unit: Unit) -> None:
         _leave(unit, unit.waiting)
         return
     stmt = unit.next()
-    while stmt is not None:
-        unit.agent.launch.coverage[stmt] += 1
-        if not enter(unit, stmt):
-            break
-        stmt = unit.next()
-    if stmt is None:
-        unit.finished = True
-        return
-    _execute(unit, stmt, unit.occurrence(stmt))
+    try:
+        while stmt is not None:
+            unit.agent.launch.coverage[stmt] += 1
+            if not enter(unit, stmt):
+                break
+            stmt = unit.next()
+        if stmt is None:
+            unit.finished = True
+            return
+        _execute(unit, stmt, unit.occurrence(stmt))
+    except BeyondError as beyond:
+        raise beyond_its_tensor(unit.agent, unit, stmt, unit.occurrence, beyond) from beyond
 
 
 def enter(unit: Unit, stmt: Stmt) -> bool:

@@ -80,8 +80,11 @@ class _Final:
             self._report_twice(twice)
             return
         never = self.writer < 0
-        if complete and never.any():
-            self._report(never, "is never written")
+        meant = evaluated(claim.where, self.launch, self.every.coordinates).astype(np.bool_)
+        if (~never & ~meant).any():
+            self._report(~never & ~meant, "is written, and the claim leaves it out")
+        if complete and (never & meant).any():
+            self._report(never & meant, "is never written")
         empty = self.buffer in self.launch.prepared.contributed  # a claim says which elements are sums of nothing
         spoiled = ~never & np.isin(self.marks, (BOTTOM, TOP, *PADDING)) & ~(empty & (self.marks == OUTSIDE))
         if spoiled.any():

@@ -10,17 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from argus.core.algebra import TRUE
-from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Copy, Kernel, Strided, Tag, walk, whole
 from argus.core.walk import IntArray, evaluate, symbols
 from argus.interp.finals import elements, number, tag
 from argus.interp.memory import PLAIN, AnyArray, BoolArray, Cells, Written, blank
 from argus.interp.state import Launch
-from argus.interp.violation import not_built
+from argus.interp.violation import BeyondError, UnkeptError, not_built
 
 Array = npt.NDArray[Any]
 _INTEGERS = 8
+_SHOWN = 16
+_ATTEMPTS = 16
 
 
 def outputs(kernel: Kernel) -> tuple[Buffer, ...]:
@@ -37,7 +38,7 @@ def inputs(kernel: Kernel) -> tuple[Buffer, ...]:
     return tuple(buffer for buffer in kernel.parameters if buffer in read or buffer not in written)
 
 
-def load(launch: Launch, arrays: Mapping[str, Array], seed: int) -> None:
+def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int]) -> None:
     """Make the tensors of a launch: inputs by name, random from the seed where absent."""
     random = np.random.default_rng(seed)
     filled = inputs(launch.prepared.kernel)
@@ -85,14 +86,14 @@ def fill(launch: Launch, buffer: Buffer, cells: Cells, given: Array | None, rand
         cells.marks[every.cell] = PLAIN
     if cells.values is None and buffer.name not in launch.prepared.read:
         return
-    contents = _contents(launch, buffer, every.shape, given, random)
+    contents = contents_of(launch, buffer, every.shape, given, random)
     if cells.values is not None:
         cells.values[every.cell] = contents.reshape(-1)
     if buffer.name in launch.prepared.read:
         launch.prepared.give({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
 
 
-def _contents(
+def contents_of(
     launch: Launch, buffer: Buffer, shape: tuple[int, ...], given: Array | None, random: np.random.Generator
 ) -> AnyArray:
     if given is not None:
@@ -104,11 +105,23 @@ def _contents(
 
 
 def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
-    """Integers that keep the promise: what was drawn where it does, and else one of a few small ones."""
-    made = drawn.copy()
-    for candidate in random.permutation(np.arange(-1, _INTEGERS)):
-        broken = ~keeps(buffer, made, launch.sizes, launch.prepared.integers)
-        made[broken] = candidate
+    """Integers that keep the promise: each one of a few that does, in order if that helps. Raises UnkeptError."""
+    for _ in range(_ATTEMPTS):
+        made = _each(launch, buffer, drawn, random)
+        for each in (made, np.sort(made, axis=None).reshape(made.shape)):
+            if keeps(buffer, each, launch.sizes, launch.prepared.integers).all():
+                return each
+    raise UnkeptError(buffer)
+
+
+def _each(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
+    """For every element, one of the small numbers, or of the sizes, that keep the promise where all are the same."""
+    made, choice = drawn.copy(), np.full(drawn.shape, -np.inf)
+    for candidate in dict.fromkeys((*range(-1, _INTEGERS), *launch.sizes.values())):
+        kept = keeps(buffer, np.full_like(drawn, candidate), launch.sizes, launch.prepared.integers)
+        weight = np.where(kept, random.random(drawn.shape), -np.inf)
+        made[weight > choice] = candidate
+        choice = np.maximum(choice, weight)
     return made
 
 
@@ -117,9 +130,20 @@ def keeps(
 ) -> BoolArray:
     """Where the elements of a tensor keep its promise."""
     coordinates = tuple(cast(IntArray, axis) for axis in np.indices(contents.shape, dtype=np.int64))
-    wide = contents.astype(np.int64)
-    held = evaluate(buffer.promise, sizes, coordinates, {**integers, buffer.name: wide})
+    wide = _Clipped(contents.astype(np.int64))
+    held = evaluate(buffer.promise, sizes, coordinates, {**integers, buffer.name: cast(IntArray, wide)})
     return np.broadcast_to(np.asarray(held, np.bool_), contents.shape)
+
+
+class _Clipped:
+    """Elements for a promise about each: it may name the neighbours of elements at the ends, which have none."""
+
+    def __init__(self, held: IntArray) -> None:
+        self._held = held
+
+    def __getitem__(self, at: tuple[int | IntArray, ...]) -> IntArray:
+        kept = (np.clip(index, 0, max(0, size - 1)) for index, size in zip(at, self._held.shape, strict=True))
+        return self._held[tuple(kept)]
 
 
 class Integers:
@@ -133,11 +157,17 @@ class Integers:
         """As an array, of which `evaluate` takes elements alone."""
         return cast(IntArray, self)
 
+    def __str__(self) -> str:
+        shown = self._held.reshape(-1)[:_SHOWN].tolist() if self._held.ndim > 1 else self._held[:_SHOWN].tolist()
+        return f"[{', '.join(map(str, shown))}{', ...' if self._held.size > _SHOWN else ''}]"
+
     def __getitem__(self, at: tuple[int | IntArray, ...]) -> int | IntArray:
-        for index, size in zip(at, self._held.shape, strict=True):
-            if np.any(np.less(index, 0)) or np.any(np.greater_equal(index, size)):
-                message = f"not built yet: an element of `{self._buffer.name}` beyond its extents in the interpreter"
-                label = Label(self._buffer.span, "read by an expression")
-                raise ArgusError(Diagnostic("E501", "error", message, label))
+        shape = self._held.shape
+        for index, size in zip(at, shape, strict=True):
+            outside = np.atleast_1d(np.less(index, 0) | np.greater_equal(index, size))
+            if outside.any():
+                place = np.unravel_index(int(outside.argmax()), outside.shape)
+                element = (int(np.broadcast_to(np.atleast_1d(each), outside.shape)[place]) for each in at)
+                raise BeyondError(self._buffer, tuple(element), shape)
         found = self._held[at]
         return int(found) if np.ndim(found) == 0 else found

@@ -257,7 +257,8 @@ class _Evaluation:
         both = (kinds == rules.BOTH) & (left != right)
         if both.any():
             over = self._summed_over(left, right, both) if name in ("add", "sub") else frozenset[str]()
-            self._agree(left, right, both, _summed_names(lanes) | over)
+            code = "I35" if name in ("mul", "div") and (lanes[0].sum is None) != (lanes[1].sum is None) else "I2"
+            self._agree(code, left, right, both, _summed_names(lanes) | over)
             summing = name in ("add", "sub")
             found[both] = records.union(left[both], right[both], summing=summing, over=over)
         return found
@@ -269,7 +270,7 @@ class _Evaluation:
             return frozenset()
         return frozenset(records.names) - self.block.launch.kept
 
-    def _agree(self, left: IntArray, right: IntArray, both: BoolArray, summed: frozenset[str]) -> None:
+    def _agree(self, code: str, left: IntArray, right: IntArray, both: BoolArray, summed: frozenset[str]) -> None:
         records = self.block.launch.records
         for name in records.names:
             if name in summed:
@@ -284,7 +285,7 @@ class _Evaluation:
                 )
                 message = f"elements combined here disagree on tag `{name}`"
                 origins = tuple(taken.spot(lane * self.shape[1] + value) for taken in self.taken)
-                self._report("I2", message, self.stmt.target.buffer, differs, facts, origins)
+                self._report(code, message, self.stmt.target.buffer, differs, facts, origins)
 
     def _report(
         self,

@@ -116,14 +116,14 @@ class Records:
             return marks
         result = marks.copy()
         pairs, back = np.unique(np.stack([marks[differs], standing[differs]]), axis=1, return_inverse=True)
-        made: list[int] = []
-        for mark, stands in pairs.T.tolist():
-            if (mark, stands) not in self._restood:
-                old = np.array([mark], np.int64)
-                new = self.add(1, {name: self.get(name, old) for name in self.names}, self._summed[old])
-                self._standing[new] = stands
-                self._restood[mark, stands] = new
-            made.append(self._restood[mark, stands])
+        wanted = [(mark, stands) for mark, stands in pairs.T.tolist()]
+        fresh = [pair for pair in wanted if pair not in self._restood]
+        if fresh:
+            old = np.array([mark for mark, _ in fresh], np.int64)
+            first = self.add(old.size, {name: self.get(name, old) for name in self.names}, self._summed[old])
+            self._standing[first : first + old.size] = [stands for _, stands in fresh]
+            self._restood.update({pair: first + at for at, pair in enumerate(fresh)})
+        made = [self._restood[pair] for pair in wanted]
         result[differs] = np.array(made, np.int64)[back.reshape(-1)]
         return result
 

@@ -17,7 +17,7 @@ from argus.interp.schedule import Schedule
 from argus.interp.state import coordinates, shared_element
 from argus.interp.violation import Violation
 
-DATA_FLOW = frozenset(("I1", "I2", "I3", "I4", "I39"))
+DATA_FLOW = frozenset(("I1", "I2", "I3", "I4", "I27", "I35", "I39"))
 """Invariants that speak of what an element is, so that its way explains a failure."""
 
 _LONGEST = 24

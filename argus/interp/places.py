@@ -10,7 +10,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from argus.core.algebra import TRUE, linear
-from argus.core.index import Const, Coord, Held, Index, Node, Sum, Sym, Symbol
+from argus.core.index import Const, Coord, Held, Index, Node, Read, Sum, Sym, Symbol
 from argus.core.ir import Buffer, Staged, Stmt, Strided, View
 from argus.core.layout import TV
 from argus.core.walk import evaluate, mentions, symbols, topological
@@ -83,7 +83,10 @@ class Access:
 
 
 class Locator:
-    """The places of one view under one thread-value layout, as symbols take values."""
+    """The places of one view under one thread-value layout, as symbols take values.
+
+    chosen: the axes whose coordinate integers from memory choose.
+    """
 
     def __init__(
         self,
@@ -112,6 +115,9 @@ class Locator:
         self._scalar_memo: dict[tuple[int, tuple[int, ...]], int] = {}
         self._places: dict[tuple[int, ...], Place] = {}
         self._table = _shared_table(view.buffer, stmt)
+        self.chosen = tuple(
+            axis for axis, at in enumerate(view.at) if mentions(at, (Read,)) and not mentions(at, (Coord,))
+        )
 
     def locate(self, env: Env) -> Place:
         """The place of every thread of the block; `env` holds sizes, block and loop symbols."""

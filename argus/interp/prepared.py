@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 
 from argus.core import tiling
 from argus.core.atom import Atom
-from argus.core.check import reads
+from argus.core.check import chosen, reads
 from argus.core.index import Cond, Const, Index, Node, Symbol
 from argus.core.ir import (
     Assert,
@@ -117,6 +117,7 @@ class Prepared:
     """A kernel with everything precomputed that does not depend on sizes. It holds caches: use it in one thread.
 
     read: tensors of integers whose elements its expressions read; integers: what they hold, set for each run.
+    chosen: names of tags that tell what such integers choose.
     """
 
     kernel: Kernel
@@ -124,6 +125,7 @@ class Prepared:
     read: frozenset[str] = field(init=False)
     integers: dict[str, IntArray] = field(factory=dict[str, IntArray], init=False)
     scalars: Scalars = field(init=False)
+    chosen: frozenset[str] = field(init=False)
     covers: bool = field(init=False)
     counted: tuple[WrittenOnce, ...] = field(init=False)
     contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
@@ -142,6 +144,7 @@ class Prepared:
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
         self.read = frozenset(term.array for stmt in walk(kernel.body) for term in reads(stmt))
+        self.chosen = chosen(kernel) if self.read else frozenset()
         self.unit = kernel.target.unit
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]

@@ -89,9 +89,32 @@ class Products:
         if flying and not self.init:
             old[:] = TOP
         self._judge_states(self.stmt.target, self.cells, old)
-        target.marks[self.cells] = self._marks(old)
+        new = self._marks(old)
+        target.marks[self.cells] = self._referred(old, new) if self.records.standings.any else new
         if self.sum.open and (self.block.launch.prepared.covers or self.block.launch.keeps):
             self.sum.log.append(Contribution(self._accumulators, self.cells, self.a.marks, self.b.marks))
+
+    def _referred(self, old: IntArray, new: IntArray) -> IntArray:
+        """What the accumulators stand as in a softmax: exponentials are added to those of one reference (I23)."""
+        mine, theirs = self._weights(self.a), self._weights(self.b)
+        added = np.maximum(mine[:, None], theirs[None, :])
+        before = self.records.standing(old)
+        bad = (old > 0) & (new > 0) & (before != added)
+        if bad.any():
+            message = f"exponentials are added to `{self.stmt.target.buffer.name}`, which has another reference"
+            self._report("I23", message, self.stmt.target, int(self.cells[first_where(bad)]), ())
+        return self.records.restood(new, np.broadcast_to(added, new.shape))
+
+    def _weights(self, operand: Operand) -> IntArray:
+        """The reference of each row's exponentials, which is one; 0 where there are none."""
+        known = self.records.standing(operand.marks)
+        known = np.where(self.records.standings.weights(known) & operand.valid, known, 0)
+        row = known.max(axis=1)
+        bad = (known != row[:, None]) & (operand.marks > 0)
+        if bad.any():
+            message = f"exponentials in `{operand.view.buffer.name}` with different references are summed"
+            self._report("I23", message, operand.view, int(operand.cells[first_where(bad)]), ())
+        return row
 
     def _nothing(self) -> int:
         """What an accumulator is that receives no product: padding, unless the padding may lie along k alone."""
@@ -197,7 +220,7 @@ class Products:
             facts = self._facts(operand, (at[0], one), operand, at)
             message = f"products of different `{name}` are summed in one element"
             origins = self._spot(operand, (at[0], one)), self._spot(operand, at)
-            self._report("I2", message, operand.view, int(operand.cells[at]), facts, origins=origins)
+            self._report(self._code(name), message, operand.view, int(operand.cells[at]), facts, origins=origins)
         return row
 
     def _common(self, name: str, a: IntArray, b: IntArray) -> IntArray | None:
@@ -217,7 +240,9 @@ class Products:
             facts = self._facts(self.a, (m, k), self.b, (n, k))
             shown = self.records.shown
             pair_text = f"{shown(int(a[m, k]))} and {shown(int(b[n, k]))}"
-            code, verb = ("I2", "combines") if standing == "kept" else ("I1", "multiplies")
+            code, verb = (self._code(name), "combines") if standing == "kept" else ("I1", "multiplies")
+            if self.records.standings.any and (self._weights(self.a).any() or self._weights(self.b).any()):
+                code = {"I2": "I26", "I1": "I24"}.get(code, code)
             message = f"`{self.stmt.atom}` {verb} elements whose `{name}` differs: {pair_text}"
             origins = self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
             self._report(code, message, self.stmt.a, int(self.a.cells[m, k]), facts, int(self.b.cells[n, k]), origins)
@@ -266,7 +291,11 @@ class Products:
         buffer, cell = self.stmt.target.buffer, int(self.cells[m, n])
         summed = Spot(buffer, self.block.cells(buffer), cell, self.block.launch.moment)
         origins = summed, self._spot(self.a, (m, k)), self._spot(self.b, (n, k))
-        self._report("I2", message, self.stmt.target, cell, facts, origins=origins)
+        self._report(self._code(name), message, self.stmt.target, cell, facts, origins=origins)
+
+    def _code(self, name: str) -> str:
+        """What is broken where a name that sums keep differs: of names that integers from memory choose, I27."""
+        return "I27" if name in self.block.launch.prepared.chosen else "I2"
 
     def _judge_contracted(self, both: BoolArray) -> None:
         """All products of one sum are over the same names."""

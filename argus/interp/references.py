@@ -1,7 +1,7 @@
 """What values are to the softmax of their row (I23): maxima, what is measured from one, and sums of exponentials of it.
 
-A record may stand as one of these, told by the sets of elements that the maxima are of; 0 is none. Sums and quotients of
-exponentials want one reference, and a factor that moves a sum to another one starts from the sum's own.
+A record may stand as one of these, told by the sets of elements that the maxima are of; 0 is none. Sums and quotients
+of exponentials want one reference, and a factor that moves a sum to another one starts from the sum's own.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ class Standings:
             self._all.append(standing)
             self._known[standing] = len(self._all)
         return self._known[standing]
+
+    def weights(self, numbers: IntArray) -> npt.NDArray[np.bool_]:
+        """Which of these stand as exponentials."""
+        kinds = np.array([False, *(standing.kind == "weight" for standing in self._all)], np.bool_)
+        return kinds[numbers]
 
     def mapped(self, name: str, one: IntArray) -> IntArray:
         """The standings after an operation of one operand."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
+from argus.core.algebra import TRUE
 from argus.core.ir import (
     Assert,
     Compare,
@@ -24,13 +25,13 @@ from argus.core.ir import (
 from argus.interp.blocks import run_agents
 from argus.interp.finals import array_of, number, written_once
 from argus.interp.journal import Journal
-from argus.interp.loading import load
+from argus.interp.loading import contents_of, load
 from argus.interp.maps import parts_first
 from argus.interp.prepared import Prepared
 from argus.interp.schedule import Adversary, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
-from argus.interp.violation import Reporter, Violation
+from argus.interp.violation import Reporter, UnkeptError, Violation
 
 Array = npt.NDArray[Any]
 
@@ -91,10 +92,30 @@ def run_prepared(
     tensors = {} if journal is None else journal.tensors
     launch = Launch(prepared, env, tensors, values, tags, Adversary(schedule), Reporter(limit), journal=journal)
     with np.errstate(all="ignore"):
-        load(launch, arrays or {}, seed)
+        load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
         go(launch, blocks)
     found = {buffer.name: array_of(launch, buffer) for buffer in kernel.parameters} if values else {}
     return Outcome(found, launch.reporter.violations, dict(launch.coverage))
+
+
+def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+    """Tensors of integers, by name, that keep what is promised of them. Raises ArgusError (E402) if none are known."""
+    env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
+    launch = Launch(Prepared(kernel), env, {}, True, False, Adversary(Schedule()), Reporter(1))
+    random = np.random.default_rng(seed)
+    return {
+        buffer.name: contents_of(launch, buffer, tuple(number(launch, extent) for extent in buffer.shape), None, random)
+        for buffer in kernel.parameters
+        if buffer.promise is not TRUE
+    }
+
+
+def violated(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
+    """What a run at these sizes violates, on inputs of its own; nothing where none are known that keep the promises."""
+    try:
+        return run_prepared(prepared, sizes, None, schedule, tags=True, values=False).violations
+    except UnkeptError:
+        return ()
 
 
 def go(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:

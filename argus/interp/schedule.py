@@ -7,9 +7,10 @@ from itertools import permutations
 from typing import Literal, TypeVar, assert_never
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
-from argus.core.ir import Kernel
+from argus.core.check import reads
+from argus.core.ir import Kernel, walk
 
 Style = Literal["early", "late", "mixed"]
 Order = Literal["random", "lowest", "highest", "round_robin"]
@@ -25,13 +26,15 @@ class Schedule:
     (late), or at moments drawn for each, with a completion rate drawn for each queue (mixed). order: which wave, or
     unit of an agent, moves. priority: of a kernel with roles, who moves if they can, the first before the next: the
     first role, the first agent of the second, all others, and what executes asynchronous operations; within each by
-    `order`. It takes the place of the style.
+    `order`. It takes the place of the style. draw: which of the inputs that a seed gives, of which the integers that a
+    kernel reads decide what it does.
     """
 
     style: Style = "late"
     seed: int = 0
     order: Order = "random"
     priority: tuple[Actor, ...] = ()
+    draw: int = 0
 
 
 DIRECTED: tuple[Schedule, ...] = (
@@ -54,8 +57,15 @@ ROLES_DIRECTED: tuple[Schedule, ...] = tuple(Schedule("late", 0, "lowest", prior
 
 
 def directed(kernel: Kernel) -> tuple[Schedule, ...]:
-    """The schedules to try first on a kernel."""
-    return DIRECTED if kernel.roles is None else ROLES_DIRECTED
+    """The schedules to try first on a kernel, under one of them several draws of the integers that it reads."""
+    known = DIRECTED if kernel.roles is None else ROLES_DIRECTED
+    if not any(True for stmt in walk(kernel.body) for _ in reads(stmt)):
+        return known
+    return (*(evolve(known[0], draw=draw) for draw in range(DRAWS)), *known[1:])
+
+
+DRAWS = 6
+"""Draws of integers to try: most faults of who reads which show in the first that is not all alike."""
 
 
 class Adversary:

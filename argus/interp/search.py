@@ -15,7 +15,7 @@ from argus.core.ir import Assume, Copy, For, Kernel, Stmt, View, bodies, trips, 
 from argus.core.walk import evaluate, symbols, topological
 from argus.interp.diagnosis import Witness
 from argus.interp.prepared import Prepared
-from argus.interp.run import by_events, run_prepared
+from argus.interp.run import by_events, violated
 from argus.interp.schedule import Schedule, directed
 from argus.interp.violation import Violation
 
@@ -39,8 +39,7 @@ def find(
     chosen = directed(kernel) if schedules is None else tuple(schedules)
     for size in sizes:
         for schedule in chosen:
-            outcome = run_prepared(prepared, size, None, schedule, tags=True, values=False)
-            for violation in outcome.violations:
+            for violation in violated(prepared, size, schedule):
                 if want(violation):
                     return Witness(dict(size), schedule, violation)
     return None

@@ -12,7 +12,7 @@ from argus.core.index import Cond, Symbol
 from argus.core.walk import IntArray, evaluate
 from argus.interp.diagnosis import Witness
 from argus.interp.prepared import Prepared
-from argus.interp.run import run_prepared
+from argus.interp.run import violated
 from argus.interp.schedule import Schedule
 from argus.interp.search import assumed
 from argus.interp.violation import Violation
@@ -60,7 +60,7 @@ def shrink(prepared: Prepared, witness: Witness, go_on: Callable[[], bool]) -> t
 
 def _violations(prepared: Prepared, sizes: Sizes, schedule: Schedule) -> tuple[Violation, ...]:
     try:
-        return run_prepared(prepared, sizes, None, schedule, tags=True, values=False).violations
+        return violated(prepared, sizes, schedule)
     except (ArgusError, ZeroDivisionError):
         return ()
 

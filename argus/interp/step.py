@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 import numpy as np
@@ -44,7 +45,7 @@ from argus.interp.mma import multiply
 from argus.interp.places import is_whole
 from argus.interp.prepared import lane_values, registers_of
 from argus.interp.state import Block, Launch
-from argus.interp.violation import Event, not_built
+from argus.interp.violation import BeyondError, Event, HaltError, not_built
 
 
 def run_block(launch: Launch, index: tuple[int, ...]) -> None:
@@ -53,7 +54,11 @@ def run_block(launch: Launch, index: tuple[int, ...]) -> None:
     ready = [wave.number for wave in block.waves]
     while ready:
         wave = block.waves[launch.adversary.next_wave(ready)]
-        _step(block, wave)
+        try:
+            _step(block, wave)
+        except HaltError:
+            launch.halted = True
+            return
         if launch.adversary.schedule.style == "mixed":
             _let_time_pass(block)
         if wave.blocked or wave.finished:
@@ -96,15 +101,40 @@ def _let_time_pass(block: Block) -> None:
 def _step(block: Block, wave: Wave) -> None:
     """The wave's next statement; entering loops and branches is part of it."""
     stmt = wave.next()
-    while stmt is not None:
-        block.launch.coverage[stmt] += 1
-        if not _enter(block, wave, stmt):
-            break
-        stmt = wave.next()
-    if stmt is None:
-        wave.finished = True
-        return
-    _execute(block, wave, stmt, wave.event(stmt, block.index))
+    try:
+        while stmt is not None:
+            block.launch.coverage[stmt] += 1
+            if not _enter(block, wave, stmt):
+                break
+            stmt = wave.next()
+        if stmt is None:
+            wave.finished = True
+            return
+        _execute(block, wave, stmt, wave.event(stmt, block.index))
+    except BeyondError as beyond:
+        raise beyond_its_tensor(block, wave, stmt, lambda each: wave.event(each, block.index), beyond) from beyond
+
+
+def beyond_its_tensor(
+    block: Block,
+    wave: Wave,
+    stmt: Stmt | None,
+    event: Callable[[Stmt], Event],
+    found: BeyondError,
+) -> HaltError | BeyondError:
+    """Report an integer read beyond its tensor, by what computes with it; what tags and claims say is no access."""
+    if stmt is None or isinstance(stmt, Tag | Assert):
+        return found
+    name, element = found.buffer.name, ", ".join(map(str, found.element))
+    block.report(
+        "I37",
+        f"access outside `{name}`: element [{element}] of extents [{', '.join(map(str, found.extents))}]",
+        event(stmt),
+        thread=wave.first,
+        element=found.element,
+        buffer=name,
+    )
+    return HaltError()
 
 
 def _enter(block: Block, wave: Wave, stmt: Stmt) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
-from argus.core.ir import Stmt
+from argus.core.ir import Buffer, Stmt
 
 Path = tuple[int, ...]
 Iteration = tuple[tuple[str, int], ...]
@@ -115,6 +115,27 @@ class Reporter:
         """In program order of the blocks, whatever the schedule was."""
         ordered = sorted(self._found.values(), key=lambda pair: pair[0])
         return tuple(violation for _, violation in ordered)
+
+
+class HaltError(Exception):
+    """The run has broken what gives the rest of it a meaning; the fault has been reported."""
+
+
+class BeyondError(ArgusError):
+    """An expression reads an integer that its tensor does not have."""
+
+    def __init__(self, buffer: Buffer, element: tuple[int, ...], extents: tuple[int, ...]) -> None:
+        message = f"not built yet: an element of `{buffer.name}` beyond its extents in the interpreter"
+        super().__init__(Diagnostic("E501", "error", message, Label(buffer.span, "read by an expression")))
+        self.buffer, self.element, self.extents = buffer, element, extents
+
+
+class UnkeptError(ArgusError):
+    """No integers are known that keep a promise at the sizes at hand, so that no launch is either."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        message = f"no integers were found that keep what is promised of `{buffer.name}` at these sizes"
+        super().__init__(Diagnostic("E402", "error", message, Label(buffer.span, "promised of its elements")))
 
 
 def not_built(what: str, stmt: Stmt) -> ArgusError:

@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import numpy as np
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.driver import Driver, installed
-from argus.runtime.expressions import value_of
+from argus.runtime.expressions import unkept, value_of
 
 _TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "e4m3": "UINT8"}
 _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
@@ -54,6 +55,32 @@ class Place:
 
 
 @frozen
+class Contract:
+    """What the proof presumes of every element of a tensor of 32-bit integers, over these sizes."""
+
+    place: Place
+    condition: str
+    sizes: Mapping[str, int]
+
+    def check(self, driver: Driver, tensor: Array) -> None:
+        """Fetch the tensor and look at each element. Raises ArgusError: E405 as `Place.check` does, E402 with the first
+        that breaks the contract.
+        """
+        self.place.check(tensor)
+        held = np.empty(self.place.shape, np.int32)
+        if held.size:
+            driver.call("cuMemcpyDtoH", held.ctypes.data, tensor.data_ptr(), held.nbytes)
+        at = unkept(self.condition, self.place.tensor, held.astype(np.int64), self.sizes)
+        if at is not None:
+            element = f"{self.place.tensor}[{', '.join(map(str, at))}]"
+            message = f"`{self.condition}` is promised of `{self.place.tensor}`, found {element} = {held[at]}"
+            facts = ((element, str(held[at])),)
+            raise ArgusError(
+                Diagnostic("E402", "error", message, facts=facts, help="pass integers that keep the promise")
+            )
+
+
+@frozen
 class Prepared:
     """A kernel at some sizes: its conditions hold, its grid is known. maps and pointers: by tensor, in order."""
 
@@ -62,15 +89,19 @@ class Prepared:
     shape: tuple[int, ...]
     maps: tuple[tuple[Place, Mapping[str, Any]], ...]
     values: tuple[Place | int, ...]
+    contracts: tuple[Contract, ...] = ()
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
         """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
 
         A grid without blocks is no launch.
-        Raises ArgusError (E405) for a tensor that does not lie as the kernel expects.
+        Raises ArgusError: E405 for a tensor that does not lie as the kernel expects, E402 for integers that break a
+        contract.
         """
         if 0 in self.shape[:3]:
             return _nothing
+        for contract in self.contracts:
+            contract.check(self.driver, tensors[contract.place.tensor])
         maps = [_encoded(self.driver, made, place, tensors[place.tensor]) for place, made in self.maps]
         numbers = [_argument(value, tensors) for value in self.values]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
@@ -126,7 +157,11 @@ class Loaded:
         shape = (*grid, self.launch["threads"], 1, 1, self.launch["shared_bytes"])
         maps = tuple((_place(made, made["tensor"], sizes), made) for made in self.launch["maps"])
         values = tuple(_value(argument, sizes) for argument in self.launch["arguments"])
-        return Prepared(self.driver, self.function, shape, maps, values)
+        contracts = tuple(
+            Contract(_place(each, each["tensor"], sizes), each["condition"], dict(sizes))
+            for each in self.launch.get("contracts", ())
+        )
+        return Prepared(self.driver, self.function, shape, maps, values, contracts)
 
 
 def load(description: Path, driver: Driver | None = None) -> Loaded:

@@ -5,8 +5,16 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+
+T = TypeVar("T")
+IntArray = npt.NDArray[np.int64]
+_NONE: Mapping[str, IntArray] = {}
 
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -31,33 +39,61 @@ def value_of(expression: str, sizes: Mapping[str, int]) -> int:
 
     Raises ArgusError (E405) for anything else, a size without a value, or a division by zero.
     """
+    return _evaluated(expression, lambda root: _value(root, sizes))
+
+
+def unkept(condition: str, tensor: str, held: IntArray, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The first element of a tensor of integers of which a contract on data does not hold; None if it holds of all.
+
+    condition: over the sizes, the coordinates `i0`, `i1`, ..., and elements such as `expert[i0 + 1]`; a neighbour that
+    the tensor does not have counts as the element at its end. Raises ArgusError (E405) as `value_of` does.
+    """
+
+    def first(root: ast.expr) -> tuple[int, ...] | None:
+        for at in np.ndindex(held.shape):
+            names = {**sizes, **{f"i{axis}": number for axis, number in enumerate(at)}}
+            if not _value(root, names, {tensor: held}):
+                return tuple(at)
+        return None
+
+    return _evaluated(condition, first)
+
+
+def _evaluated(expression: str, of: Callable[[ast.expr], T]) -> T:
     try:
-        return _value(ast.parse(expression, mode="eval").body, sizes)
+        return of(ast.parse(expression, mode="eval").body)
     except (SyntaxError, KeyError, ZeroDivisionError, RecursionError, ValueError) as problem:
         message = f"the expression `{expression[:200]}` of a launch has no value: {problem}"
         repair = "build the kernel again, and give each size a value"
         raise ArgusError(Diagnostic("E405", "error", message, help=repair)) from None
 
 
-def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
+def _value(node: ast.expr, sizes: Mapping[str, int], tensors: Mapping[str, IntArray] = _NONE) -> int:
+    def of(part: ast.expr) -> int:
+        return _value(part, sizes, tensors)
+
     match node:
         case ast.Constant(value=int(value)):
             return value
         case ast.Name(id=name):
             return sizes[name]
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _BINARY[type(op)](_value(left, sizes), _value(right, sizes))
+            return _BINARY[type(op)](of(left), of(right))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, sizes)
+            return -of(operand)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return int(not _value(operand, sizes))
+            return int(not of(operand))
         case ast.BoolOp(op=op, values=values):
-            parts = [bool(_value(value, sizes)) for value in values]
+            parts = [bool(of(value)) for value in values]
             return int(all(parts) if isinstance(op, ast.And) else any(parts))
         case ast.Compare(left=left, ops=ops, comparators=others) if all(type(op) in _COMPARED for op in ops):
-            found = [_value(each, sizes) for each in (left, *others)]
+            found = [of(each) for each in (left, *others)]
             return int(all(_COMPARED[type(op)](*found[place : place + 2]) for place, op in enumerate(ops)))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLED:
-            return _CALLED[name](*(_value(arg, sizes) for arg in args))
+            return _CALLED[name](*map(of, args))
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if name in tensors:
+            held = tensors[name]
+            at = [of(each) for each in (index.elts if isinstance(index, ast.Tuple) else (index,))]
+            return int(held[tuple(min(max(0, number), size - 1) for number, size in zip(at, held.shape, strict=True))])
         case _:
             raise ValueError(f"`{ast.unparse(node)}` is no expression over sizes")

@@ -13,8 +13,10 @@ import pytest
 from attrs import evolve
 
 from argus.core import algebra
+from argus.core.check import check_program
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Assert, Kernel, Products, Program, Stmt
+from argus.core.mutation import mutated_program
 from argus.interp.interpret import interpret, interpret_program
 from argus.interp.programs import run_program
 from argus.interp.run import Outcome, run
@@ -227,6 +229,21 @@ def test_an_output_that_nobody_has_zeroed_is_reported() -> None:
     assert codes(run_program(alone, {"M": 4, "N": 4, "K": 8}, values=False)) == {"I38"}
 
 
+def test_changed_launches_show() -> None:
+    """A launch made twice, or exchanged with another: no program, or a run reports it, or the numbers are right."""
+    sizes, a, b = {"M": 3, "N": 12, "K": 40}, small(1, 3, 40), small(2, 12, 40)
+    harmless: list[str] = []
+    for mutant in mutated_program(program("split_k", "gemm_split")):
+        if check_program(mutant.program):
+            continue
+        outcome = run_program(mutant.program, sizes, {"A": a, "B": b}, LATE)
+        if not outcome.violations:
+            assert np.array_equal(outcome.arrays["C"], (wide(a) @ wide(b).T).astype(BF16)), mutant.what
+            harmless.append(mutant.what)
+    # Either launch writes all of its output from inputs that it does not change.
+    assert harmless == ["launch 0, `partial`, made twice", "launch 1, `combine`, made twice"]
+
+
 def test_a_program_takes_arrays() -> None:
     a, b = small(1, 5, 8), small(2, 4, 8)
     found = interpret_program(program("split_k", "gemm_split"), a, b, np.zeros((5, 4), BF16))
@@ -278,8 +295,8 @@ def test_attention_on_hopper(sizes: dict[str, int]) -> None:
 
 SPOILED = {
     "a key beyond the row's own": (("<= row0 + r + offset)", "<= row0 + r + offset + 1)"), "I3"),
-    "keys of another head": (("V[b, h // (H // G)]", "V[b, h // (H // G) * 0]"), "I2"),
-    "values of another block": (("(n, 0)), slot.v", "(n // 2, 0)), slot.v"), "I1"),
+    "keys of another head": (("V[b, h // (H // G)]", "V[b, h // (H // G) * 0]"), "I26"),
+    "values of another block": (("(n, 0)), slot.v", "(n // 2, 0)), slot.v"), "I24"),
 }
 
 
@@ -342,9 +359,9 @@ def test_grouped_products() -> None:
 @pytest.mark.parametrize(
     ("edit", "code"),
     [
-        (("W[x].tile", "W[0].tile"), "I2"),
+        (("W[x].tile", "W[0].tile"), "I27"),
         (("copy(SA[k].tile", "copy(SA[0].tile"), "I2"),
-        (("r.kb, p.k // 128)", "r.kb, p.k // 64)"), "I39"),
+        (("r.kb, p.k // 128)", "r.kb, p.k // 64)"), "I35"),
     ],
 )
 def test_wrong_experts_and_scales_are_reported(edit: tuple[str, str], code: str) -> None:

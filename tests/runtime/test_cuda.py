@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from attrs import frozen
 
@@ -141,3 +142,51 @@ def test_anything_else_is_refused_and_never_run(expression: str) -> None:
     with pytest.raises(ArgusError) as refused:
         value_of(expression, {"M": 200, "K": 7})
     assert refused.value.diagnostic.code == "E405"
+
+
+CONTRACT = {
+    "tensor": "expert",
+    "shape": ["MB"],
+    "condition": "(expert[i0] + 1 == 0) or ((expert[i0] < G) and (expert[i0] >= 0))",
+}
+DATA = LAUNCH | {
+    "grid": ["MB"],
+    "checks": [],
+    "contracts": [CONTRACT],
+    "arguments": [{"name": "expert", "kind": "pointer", "shape": ["MB"], "align": 16}],
+}
+
+
+def launched_with(fake: FakeDriver, experts: list[int], launch: dict[str, Any] = DATA) -> None:
+    held = np.zeros(len(experts) + 4, np.int32)
+    first = -held.ctypes.data % 16 // 4
+    held[first : first + len(experts)] = experts
+    tensor = Tensor((len(experts),), (1,), held.ctypes.data + 4 * first)
+    loaded(launch, fake).bind({"expert": tensor}, {"MB": len(experts), "G": 3})()
+
+
+def test_integers_that_keep_their_contract_are_launched() -> None:
+    fake = FakeDriver()
+    launched_with(fake, [2, -1, 0])
+    assert len(fake.launches) == 1
+    assert fake.calls.count("cuMemcpyDtoH") == 1
+
+
+@pytest.mark.parametrize("expert", [3, -2])
+def test_integers_that_break_their_contract_are_refused(expert: int) -> None:
+    fake = FakeDriver()
+    with pytest.raises(ArgusError) as refused:
+        launched_with(fake, [0, expert, 1])
+    diagnostic = refused.value.diagnostic
+    assert diagnostic.code == "E402"
+    assert diagnostic.facts == (("expert[1]", str(expert)),)
+    assert fake.launches == []
+
+
+def test_a_contract_may_compare_neighbours() -> None:
+    ascending = CONTRACT | {"condition": "(expert[i0] <= expert[i0 + 1]) or (MB <= i0 + 1)"}
+    launch = DATA | {"contracts": [ascending]}
+    launched_with(FakeDriver(), [0, 2, 2], launch)
+    with pytest.raises(ArgusError) as refused:
+        launched_with(FakeDriver(), [0, 2, 1], launch)
+    assert refused.value.diagnostic.facts == (("expert[1]", "2"),)

@@ -11,14 +11,14 @@ from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
 from argus.core.check.place import placed
 from argus.core.check.programs import check_program
-from argus.core.check.reads import check_reads, reads
+from argus.core.check.reads import check_reads, chosen, reads
 from argus.core.check.scopes import scopes
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Kernel
 from argus.core.span import Span
 from argus.core.target import Target
 
-__all__ = ["check", "check_program", "claim_views", "expressions", "reads", "thread_count", "views"]
+__all__ = ["check", "check_program", "chosen", "claim_views", "expressions", "reads", "thread_count", "views"]
 
 
 def check(kernel: Kernel) -> tuple[Diagnostic, ...]:

@@ -98,8 +98,10 @@ def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
             return () if peers is None else (peers,)
         case For(start=start, stop=stop):
             return start, stop
-        case Tag(names=record) | Assert(claim=WrittenOnce(record=record)):
+        case Tag(names=record):
             return tuple(value for _, value in record)
+        case Assert(claim=WrittenOnce(record=record, where=where)):
+            return *(value for _, value in record), where
         case Assert(claim=Products(products=products, over=over)):
             # A symbol that the claim binds has no value elsewhere.
             bound = {symbol: algebra.const(0) for symbol, _ in over}

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from argus.core.check.parts import expressions
 from argus.core.check.place import fault
 from argus.core.diagnostic import Diagnostic
-from argus.core.index import Read
-from argus.core.ir import Atomic, Buffer, Copy, Kernel, Let, Map, Stmt, View, walk
-from argus.core.walk import show, topological
+from argus.core.index import Coord, Read
+from argus.core.ir import Atomic, Buffer, Copy, Kernel, Let, Map, Stmt, Tag, View, walk
+from argus.core.walk import mentions, show, topological
 
 
 def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:
@@ -37,6 +37,28 @@ def reads(stmt: Stmt) -> Iterator[Read]:
     for node in topological(expressions(stmt)):
         if isinstance(node, Read):
             yield node
+
+
+def chosen(kernel: Kernel) -> frozenset[str]:
+    """Names of tags that tell what integers from memory choose: their values are such integers, or coordinates that
+    copies take from them.
+    """
+    stmts = tuple(walk(kernel.body))
+    axes = {
+        (view.buffer, axis)
+        for stmt in stmts
+        if isinstance(stmt, Copy)
+        for view in (stmt.source, stmt.target)
+        for axis, at in enumerate(view.at)
+        if mentions(at, (Read,)) and not mentions(at, (Coord,))
+    }
+    return frozenset(
+        name
+        for stmt in stmts
+        if isinstance(stmt, Tag)
+        for name, value in stmt.names
+        if mentions(value, (Read,)) or (isinstance(value, Coord) and (stmt.view.buffer, value.axis) in axes)
+    )
 
 
 def _stores(stmt: Stmt) -> tuple[Buffer, ...]:

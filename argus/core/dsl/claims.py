@@ -15,9 +15,9 @@ from argus.core.dsl.integers import term
 from argus.core.dsl.tracer import current
 from argus.core.dsl.values import Held, leader
 from argus.core.dsl.views import Tensor
-from argus.core.index import Cond, Coord, Index, Symbol
+from argus.core.index import Cond, Coord, Index, Read, Symbol
 from argus.core.ir import Assert, Assume, Claim, Covers, Distinct, Equal, Relation, Tag, TagOf, View, WrittenOnce
-from argus.core.walk import mentions, show, substitute, symbols
+from argus.core.walk import mentions, show, substitute, symbols, topological
 
 Names = Mapping[str, IntLike | Tensor]
 Record = OfInts[Names]
@@ -91,6 +91,7 @@ def _check_assumption(cond: Cond) -> None:
     inner = sorted(f"`{symbol.name}`" for symbol in symbols(cond) if symbol.kind != "size")
     if mentions(cond, (Coord,)):
         inner.append("an element's coordinate")
+    inner += [f"`{show(node)}`" for node in topological([cond]) if isinstance(node, Read)]
     if inner:
         fault(
             "E106",
@@ -117,10 +118,21 @@ def assert_covers(of: TagOf, low: IntLike, high: IntLike, *, where: Bool | bool 
     _claim("assert_covers", Covers(component, unwrap(low), unwrap(high), as_cond(where)))
 
 
-def assert_written_once(tensor: Tensor, names: Record) -> None:
-    """Each element of the tensor is stored exactly once, by a value with this record."""
+def assert_written_once(tensor: Tensor, names: Record, *, where: Condition | None = None) -> None:
+    """Each element of the tensor is stored exactly once, by a value with this record.
+
+    where: of which elements, by their coordinates, all by default; no others are stored at all. With integers from
+    memory: `where=lambda m, n: scalar(expert[m // 128]) >= 0`.
+    """
     view = _tagged("assert_written_once", tensor)
-    _claim("assert_written_once", WrittenOnce(view, _record(view, names)))
+    meant = algebra.TRUE if where is None else _meant(view, where)
+    _claim("assert_written_once", WrittenOnce(view, _record(view, names), meant))
+
+
+def _meant(view: View, where: Condition) -> Cond:
+    rank = len(view.shape)
+    _check_arity(f"`where` of `{view.buffer.name}`", where, rank)
+    return as_cond(cast(Callable[..., Bool], where)(*(Int(algebra.coord(axis)) for axis in range(rank))))
 
 
 def assert_equal(left: TagOf, right: TagOf) -> None:

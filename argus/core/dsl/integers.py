@@ -9,12 +9,13 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.check import views
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Bool, Int, as_cond
+from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, unwrap
 from argus.core.dsl.launches import is_whole
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
-from argus.core.index import Index
-from argus.core.ir import View, walk, whole
+from argus.core.index import Cond, Index, Read
+from argus.core.ir import Buffer, View, ascends, walk, whole
+from argus.core.walk import topological
 
 
 def scalar(element: Tensor) -> Int:
@@ -38,9 +39,18 @@ def term(element: Tensor) -> Index:
     return algebra.read(name, view.at)
 
 
-def promise(tensor: Tensor, of: Callable[[Int], Bool]) -> None:
+def promise(
+    tensor: Tensor,
+    of: Callable[[Int], Bool] | None = None,
+    *,
+    ascending: bool = False,
+    first: IntLike | None = None,
+    last: IntLike | None = None,
+) -> None:
     """What every element of a tensor of integers meets: an assumption of the verdict, checked where it is launched.
 
+    ascending: no element of a row of integers is less than the one before. first, last: what its ends are. So starts
+    of sequences, one after the other, are `promise(starts, ascending=True, first=0, last=T)`.
     Raises E106 for other than a whole parameter, or after a statement that uses it.
     """
     tracer = current("promise")
@@ -54,10 +64,27 @@ def promise(tensor: Tensor, of: Callable[[Int], Bool]) -> None:
             help="promise at the start of the kernel, of a tensor of integers",
         )
     element = algebra.read(buffer.name, tensor.view.at)
-    cond = as_cond(of(Int(element)))
-    made = evolve(buffer, promise=algebra.all_of((buffer.promise, cond)))
+    conds = [] if of is None else [as_cond(of(Int(element)))]
+    if ascending or first is not None or last is not None:
+        conds += _ordered(buffer, ascending=ascending, first=first, last=last)
+    if any(isinstance(node, Read) and node.array != buffer.name for node in topological(conds)):
+        fault("E106", f"a promise about `{buffer.name}` is about its elements alone", help="compare them with sizes")
+    made = evolve(buffer, promise=algebra.all_of((buffer.promise, *conds)))
     tracer.parameters = [made if each is buffer else each for each in tracer.parameters]
     tensor.view = whole(made)
+
+
+def _ordered(buffer: Buffer, *, ascending: bool, first: IntLike | None, last: IntLike | None) -> list[Cond]:
+    if len(buffer.shape) != 1:
+        fault("E106", f"`{buffer.name}` is no row of integers", help="promise an order of a tensor of one axis")
+    at, element = algebra.coord(0), algebra.read(buffer.name, (algebra.coord(0),))
+    conds = [ascends(buffer)] if ascending else []
+    if first is not None:
+        conds.append(algebra.any_of((algebra.le(1, at), algebra.eq(element, unwrap(first)))))
+    if last is not None:
+        inner = algebra.lt(algebra.add(at, 1), buffer.shape[0])
+        conds.append(algebra.any_of((inner, algebra.eq(element, unwrap(last)))))
+    return conds
 
 
 def _used(view: View) -> bool:

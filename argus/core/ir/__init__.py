@@ -90,6 +90,7 @@ from argus.core.ir.storage import (
     Staged,
     Strided,
     View,
+    ascends,
     static,
     whole,
 )
@@ -151,6 +152,7 @@ __all__ = [
     "Wait",
     "Where",
     "WrittenOnce",
+    "ascends",
     "bodies",
     "static",
     "trips",

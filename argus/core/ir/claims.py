@@ -57,10 +57,13 @@ class Order:
 
 @frozen(eq=False)
 class WrittenOnce:
-    """Each element of the tensor is stored exactly once, by a value with this record (over coordinates)."""
+    """Each element of the tensor at whose coordinates `where` holds is stored exactly once, by a value with this
+    record (over coordinates); the others are not stored at all.
+    """
 
     view: View
     record: tuple[tuple[str, Index], ...]
+    where: Cond = TRUE
 
 
 @frozen(eq=False)

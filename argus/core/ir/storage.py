@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.core.algebra import TRUE, coord
+from argus.core.algebra import TRUE, add, any_of, coord, le, read
 from argus.core.atom import Space
 from argus.core.dtype import DType
 from argus.core.index import Cond, Const, Index
@@ -72,6 +72,13 @@ class Origin:
 
     construct: str
     use: int
+
+
+def ascends(buffer: Buffer) -> Cond:
+    """The promise that no element of a row of integers is less than the one before, as one of every element."""
+    at = coord(0)
+    after = add(at, 1)
+    return any_of((le(buffer.shape[0], after), le(read(buffer.name, (at,)), read(buffer.name, (after,)))))
 
 
 def static(extent: Index) -> int:

@@ -143,7 +143,7 @@ class Accesses:
     """The accesses of every step, worked out once."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
+        self.timeline = timeline
         self._found: dict[Step, tuple[Access, ...]] = {}
         self._coordinates: dict[TV, tuple[IntArray, ...]] = {}
 
@@ -160,7 +160,7 @@ class Accesses:
     def place(self, expression: Index, by: TV) -> Sep | None:
         """An expression over a view's coordinates, for the elements that `by` moves."""
         coords = [numbers(axis) for axis in self.coordinates(by)]
-        return evaluate(expression, coords, self._timeline.kernel.thread, (by.threads.size(), by.values.size()))
+        return evaluate(expression, coords, self.timeline.kernel.thread, (by.threads.size(), by.values.size()))
 
     def moved(self, access: Access, view: View) -> Access:
         """The same threads and elements under another view."""
@@ -184,9 +184,9 @@ class Accesses:
         if side.view.where is algebra.TRUE and step.waves is None:
             return None
         thread = np.arange(shape[0], dtype=np.int64)[:, None]
-        chosen = np.asarray(valued(side.view.where, {self._timeline.kernel.thread: thread}))
+        chosen = np.asarray(valued(side.view.where, {self.timeline.kernel.thread: thread}))
         if step.waves is not None:
-            chosen = chosen & (step.waves >> thread // self._timeline.kernel.target.unit & 1).astype(np.bool_)
+            chosen = chosen & (step.waves >> thread // self.timeline.kernel.target.unit & 1).astype(np.bool_)
         return np.array(np.broadcast_to(chosen, shape), np.bool_)
 
     def _registers(self, side: Side) -> tuple[Sep] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond
+from argus.core.index import Cond, Read
 from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync
 from argus.core.proof import (
     boxes,
@@ -22,27 +22,33 @@ from argus.core.proof import (
     outputs,
     races,
     reads,
+    scales,
+    terms,
     visibility,
     waves,
 )
 from argus.core.proof.access import Accesses
 from argus.core.proof.carried import Carried, carried, connect
+from argus.core.proof.cases import cases
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.promises import Promised, promised
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles.apart import apart, parts
 from argus.core.proof.roles.ledger import RefusedError
 from argus.core.proof.roles.obligations import unrolled
 from argus.core.proof.sums import Accumulator
-from argus.core.proof.timeline import NotModelled, Timeline, timeline
-from argus.core.walk import symbols
+from argus.core.proof.timeline import NotModelled, Timeline, divides_safely, timeline
+from argus.core.query import Unsat
+from argus.core.walk import mentions, symbols
 
 
 @frozen(eq=False)
 class Analysis:
     """What was found. unmodelled: constructs that leave every flow-based invariant open.
 
-    assumptions: the kernel's own. facts: those, and that the block lies in the grid.
+    assumptions: the kernel's own. facts: those, and that the block lies in the grid. promised: what knows more of the
+    integers from memory that questions speak of; None if there are none.
     """
 
     timeline: Timeline
@@ -50,35 +56,35 @@ class Analysis:
     unmodelled: tuple[NotModelled, ...]
     assumptions: tuple[Cond, ...]
     facts: tuple[Cond, ...]
+    promised: Promised | None = None
 
 
 def analyse(kernel: Kernel, prover: Prover) -> Analysis:
     """Abstractly interpret the kernel and list what must hold; `prover` answers the questions on the way."""
+    known = promised(kernel, prover)
     try:
-        return _analyse(kernel, prover)
+        return evolve(_analyse(kernel, known or prover), promised=known)
     except ZeroDivisionError:
         return _unread(kernel, NotModelled(kernel.body[0], "something is divided by a number that may be zero"))
 
 
 def _analyse(kernel: Kernel, prover: Prover) -> Analysis:
     if kernel.roles is None:
-        line = epochs.checked(waves.apart(timeline(kernel)))
         alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
-        return _analysed(line, prover, alone, lambda _: budgets.of_shared(kernel))
+        return _analysed(kernel, prover, alone, lambda _: budgets.of_shared(kernel))
     read = unrolled(kernel, prover)
     if isinstance(read, RefusedError):
         return _unread(kernel, NotModelled(read.stmt, read.reason))
     role, rings = read.role, read.rings
     agent = Agent(read.body, role.agent, role.name, rings)
-    line = epochs.checked(timeline(read.line))
 
-    def more(found: Accesses) -> Iterator[Obligation]:
+    def more(found: Sequence[Accesses]) -> Iterator[Obligation]:
         yield from read.owed
-        yield from apart(line, found, role, rings)
+        yield from apart(found, role, rings)
         for copies in read.fills:
-            yield from parts(found, copies)
+            yield from parts(found[0], copies)
 
-    analysed = _analysed(line, prover, agent, more)
+    analysed = _analysed(read.line, prover, agent, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
 
 
@@ -102,18 +108,50 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
 
 
 def _analysed(
-    line: Timeline, prover: Prover, agent: Agent, more: Callable[[Accesses], Iterator[Obligation]]
+    kernel: Kernel, prover: Prover, agent: Agent, more: Callable[[Sequence[Accesses]], Iterator[Obligation]]
 ) -> Analysis:
-    accesses = Accesses(line)
-    known = (line.assumptions, line.facts)
-    if line.unmodelled:
-        return Analysis(line, tuple(budgets.obligations(line, accesses)), line.unmodelled, *known)
-    owed = (*more(accesses), *_obligations(line, accesses, prover, agent))
-    return Analysis(line, owed, (), *known)
+    lines = _lines(kernel, prover)
+    first = lines[0]
+    known = (first.assumptions, first.common)
+    unmodelled = (*_data(kernel), *(each for line in lines for each in line.unmodelled))
+    found = tuple(Accesses(line) for line in lines)
+    if unmodelled:
+        return Analysis(first, tuple(budgets.obligations(first, found[0])), unmodelled, *known)
+    owed = [*more(found)]
+    for line, accesses in zip(lines, found, strict=True):
+        owed += _obligations(line, accesses, prover, agent, found)
+    return Analysis(first, tuple(owed), (), *known)
 
 
-def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agent) -> Iterator[Obligation]:
-    flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content)
+def _data(kernel: Kernel) -> Iterator[NotModelled]:
+    """What no launcher can check of integers from memory, or can count blocks by."""
+    if any(not divides_safely(buffer.promise, ()) for buffer in kernel.parameters):
+        yield NotModelled(kernel.body[0], "a promise that divides by a size, which may be zero")
+    if any(mentions(extent, (Read,)) for extent in kernel.grid):
+        yield NotModelled(kernel.body[0], "a grid that integers from memory count")
+
+
+def _lines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
+    """The lines that blocks run, those that no block does left out."""
+    ways = cases(kernel)
+    lines = tuple(epochs.checked(waves.apart(timeline(way.kernel, way.given))) for way in ways)
+    taken = tuple(line for line in lines if not line.given or not isinstance(prover.check(line.facts), Unsat))
+    return taken or lines[:1]
+
+
+def _obligations(
+    line: Timeline, accesses: Accesses, prover: Prover, agent: Agent, ways: Sequence[Accesses]
+) -> Iterator[Obligation]:
+    """Those of one line; in what blocks of it owe, what decides that they run it is given."""
+    for each in _owed(line, accesses, prover, agent, ways):
+        decided = line.facts if each.given == "facts" and len(ways) > 1 else ()
+        yield evolve(each, hypotheses=(*each.hypotheses, *decided)) if decided else each
+
+
+def _owed(
+    line: Timeline, accesses: Accesses, prover: Prover, agent: Agent, ways: Sequence[Accesses]
+) -> Iterator[Obligation]:
+    flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content, ways=tuple(ways))
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
@@ -122,6 +160,7 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agen
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
     yield from integers.of_control(line)
+    yield from terms.obligations(line)
     yield from memory.obligations(line, accesses)
     yield from _barriers(line)
     yield from _global_order(line)
@@ -136,6 +175,7 @@ def _obligations(line: Timeline, accesses: Accesses, prover: Prover, agent: Agen
     yield from tiles.obligations()
     yield from claims.products(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.agreements(flow)
+    yield from scales.obligations(flow)
     yield from claims.asserted(flow)
     yield from outputs.unclaimed(flow)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import gcd, prod
+from math import gcd
 
 import numpy as np
 from attrs import evolve
@@ -16,20 +16,17 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.banks import BANK_BYTES, Conflict, Served, best_swizzle, worst_conflict
 from argus.core.index import Coord
-from argus.core.ir import Alloc, Buffer, Copy, Kernel, Mma, Policy, Role, Roles, Staged, Stmt, View, static, walk
+from argus.core.ir import Alloc, Buffer, Copy, Kernel, Mma, Policy, Role, Roles, Staged, Stmt, View, walk
 from argus.core.lanes import by_wave
 from argus.core.layout import TV, Swizzle
 from argus.core.placement import ROOM, bytes_of, placed
 from argus.core.proof.access import Access, Accesses
+from argus.core.proof.cells import of_cells
 from argus.core.proof.lifetimes import held_at_once
 from argus.core.proof.memory import modes, offsets_along, slots_of, staged_offsets
 from argus.core.proof.obligation import Obligation, Related
 from argus.core.proof.timeline import Timeline
 from argus.core.walk import IntArray, evaluate, mentions, symbols
-
-
-def shared_bytes(buffer: Buffer) -> int:
-    return prod(static(extent) for extent in buffer.shape) * buffer.dtype.bits // 8
 
 
 def register_words(buffer: Buffer) -> int:
@@ -52,7 +49,7 @@ def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
 def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
     target = kernel.target
     for space, limit, unit, size in (
-        ("shared", target.shared_bytes, "bytes of shared memory", shared_bytes),
+        ("shared", target.shared_bytes, "bytes of shared memory", bytes_of),
         ("register", target.registers_of(kernel.threads), "registers a thread", register_words),
     ):
         chosen = sorted(
@@ -102,7 +99,8 @@ def planned(kernel: Kernel) -> bool:
 
 
 def of_shared(kernel: Kernel) -> Iterator[Obligation]:
-    """I22 of a planned block: tensors, the gaps that align them, barriers, and room to align the whole."""
+    """I22 within each tensor; and of a planned block: tensors, gaps that align them, barriers, room to align all."""
+    yield from of_cells(kernel)
     chosen = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Alloc) and stmt.buffer.space == "shared"]
     if not planned(kernel) or not chosen:
         return

@@ -9,14 +9,14 @@ by does not matter. Tiles of one loop are guessed together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.elements import gets
-from argus.core.index import Cond
+from argus.core.index import Cond, Index
 from argus.core.ir import Alloc, Buffer, Fold, Map, Mma, Reset
 from argus.core.layout import TV
 from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, everywhere
@@ -27,8 +27,8 @@ from argus.core.proof.products import Product
 from argus.core.proof.separate import same
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, agreeing, changed, families
-from argus.core.proof.tally import Run, Sets, Tally, alike, merged, run, telescoped
 from argus.core.proof.sums import Accumulator
+from argus.core.proof.tally import Run, Sets, Tally, alike, merged, run, telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, Timeline, is_whole
 from argus.core.walk import substitute, symbols
 
@@ -70,6 +70,7 @@ class Carried:
     trial: tuple[Segment, State] | None = None
     sums: dict[Buffer, Accumulator] = field(factory=dict[Buffer, Accumulator], init=False)
     _heads: dict[Segment, State] = field(factory=dict[Segment, State], init=False)
+    _asked: set[tuple[Segment, Buffer]] = field(factory=set[tuple[Segment, Buffer]], init=False)
 
     def __attrs_post_init__(self) -> None:
         for step in self.flow.timeline.steps:
@@ -115,12 +116,17 @@ class Carried:
         before: Value = Number(0.0) if stmt.init is algebra.TRUE else single(self.content(buffer, step))
         if stmt.init not in (algebra.TRUE, algebra.FALSE):
             return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
-        rules = Rules(lambda cond: self.flow.holds(step.context, cond))
-        return rules.op("add", (before, _summed(product))), tuple(rules.owed)
+        rules, added = Rules(lambda cond: self.flow.holds(step.context, cond)), _summed(product)
+        names = dict.fromkeys((*before.record, *added.record)) if isinstance(before, Data) else {}
+        for name in names:
+            what = f"each element of `{buffer.name}` sums products of one `{name}`"
+            rules.owed.append(("I2", what, _one_name(before, added, name)))
+        return rules.op("add", (before, added)), tuple(rules.owed)
 
     def _start(self, segment: Segment, buffer: Buffer) -> Value:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""
         if segment.loop is not None and self._writes(segment, buffer):
+            self._asked.add((segment, buffer))
             return self.head(segment)[buffer]
         return self._entry(segment, buffer)
 
@@ -199,12 +205,18 @@ class Carried:
             entry = {buffer: self._entry(segment, buffer) for buffer in own}
             for buffer, goal, context in self._checks(segment, segment.loop, entry, self.head(segment)):
                 value = self.head(segment)[buffer]
-                if goal is None or isinstance(value, Top | Bottom):
-                    continue
-                code = "I23" if isinstance(value, Data) and families(value.standing) else "I3"
+                code = "I23" if any(_weighed(held) for held in self.head(segment).values()) else "I3"
                 what = f"what `{buffer.name}` holds after {segment.loop.symbol.name} iterations has a closed form"
                 stmt = self._writes(segment, buffer)[-1].stmt
-                yield Obligation(code, what, stmt, goal, context)
+                if goal is not None and not isinstance(value, Top | Bottom):
+                    yield Obligation(code, what, stmt, goal, context)
+                elif (segment, buffer) in self._asked:
+                    reason = value.reason if isinstance(value, Top) else f"`{buffer.name}` is not set before the loop"
+                    yield Obligation(code, what, stmt, algebra.FALSE, context, unknown=reason)
+
+
+def _weighed(value: Value) -> bool:
+    return isinstance(value, Data) and bool(families(value.standing))
 
 
 def connect(flow: Flow, tiles: Carried) -> None:
@@ -213,16 +225,23 @@ def connect(flow: Flow, tiles: Carried) -> None:
         flow.carried[buffer] = _looked_up(tiles, buffer)
 
 
-def _looked_up(tiles: Carried, buffer: Buffer):  # noqa: ANN202
+def _looked_up(tiles: Carried, buffer: Buffer) -> Callable[[Step], Content]:
     return lambda step: tiles.content(buffer, step)
 
 
-def _end(loop: Loop):  # noqa: ANN202
+def _end(loop: Loop) -> Index:
     return algebra.add(loop.stmt.start, algebra.mul(loop.trips, loop.stmt.step))
 
 
-def _shifted(value: Value, loop: Loop, to) -> Value:  # noqa: ANN001
+def _shifted(value: Value, loop: Loop, to: Index) -> Value:
     return value.shifted({loop.symbol: to}) if isinstance(value, Data) else value
+
+
+def _one_name(before: Value, added: Data, name: str) -> Cond:
+    """The condition that a name is what it was; false where only one of the two has it."""
+    if not isinstance(before, Data) or name not in before.record or name not in added.record:
+        return algebra.FALSE
+    return same(before.record[name], added.record[name])
 
 
 def _summed(product: Product) -> Data:
@@ -276,8 +295,9 @@ def _grown(tally: Tally, loop: Loop) -> Tally:
 
 
 def _equal(one: Value, two: Value) -> Cond | None:
-    """The condition that two values are the same; None if they differ in kind. A number may stand for what is summed, or
-    maximised, over nothing.
+    """The condition that two values are the same; None if they differ in kind.
+
+    A number may stand for what is summed, or maximised, over nothing.
     """
     if isinstance(two, Number):
         return _nothing(one, two.value)

@@ -10,7 +10,8 @@ import numpy as np
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.index import Cond, Symbol
+from argus.core.check import chosen
+from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import (
     Assert,
     Claim,
@@ -30,8 +31,9 @@ from argus.core.proof.content import Data, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
-from argus.core.proof.products import Multiplication, holds_once
+from argus.core.proof.products import COUNTED, Multiplication, holds_once
 from argus.core.proof.separate import Sep, same
+from argus.core.proof.standing import families
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Step
 from argus.core.walk import show, substitute
@@ -58,8 +60,10 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                 yield Obligation("I1", f"{names} meet on equal tags", stmt, algebra.FALSE, context, unknown=reason)
                 continue
             for clash in Multiplication(stmt, one.value, two.value).clashes():
+                weighed = families(one.value.standing) or families(two.value.standing)
+                kept = "I27" if clash.name in chosen(accumulator.flow.timeline.kernel) else "I26" if weighed else "I2"
                 yield Obligation(
-                    "I1" if clash.contracted else "I2",
+                    ("I24" if weighed else "I1") if clash.contracted else kept,
                     f"{names} meet on equal `{clash.name}`",
                     stmt,
                     clash.goal,
@@ -71,9 +75,10 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                 )
     product = accumulator.product(step)
     if isinstance(product, str):
-        yield Obligation(
-            "I1", f"the sum of products of {names} has a record", stmt, algebra.FALSE, step.context, unknown=product
-        )
+        weighed = any(isinstance(piece.value, Data) and families(piece.value.standing) for piece in (*a, *b))
+        what = f"the sum of products of {names} has a record"
+        code = "I23" if weighed else "I1"
+        yield Obligation(code, what, stmt, algebra.FALSE, step.context, unknown=product)
 
 
 def _origins(flow: Flow, step: Step) -> tuple[tuple[Stmt, str], ...]:
@@ -162,8 +167,8 @@ def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:
     return tuple((stmt, "summed here") for stmt in dict.fromkeys(adding))[:3]
 
 
-def _component(flow: Flow, step: Step, of: TagOf) -> Sep | str:
-    """One component over a whole tile, or why it is not known."""
+def _component(flow: Flow, step: Step, of: TagOf, counted: Index | None = None) -> Sep | str:
+    """One component over a whole tile, or why it is not known. counted: stands for a member of what is summed."""
     if of.view.buffer.space != "register":
         return "assertions on tags of memory are not built yet in the verifier"
     content = flow.tile(step, of.view)
@@ -172,6 +177,8 @@ def _component(flow: Flow, step: Step, of: TagOf) -> Sep | str:
     value = content[0].value
     if not isinstance(value, Data):
         return why_not(value)
+    if counted is not None and of.name in (value.sets or {}):
+        return Sep(counted, np.zeros(content[0].mask.shape, np.int64))
     if of.name not in value.record:
         return f"`{of.view.buffer.name}` carries no tag `{of.name}`"
     if value.inside:
@@ -208,8 +215,12 @@ def _relation(
 ) -> Iterator[Obligation]:
     what = f"{show(cond)} for every element"
     bound: dict[Symbol, Sep] = {}
+    members: dict[Symbol, Cond] = {}
     for symbol, of in names:
-        component = _component(flow, step, of)
+        member = _member(flow, step, symbol, of)
+        if member is not None:
+            members[symbol] = member
+        component = _component(flow, step, of, None if member is None else algebra.sym(symbol))
         if isinstance(component, str):
             yield Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=component)
             return
@@ -222,9 +233,23 @@ def _relation(
     ]
     reason = "" if distinct.shape[1] <= _CASES else f"more than {_CASES} different elements to compare"
     goal = algebra.all_of(cases)
-    yield Obligation(
-        "I39", what, stmt, goal, step.context, unknown=reason, least=sizes_first(goal), compared=tables.shape[1]
-    )
+    code = "I35" if members and len({of.view.buffer for _, of in names}) > 1 else "I39"
+    context = (*step.context, *members.values())
+    yield Obligation(code, what, stmt, goal, context, unknown=reason, least=sizes_first(goal), compared=tables.shape[1])
+
+
+def _member(flow: Flow, step: Step, symbol: Symbol, of: TagOf) -> Cond | None:
+    """That the symbol is one of the numbers that a sum was made of; None if the component is no sum's."""
+    if of.view.buffer not in flow.sums:
+        return None
+    content = flow.tile(step, of.view)
+    value = content[0].value
+    if len(content) != 1 or not isinstance(value, Data) or value.sets is None or of.name not in value.sets:
+        return None
+    tally = value.sets[of.name]
+    if tally.count is None or not tally.alike_everywhere:
+        return None
+    return algebra.le(1, substitute(tally.count, {COUNTED: algebra.sym(symbol)}))
 
 
 _CASES = 4096

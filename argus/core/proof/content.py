@@ -175,7 +175,15 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     first, low = found[0], agent.low
     alike = all(
         (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, _counts(d))
-        == (first.record.keys(), first.fill, first.form, first.computed, [i.extent for i in first.inside], True, _counts(first))
+        == (
+            first.record.keys(),
+            first.fill,
+            first.form,
+            first.computed,
+            [i.extent for i in first.inside],
+            True,
+            _counts(first),
+        )
         for d in found
     )
     record = {name: _affine([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}

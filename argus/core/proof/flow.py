@@ -57,7 +57,7 @@ class Source:
 
 @define(eq=False)
 class Flow:
-    """The data flow of one timeline."""
+    """The data flow of one timeline. ways: the accesses of all lines that blocks of the kernel run, this one's too."""
 
     timeline: Timeline
     prover: Prover
@@ -67,6 +67,7 @@ class Flow:
     fold_rule: Callable[[Flow, Step, Fold], Content]
     sums: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
+    ways: tuple[Accesses, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)

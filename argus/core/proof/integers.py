@@ -28,10 +28,10 @@ def of_control(timeline: Timeline) -> Iterator[Obligation]:
         yield from _of_segment(segment)
 
 
-def of_loop(loop: For) -> Iterator[Obligation]:
-    """The bounds of a loop, and what its variable is at the end."""
+def of_loop(loop: For, facts: tuple[Cond, ...] = ()) -> Iterator[Obligation]:
+    """The bounds of a loop, and what its variable is at the end. facts: what holds where it stands."""
     bounds = (loop.start, loop.stop, algebra.add(loop.stop, loop.step))
-    yield from computed(bounds, loop, (), "a bound of the loop")
+    yield from computed(bounds, loop, facts, "a bound of the loop")
 
 
 def _of_any_element(node: Node, stmt: Map) -> Node:
@@ -39,7 +39,7 @@ def _of_any_element(node: Node, stmt: Map) -> Node:
     places: list[Index] = []
     for axis, extent in enumerate(stmt.target.shape):
         places.append(algebra.sym(Symbol(f"i{axis}", "fresh", 0, static(extent) - 1)))
-    return substitute(node, {}, places)
+    return substitute(cast(Index, node), {}, places)
 
 
 def _of_segment(segment: Segment) -> Iterator[Obligation]:

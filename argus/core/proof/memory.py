@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Index
+from argus.core.index import Bin, Cond, Index
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
 from argus.core.layout import Layout
 from argus.core.proof import boxes, integers
@@ -151,8 +151,21 @@ def _multiple(place: Sep, stride: Index, wide: int, count: int) -> Cond:
         coordinate = algebra.eq(algebra.mod(algebra.add(place.base, int(firsts.flat[0])), wide), 0)
         if coordinate is algebra.TRUE:
             return coordinate
-        return algebra.any_of((coordinate, algebra.eq(algebra.mod(stride, wide), 0)))
-    return algebra.eq(algebra.mod(stride, wide), 0)
+        return algebra.any_of((coordinate, _multiple_stride(stride, wide)))
+    return _multiple_stride(stride, wide)
+
+
+def _multiple_stride(stride: Index, wide: int) -> Cond:
+    """A stride of several extents is a multiple where one of them is: solvers need not multiply them."""
+    factors = _factors(stride)
+    whole = algebra.eq(algebra.mod(stride, wide), 0)
+    return algebra.any_of((whole, *(algebra.eq(algebra.mod(factor, wide), 0) for factor in factors)))
+
+
+def _factors(product: Index) -> tuple[Index, ...]:
+    if not isinstance(product, Bin) or product.op != "*":
+        return (product,)
+    return (*_factors(product.left), *_factors(product.right))
 
 
 def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buffer, count: int) -> Obligation:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 import numpy as np
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
-from argus.core.ir import Assert, Buffer, Copy, Covers, WrittenOnce
-from argus.core.proof.access import Access
+from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, WrittenOnce
+from argus.core.proof.access import Access, Accesses
 from argus.core.proof.content import Data, Inside, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.products import holds_once
+from argus.core.proof.ragged import Ragged, ragged
 from argus.core.proof.raster import Raster, coordinates, raster
 from argus.core.proof.separate import Sep, different, same
 from argus.core.proof.standing import families
@@ -45,7 +46,9 @@ def _apart(flow: Flow, store: Access, buffer: Buffer) -> Iterator[Obligation]:
         if access.mode == "write" and access.view.buffer is buffer
     ]
     what = f"no element of `{buffer.name}` is written twice"
-    if len(stores) > 1 or store.places is None or store.step.loop is not None or store.step.waves is not None:
+    elsewhere = any(_stores_in(way, buffer) for way in flow.ways if way is not flow.accesses)
+    alone = store.step.loop is None and store.step.waves is None and not elsewhere
+    if len(stores) > 1 or store.places is None or not alone:
         reason = "outputs stored by several statements or in a loop are not built yet in the verifier"
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
         return
@@ -56,35 +59,87 @@ def _apart(flow: Flow, store: Access, buffer: Buffer) -> Iterator[Obligation]:
 
 
 def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> Iterator[Obligation]:
+    """For the blocks of one line; what is said of the whole grid counts in the other lines that blocks run."""
     buffer = claim.view.buffer
+    what = f"each element of `{buffer.name}` is written exactly once"
     if not is_whole(claim.view):
         reason = "a claim on part of a tensor is not built yet in the verifier"
         yield Obligation("I4", f"`{buffer.name}` is written once", stmt, algebra.FALSE, step.context, unknown=reason)
         return
-    stores = [
-        access
-        for earlier in flow.timeline.steps
-        for access in flow.accesses.of(earlier)
-        if access.mode == "write" and access.view.buffer is buffer
-    ]
-    what = f"each element of `{buffer.name}` is written exactly once"
-    if not stores:
+    stores = _stores_in(flow.accesses, buffer)
+    storing = [way for way in flow.ways if _stores_in(way, buffer)] or ([flow.accesses] if stores else [])
+    if not storing:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
-    places = _together(stores)
-    if places is None:
-        reason = "outputs stored in a branch, in different loops or to unlike places are not built yet in the verifier"
+    if not stores:
+        return  # that the elements meant are stored by other blocks is asked where they are
+    places = _together(flow.timeline.kernel, stores)
+    reason = "" if places is not None else _UNLIKE
+    for way in flow.ways:
+        reason = reason or _otherwise(flow, way, stmt, stores, _stores_in(way, buffer))
+    if places is None or reason:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=stores[0].step.stmt)
         return
     yield _apart_within(stores[0], places, what)
     yield _apart_between(flow, stores[0], places, buffer)
-    yield _reaches_all(flow, stores[0], places, buffer)
+    yield from _reaches_all(flow, stores[0], places, claim, [way.timeline.given for way in storing])
     for store in stores:
         assert store.places is not None
+        yield from _meant(store, store.places, claim)
         yield from _holds_record(flow, store, store.places, claim)
 
 
-def _together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
+_UNLIKE = "outputs stored in a branch, in different loops or to unlike places are not built yet in the verifier"
+
+
+def _stores_in(way: Accesses, buffer: Buffer) -> list[Access]:
+    return [
+        access
+        for step in way.timeline.steps
+        for access in way.of(step)
+        if access.mode == "write" and access.view.buffer is buffer
+    ]
+
+
+def _otherwise(flow: Flow, way: Accesses, stmt: Assert, mine: Sequence[Access], stores: Sequence[Access]) -> str:
+    """What keeps other blocks' way through the kernel from being judged with this one; empty if nothing."""
+    if way is flow.accesses:
+        return ""
+    if all(step.stmt is not stmt for step in way.timeline.steps):
+        return "a claim on a tensor under a condition is not built yet in the verifier"
+    if not stores:
+        return ""
+    one, two = _together(way.timeline.kernel, mine), _together(way.timeline.kernel, stores)
+    same_places = one is not None and two is not None and len(mine) == len(stores)
+    for a, b in zip(one or (), two or (), strict=True) if same_places else ():
+        same_places = same_places and a.base is b.base and np.array_equal(a.table, b.table)
+    return "" if same_places and mine[0].step.loop is None else _UNLIKE
+
+
+def _meant(store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:
+    """Nothing is stored to elements that the claim says are left alone."""
+    if claim.where is algebra.TRUE:
+        return
+    at = [algebra.add(place.base, _offset(axis, place, "")) for axis, place in enumerate(places)]
+    inside = [
+        each
+        for index, extent in zip(at, claim.view.buffer.shape, strict=True)
+        for each in (algebra.le(0, index), algebra.lt(index, extent))
+    ]
+    goal = substitute(claim.where, {}, at)
+    yield Obligation(
+        "I4",
+        f"elements of `{claim.view.buffer.name}` that the claim leaves out are left alone",
+        store.step.stmt,
+        goal,
+        (*store.step.context, *inside),
+        least=sizes_first(goal),
+        compared=places[0].table.size,
+        help="store only where the claim's `where` holds",
+    )
+
+
+def _together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Sep, ...] | None:
     """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
     first = stores[0].places
     loop = stores[0].step.loop
@@ -92,7 +147,8 @@ def _together(stores: Sequence[Access]) -> tuple[Sep, ...] | None:
         s.step.loop is not loop or s.step.guard is not algebra.TRUE or s.step.waves is not None for s in stores
     ):
         return None
-    if loop is not None and (loop.stmt.start is not algebra.const(0) or loop.stmt.step != 1):
+    counts_up = loop is None or (loop.stmt.start is algebra.const(0) and loop.stmt.step == 1)
+    if not counts_up and ragged(kernel, loop) is None:
         return None
     tables: list[list[IntArray]] = [[] for _ in first]
     for store in stores:
@@ -125,6 +181,7 @@ def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: B
     """Two different blocks never store to one element of the tensor."""
     grid = raster(flow.timeline.kernel, places, store.step.loop)
     spoken = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
+    spoken |= set() if grid.ragged is None else {grid.ragged.row}
     other: dict[Symbol, Index] = {
         s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in (*grid.counts, *sorted(spoken, key=str))
     }
@@ -135,11 +192,13 @@ def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: B
         met += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
     for symbol, count in grid.counts.items():
         met += [algebra.lt(algebra.sym(symbol), count), algebra.lt(other[symbol], count)]
+    met += [] if grid.ragged is None else [each for names in ({}, other) for each in _in_sequence(grid.ragged, names)]
+    told_apart = (*grid.counts, *(() if grid.ragged is None else (grid.ragged.row,)))
     return Obligation(
         "I4",
         f"no two blocks write one element of `{buffer.name}`",
         store.step.stmt,
-        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in grid.counts),
+        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in told_apart),
         tuple(met),
         least=sizes_first(algebra.all_of(met)),
         compared=places[0].table.size,
@@ -148,12 +207,25 @@ def _apart_between(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: B
     )
 
 
+def _in_sequence(found: Ragged, names: Mapping[Symbol, Index]) -> tuple[Cond, ...]:
+    """A row lies in its block's sequence."""
+    row = names.get(found.row, algebra.sym(found.row))
+    number = names.get(found.sequence, algebra.sym(found.sequence))
+    return algebra.le(found.start(number), row), algebra.lt(row, found.start(algebra.add(number, 1)))
+
+
 def _offset(axis: int, place: Sep, mark: str) -> Index:
     return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", place.low, place.high))
 
 
-def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer) -> Obligation:
-    """Each element has a block that stores it: the one found by dividing its coordinates."""
+def _reaches_all(
+    flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce, ways: Sequence[tuple[Cond, ...]]
+) -> Iterator[Obligation]:
+    """Each element meant has a block that stores it: the one found by dividing its coordinates, or by its sequence.
+
+    ways: what decides, for each line that stores, that a block runs it.
+    """
+    buffer = claim.view.buffer
     grid = raster(flow.timeline.kernel, places, store.step.loop)
     what = f"each element of `{buffer.name}` is written by some block"
     hypotheses: list[Cond] = []
@@ -163,10 +235,12 @@ def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buf
         hypotheses.append(algebra.lt(element, extent))
         if isinstance(place.base, Const):
             continue
-        blocks = coordinates(place.base, grid.counts)
+        row = None if grid.ragged is None else grid.ragged.row
+        blocks = coordinates(place.base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
         if blocks is None or any(block in chosen for block, _ in blocks):
             reason = f"coordinate {axis} of the store is {show(place.base)}, not made of grid coordinates of its own"
-            return Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
+            yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
+            return
         rest, above = algebra.sub(element, place.low), 0
         for block, factor in blocks:
             if above % factor != 0:
@@ -176,8 +250,19 @@ def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buf
             before = algebra.mul(algebra.floordiv(rest, above), above // factor) if above else algebra.const(0)
             chosen[block] = algebra.sub(number, before)
             above = factor
-    goal = _stored(grid, chosen)
-    return Obligation(
+    elements = [algebra.sym(Symbol(f"element_{axis}", "fresh", 0)) for axis in range(len(buffer.shape))]
+    hypotheses.append(substitute(claim.where, {}, elements))
+    if grid.ragged is not None:
+        yield from _has_sequence(store, grid.ragged, hypotheses, chosen)
+        hypotheses += _sequence_of(grid.ragged, chosen)
+    decided = algebra.any_of(algebra.all_of(given) for given in ways)
+    blocks_named = {symbol for symbol in symbols(decided) if symbol.kind != "size"}
+    if not blocks_named <= chosen.keys():
+        reason = "which blocks store depends on more than the coordinates of their tiles"
+        yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
+        return
+    goal = algebra.all_of((_stored(grid, chosen), substitute(decided, chosen)))
+    yield Obligation(
         "I4",
         what,
         store.step.stmt,
@@ -191,6 +276,35 @@ def _reaches_all(flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buf
     )
 
 
+def _has_sequence(
+    store: Access, found: Ragged, hypotheses: Sequence[Cond], chosen: Mapping[Symbol, Index]
+) -> Iterator[Obligation]:
+    """Every element's row lies between the first start and the last, so that some sequence has it."""
+    row = chosen.get(found.row)
+    ends = () if row is None else (algebra.le(found.begin, row), algebra.lt(row, found.end))
+    inside = algebra.all_of(ends)
+    yield Obligation(
+        "I4",
+        f"each row lies in one of the sequences that `{found.starts.name}` starts",
+        store.step.stmt,
+        inside,
+        tuple(hypotheses),
+        unknown="" if row is not None else "the row of a sequence is no coordinate of what is stored",
+        least=sizes_first(inside),
+        help=f"`promise({found.starts.name}, ascending=True, first=0, last=...)`: the last start is the number of rows",
+        given="assumptions",
+    )
+
+
+def _sequence_of(found: Ragged, chosen: dict[Symbol, Index]) -> tuple[Cond, ...]:
+    """The sequence that has the chosen row, and that it does; the row is presumed to have one."""
+    row = chosen.get(found.row, algebra.const(0))
+    number = algebra.sym(Symbol("sequence", "fresh", 0))
+    chosen[found.sequence] = number
+    inside = algebra.lt(algebra.add(number, 1), found.starts.shape[0])
+    return inside, *_in_sequence(found, {found.row: row, found.sequence: number})
+
+
 def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
     """The chosen block exists, and its tile holds the element."""
     goals: list[Cond] = []
@@ -200,7 +314,8 @@ def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
         goals += [algebra.le(algebra.add(start, place.low), element)]
         goals += [algebra.le(element, algebra.add(start, place.high))]
     for symbol, number in chosen.items():
-        goals += [algebra.le(0, number), algebra.lt(number, grid.counts[symbol])]
+        if symbol in grid.counts:
+            goals += [algebra.le(0, number), algebra.lt(number, grid.counts[symbol])]
     goals += [algebra.le(1, count) for symbol, count in grid.counts.items() if symbol not in chosen]
     return algebra.all_of(goals)
 

@@ -16,6 +16,7 @@ from argus.core import algebra
 from argus.core.index import Bin, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
 from argus.core.proof.bands import bands, without_row
+from argus.core.proof.ragged import Ragged, ragged
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Loop
 from argus.core.walk import children, fold, rebuild, symbols, topological
@@ -23,17 +24,22 @@ from argus.core.walk import children, fold, rebuild, symbols, topological
 
 @frozen(eq=False)
 class Raster:
-    """The coordinates that tell blocks apart, each with its count, and the store's places in terms of them."""
+    """The coordinates that tell blocks apart, each with its count, and the store's places in terms of them.
+
+    ragged: the sequences whose rows blocks store; a row has no count of its own then.
+    """
 
     counts: Mapping[Symbol, Index]
     places: tuple[Sep, ...]
+    ragged: Ragged | None = None
 
 
 def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> Raster:
     """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the loop's
     variable, which counts up from 0, where what is stored is stored in a loop.
     """
-    counts: dict[Symbol, Index] = {} if loop is None else {loop.symbol: loop.trips}
+    sequences = ragged(kernel, loop)
+    counts: dict[Symbol, Index] = {} if loop is None or sequences is not None else {loop.symbol: loop.trips}
     names: dict[Node, Index] = {}
     bases = [place.base for place in places]
     for block, count in zip(kernel.blocks, kernel.grid, strict=True):
@@ -54,7 +60,8 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
             made = algebra.floordiv(own, divisor) if op == "//" else algebra.mod(own, divisor)
             names[made] = algebra.sym(symbol)
     pairs = zip(bases, places, strict=True)
-    return Raster(counts, tuple(Sep(_renamed(base, names) if names else base, place.table) for base, place in pairs))
+    named = tuple(Sep(_renamed(base, names) if names else base, place.table) for base, place in pairs)
+    return Raster(counts, named, sequences)
 
 
 def _banded(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[list[Index], dict[Symbol, Index]] | None:

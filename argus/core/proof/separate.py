@@ -127,12 +127,20 @@ def _visit(
         case Bin():
             left, right = parts
             return None if left is None or right is None else _bin(node, left, right)
-        case Pick() | Read() | Held():
+        case Read(array=array):
+            return _element(array, parts, zero)
+        case Pick() | Held():
             return None
         case Cmp() | And() | Or() | Not():
             return None
         case _:
             assert_never(node)
+
+
+def _element(array: str, parts: Sequence[Sep | None], zero: IntArray) -> Sep | None:
+    """An integer from memory that is one for all threads and values."""
+    at = [part.least for part in parts if part is not None and part.uniform]
+    return None if len(at) < len(parts) else Sep(algebra.read(array, at), zero)
 
 
 def _sum(parts: Sequence[Sep | None], factors: Sequence[int], constant: int, zero: IntArray) -> Sep | None:

@@ -61,7 +61,11 @@ class Rules:
                 )
             case Drop(before=before, after=after) if name in _EXPONENTIALS:
                 return evolve(
-                    arg, standing=Factor(before, after, (name, arg.times, arg.root)), form=form, times=1.0, computed=True
+                    arg,
+                    standing=Factor(before, after, (name, arg.times, arg.root)),
+                    form=form,
+                    times=1.0,
+                    computed=True,
                 )
             case Plain() if name == "neg":
                 return self._scaled(arg, -1.0, form)
@@ -77,7 +81,7 @@ class Rules:
         assert isinstance(number, Number)
         assert isinstance(data, Data)
         value = number.value
-        form = _form(name, *(f"{arg.value:g}" if isinstance(arg, Number) else arg.form for arg in (left, right)))
+        form = _form(name, *(f"{value:g}" if arg is number else data.form for arg in (left, right)))
         if value == _NEUTRAL.get(name):
             return self._added_to_nothing(data)
         match name, data.standing:
@@ -150,7 +154,9 @@ class Rules:
                 inverse = self._inverse(right, two, other, right.form)
                 assert isinstance(inverse, Data)
                 return self._quotient(left, inverse)
-            case "add", Weight(over=one, power=power), Weight(over=two, power=other) if power == other and left.root == right.root:
+            case "add", Weight(over=one, power=power), Weight(over=two, power=other) if (
+                power == other and left.root == right.root
+            ):
                 self._equal_references(one, two, "the sum")
                 return self._added(left, right)
             case "add", Plain(), Plain() if left.sets and right.sets and left.root == right.root:
@@ -176,8 +182,7 @@ class Rules:
         record, closed = {**right.record, **left.record}, _both_closed(left, right)
         return evolve(left, record=record, standing=Maximum(over), needs=_needs(left, right), closed=closed)
 
-    def _less(
-        self, left: Data, right: Data, standing: Gap | Drop, after: Sets, *, guarded: bool) -> Value:
+    def _less(self, left: Data, right: Data, standing: Gap | Drop, after: Sets, *, guarded: bool) -> Value:
         """Less a maximum, which is a number wherever it is over something, or guarded."""
         if (left.root, left.times) != (right.root, right.times):
             return Top(f"{left.form} less {right.form}, which is a maximum of something else")

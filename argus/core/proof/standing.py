@@ -7,8 +7,8 @@
     Factor(J, J')     exp of a Drop: what turns a Weight(J) into a Weight(J')
     Inverse(J)        one over a Weight(J)
 
-Weights may be added if their references are equal (I23, I24); a quotient of two has none left. A guarded maximum may only
-be subtracted.
+Weights may be added if their references are equal (I23, I24); a quotient of two has none left. A guarded maximum may
+only be subtracted.
 """
 
 from __future__ import annotations

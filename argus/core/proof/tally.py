@@ -81,12 +81,15 @@ def run(low: Index, high: Index, rest: Cond, patterns: IntArray, which: IntArray
     return Run(low, high, rest, patterns, which)
 
 
+_NOTHING = algebra.const(0)
+
+
 @frozen(eq=False)
 class Tally:
     """The sum of runs, and of a count that has another form."""
 
     runs: tuple[Run, ...] = ()
-    other: Index = algebra.const(0)
+    other: Index = _NOTHING
 
     def at(self, index: tuple[IntArray, ...]) -> Tally:
         return evolve(self, runs=tuple(each.at(index) for each in self.runs))

@@ -5,7 +5,7 @@ Every thread executes the same line (roles are refused), so "before" is program 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import assert_never
 
@@ -13,9 +13,9 @@ from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.atom import Atom
-from argus.core.check import reads
+from argus.core.check import expressions, reads
 from argus.core.check.parts import views
-from argus.core.index import And, Bin, Cond, Const, Coord, Held, Index, Read, Symbol
+from argus.core.index import And, Bin, Cond, Const, Coord, Held, Index, Node, Read, Sym, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -46,7 +46,7 @@ from argus.core.ir import (
 )
 from argus.core.proof.bands import lemmas
 from argus.core.rewrite import in_stmt
-from argus.core.walk import mentions, substitute, symbols, topological
+from argus.core.walk import fold, mentions, rebuild, substitute, symbols, topological
 
 Shift = dict[Symbol, Index]
 _UNROLL_LIMIT = 64
@@ -130,10 +130,23 @@ class NotModelled:
 
 
 @frozen(eq=False)
+class Computed:
+    """Expressions that speak of integers from memory, or of a decided branch, and where they are computed."""
+
+    stmt: Stmt
+    roots: tuple[Node, ...]
+    context: tuple[Cond, ...]
+
+
+@frozen(eq=False)
 class Timeline:
+    """given: what decides that blocks run this line and not another of the kernel's (`cases`)."""
+
     kernel: Kernel
     segments: tuple[Segment, ...]
     unmodelled: tuple[NotModelled, ...] = field(default=())
+    given: tuple[Cond, ...] = field(default=())
+    computed: tuple[Computed, ...] = field(default=())
 
     @property
     def steps(self) -> Iterator[Step]:
@@ -146,6 +159,11 @@ class Timeline:
 
     @property
     def facts(self) -> tuple[Cond, ...]:
+        """The assumptions, that the block lies in the grid, and what decides that it runs this line."""
+        return (*self.common, *self.given)
+
+    @property
+    def common(self) -> tuple[Cond, ...]:
         """The assumptions, and that the block lies in the grid."""
         pairs = zip(self.kernel.blocks, self.kernel.grid, strict=True)
         blocks = [algebra.lt(algebra.sym(symbol), count) for symbol, count in pairs]
@@ -171,6 +189,7 @@ class _Builder:
         self.open: list[Step] = []
         self.position = 0
         self.unmodelled: list[NotModelled] = []
+        self.computed: list[Computed] = []
         self.copies = 0
         self.assumed: set[Cond] = set()
 
@@ -186,20 +205,31 @@ class _Builder:
     def refuse(self, stmt: Stmt, reason: str) -> None:
         self.unmodelled.append(NotModelled(stmt, reason))
 
+    def compute(self, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
+        """Take note of integers from memory; what tags and claims speak of is computed by nobody."""
+        decided = isinstance(stmt, If) and not stmt.then and not stmt.otherwise
+        if isinstance(stmt, Tag | Assert) or (next(reads(stmt), None) is None and not decided):
+            return
+        roots = tuple(fold(root, lambda node, parts: _moved(node, parts, at)) for root in expressions(stmt))
+        facts = () if loop is None else loop.facts
+        self.computed.append(Computed(stmt, roots, (*facts, guard)))
 
-def timeline(kernel: Kernel) -> Timeline:
+
+def _moved(node: Node, parts: Sequence[Node], at: Shift) -> Node:
+    return at.get(node.symbol, node) if isinstance(node, Sym) else rebuild(node, parts)
+
+
+def timeline(kernel: Kernel, given: tuple[Cond, ...] = ()) -> Timeline:
     """The kernel's line. Constructs without a meaning here are listed, never dropped silently."""
     builder = _Builder()
     _place(builder, kernel.body, algebra.TRUE, None, {})
     builder.close(None)
-    return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled))
+    return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled), given, tuple(builder.computed))
 
 
 def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | None, at: Shift) -> None:
     for stmt in body:
-        if next(reads(stmt), None) is not None:
-            builder.refuse(stmt, "integers from memory are not built yet in the verifier")
-            continue
+        builder.compute(stmt, guard, loop, at)
         match stmt:
             case Alloc() | Copy() | Map() | Mma() | Sync() | Wait() | Reset() | Assert() | Tag() | Assume() | Policy():
                 _place_plain(builder, stmt, guard, loop, at)
@@ -239,6 +269,7 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
     match stmt:
         case Assume(cond=cond):
             about_sizes = all(symbol.kind == "size" for symbol in symbols(cond)) and divides_safely(cond, assumed)
+            about_sizes = about_sizes and not mentions(cond, (Read,))
             return (
                 ""
                 if plain and about_sizes

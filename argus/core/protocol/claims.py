@@ -81,7 +81,8 @@ def _counted(protocol: Protocol, role: Role, cursor: Cursor) -> tuple[Index, tup
 
 def _slots(protocol: Protocol, duty: Duties) -> Iterator[Claim]:
     """Every operation on one array of slots or barriers takes the same one for the same use, whatever its number is."""
-    data, full, empty = duty.copies[0].slot.offset, duty.arrive.slot.offset, duty.agents[0].release.slot.offset
+    data = duty.copies[0].slot.offset if duty.copies else 0
+    full, empty = duty.arrive.slot.offset, duty.agents[0].release.slot.offset
     owed: list[tuple[str, Role, Cursor, int]] = [("announcement", duty.role, duty.arrive.slot, full)]
     for copy in duty.copies:
         owed += [("copy", duty.role, copy.slot, data), ("signal of the copy", duty.role, copy.signal, full)]
@@ -94,7 +95,8 @@ def _slots(protocol: Protocol, duty: Duties) -> Iterator[Claim]:
     owed.append(("wait for the empty slot", duty.role, duty.wait.slot, empty + empty_ahead(duty)))
     for agent in duty.agents:
         owed.append(("wait for the full slot", agent.role, agent.wait.slot, full))
-        owed.append(("read", agent.role, agent.read.slot, data))
+        if agent.read is not None:
+            owed.append(("read", agent.role, agent.read.slot, data))
         owed.append(("release", agent.role, agent.release.slot, empty))
     for what, role, cursor, offset in owed:
         value, known = _counted(protocol, role, cursor)
@@ -138,10 +140,13 @@ def slot_claims(duty: Duties) -> Iterator[Claim]:
     same = (lt(earlier, _USE), eq(mod(earlier, stages), mod(_USE, stages)))
     yield Claim("WAR", "the slot's last use is not the one waited for", le(earlier, sub(_USE, stages)), same)
     for agent in duty.agents:
-        yield _order("RAW", agent.role, agent.wait, agent.read)
-        yield _order("release", agent.role, agent.read, agent.release)
-        if agent.read.late:
-            yield _covered(agent, agent.release)
+        if agent.read is None:
+            yield _order("release", agent.role, agent.wait, agent.release)
+        else:
+            yield _order("RAW", agent.role, agent.wait, agent.read)
+            yield _order("release", agent.role, agent.read, agent.release)
+            if agent.read.late:
+                yield _covered(agent.role, agent.read, agent.release)
         if agent.role.share[1] > 1:
             yield _unambiguous(agent, duty)
 
@@ -153,13 +158,15 @@ def guest_claims(duty: Duties) -> Iterator[Claim]:
     for guest in duty.guests:
         yield _order("WAR", guest.role, guest.wait, guest.copy)
         for agent in duty.agents:
+            if agent.read is None:
+                continue
             given = [op for op in agent.role.body if isinstance(op, Release) and op.ring == guest.wait.ring]
             what = f"{agent.role.name} never tells {guest.role.name} that it has read what that one copies"
             yield Claim("WAR", what, TRUE if len(given) == 1 else FALSE)
             for release in given:
                 yield _order("release", agent.role, agent.read, release)
                 if agent.read.late:
-                    yield _covered(agent, release)
+                    yield _covered(agent.role, agent.read, release)
 
 
 def _order(name: str, role: Role, first: OnRing, second: OnRing) -> Claim:
@@ -174,9 +181,8 @@ def _place(role: Role, op: OnRing | WaitGroups) -> int:
     return next(place for place, each in enumerate(role.body) if each is op)
 
 
-def _covered(agent: Agent, release: Release) -> Claim:
+def _covered(role: Role, read: Read, release: Release) -> Claim:
     """When use k is released, some wait for groups has been made that left fewer pending than were issued since."""
-    role, read = agent.role, agent.read
     trip = sub(_TRIP, release.ahead)
     ordinal = _issued(role, sub(_TRIP, read.ahead), _place(role, read))
     drained = all_of((le(_TRIPS, trip), lt(sub(_TRIP, read.ahead), _TRIPS)))

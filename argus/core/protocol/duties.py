@@ -34,7 +34,7 @@ class Agent:
 
     role: Role
     wait: WaitFull
-    read: Read
+    read: Read | None
     release: Release
     draining: tuple[tuple[str, int], ...]
 
@@ -84,8 +84,10 @@ def duties(protocol: Protocol) -> tuple[Duties, ...] | Fails | Unknown:
         return roles
     found: list[Duties] = []
     for number, ring in enumerate(protocol.rings):
+        if ring.once:
+            continue
         duty = _duties(roles, number, ring)
-        if isinstance(duty, Fails) and duty.claim == "WAR" and len(protocol.rings) > 1:
+        if isinstance(duty, Fails) and duty.claim == "WAR" and sum(not each.once for each in protocol.rings) > 1:
             return Unknown(f"{duty.what}, unless another ring does what this one leaves out")
         if isinstance(duty, Fails | Unknown):
             return duty
@@ -135,7 +137,7 @@ def _duties(roles: list[Role], number: int, ring: Ring) -> Duties | Fails | Unkn
     if sorted(parts) != list(range(len(ring.parts))):
         lacks = len(set(parts)) < len(ring.parts)
         return Fails("bytes", "a part is never copied") if lacks else Unknown("a part is copied twice")
-    agents = [_agent(each, number) for each in drains]
+    agents = [_agent(each, number, data=bool(ring.parts)) for each in drains]
     for agent in agents:
         if not isinstance(agent, Agent):
             return agent
@@ -160,15 +162,18 @@ def _givers(role: Role, number: int) -> list[Giver]:
     return [Giver(role, release) for release in _of(role, number, Release)]
 
 
-def _agent(role: Role, number: int) -> Agent | Fails | Unknown:
-    found = [_one(role, number, kind) for kind in (WaitFull, Read, Release)]
-    for each in found:
+def _agent(role: Role, number: int, *, data: bool) -> Agent | Fails | Unknown:
+    """data: the ring has any; otherwise it only orders, and nothing is read."""
+    if not data and _of(role, number, Read):
+        return Unknown(f"{role.name} reads ring {number}, which has no data")
+    wait, release = _one(role, number, WaitFull), _one(role, number, Release)
+    read = _one(role, number, Read) if data else None
+    for each in (wait, read, release):
         if isinstance(each, Fails | Unknown):
             return each
-    wait, read, release = found
     assert isinstance(wait, WaitFull)
-    assert isinstance(read, Read)
     assert isinstance(release, Release)
+    assert not isinstance(read, Fails | Unknown)
     return Agent(role, wait, read, release, _draining(role, number))
 
 
@@ -217,7 +222,9 @@ def _draining(role: Role, number: int) -> tuple[tuple[str, int], ...]:
             case Read():
                 spelt.append(("read", 0))
             case Release(count=count):
-                spelt.extend([("over", 0), ("release", count)])
+                if any(name == "read" for name, _ in spelt):
+                    spelt.append(("over", 0))
+                spelt.append(("release", count))
             case _:
                 pass
     return tuple(spelt)

@@ -93,15 +93,27 @@ def _role_edits(role: Role) -> Iterator[tuple[str, Role]]:
         yield f"trips {by:+}", evolve(role, trips=role.trips + by)
     if any(isinstance(op, WaitEmpty) for op in role.body):
         yield "finishes", evolve(role, finishes=True)
-    for place, op in enumerate(role.body):
-        before, after = role.body[:place], role.body[place + 1 :]
+    for part in ("body", "before", "after"):
+        ops: tuple[Op, ...] = getattr(role, part)
+        for name, changed in _edits_of(ops, once=part != "body"):
+            yield name, evolve(role, **{part: changed})
+    if role.after:
+        yield "after its trips: all before them", evolve(role, before=role.once, after=())
+    if role.before:
+        yield "before its trips: all after them", evolve(role, before=(), after=role.once)
+
+
+def _edits_of(ops: tuple[Op, ...], *, once: bool) -> Iterator[tuple[str, tuple[Op, ...]]]:
+    for place, op in enumerate(ops):
+        before, after = ops[:place], ops[place + 1 :]
         for name, changed in _op_edits(op):
-            yield f"{type(op).__name__} {name}", evolve(role, body=(*before, changed, *after))
-        if len(role.body) > 1:
-            yield f"no {type(op).__name__}", evolve(role, body=(*before, *after))
+            if not (once and changed.ahead):
+                yield f"{type(op).__name__} {name}", (*before, changed, *after)
+        if len(ops) > 1 or once:
+            yield f"no {type(op).__name__}", (*before, *after)
         if after:
             swapped = (*before, after[0], op, *after[1:])
-            yield f"{type(after[0]).__name__} before {type(op).__name__}", evolve(role, body=swapped)
+            yield f"{type(after[0]).__name__} before {type(op).__name__}", swapped
 
 
 def _shifted(op: Op) -> Op:

@@ -17,6 +17,7 @@ from argus.core.protocol.ring import (
     Protocol,
     Read,
     Release,
+    Ring,
     Role,
     WaitEmpty,
     WaitFull,
@@ -134,7 +135,7 @@ class _Writer:
         self.protocol = protocol
         self.role = role
         self.barriers = barriers
-        self.base = 0
+        self.base = [0] * len(protocol.rings)
         self.trip = 0
 
     def steps(self, size: Size) -> Iterator[tuple[int, Step]]:
@@ -146,10 +147,22 @@ class _Writer:
         for tile in range(size.tiles):
             if tile % agents == agent:
                 yield from self._tile(tile, trips)
-            self.base += trips if tile % agents == agent or role.skips else 0
+            if tile % agents == agent or role.skips:
+                self.base = [
+                    base + self._uses(ring, trips) for base, ring in zip(self.base, self.protocol.rings, strict=True)
+                ]
             self.trip += 1
         if role.finishes:
             yield from self._finish()
+
+    @staticmethod
+    def _uses(ring: Ring, trips: int) -> int:
+        return 1 if ring.once else max(0, trips - ring.fewer)
+
+    def _made(self, op: Op, use: int, trips: int) -> bool:
+        """Whether a trip makes the operation, which is of that use of a tile."""
+        most = trips if isinstance(op, WaitGroups | Meet) else self._uses(self.protocol.rings[op.ring], trips)
+        return 0 <= use < most
 
     def _tile(self, tile: int, trips: int) -> Iterator[tuple[int, Step]]:
         role = self.role
@@ -157,6 +170,7 @@ class _Writer:
         if role.turn:
             entry = tile // agents
             yield self.trip, Await(self.barriers.turn(agent), entry - 1 if agent == 0 else entry)
+        yield from self._once(tile, role.before)
         ahead = [0, *(op.ahead for op in role.body)]
         for trip in range(-max(ahead), trips - min(ahead) + 1):
             if trip == trips:
@@ -165,19 +179,27 @@ class _Writer:
                 yield self.trip, Groups(0)
             self.trip += 1
             for op in role.body:
-                if 0 <= trip + op.ahead < trips:
+                if self._made(op, trip + op.ahead, trips):
                     for step in self._op(op, (tile, trip + op.ahead)):
                         yield self.trip, step
+        yield from self._once(tile, role.after)
+
+    def _once(self, tile: int, ops: tuple[Op, ...]) -> Iterator[tuple[int, Step]]:
+        """What is done once a tile: of each ring, use 0 of the tile."""
+        self.trip += 1
+        for op in ops:
+            for step in self._op(op, (tile, 0)):
+                yield self.trip, step
 
     def _finish(self) -> Iterator[tuple[int, Step]]:
-        for op in self.role.body:
+        for op in (*self.role.body, *self.role.once):
             if isinstance(op, WaitEmpty):
                 for last in range(self.protocol.rings[op.ring].stages):
                     for step in self._op(op, (0, last)):
                         yield self.trip, step
 
-    def _value(self, cursor: Cursor, use: int) -> int:
-        return use + cursor.offset + (0 if cursor.restarts else self.base)
+    def _value(self, ring: int, cursor: Cursor, use: int) -> int:
+        return use + cursor.offset + (0 if cursor.restarts else self.base[ring])
 
     def _op(self, op: Op, tag: Tag) -> Iterator[Step]:
         use = tag[1]
@@ -205,10 +227,10 @@ class _Writer:
                     yield Left(barrier)
 
     def _slot(self, ring: int, cursor: Cursor, use: int) -> int:
-        return self._value(cursor, use) % self.protocol.rings[ring].stages
+        return self._value(ring, cursor, use) % self.protocol.rings[ring].stages
 
     def _phase(self, ring: int, phase: Phase, use: int) -> int:
-        return self._value(phase.cursor, use) // self.protocol.rings[ring].stages + phase.plus
+        return self._value(ring, phase.cursor, use) // self.protocol.rings[ring].stages + phase.plus
 
 
 def program(protocol: Protocol, size: Size) -> Program:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.algebra import negate
 from argus.core.index import Cond
@@ -19,7 +19,18 @@ from argus.core.protocol.duties import Duties, duties
 from argus.core.protocol.lemma import Certified, Shape, certify
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
 from argus.core.protocol.ranks import rank
-from argus.core.protocol.ring import ArriveFull, Copy, Protocol, Release
+from argus.core.protocol.ring import (
+    ArriveFull,
+    Copy,
+    Meet,
+    Protocol,
+    Release,
+    WaitEmpty,
+    WaitFull,
+    WaitGroups,
+    of_tiles,
+    of_trips,
+)
 from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 
 Ask = Callable[[Query], Answer]
@@ -52,7 +63,51 @@ class Obliged:
 
 
 def oblige(protocol: Protocol) -> Obliged | Fails | Unknown:
-    """The obligations of a protocol; Fails where one is missing an operation, Unknown where it is out of scope."""
+    """The obligations of a protocol; Fails where one is missing an operation, Unknown where it is out of scope.
+
+    Rings of which a tile is one use owe by themselves what a ring owes whose uses are tiles.
+    """
+    tiles = of_tiles(protocol)
+    if tiles is None:
+        return _oblige(protocol)
+    outside = _beyond(protocol)
+    if outside:
+        return Unknown(outside)
+    own, others = _oblige(tiles), _oblige(of_trips(protocol))
+    if isinstance(own, Fails):
+        return Unknown(f"{own.what}, unless there is one tile alone, or the trips do what this ring leaves out")
+    for each in (own, others):
+        if isinstance(each, Fails | Unknown):
+            return each
+    assert isinstance(own, Obliged)
+    assert isinstance(others, Obliged)
+    apart = tuple(evolve(each, decisive=protocol.persistent and each.claim not in _BY_OTHERS) for each in own.questions)
+    return Obliged((*apart, *others.questions), (*own.shapes, *others.shapes), own.beyond or others.beyond)
+
+
+_BY_OTHERS = frozenset({"WAR", "RAW", "release", "window"})
+"""Claims of order, which the waits of another ring may make good."""
+
+
+def _beyond(protocol: Protocol) -> str:
+    """Why rings of which a tile is one use have no order of their own among the tiles; empty if they have.
+
+    Ranks by tile first, then by trip, grow along every wait if these rings are waited for and filled before all trips.
+    """
+    for role in protocol.roles:
+        for op in role.once:
+            if op in role.after and isinstance(op, WaitEmpty | WaitFull | ArriveFull | Copy):
+                return f"{role.name} makes {type(op).__name__} after the trips of a tile"
+            phase = op.phase.cursor.restarts if isinstance(op, WaitEmpty | WaitFull) else False
+            signal = op.signal.restarts if isinstance(op, Copy) else False
+            if phase or signal or (not isinstance(op, WaitGroups | Meet) and op.slot.restarts):
+                return f"{role.name} counts the uses of a tile anew, where a tile is one use"
+        if role.once and (role.share[1] > 1 or role.seeds):
+            return f"{role.name} shares out tiles of which each is one use"
+    return ""
+
+
+def _oblige(protocol: Protocol) -> Obliged | Fails | Unknown:
     found = duties(protocol)
     if isinstance(found, Fails | Unknown):
         return found
@@ -75,6 +130,8 @@ def _oblige_coupled(protocol: Protocol, found: tuple[Duties, ...], asked: tuple[
         return Unknown("rings that fill each other, and tiles that are shared out among roles")
     if len({duty.ring.stages for duty in found}) > 1 or any(duty.ring.full != 1 for duty in found):
         return Unknown("rings that fill each other have different numbers of slots, or several announcements a use")
+    if any(agent.read is None for duty in found for agent in duty.agents):
+        return Unknown("rings that fill each other, one of which has no data")
     drained = [agent.role.name for duty in found for agent in duty.agents]
     if len({duty.role.name for duty in found}) < len(found) or len(set(drained)) < len(drained):
         return Unknown("rings that fill each other, and a role that fills or drains two of them")

@@ -142,6 +142,8 @@ def parties(protocol: Protocol) -> tuple[Party, ...] | Unknown:
         return roles
     found: list[Party] = []
     for number, ring in enumerate(protocol.rings):
+        if ring.once:
+            continue
         party = _party(roles, number, ring)
         if isinstance(party, Unknown):
             return party
@@ -164,7 +166,7 @@ def _party(roles: Sequence[Role], number: int, ring: Ring) -> Party | Unknown:
     waits, arrives = _ops(filler, number, WaitEmpty), _ops(filler, number, ArriveFull)
     single = len(waits) <= 1 and len(arrives) <= 1 and len({copy.part for copy in copies}) == len(copies)
     drains = tuple(each for each in drainers if each is not None)
-    if all(each.look is None for each in drains):
+    if ring.parts and all(each.look is None for each in drains):
         return Unknown(f"nobody reads ring {number}")
     if not single or len(drains) != len(drainers) or any(_drains(filler, number)):
         return Unknown(f"a role repeats an operation on ring {number}, or both fills and drains it")

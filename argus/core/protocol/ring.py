@@ -127,7 +127,8 @@ class Role:
     trips: by how much T differs from the nominal count. share: (i, n) takes the tiles i, i + n, ... alone.
     skips: its cursors advance over the tiles of others. turn: in the order of shares, an agent enters a tile
     once the one before has left its body. seeds: arrivals at named barriers before the first tile. finishes:
-    after the last tile, waits for the empty barriers of all slots in turn.
+    after the last tile, waits for the empty barriers of all slots in turn. before, after: what it does once a tile,
+    on rings of which a tile is one use, before the first trip and after the last.
     """
 
     name: str
@@ -138,16 +139,27 @@ class Role:
     turn: bool = False
     seeds: tuple[int, ...] = ()
     finishes: bool = False
+    before: tuple[Op, ...] = ()
+    after: tuple[Op, ...] = ()
+
+    @property
+    def once(self) -> tuple[Op, ...]:
+        return (*self.before, *self.after)
 
 
 @frozen
 class Ring:
-    """stages: slots. parts: bytes of each part of a slot. full, empty: arrivals that complete a phase."""
+    """stages: slots. parts: bytes of each part of a slot; a ring without any only orders those that work on it.
+    full, empty: arrivals that complete a phase. once: a tile is one use, whatever its trips. fewer: by how many a
+    tile's uses are fewer than its trips.
+    """
 
     stages: int
     parts: tuple[int, ...] = (1,)
     full: int = 1
     empty: int = 1
+    once: bool = False
+    fewer: int = 0
 
 
 def _valid_roles(instance: Protocol, _attribute: object, roles: tuple[Role, ...]) -> None:
@@ -155,8 +167,14 @@ def _valid_roles(instance: Protocol, _attribute: object, roles: tuple[Role, ...]
     if len(set(names)) != len(names) or not all(names) or "engine" in names:
         raise InternalError(f"roles need distinct names other than 'engine': {names}")
     for role in roles:
-        for op in role.body:
+        for op in (*role.body, *role.once):
             _valid(instance, op)
+        for op in role.body:
+            if not isinstance(op, WaitGroups | Meet) and instance.rings[op.ring].once:
+                raise InternalError(f"a ring of which a tile is one use, in a trip: {op}")
+        for op in role.once:
+            if isinstance(op, WaitGroups | Meet) or not instance.rings[op.ring].once or op.ahead:
+                raise InternalError(f"not an operation on a ring of which a tile is one use: {op}")
 
 
 def _valid(protocol: Protocol, op: Op) -> None:
@@ -188,6 +206,25 @@ class Protocol:
     roles: tuple[Role, ...] = field(validator=_valid_roles)
     least: int = 1
     persistent: bool = True
+
+
+def of_trips(protocol: Protocol) -> Protocol:
+    """The rings with uses in each trip, by themselves."""
+    roles = tuple(evolve(role, before=(), after=()) for role in protocol.roles)
+    return evolve(protocol, roles=roles)
+
+
+def of_tiles(protocol: Protocol) -> Protocol | None:
+    """The rings of which a tile is one use, by themselves: tiles become the trips of one tile, and the other rings
+    those that are left out. None if there is none.
+    """
+    if not any(role.once for role in protocol.roles):
+        return None
+    roles = tuple(
+        evolve(role, body=role.once, before=(), after=(), trips=0, turn=False, seeds=()) for role in protocol.roles
+    )
+    rings = tuple(evolve(ring, once=not ring.once, fewer=0) for ring in protocol.rings)
+    return evolve(protocol, rings=rings, roles=tuple(r for r in roles if r.body), meetings=(), persistent=False)
 
 
 def producer(*, parts: tuple[int, ...] = (1,), name: str = "P") -> Role:
@@ -259,6 +296,44 @@ def attention(k_stages: int, v_stages: int, *, order: str = "K(i+1) V(i)", persi
     )
     rings = (Ring(k_stages), Ring(v_stages))
     return Protocol(rings, (Role("P", fills[order]), Role("C", drain)), persistent=persistent)
+
+
+def flash(
+    k_stages: int, v_stages: int, *, q_stages: int = 1, turns: bool = True, late: bool = True, persistent: bool = True
+) -> Protocol:
+    """Attention with queries held over a tile: K(i + 1) is used beside V(i), by two consumers that take turns there.
+
+    late: the queries go back at a tile's end, after all trips. Reads are over where their slots go back.
+    """
+    fill = (WaitEmpty(2), ArriveFull(1, 2), Copy(1, 0, 2))
+    filler = Role("P", (*_fill(0, 0), *_fill(1, 0)), before=fill)
+    drains: list[Role] = []
+    for agent in range(2):
+        enter, leave = ((WaitEmpty(3), ArriveFull(0, 3)), (WaitFull(3), Release(3)))[agent] if turns else (None, None)
+        body = (
+            *(() if enter is None else (enter,)),
+            *(WaitFull(0, 1), Read(0, 1, late=False), WaitFull(1), Read(1, late=False)),
+            *(() if leave is None else (leave,)),
+            *(Release(0, 1), Release(1)),
+        )
+        held = (Read(2, late=False), Release(2))
+        drains.append(Role(f"C{agent}", body, before=(WaitFull(2),), after=held))
+    if not late:
+        drains = [evolve(role, before=(*role.before, *role.after), after=()) for role in drains]
+    rings = (Ring(k_stages, empty=2), Ring(v_stages, empty=2), Ring(q_stages, empty=2, once=True))
+    order = (Ring(1, (), fewer=1),) if turns else ()
+    return Protocol((*rings, *order), (filler, *drains), persistent=persistent)
+
+
+def kept(stages: int, held_stages: int = 1, *, consumers: int = 1, lag: int = 0, persistent: bool = True) -> Protocol:
+    """The ring of a GEMM, beside a ring of which a tile is one use."""
+    base = plain(stages, consumers=consumers, lag=lag)
+    filler = evolve(base.roles[0], before=(WaitEmpty(1), ArriveFull(1, 1), Copy(1, 0, 1)))
+    drains = tuple(
+        evolve(role, before=(WaitFull(1),), after=(Read(1, late=False), Release(1))) for role in base.roles[1:]
+    )
+    rings = (*base.rings, Ring(held_stages, empty=consumers, once=True))
+    return evolve(base, rings=rings, roles=(filler, *drains), persistent=persistent)
 
 
 def alternating(*, seeded: bool = True) -> Protocol:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice, permutations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.protocol.blocked import cycle_of
 from argus.core.protocol.moves import Issue, Program, program
@@ -43,7 +43,21 @@ def sizes(protocol: Protocol, bound: Bound) -> list[Size]:
     most = bound.trips if bound.trips is not None else enough
     tiles = bound.tiles if protocol.persistent else 1
     every = [Size(trips, n) for trips in range(protocol.least, most + 1) for n in range(1, tiles + 1)]
+    if protocol.persistent and any(ring.once or ring.fewer for ring in protocol.rings):
+        # Where tiles are uses, or uses of rings drift apart from tile to tile, it takes more of them, of few trips.
+        every.extend(
+            Size(trips, n) for trips in range(protocol.least, protocol.least + 2) for n in range(tiles + 1, enough + 1)
+        )
     return sorted(every, key=lambda size: (size.uses, size.trips))
+
+
+def search_on(protocol: Protocol, bound: Bound, other: Outcome) -> Outcome:
+    """`search`; where it holds and another meaning fails, once more over so many tiles that one slip a tile shows."""
+    found = search(protocol, bound)
+    if not isinstance(found, Holds) or not isinstance(other, Fails):
+        return found
+    tiles = max((ring.stages for ring in protocol.rings), default=1) + 2
+    return search(protocol, evolve(bound, tiles=max(bound.tiles, tiles), states=8 * bound.states))
 
 
 def search(protocol: Protocol, bound: Bound) -> Outcome:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from attrs import evolve, frozen
 
 from argus.core.ir import Alloc, Buffer, Kernel, Stmt, walk
+from argus.core.mutation.surgery import with_stmts
 from argus.language import (
     Ring,
     Tensor,
@@ -33,7 +34,6 @@ from argus.language import (
     wgmma,
     when,
 )
-from property_tests.programs import with_stmts
 
 T = TypeVar("T", bound=Stmt)
 

@@ -30,8 +30,8 @@ from argus.core.ir import (
 )
 from argus.core.layout import Layout
 from argus.core.proof.roles.counters import Counting
-from argus.core.proof.roles.ledger import RefusedError
-from argus.core.walk import evaluate, symbols
+from argus.core.proof.roles.ledger import TILE, RefusedError
+from argus.core.walk import evaluate, substitute, symbols
 from tests.core.proof.asking import ledger
 
 COUNTER = Buffer("uses", "counter", i32, (), Staged(Layout(1, 0)), 4)
@@ -218,13 +218,21 @@ def test_counters_without_a_closed_form_are_refused_where_they_stand() -> None:
 @pytest.mark.parametrize(
     ("before", "start", "step", "tile"),
     [
-        ((), 0, 1, (when(lt(sym(T), 3), up(n)),)),
-        ((), 0, 1, (up(sym(T)),)),
+        ((), 0, 2, (when(lt(sym(T), 3), up(n)),)),
+        ((up(n),), 0, 1, (up(sym(T)),)),
+        ((), sym(W), 2, (up(sym(T)),)),
         ((up(n),), 0, 1, (up(n),)),
         ((), sym(W), 2, (up(n),)),
         ((up(mul(sub(const(1), sym(W)), n)),), sym(W), 2, (up(mul(n, 2)),)),
     ],
-    ids=["in some tiles", "as often as the tile says", "ahead of its tiles", "without skips", "the other's skip"],
+    ids=[
+        "every second, in some",
+        "as often as the tile says, ahead",
+        "as often as the tile says, shared out",
+        "ahead of its tiles",
+        "without skips",
+        "the other's skip",
+    ],
 )
 def test_tiles_that_are_not_all_counted_are_refused(
     before: tuple[Stmt, ...], start: Index | int, step: int, tile: tuple[Stmt, ...]
@@ -234,6 +242,23 @@ def test_tiles_that_are_not_all_counted_are_refused(
     assert "tile" in found
     assert isinstance(stmt, For)
     assert stmt.symbol == T
+
+
+@pytest.mark.parametrize(
+    ("tile", "each"),
+    [(when(lt(sym(T), 3), up(n)), algebra.pick(lt(sym(TILE), 3), n, 0)), (up(sym(T)), sym(TILE))],
+    ids=["in some tiles", "as often as the tile says"],
+)
+def test_a_ghost_counts_uses_that_the_tile_decides(tile: Stmt, each: Index) -> None:
+    asked = ledger()
+    tiles = over_tiles(0, 1, *probe(), tile)
+    body = Counting(asked, tiles).resolved((ALLOC, tiles, *probe()), ())
+    head, after = (stmt.phase for stmt in walk(body) if isinstance(stmt, Await))
+    assert head is asked.base(each)
+    assert after is asked.total(each)
+    same = substitute(algebra.add(each, algebra.maximum(0, sym(TILE)), sub(0, sym(TILE))), {TILE: sym(T)})
+    assert asked.base(same, tiles) is head
+    assert asked.base(algebra.add(each, 1)) is not head
 
 
 def test_a_counter_that_the_context_decides_is_simple() -> None:

@@ -38,11 +38,15 @@ from argus.core.proof.roles.events import (
     Turned,
     Waited,
     events,
+    slot_of,
     tiles_of,
-    use_loop,
+    under_condition,
+    use_loops,
 )
 from argus.core.proof.roles.ledger import RefusedError
 from property_tests.role_programs import ROLES
+from tests.core.proof.asking import refusal
+from tests.core.proof.rings import changed
 
 K, T, WG = Symbol("k", "loop", 0), Symbol("t", "loop", 0), Symbol("wg", "agent", 0, 1)
 k = sym(K)
@@ -165,20 +169,22 @@ def test_the_statements_of_a_ring_and_their_uses() -> None:
     assert kinds == [Waited, Multiplied, Drained, Arrived]
     product = found(128, *math.body)[1].happening
     assert isinstance(product, Multiplied)
-    assert product.use is sym(math.symbol)
-    assert [buffer.name for buffer in product.buffers] == ["a", "b"]
+    assert [(view.buffer.name, slot_of(product.stmt, view)) for view in product.views] == [
+        ("a", sym(math.symbol)),
+        ("b", sym(math.symbol)),
+    ]
 
 
-def test_operands_lie_in_slots_of_one_use() -> None:
-    (product,) = stmts("barriers_by_hand", Mma)
-    assert isinstance(product, Mma)
+def test_operands_in_one_ring_lie_in_slots_of_one_use() -> None:
+    kernel = ROLES["barriers_by_hand"]
+    product = next(stmt for stmt in stmts("barriers_by_hand", Mma) if isinstance(stmt, Mma))
     moved = evolve(product.b, at=(mod(add(product.b.at[0], 1), 2), *product.b.at[1:]))
-    stmt = evolve(product, b=moved)
-    assert refused(128, stmt) == ("a product whose operands lie in slots of different uses", stmt)
-    fixed = [evolve(view, at=(const(0), *view.at[1:])) for view in (product.a, product.b)]
-    (none,) = found(128, evolve(product, a=fixed[0], b=fixed[1]))
-    assert isinstance(none.happening, Multiplied)
-    assert none.happening.use is None
+    reason, stmt = refusal(changed(kernel, product, b=moved))
+    assert reason == "a product whose operands lie in slots of different uses"
+    assert stmt.span == product.span
+    fixed = evolve(product.b, at=(const(0), *product.b.at[1:]))
+    reason, _ = refusal(changed(kernel, product, b=fixed))
+    assert reason == "`b` is indexed by something else than a use modulo its 2 stages"
 
 
 def test_ordinary_reads_of_slots_are_seen() -> None:
@@ -207,13 +213,23 @@ def uses(*body: Stmt, step: int = 1, start: Index = ZERO) -> For:
     return For(K, start, const(9), step, body)
 
 
-def test_the_loop_over_uses_is_the_one_that_works_on_barriers() -> None:
+def test_the_loops_over_uses_are_those_that_work_on_barriers() -> None:
     loop, plain = uses(wait()), For(T, const(0), const(4), 1, (Sync(),))
-    assert use_loop((plain, loop)) is loop
-    assert use_loop((plain,)) is None
-    for tile in ((uses(wait()), uses(arrive())), (If(lt(k, 1), (uses(wait()),)),), (uses(wait(), step=2),)):
+    second, down = uses(arrive()), uses(wait(), step=-1)
+    assert use_loops((plain, loop)) == (loop,)
+    assert use_loops((loop, plain, second, down)) == (loop, second, down)
+    assert use_loops((plain,)) == ()
+    for tile in ((If(lt(k, 1), (uses(wait()),)),), (uses(wait(), step=2),), (For(T, ZERO, const(4), 1, (loop,)),)):
         with pytest.raises(RefusedError):
-            use_loop(tile)
+            use_loops(tile)
+
+
+def test_a_tile_may_be_worked_on_under_one_condition() -> None:
+    loop, sync = uses(wait()), Sync()
+    branch = If(lt(k, 1), (sync, loop))
+    assert under_condition((sync, branch)) is branch
+    assert under_condition((loop, sync)) is None
+    assert under_condition((branch, If(lt(k, 2), (loop,)))) is None
 
 
 def test_the_loop_over_tiles_holds_a_loop_over_uses() -> None:

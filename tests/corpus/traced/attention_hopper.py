@@ -97,6 +97,7 @@ def attention(
     (batch, H, S, D), (_, G, T, _) = Q.shape, K.shape
     assume(G >= 1, H % G == 0, S >= 1, T >= S)
     bm, bn, offset, c = cfg.bm, cfg.bn, T - S, LOG2_E / sqrt(128)
+    assume(T < 1 << 28, batch * H < 1 << 24, batch * H * ceil_div(S, bm) < 1 << 24)  # indices then fit 32 bits
     tag(Q, lambda b, h, q, d: dict(b=b, g=h // (H // G), h=h, q=q, d=d))  # the map of heads is stated once, here
     tag(K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))
     tag(V, lambda b, g, t, e: dict(b=b, g=g, t=t, e=e))  # a product must agree on every shared name

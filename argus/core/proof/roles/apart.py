@@ -12,17 +12,20 @@ from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Copy, Role
 from argus.core.proof.access import Access, Accesses, meeting
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.timeline import Step, Timeline
+from argus.core.proof.timeline import Step
 from argus.core.walk import symbols
 
 
-def apart(line: Timeline, accesses: Accesses, role: Role, rings: frozenset[Buffer]) -> Iterator[Obligation]:
-    """I5, for each pair of accesses of which one writes; the other agent's are in any iteration of any tile."""
+def apart(ways: Sequence[Accesses], role: Role, rings: frozenset[Buffer]) -> Iterator[Obligation]:
+    """I5, for each pair of accesses of which one writes; the other agent's are in any iteration of any tile, and of any
+    way through it.
+    """
     if role.agents == 1:
         return
     touched = [
         access
-        for step in line.steps
+        for accesses in ways
+        for step in accesses.timeline.steps
         for access in accesses.of(step)
         if access.view.buffer.space == "shared" and access.view.buffer not in rings
     ]

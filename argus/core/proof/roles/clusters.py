@@ -16,18 +16,14 @@ from argus.core.check.parts import expressions
 from argus.core.index import Cond, Const, Index, Node, Sym, Symbol
 from argus.core.ir import Advance, Arrive, Await, Copy, Fence, For, If, Kernel, Roles, Stmt, Sync, View, walk
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.roles.beside import Placed
+from argus.core.proof.roles.events import reached
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
-from argus.core.proof.roles.placed import Placed
 from argus.core.protocol.ring import Copy as Copied
 from argus.core.protocol.ring import Meet, Op, Release, Ring, Role, WaitGroups
 from argus.core.rewrite import in_stmt
 from argus.core.walk import substitute, symbols
-
-
-def reached(stmt: Stmt) -> Index | None:
-    """The rank of the block at whose barrier a statement arrives; None for its own."""
-    return stmt.event.peer if isinstance(stmt, Arrive) else None
 
 
 def rank_of(kernel: Kernel) -> Symbol:
@@ -70,6 +66,8 @@ def judge_ranks(kernel: Kernel, role: Parsed) -> None:
             rank in symbols(node) for node in _control(stmt)
         ):
             refuse(stmt, "what a role does to barriers depends on the block's rank")
+    if role.laps.tiles is not None and role.laps.tiles.symbol in symbols(role.per_tile):
+        refuse(role.loop, "numbers of uses that the tile decides, in a cluster")
 
 
 def _control(stmt: Stmt) -> tuple[Node, ...]:
@@ -120,6 +118,9 @@ def of_cluster(
     made: list[Role] = []
     ops: list[tuple[Placed, ...]] = []
     ranks = range(kernel.peers)
+    for ring in rings:
+        if ring.once:
+            refuse(ring.copies[0], "a ring of which a tile is one use, in a cluster")
     for rank in ranks:
         for role, own in zip(roles, placed, strict=True):
             if role.share[1] > 1:

@@ -7,16 +7,36 @@ Source: proof-methods 3.2 (ghosts), `reference/ir.md` 3.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Symbol
-from argus.core.ir import Advance, Alloc, Buffer, For, If, Let, One, Peek, Roles, Stmt, View, bodies, trips, with_bodies
+from argus.core.index import Bin, Cond, Const, Index, Node, Symbol
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Await,
+    Buffer,
+    Copy,
+    For,
+    If,
+    Let,
+    Mma,
+    One,
+    Peek,
+    Roles,
+    Stmt,
+    View,
+    bodies,
+    trips,
+    with_bodies,
+)
 from argus.core.proof.roles.ledger import Ledger, divided, refuse
 from argus.core.rewrite import in_stmt
-from argus.core.walk import substitute, symbols
+from argus.core.walk import fold, rebuild, substitute, symbols
 
 
 @frozen(eq=False)
@@ -68,7 +88,43 @@ class Counting:
             case Roles():
                 refuse(stmt, "roles inside a role")
             case _:
-                yield in_stmt(stmt, self.names)
+                yield self._by_tiles(in_stmt(stmt, self.names))
+
+    def _by_tiles(self, stmt: Stmt) -> Stmt:
+        """With `base(D)` for `t * D` where a slot or a phase is computed: so many uses came before tile t."""
+        match stmt:
+            case Await(event=event, phase=phase):
+                return evolve(stmt, event=self._slot(event), phase=self._uses(phase))
+            case Arrive(event=event):
+                return evolve(stmt, event=self._slot(event))
+            case Copy(source=source, target=target, signal=signal):
+                lands = None if signal is None else self._slot(signal)
+                return evolve(stmt, source=self._slot(source), target=self._slot(target), signal=lands)
+            case Mma(a=a, b=b):
+                return evolve(stmt, a=self._slot(a), b=self._slot(b))
+            case _:
+                return stmt
+
+    def _slot(self, view: View) -> View:
+        if view.buffer.space not in ("shared", "barrier") or self.tiles is None or not view.at:
+            return view
+        return evolve(view, at=(self._uses(view.at[0]), *view.at[1:]))
+
+    def _uses(self, at: Index) -> Index:
+        tiles = self.tiles
+        if tiles is None or tiles.symbol not in symbols(at):
+            return at
+        number = algebra.sym(tiles.symbol)
+
+        def visit(node: Node, parts: Sequence[Node]) -> Node:
+            made = rebuild(node, parts)
+            if isinstance(made, Bin) and made.op == "*" and number in (made.left, made.right):
+                each = made.right if made.left is number else made.left
+                if tiles.symbol not in symbols(each) and all(symbol.kind != "loop" for symbol in symbols(each)):
+                    return self.ledger.base(each, tiles)
+            return made
+
+        return cast(Index, fold(at, visit))
 
     def _branch(
         self, stmt: If, cond: Cond, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...], context: tuple[Cond, ...]
@@ -129,13 +185,13 @@ class Counting:
     def _head(self, loop: For, entry: Index, gains: tuple[Added, ...], context: tuple[Cond, ...]) -> Index:
         """The counter at the head of an iteration."""
         if not self._over_tiles(loop):
-            if loop.step != 1 and gains:
-                refuse(loop, "a counter that is advanced in a loop which does not count up by one")
-            before = algebra.sub(algebra.sym(loop.symbol), loop.start)
+            if loop.step not in (1, -1) and gains:
+                refuse(loop, "a counter that is advanced in a loop which does not count by one")
+            before = algebra.mul(algebra.sub(algebra.sym(loop.symbol), loop.start), loop.step)
             return algebra.add(entry, *(algebra.mul(g.by, _times(loop, g.guard, before)) for g in gains))
         each, counted = self._of_tiles(loop, entry, gains, context)
         return (
-            self.ledger.base(each)
+            self.ledger.base(each, loop)
             if counted
             else algebra.add(entry, algebra.mul(each, self.ledger.rounds(loop.symbol)))
         )
@@ -144,15 +200,24 @@ class Counting:
         if not self._over_tiles(loop):
             return algebra.add(entry, *(algebra.mul(g.by, _times(loop, g.guard, trips(loop))) for g in gains))
         each, counted = self._of_tiles(loop, entry, gains, context)
-        return self.ledger.total(each) if counted else algebra.add(entry, algebra.mul(each, self.ledger.rounds("end")))
+        return (
+            self.ledger.total(each, loop)
+            if counted
+            else algebra.add(entry, algebra.mul(each, self.ledger.rounds("end")))
+        )
 
     def _of_tiles(
         self, loop: For, entry: Index, gains: tuple[Added, ...], context: tuple[Cond, ...]
     ) -> tuple[Index, bool]:
         """(D, True) where D uses of each tile have been counted, of the tiles of others too; else (by, False)."""
-        if any(g.guard is not algebra.TRUE or loop.symbol in symbols(g.by) for g in gains):
-            refuse(loop, "a counter that each tile advances by another number")
-        whole = self.ledger.settled(algebra.add(*(g.by for g in gains)), context)
+        if any(symbol.kind == "fresh" for g in gains for symbol in symbols(g.guard)):
+            refuse(loop, "a counter that is advanced where a counter says so")
+        inside = (*context, *_inside(loop))
+        whole = self.ledger.settled(algebra.add(*(algebra.pick(g.guard, g.by, 0) for g in gains)), inside)
+        if loop.symbol in symbols(whole):
+            if loop.step != 1 or loop.start is not algebra.const(0) or entry is not algebra.const(0):
+                refuse(loop, "agents share out tiles that advance a counter by unlike numbers")
+            return whole, True
         each = divided(whole, loop.step)
         if each is not None and self.ledger.equal(context, entry, algebra.mul(loop.start, each)):
             return each, True

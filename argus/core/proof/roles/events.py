@@ -36,11 +36,11 @@ from argus.core.walk import symbols
 
 @frozen(eq=False)
 class Waited:
-    """Until the barrier of use `use` has completed `phase`."""
+    """Until the barrier of use `use` has completed `phase`. use: None on one barrier, where the phase alone tells."""
 
     stmt: Await
     barrier: Buffer
-    use: Index
+    use: Index | None
     phase: Index
 
 
@@ -50,7 +50,7 @@ class Arrived:
 
     stmt: Arrive
     barrier: Buffer
-    use: Index
+    use: Index | None
     count: int
     size: int
 
@@ -61,18 +61,17 @@ class Filled:
 
     stmt: Copy
     buffer: Buffer
-    use: Index
+    use: Index | None
     barrier: Buffer
-    signal: Index
+    signal: Index | None
 
 
 @frozen(eq=False)
 class Multiplied:
-    """One group of the warpgroup's queue; use: of the slot that it reads, None if it reads no ring."""
+    """One group of the warpgroup's queue. views: of shared memory, that it reads."""
 
     stmt: Mma
-    buffers: tuple[Buffer, ...]
-    use: Index | None
+    views: tuple[View, ...]
 
 
 @frozen(eq=False)
@@ -81,7 +80,7 @@ class Looked:
 
     stmt: Copy
     buffer: Buffer
-    use: Index
+    use: Index | None
 
 
 @frozen(eq=False)
@@ -107,6 +106,11 @@ class Turned:
 
 
 Happening = Waited | Arrived | Filled | Multiplied | Looked | Met | Drained | Turned
+
+
+def reached(stmt: Stmt) -> Index | None:
+    """The rank of the block at whose barrier a statement arrives; None for its own."""
+    return stmt.event.peer if isinstance(stmt, Arrive) else None
 
 
 @frozen(eq=False)
@@ -153,16 +157,26 @@ def _nests(loop: For) -> bool:
     return any(isinstance(stmt, For) and any(map(_touches, walk(stmt.body))) for stmt in walk(loop.body))
 
 
-def use_loop(tile: tuple[Stmt, ...]) -> For | None:
-    """The one loop of a tile that touches barriers. Raises RefusedError if there are two, or one in another."""
-    found = [stmt for stmt in walk(tile) if isinstance(stmt, For) and any(map(_touches, walk(stmt.body)))]
-    if not found:
-        return None
-    if len(found) > 1 or not any(stmt is found[0] for stmt in tile):
-        refuse(found[-1], "several loops of one tile work on barriers")
-    if found[0].step != 1:
-        refuse(found[0], "a loop over uses that does not count up by one")
-    return found[0]
+def use_loops(tile: tuple[Stmt, ...]) -> tuple[For, ...]:
+    """The loops of a tile that touch barriers, in order. Raises RefusedError if one is inside another or a branch."""
+    found = tuple(stmt for stmt in walk(tile) if isinstance(stmt, For) and any(map(_touches, walk(stmt.body))))
+    for loop in found:
+        if not any(stmt is loop for stmt in tile):
+            refuse(loop, "a loop that works on barriers, inside another or a branch")
+        if loop.step not in (1, -1):
+            refuse(loop, "a loop over uses that does not count by one")
+    return found
+
+
+def under_condition(tile: tuple[Stmt, ...]) -> If | None:
+    """The one branch of a tile that holds its loops over uses; None if they stand in the tile itself."""
+    found = [
+        stmt
+        for stmt in tile
+        if isinstance(stmt, If)
+        and any(isinstance(s, For) and any(map(_touches, walk(s.body))) for s in walk(stmt.then))
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _touches(stmt: Stmt) -> bool:
@@ -200,9 +214,9 @@ def _drains(stmt: Stmt) -> bool:
 
 def _happening(stmt: Stmt, threads: int) -> Happening | None:
     match stmt:
-        case Await(event=event) if _of_agents(event):
+        case Await(event=event) if of_agents(event):
             return Turned(stmt, 0)
-        case Arrive(event=event, count=count, bytes=size) if _of_agents(event):
+        case Arrive(event=event, count=count, bytes=size) if of_agents(event):
             if size is not algebra.const(0):
                 refuse(stmt, "bytes announced on a barrier that no use chooses")
             return Turned(stmt, count * threads)
@@ -215,6 +229,8 @@ def _happening(stmt: Stmt, threads: int) -> Happening | None:
         case Copy(signal=View() as signal, target=target):
             return Filled(stmt, target.buffer, slot_of(stmt, target), signal.buffer, use_of(stmt, signal))
         case Copy(source=source, target=target) if stmt.atom.proxy == "generic" and _slotted(source):
+            if target.buffer.space != "register" and source.buffer.shape[0] is algebra.const(1):
+                return None
             if target.buffer.space != "register":
                 refuse(stmt, "a slot of a ring that is copied elsewhere than into registers")
             return Looked(stmt, source.buffer, slot_of(stmt, source))
@@ -229,37 +245,37 @@ def _happening(stmt: Stmt, threads: int) -> Happening | None:
 
 
 def _slotted(view: View) -> bool:
-    """Whether a tile of shared memory lies in a slot that a use chooses."""
-    moving = view.buffer.space == "shared" and isinstance(view.at[0], Bin)
-    return moving and any(symbol.kind != "agent" for symbol in symbols(view.at[0]))
+    """Whether a tile of shared memory lies in a slot that a use chooses, or in what may be a ring of one slot."""
+    if view.buffer.space != "shared":
+        return False
+    if view.buffer.shape[0] is algebra.const(1):
+        return True
+    return isinstance(view.at[0], Bin) and any(symbol.kind != "agent" for symbol in symbols(view.at[0]))
 
 
-def _of_agents(event: View) -> bool:
-    return all(symbol.kind == "agent" for symbol in symbols(event.at[0]))
+def of_agents(event: View) -> bool:
+    """Whether an agent's number alone chooses the barrier: one of turns."""
+    several = event.buffer.shape[0] is not algebra.const(1)
+    return several and all(symbol.kind == "agent" for symbol in symbols(event.at[0]))
 
 
 def _multiplied(stmt: Mma) -> Multiplied:
-    read = [view for view in (stmt.a, stmt.b) if view.buffer.space == "shared"]
-    slots = [view.at[0] for view in read]
-    moving = [at for at in slots if not isinstance(at, Const)]
-    if not moving:
-        return Multiplied(stmt, tuple(view.buffer for view in read), None)
-    if len(set(slots)) != 1:
-        refuse(stmt, "a product whose operands lie in slots of different uses")
-    return Multiplied(stmt, tuple(view.buffer for view in read), slot_of(stmt, read[0]))
+    return Multiplied(stmt, tuple(view for view in (stmt.a, stmt.b) if view.buffer.space == "shared"))
 
 
-def use_of(stmt: Stmt, event: View) -> Index:
-    """V, of a barrier `b[V % S]`."""
+def use_of(stmt: Stmt, event: View) -> Index | None:
+    """V, of a barrier `b[V % S]`; None where S is 1."""
     return _modulus(stmt, event.at[0], static(event.buffer.shape[0]), event.buffer.name)
 
 
-def slot_of(stmt: Stmt, view: View) -> Index:
-    """V, of a tile whose first axis is at V % S."""
+def slot_of(stmt: Stmt, view: View) -> Index | None:
+    """V, of a tile whose first axis is at V % S; None where S is 1."""
     return _modulus(stmt, view.at[0], static(view.buffer.shape[0]), view.buffer.name)
 
 
-def _modulus(stmt: Stmt, at: Index, stages: int, name: str) -> Index:
+def _modulus(stmt: Stmt, at: Index, stages: int, name: str) -> Index | None:
+    if stages == 1 and at is algebra.const(0):
+        return None
     if isinstance(at, Bin) and at.op == "%" and at.right is algebra.const(stages):
         return at.left
     refuse(stmt, f"`{name}` is indexed by something else than a use modulo its {stages} stages")

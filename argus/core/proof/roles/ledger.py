@@ -9,10 +9,10 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Symbol
-from argus.core.ir import Stmt
+from argus.core.ir import For, Stmt
 from argus.core.proof.prover import Prover
 from argus.core.query import Unsat
-from argus.core.walk import fold, rebuild
+from argus.core.walk import fold, rebuild, substitute
 
 
 class RefusedError(Exception):
@@ -28,17 +28,23 @@ def refuse(stmt: Stmt, reason: str) -> NoReturn:
     raise RefusedError(stmt, reason)
 
 
+TILE = Symbol("tile'", "loop", 0, None)
+"""The number of a tile among its block's, in every role alike."""
+
+
 @define(eq=False)
 class Ledger:
     """One kernel's questions and ghosts.
 
-    base(D): how often a ring has been used before the tile at hand, where each tile uses it D times; the same for
-    every role that has arrived at the same tile. total(D): at the end. rounds(number): tiles that an agent has done.
+    base(D): how often a ring has been used before the tile at hand, where a tile uses it D times, a function of the
+    tile; the same for every role that has arrived at the same tile. total(D): at the end. rounds(number): tiles that
+    an agent has done.
     """
 
     prover: Prover
     facts: tuple[Cond, ...]
     _ghosts: dict[tuple[str, object], Symbol] = field(factory=dict[tuple[str, object], Symbol], init=False)
+    _uses: list[Index] = field(factory=list[Index], init=False)
 
     def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
         if goal is algebra.TRUE:
@@ -53,11 +59,26 @@ class Ledger:
     def equal(self, context: Sequence[Cond], one: Index, two: Index) -> bool:
         return self.holds(context, algebra.eq(one, two))
 
-    def base(self, per_tile: Index) -> Index:
-        return self._ghost("base", per_tile)
+    def base(self, per_tile: Index, tiles: For | None = None) -> Index:
+        return self._ghost("base", self.uses(per_tile, tiles))
 
-    def total(self, per_tile: Index) -> Index:
-        return self._ghost("uses", per_tile)
+    def total(self, per_tile: Index, tiles: For | None = None) -> Index:
+        return self._ghost("uses", self.uses(per_tile, tiles))
+
+    def uses(self, per_tile: Index, tiles: For | None = None) -> Index:
+        """The form of D that all roles share, as a function of the tile's number in `TILE`: the first that equals it
+        in every tile of the loop.
+        """
+        named = per_tile if tiles is None else substitute(per_tile, {tiles.symbol: algebra.sym(TILE)})
+        if any(each is named for each in self._uses):
+            return named
+        number = algebra.sym(TILE)
+        facts = () if tiles is None else (algebra.le(0, number), algebra.lt(number, tiles.stop))
+        for each in self._uses:
+            if not isinstance(each, Const) and self.equal(facts, each, named):
+                return each
+        self._uses.append(named)
+        return named
 
     def rounds(self, loop: object) -> Index:
         return self._ghost("rounds", loop)

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.check.parts import expressions, views
-from argus.core.index import Cond
+from argus.core.index import Cond, Index
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -39,7 +39,8 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles import clusters
 from argus.core.proof.roles.events import Looked, Multiplied
-from argus.core.proof.roles.ledger import Ledger, RefusedError, refuse
+from argus.core.proof.roles.flights import flights
+from argus.core.proof.roles.ledger import TILE, Ledger, RefusedError, refuse
 from argus.core.proof.roles.parsed import Parsed, Storage, parsed, storages
 from argus.core.proof.roles.reading import Spoken, name_of, spoken
 from argus.core.proof.roles.sequential import Tiles, enumerates, sequential, tiles_of_block
@@ -50,6 +51,7 @@ from argus.core.protocol.obligations import Question, certified, oblige
 from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.ring import ArriveFull, Release, WaitEmpty, WaitFull
 from argus.core.query import GaveUp, Sat
+from argus.core.walk import substitute
 
 
 @frozen(eq=False)
@@ -83,7 +85,9 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     if kernel.peers > 1:
         kernel = clusters.ranked(kernel)
     assert kernel.roles is not None
-    roles = tuple(parsed(role, ledger) for role in kernel.roles.roles)
+    roles = tuple(parsed(role, ledger) for role in kernel.roles.roles if not _idle(role))
+    if not roles:
+        refuse(kernel.roles, "roles that do nothing")
     drainers = [role for role in roles if not role.fills]
     if len(drainers) != 1:
         refuse(kernel.roles, f"{len(drainers)} roles that drain rings; one is modelled")
@@ -109,6 +113,7 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     tiles = tiles_of_block(kernel, drainer)
     line = sequential(kernel, drainer, rings, said, tiles)
     owed = (
+        *(each for role in roles for each in flights(role, rings, ledger)),
         *_protocol(said, ledger),
         *_same_walk(roles, drainer),
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
@@ -127,6 +132,11 @@ def _of_cluster(kernel: Kernel, rings: Sequence[Storage], said: Spoken) -> Itera
     return clusters.obligations(kernel, rings, finishes=finishes)
 
 
+def _idle(role: Role) -> bool:
+    """Whether a role does nothing that anybody could notice."""
+    return all(isinstance(stmt, Policy) for stmt in role.body)
+
+
 def _judge_filler(role: Parsed) -> None:
     """Raises RefusedError if a role that fills rings does anything else."""
     for stmt in walk(role.role.body):
@@ -138,7 +148,8 @@ def _judge_filler(role: Parsed) -> None:
 
 def _judge_drainer(role: Parsed, rings: frozenset[Buffer]) -> None:
     """Raises RefusedError if the role touches slots where no event stands for it, or meets others than its agent."""
-    known = {event.stmt for event in role.during if isinstance(event.happening, Multiplied | Looked)}
+    seen = (*role.ahead, *(event for run in role.runs for event in run.events), *role.behind)
+    known = {event.stmt for event in seen if isinstance(event.happening, Multiplied | Looked)}
     for stmt in walk(role.laps_body):
         touched = {view.buffer for view in views(stmt)} & rings
         if touched and stmt not in known and not isinstance(stmt, Alloc):
@@ -250,16 +261,32 @@ def _same_walk(roles: Sequence[Parsed], drainer: Parsed) -> Iterator[Obligation]
     for role in roles:
         if role is drainer:
             continue
-        uses = algebra.eq(role.uses, drainer.uses)
+        uses = algebra.eq(*(_named(each, each.per_tile) for each in (role, drainer)))
+        facts = () if role.laps.tiles is None else _of_tiles(role.laps.tiles)
         yield Obligation(
-            "I9", "a slot is filled as often as it is drained, tile by tile", role.loop, uses, (), drainer.loop
+            "I9", "a slot is filled as often as it is drained, tile by tile", role.loop, uses, facts, drainer.loop
         )
+        if role.worked is not algebra.TRUE or drainer.worked is not algebra.TRUE:
+            both = algebra.eq(*(_named(each, algebra.pick(each.worked, 1, 0)) for each in (role, drainer)))
+            yield Obligation(
+                "I9", "tiles that one role leaves out the others leave out", role.loop, both, facts, drainer.loop
+            )
         mine, theirs = role.laps.tiles, drainer.laps.tiles
         if mine is not None and theirs is not None:
             goal = algebra.eq(mine.stop, theirs.stop)
             yield Obligation("I9", "all roles walk over the same tiles", mine, goal, (), theirs, given="assumptions")
         elif mine is not theirs:
             refuse(role.loop, "one role walks over tiles, another does not")
+
+
+def _named(role: Parsed, of_tile: Index) -> Index:
+    """What is said of a role's tile, by the tile's number among those of its block."""
+    tiles = role.laps.tiles
+    return of_tile if tiles is None else substitute(of_tile, {tiles.symbol: algebra.sym(TILE)})
+
+
+def _of_tiles(tiles: For) -> tuple[Cond, ...]:
+    return (algebra.lt(algebra.sym(TILE), tiles.stop),)
 
 
 def _tiles(tiles: Tiles, drainer: Parsed) -> Iterator[Obligation]:
@@ -311,7 +338,7 @@ def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> It
             facts = (*known, *_runs(role, tiles)) if stmt in inside else known
             yield from of_expressions(stmt, roots, facts)
             if isinstance(stmt, For):
-                yield from of_loop(stmt)
+                yield from of_loop(stmt, role.facts if stmt in inside else ())
             elif isinstance(stmt, If):
                 yield from computed((stmt.cond,), stmt, role.inside, "a condition")
 

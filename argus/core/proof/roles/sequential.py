@@ -35,13 +35,12 @@ from argus.core.ir import (
     with_bodies,
 )
 from argus.core.proof.roles.clusters import landed
-from argus.core.proof.roles.events import use_of
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.reading import Spoken, name_of
 from argus.core.protocol.ring import Copy as Copied
 from argus.core.rewrite import in_stmt
-from argus.core.walk import symbols
+from argus.core.walk import substitute, symbols
 
 
 @frozen(eq=False)
@@ -164,12 +163,16 @@ def _line(
 def _fill(kernel: Kernel, role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Copy]:
     """The copies of the use waited for, with the filler's tile and trip those of the reader."""
     filler = ring.filler
-    use = algebra.sub(use_of(wait, wait.event), role.base)
+    moved = _tile_names(filler, role)
+    if wait not in said.uses:
+        refuse(wait, "a wait for a slot, of a use that is not known")
+    use = said.uses[wait]
     for each in (placed for placed in said.placed[_place(said, filler)] if placed.stmt in ring.copies):
         assert isinstance(each.op, Copied)
         assert isinstance(each.stmt, Copy)
-        trip = algebra.add(algebra.sub(use, each.op.ahead), filler.loop.start)
-        names: dict[Symbol, Index] = {filler.loop.symbol: trip, **_tile_names(filler, role)}
+        gone = algebra.mul(algebra.sub(use, each.op.ahead), filler.loop.step)
+        trip = {} if ring.once else {filler.loop.symbol: algebra.add(gone, substitute(filler.loop.start, moved))}
+        names: dict[Symbol, Index] = {**trip, **moved}
         for copy in landed(kernel, each.stmt):
             made = in_stmt(copy, names)
             assert isinstance(made, Copy)

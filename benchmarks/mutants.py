@@ -1,0 +1,192 @@
+"""Mutants of proved kernels: `python benchmarks/mutants.py [--operators NAME,...] [--kernel NAME,...] [--sample N]`.
+
+Every operator of `argus.core.mutation` is applied to every kernel of tests/corpus/proved and every shipped
+configuration, at every place, or to a sample drawn by a seed that takes operators in turn. Each mutant is verified;
+one that is proved is run at small sizes under directed and random schedules, with tags and numbers. What became of it
+is appended to a journal, so that a run that was cut short, or had its `--minutes`, goes on where it ended; rows of
+another version of Argus are not counted, unless `--keep` says so. It fails if a mutant survives: proved, and wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args
+
+from argus.core.ir import Kernel
+from argus.core.mutation import OPERATORS, Mutant, mutated, named
+from argus.core.query import Budget
+from argus.kernels.gemm import gemm
+from argus.loader import load
+from argus.prebuilt import sources_digest
+from argus.testing.mutants import Fate, Judge, Thoroughness
+
+ROOT = Path(__file__).resolve().parent.parent
+PROVED = ROOT / "tests" / "corpus" / "proved"
+FATES: tuple[Fate, ...] = get_args(Fate)
+Key = tuple[str, str, int]
+"""A kernel, an operator, and the number of the place where it applies."""
+
+
+@lru_cache(maxsize=1)
+def kernels() -> Mapping[str, Kernel]:
+    """Those proved: of the corpus by file, and the shipped family by configuration."""
+    files: dict[str, Kernel] = {}
+    for path in sorted(PROVED.glob("*.py")):
+        several = load(str(path))
+        for each in several:
+            files[path.stem if len(several) == 1 else f"{path.stem}.{each.name}"] = each.trace()
+    return files | {f"gemm.{config}": gemm.trace(config) for config in gemm.instances()}
+
+
+@lru_cache(maxsize=8)
+def judge_of(name: str, seconds: float) -> Judge:
+    return Judge(kernels()[name], Budget(seconds=seconds), Thoroughness(seconds=4 * seconds))
+
+
+@lru_cache(maxsize=4096)
+def found(name: str, operator: str) -> tuple[Mutant, ...]:
+    return tuple(mutated(kernels()[name], named([operator])))
+
+
+def in_turn(names: Sequence[str], operators: Sequence[str], seed: int) -> Iterator[Key]:
+    """Every mutant once, at random, but operators and for each the kernels in turn: a short sample has all of them."""
+    drawn = random.Random(seed)  # noqa: S311 reason: a seed makes the figures repeatable
+    rows = [_of_operator(each, drawn.sample(names, len(names)), drawn.random()) for each in operators]
+    return _merged(rows)
+
+
+def _of_operator(operator: str, names: Sequence[str], seed: float) -> Iterator[Key]:
+    drawn = random.Random(seed)  # noqa: S311 reason: as above
+    return _merged([_places(name, operator, drawn) for name in names])
+
+
+def _places(name: str, operator: str, drawn: random.Random) -> Iterator[Key]:
+    """The places of one operator in one kernel; they are looked for when the first is asked for."""
+    count = len(found(name, operator))
+    yield from ((name, operator, place) for place in drawn.sample(range(count), count))
+
+
+def _merged(rows: Iterable[Iterator[Key]]) -> Iterator[Key]:
+    """One of each in turn, until all are empty."""
+    left = list(rows)
+    while left:
+        still: list[Iterator[Key]] = []
+        for row in left:
+            key = next(row, None)
+            if key is not None:
+                still.append(row)
+                yield key
+        left = still
+
+
+def judged(key: Key, seconds: float) -> dict[str, Any]:
+    name, operator, place = key
+    mutant = found(name, operator)[place]
+    start = time.perf_counter()
+    result = judge_of(name, seconds)(mutant)
+    took = round(time.perf_counter() - start, 3)
+    row = {"kernel": name, "operator": operator, "place": place, "fate": result.fate, "code": result.code}
+    return row | {"what": str(mutant), "why": result.why, "runs": result.runs, "seconds": took}
+
+
+def journal(path: Path, digest: str, *, keep: bool) -> dict[Key, dict[str, Any]]:
+    rows: dict[Key, dict[str, Any]] = {}
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if keep or row["argus"] == digest:
+                rows[row["kernel"], row["operator"], row["place"]] = row
+    return rows
+
+
+def work(keys: Sequence[Key], seconds: float, jobs: int, deadline: float) -> Iterator[dict[str, Any]]:
+    """The fates of mutants, until the deadline."""
+    if jobs == 1:
+        for key in keys:
+            if time.monotonic() > deadline:
+                return
+            yield judged(key, seconds)
+        return
+    left = iter(keys)
+    with ProcessPoolExecutor(jobs) as pool:
+        running = [pool.submit(judged, key, seconds) for key in islice(left, 2 * jobs)]
+        while running:
+            yield running.pop(0).result()
+            if time.monotonic() < deadline:
+                running += [pool.submit(judged, key, seconds) for key in islice(left, 1)]
+
+
+def table(rows: Sequence[Mapping[str, Any]], by: str) -> Iterator[str]:
+    """Counts of fates, a line for each operator or each kernel."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counts[row[by]][row["fate"]] += 1
+    yield f"{by:26} {'applied':>8} " + " ".join(f"{fate:>10}" for fate in FATES)
+    order = {operator.name: place for place, operator in enumerate(OPERATORS)}
+    for name in sorted(counts, key=lambda each: (order.get(each, 0), each)):
+        yield _line(name, counts[name])
+    yield _line("all", sum(counts.values(), Counter[str]()))
+
+
+def _line(name: str, count: Counter[str]) -> str:
+    applied = sum(count.values()) - count["ill-formed"]
+    return f"{name:26} {applied:8} " + " ".join(f"{count[fate]:10}" for fate in FATES)
+
+
+def report(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Print the tables and every survivor; how many survived."""
+    for by in ("operator", "kernel"):
+        print("\n".join(table(rows, by)), end="\n\n")
+    for row in rows:
+        if row["fate"] in ("survived", "unchecked"):
+            print(
+                f"{row['fate'].upper()} {row['kernel']}: {row['what']} [{row['operator']} {row['place']}]: {row['why']}"
+            )
+    applied = {row["operator"] for row in rows if row["fate"] != "ill-formed"}
+    survived = sum(row["fate"] == "survived" for row in rows)
+    print(f"{len(rows):,} mutants by {len(applied)} operators that apply, {survived} survived")
+    return survived
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--operators", type=lambda text: text.split(","), default=[each.name for each in OPERATORS])
+    parser.add_argument("--kernel", type=lambda text: text.split(","), default=list(kernels()))
+    parser.add_argument("--sample", type=int, help="so many mutants, operators in turn; by default all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no further mutant is judged")
+    parser.add_argument("--seconds", type=float, default=2.0, help="the budget of a verification")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--journal", type=Path, default=ROOT / "build" / "bench" / "mutants.jsonl")
+    parser.add_argument("--keep", action="store_true", help="count rows of other versions of Argus too")
+    parser.add_argument("--report", action="store_true", help="judge nothing, print what the journal holds")
+    chosen = parser.parse_args()
+    deadline = time.monotonic() + 60 * chosen.minutes
+    digest = sources_digest()[:12]
+    known = journal(chosen.journal, digest, keep=chosen.keep)
+    if chosen.report:
+        return 1 if report(list(known.values())) else 0
+    wanted = list(islice(in_turn(chosen.kernel, chosen.operators, chosen.seed), chosen.sample))
+    chosen.journal.parent.mkdir(parents=True, exist_ok=True)
+    with chosen.journal.open("a", encoding="utf-8") as file:
+        for row in work([key for key in wanted if key not in known], chosen.seconds, chosen.jobs, deadline):
+            known[row["kernel"], row["operator"], row["place"]] = row
+            file.write(json.dumps(row | {"argus": digest}) + "\n")
+            file.flush()
+            if row["fate"] == "survived":
+                print(f"SURVIVED {row['kernel']}: {row['what']}: {row['why']}", flush=True)
+    return 1 if report([known[key] for key in wanted if key in known]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Claim: the events that the proof reads off a kernel of roles are those that its agents bring about when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import TypeVar
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from argus.core.check import check
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.interp.schedule import Schedule, directed
+from argus.interp.search import sizes_in_order
+from argus.testing.mutants import spaced
+from property_tests.ring_events import difference, reading
+from property_tests.role_edits import mutate_roles
+from property_tests.role_programs import ROLES
+from property_tests.small import ringing
+
+T = TypeVar("T")
+CHANCE = Schedule("mixed", 4)
+
+
+def held(kernel: Kernel, sizes: int, seed: int) -> str:
+    """Where runs depart from what was read; empty if nowhere, or if the proof refuses to read the kernel."""
+    found = reading(kernel)
+    if found is None:
+        return ""
+    schedules = directed(kernel)
+    for size in spaced(list(sizes_in_order(kernel)), sizes):
+        for schedule in (schedules[seed % len(schedules)], CHANCE):
+            try:
+                why = difference(kernel, found, size, schedule)
+            except (ArgusError, ZeroDivisionError):
+                continue  # a run without a meaning has no events
+            if why:
+                return f"{why} at {size} under {schedule}"
+    return ""
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_events_of_proved_kernels(name: str) -> None:
+    assert reading(ROLES[name]) is not None
+    assert held(ROLES[name], 4, 7) == ""
+
+
+@st.composite
+def rings(choosing: st.DrawFn) -> ringing.Ringing:
+    def choose(options: Sequence[T]) -> T:
+        return choosing(st.sampled_from(options))
+
+    return ringing.draw(choose)
+
+
+@settings(max_examples=60)
+@given(program=rings(), seed=st.integers(0, 23))
+def test_events_of_small_rings(program: ringing.Ringing, seed: int) -> None:
+    kernel = program.kernel()
+    event("read" if reading(kernel) is not None else "refused")
+    assert held(kernel, 2, seed) == ""
+
+
+@settings(max_examples=40)
+@given(name=st.sampled_from(sorted(ROLES)), seed=st.integers(0, 1 << 32))
+def test_events_of_edited_kernels(name: str, seed: int) -> None:
+    mutant = mutate_roles(ROLES[name], Random(seed))  # noqa: S311 reason: an example, not a secret
+    if mutant is not None and not check(mutant.kernel):
+        assert held(mutant.kernel, 2, seed) == "", mutant.edits

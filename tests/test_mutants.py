@@ -1,0 +1,82 @@
+"""Mutants of proved kernels: none may be proved and wrong. `benchmarks/mutants.py` judges all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from argus.core.check import check
+from argus.core.ir import Kernel
+from argus.core.mutation import OPERATORS, Mutant, Operator
+from argus.core.query import Budget
+from argus.testing.mutants import Judge, Thoroughness
+from property_tests.programs import KERNELS
+
+SMALL = ("no_prefetch", "one_tile_of_k", "zeroed_sum", "barriers_by_hand", "stores_of_boxes", "scaled_output")
+"""Kernels of both targets that are cheap to verify; together every construct of the corpus."""
+SEED = 5
+SAMPLE = 64
+
+
+def well_formed(operator: Operator, kernels: list[Kernel], drawn: Random) -> Mutant | None:
+    """One mutant that is a kernel, of the first kernel that has one."""
+    for kernel in kernels:
+        made = list(operator(kernel))
+        for mutant in drawn.sample(made, len(made)):
+            if not check(mutant.kernel):
+                return mutant
+    return None
+
+
+def sample() -> Iterator[tuple[str, Mutant]]:
+    """One mutant of each operator that applies to the small kernels, which operator meets which drawn by a seed."""
+    drawn = Random(SEED)  # noqa: S311 reason: an example, not a secret
+    for operator in OPERATORS:
+        names = drawn.sample(SMALL, len(SMALL))
+        for name in names:
+            mutant = well_formed(operator, [KERNELS[name]], drawn)
+            if mutant is not None:
+                yield name, mutant
+                break
+
+
+FOUND = tuple(sample())
+CHOSEN = Random(SEED).sample(FOUND, SAMPLE)  # noqa: S311 reason: as above
+
+
+def test_operators_have_names_of_their_own() -> None:
+    assert len({operator.name for operator in OPERATORS}) == len(OPERATORS)
+
+
+def test_at_least_sixty_operators_apply() -> None:
+    assert len({mutant.operator for _, mutant in FOUND}) >= 60
+
+
+@pytest.mark.parametrize(("name", "mutant"), CHOSEN, ids=[f"{name}-{mutant.operator}" for name, mutant in CHOSEN])
+def test_no_mutant_survives(name: str, mutant: Mutant) -> None:
+    judge = Judge(KERNELS[name], Budget(seconds=0.3), Thoroughness(sizes=4, random=1, seconds=0.4))
+    judged = judge(mutant)
+    assert judged.fate not in ("survived", "unchecked", "ill-formed"), f"{mutant}: {judged.why}"
+
+
+def test_the_judge_tells_a_survivor() -> None:
+    """A mutant that is wrong, taken for proved, is found out by the runs."""
+    kernel = KERNELS["no_prefetch"]
+    (drop,) = (operator for operator in OPERATORS if operator.name == "drop_wait")
+    judge = Judge(kernel)
+    for mutant in drop(kernel):
+        assert judge(mutant).fate == "refuted"
+        assert judge.of_proved(mutant, stated=True).fate == "survived"
+
+
+def test_the_judge_tells_another_result() -> None:
+    """Another factor leaves every tag what it was; the verdict tells it, and numbers differ."""
+    kernel = KERNELS["scaled_output"]
+    (number,) = (operator for operator in OPERATORS if operator.name == "other_number")
+    mutants = [mutant for mutant in number(kernel) if "0.5" in mutant.what]
+    assert mutants
+    judge = Judge(kernel)
+    assert {judge(mutant).fate for mutant in mutants} == {"retold"}
+    assert {judge.of_proved(mutant, stated=True).fate for mutant in mutants} == {"survived"}

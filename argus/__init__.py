@@ -11,6 +11,7 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted, Report, Unknown, Vacuous
 from argus.matmul import matmul
 from argus.solver_choice import use_solver
+from argus.suggest import suggest_invariants
 from argus.verify import verify
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "build",
     "interpret",
     "matmul",
+    "suggest_invariants",
     "use_solver",
     "verify",
 ]

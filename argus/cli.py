@@ -39,6 +39,7 @@ from argus.solver_choice import resolve
 from argus.solver_cli import add_to
 from argus.solvers.cache import Cache, default_folder
 from argus.sources import read_source
+from argus.suggest_cli import suggest
 from argus.summary import BUILD_SCHEMA, artifact_json, artifact_lines
 from argus.verify import verify as verify_kernel
 
@@ -163,6 +164,7 @@ def show(output: str) -> Outcome:
 
 commands.add_command(layout)
 commands.add_command(run)
+commands.add_command(suggest)
 add_to(commands)
 
 

@@ -25,9 +25,11 @@ from argus.core.dsl.claims import (
     assert_covers,
     assert_distinct,
     assert_equal,
+    assert_order,
     assert_relation,
     assert_written_once,
     assume,
+    earlier,
     tag,
 )
 from argus.core.dsl.clusters import cluster, tma
@@ -39,6 +41,7 @@ from argus.core.dsl.handles import Bool, Int, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
 from argus.core.dsl.launches import workspace
+from argus.core.dsl.maps import TensorMap, tensor_map
 from argus.core.dsl.masks import Mask
 from argus.core.dsl.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
 from argus.core.dsl.orders import by_columns, by_rows, longest_first, span, super_tiled
@@ -81,6 +84,7 @@ __all__ = [
     "Swizzle",
     "Template",
     "Tensor",
+    "TensorMap",
     "TiledMma",
     "Turns",
     "WarpgroupMma",
@@ -90,6 +94,7 @@ __all__ = [
     "assert_covers",
     "assert_distinct",
     "assert_equal",
+    "assert_order",
     "assert_products",
     "assert_relation",
     "assert_written_once",
@@ -115,6 +120,7 @@ __all__ = [
     "ds_write_b64",
     "ds_write_b128",
     "e4m3",
+    "earlier",
     "elected",
     "eq",
     "every",
@@ -170,6 +176,7 @@ __all__ = [
     "super_tiled",
     "sync",
     "tag",
+    "tensor_map",
     "thread",
     "tma",
     "unflatten",

@@ -8,18 +8,19 @@ from time import perf_counter
 from typing import cast
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Read
 from argus.core.invariants import invariant
-from argus.core.ir import Assert, Copy, Kernel, Stmt
+from argus.core.ir import Assert, Copy, For, Kernel, Stmt, trips, walk
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.span import NOWHERE, Span
 from argus.core.verdict import Counterexample, HopKind
 from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.advice import advised
+from argus.interp.changes import Change, repaired
 from argus.interp.diagnosis import Witness, diagnose
 from argus.interp.origins import DATA_FLOW, way
 from argus.interp.prepared import Prepared
@@ -74,7 +75,36 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
         return None  # nor of a run that has no meaning: divisors are an obligation of their own
     if witness is None:
         return None
-    return _shown(prepared, *shrink(prepared, witness, lambda: perf_counter() < deadline), obligations)
+    shrunk, smallest = shrink(prepared, witness, lambda: perf_counter() < deadline)
+    return _shown(prepared, shrunk, smallest, obligations, _change(kernel, shrunk, sizes))
+
+
+def _change(kernel: Kernel, witness: Witness, sizes: Sequence[Mapping[str, int]]) -> Change | None:
+    """A change that takes a fault of the data flow away, where one is found."""
+    violation = witness.violation
+    if witness.help or violation.code not in ("I1", "I2", "I3", "I4", "I5"):
+        return None
+    if violation.code == "I5" and violation.other is not None:
+        return None
+    tried = [witness.sizes, *_telling(kernel, sizes)]
+    return repaired(kernel, violation.code, tried, witness.schedule)
+
+
+def _told(change: Change) -> str:
+    frame = change.stmt.span.frame
+    line = "" if frame is None else f"line {frame.line}: "
+    return f"{line}{change.help}; no fault is left then at the sizes tried"
+
+
+def _telling(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> Iterable[Mapping[str, int]]:
+    """The least work, and the most iterations, of some sizes."""
+    counts = [trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For)]
+
+    def turns(size: Mapping[str, int]) -> int:
+        env = {symbol: size[symbol.name] for symbol in kernel.sizes}
+        return sum(int(cast(int, evaluate(count, env))) for count in counts if symbols(count) <= env.keys())
+
+    return (*sizes[:1], *sorted(sizes, key=turns)[-1:])
 
 
 def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
@@ -134,7 +164,7 @@ def is_static(obligation: Obligation) -> bool:
     return obligation.invariant in _STATIC
 
 
-_STATIC = frozenset(("I14", "I17", "I18", "I21", "I22", "I28", "I33"))
+_STATIC = frozenset(("I14", "I17", "I18", "I20", "I21", "I22", "I28", "I33"))
 """What a run does not show."""
 
 
@@ -206,12 +236,16 @@ def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) 
             yield name, str(int(np.asarray(evaluate(quantity, env))))
 
 
-def _shown(prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation]) -> Refutation:
+def _shown(
+    prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation], change: Change | None
+) -> Refutation:
     kernel, violation = prepared.kernel, witness.violation
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
     usual = advised(violation.code) if by_events(kernel) else ""
-    help_text = witness.help or usual or next((o.help for o in (*exact, *advice) if o.help), "")
+    owed = next((o.help for o in (*exact, *advice) if o.help), "")
+    general = witness.help or usual or owed or advised(violation.code)
+    help_text = general if change is None else _told(change)
     came = way(prepared, witness.sizes, witness.schedule, violation)
     counterexample = Counterexample(
         code=violation.code,
@@ -236,6 +270,8 @@ def _shown(prepared: Prepared, witness: Witness, smallest: bool, suspects: Seque
         repair=help_text,
         smallest=smallest,
     )
+    if change is not None:
+        violation = evolve(violation, related=(*violation.related, (change.stmt, change.help)))
     cause = exact[0] if exact else advice[0] if advice else None
     data = _integers(prepared, witness)
     return Refutation(kernel, counterexample, _diagnostic(kernel, counterexample, violation, cause, help_text, data))

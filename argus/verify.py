@@ -11,7 +11,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
-from argus.core.index import Cond, Coord, Index
+from argus.core.index import And, Cond, Coord, Index, Symbol
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
@@ -20,7 +20,7 @@ from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.proof.promises import one_of_each, told
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
-from argus.core.walk import show, topological
+from argus.core.walk import evaluate, show, topological
 from argus.refute import Refutation, Suspect, is_static, refute, static_fault
 from argus.solver_choice import resolve
 from argus.solvers.base import Solver
@@ -64,8 +64,14 @@ def verify(
     if isinstance(asked.check((*assumptions, *one_of_each(traced))), Unsat):
         listed = tuple(show(cond) for cond in (*assumptions, *told(traced)))
         return _report(traced, backend, Vacuous(listed), (), (_vacuous(traced, listed),), session, start)
-    judged = tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
-    return _conclude(traced, backend, analysis, judged, session, start)
+    found = tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
+    return _conclude(traced, backend, analysis, found, session, start)
+
+
+def judged(kernel: Kernel, session: Session) -> tuple[Analysis, tuple[Judged, ...]]:
+    """Each obligation of a kernel and what becomes of it, without a verdict."""
+    analysis = analyse(kernel, session)
+    return analysis, tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
 
 
 def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judged:
@@ -83,11 +89,25 @@ def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judg
         case Sat(solver=method):
             if is_static(obligation):
                 return Judged(obligation, "refuted", "", method, {s.name: n for s, n in answer.model.items()})
-            smallest = session.minimise([*hypotheses, algebra.negate(obligation.goal)], _order(analysis, obligation))
+            wrong = _falsified(obligation.goal, answer.model)
+            smallest = session.minimise([*hypotheses, algebra.negate(wrong)], _order(analysis, obligation))
             model = smallest.model if isinstance(smallest, Sat) else answer.model
             return Judged(obligation, "refuted", "", method, {s.name: n for s, n in model.items()})
         case GaveUp(solver=method, reason=reason):
             return Judged(obligation, "unknown", f"{method} gave up: {reason}", method, {})
+
+
+def _falsified(goal: Cond, model: Mapping[Symbol, int]) -> Cond:
+    """Of a goal of many parts one that the model falsifies: a small query to make small."""
+    if not isinstance(goal, And) or len(goal.parts) <= _FEW:
+        return goal
+    try:
+        return next((part for part in goal.parts if not evaluate(part, model)), goal)
+    except (KeyError, ZeroDivisionError):
+        return goal
+
+
+_FEW = 16
 
 
 def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
@@ -193,6 +213,7 @@ def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
     listed += presumed(analysis.timeline.kernel)
+    listed += dict.fromkeys(j.obligation.presumed for j in judged if j.obligation.presumed)
     results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
     return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
 

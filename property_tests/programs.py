@@ -45,7 +45,18 @@ def proved_kernels() -> dict[str, Kernel]:
 KERNELS = proved_kernels()
 """What the verifier proves as it stands."""
 
-OTHERS = ("scaled_output", "relu_output", "ordinary_reads_of_slots", "causal_trips", "band_of_k")
+
+def is_product(kernel: Kernel) -> bool:
+    """Whether a kernel has the tensors of one product of two matrices."""
+    return [tensor.name for tensor in kernel.parameters] == ["A", "B", "C"] and all(
+        len(tensor.shape) == 2 for tensor in kernel.parameters
+    )
+
+
+OTHERS = (
+    *("scaled_output", "relu_output", "causal_trips", "band_of_k"),
+    *(name for name, kernel in KERNELS.items() if not is_product(kernel)),
+)
 PRODUCTS = {name: kernel for name, kernel in KERNELS.items() if name not in OTHERS}
 """Those whose output is A B^T itself."""
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from argus.core.algebra import TRUE, add, const
+from argus.core.algebra import TRUE, add, const, sub
 from argus.core.atoms.sm_90a.tma import ATOMS
 from argus.core.dsl.kernel import Template
 from argus.core.index import Cond
-from argus.core.ir import Await, Copy, Fence, Kernel
+from argus.core.ir import Assert, Await, Copy, Fence, Kernel
 from argus.core.mutation import named
 from argus.core.proof import (
     analysis,
@@ -26,12 +26,16 @@ from argus.core.proof import (
     flow,
     folding,
     integers,
+    maps,
     memory,
     ordering,
     outputs,
     races,
+    reads,
+    relations,
     scales,
     softmax,
+    sums,
     terms,
     timeline,
     visibility,
@@ -42,6 +46,7 @@ from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.uses import Reader
+from argus.core.proof.timeline import Step
 from argus.core.verdict import Proved, Refuted
 from argus.verify import verify
 from property_tests.programs import KERNELS
@@ -84,6 +89,14 @@ def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
 
 def yes(*_: object) -> Cond:
     return TRUE
+
+
+def nothing_between_executions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(relations, "_between", settled)
+
+
+def settled(_: object, step: Step, stmt: Assert, *__: object) -> Obligation:
+    return Obligation("I39", "switched off", stmt, TRUE, step.context)
 
 
 def every_queue_is_a_counter(patch: pytest.MonkeyPatch) -> None:
@@ -153,6 +166,30 @@ def every_role_counts_alike(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Ledger, "equal", always)
 
 
+def records_keep(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sums.Accumulator, "_keeps_record", nothing)
+
+
+def any_map_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(maps, "leads_to", always)
+
+
+def copies_are_over_at_once(patch: pytest.MonkeyPatch) -> None:
+    kept = visibility.Visibility.keep
+
+    def hold(walk: visibility.Visibility, found: visibility.Found) -> None:
+        kept(walk, evolve(found, good=True) if found.what.startswith("copies through") else found)
+
+    patch.setattr(visibility.Visibility, "keep", hold)
+
+
+def without_stages(patch: pytest.MonkeyPatch) -> None:
+    def whole(_: Step, stmt: Copy, *__: object) -> Obligation:
+        return Obligation("I18", "", stmt, TRUE)
+
+    patch.setattr(memory, "_stages", whole)
+
+
 def tiles_are_believed_shared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sequential, "landed", what_each_reader_wants)
     patch.setattr(clusters, "_shared", nothing)
@@ -163,7 +200,7 @@ def what_each_reader_wants(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
     if copy.peers is None:
         return (copy,)
     pairs = zip(copy.source.at, copy.target.at[1:], strict=True)
-    moved = tuple(algebra.sub(source, target) for source, target in pairs)
+    moved = tuple(sub(source, target) for source, target in pairs)
     found: list[Copy] = []
     for rank in range(kernel.peers):
         target = clusters.sent_by(kernel, copy, rank).target
@@ -202,7 +239,11 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("blocks_collide", "I4", without(claims, "written_once")),
     ("grid_too_small", "I4", without(claims, "written_once")),
     ("claim_off_by_one", "I4", without(outputs, "_holds_record")),
-    ("relation_too_strong", "I39", without(claims, "_relation")),
+    ("relation_too_strong", "I39", without(relations, "relation")),
+    ("swizzled_chunk_by_quarters", "I39", without(relations, "relation")),
+    ("step_of_another_length", "I39", without(relations, "relation")),
+    ("blocks_share_rows", "I39", nothing_between_executions),
+    ("summed_backwards", "I39", without(claims, "ordered")),
     ("arrivals_of_one_consumer", "I8", PROTOCOL),
     ("arrivals_of_three_consumers", "I8", PROTOCOL),
     ("bytes_of_one_operand", "I7", PROTOCOL),
@@ -243,6 +284,15 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("rows_after_the_last_sequence", "I4", without(outputs, "_has_sequence")),
     ("scales_of_half_blocks", "I35", without(claims, "_relation")),
     ("scale_of_another_expert", "I35", no_agreement),
+    ("rows_move_with_k", "I2", records_keep),
+    ("claim_before_the_wait", "I11", SEEN),
+    ("swizzle_over_two_stages", "I18", without_stages),
+    ("store_of_transposed_matrices", "I20", without(boxes, "of_matrices")),
+    ("registers_staged_unwritten", "I38", without(reads, "_of_read")),
+    ("copies_of_one_slot_overlap", "I5", without(analysis, "parts")),
+    ("map_not_released", "I29", any_map_will_do),
+    ("map_of_another_group", "I29", any_map_will_do),
+    ("real_cutlass_2162", "I29", copies_are_over_at_once),
     ("cluster_bytes_without_the_peer", "I7", PROTOCOL),
     ("cluster_counts_its_own", "I8", PROTOCOL),
     ("cluster_releases_to_itself", "I7", PROTOCOL),

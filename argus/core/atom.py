@@ -10,7 +10,7 @@ from attrs import frozen
 from argus.core.dtype import DType
 from argus.core.layout import TV
 
-Space = Literal["global", "shared", "register", "barrier", "counter"]
+Space = Literal["global", "shared", "register", "barrier", "counter", "map"]
 Queue = Literal["cp_async", "bulk", "wgmma", "vmem", "lds"]
 
 

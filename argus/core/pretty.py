@@ -24,6 +24,7 @@ from argus.core.ir import (
     Copy,
     Covers,
     Distinct,
+    Edit,
     Either,
     Elem,
     Equal,
@@ -67,7 +68,7 @@ from argus.core.ir import (
 from argus.core.layout import TV
 from argus.core.walk import show
 
-Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Advance | Policy
+Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Edit | Advance | Policy
 
 
 def pretty(kernel: Kernel, *, spans: bool = False) -> str:
@@ -181,6 +182,8 @@ def _ordering(stmt: Ordering) -> str:
             return f"wait {queue} pending {pending}" + ("" if of == "all" else f" of {of}")
         case Fence(kind=kind, scope=scope):
             return f"fence {kind} {scope}"
+        case Edit(map=buffer, step=step, tensor=tensor):
+            return f"{step} {buffer.name}" + ("" if tensor is None else f" of {view_text(tensor)}")
         case Advance(counter=counter, by=by):
             return f"advance {counter.name} by {show(by)}"
         case Policy(name=name, args=args):
@@ -204,6 +207,7 @@ def _copy(stmt: Copy) -> str:
     rest += "" if stmt.signal is None else f" signal {view_text(stmt.signal)}"
     rest += "" if stmt.peers is None else f" peers {show(stmt.peers)}"
     rest += "" if stmt.combine is None else f" combine {stmt.combine}"
+    rest += "" if stmt.through is None else f" through {stmt.through.name}"
     rest += f" cache {stmt.cache}" if stmt.cache else ""
     return f"copy {stmt.atom} {view_text(stmt.source)} -> {view_text(stmt.target)} by {stmt.by}{rest}"
 
@@ -290,15 +294,17 @@ def condition_text(test: Test) -> str:
 
 
 def _of(tag: TagOf) -> str:
-    return f"{view_text(tag.view)}.tag.{tag.name}"
+    before = f" {tag.back} before" if tag.back else ""
+    return f"{view_text(tag.view)}.tag.{tag.name}{before}"
 
 
 def claim_text(claim: Claim) -> str:
     match claim:
         case Equal(left=left, right=right):
             return f"equal {_of(left)}, {_of(right)}"
-        case Distinct(components=components):
-            return f"distinct {', '.join(map(_of, components))}"
+        case Distinct(components=components, over=over):
+            across = f" over {', '.join(symbol.name for symbol in over)}" if over else ""
+            return f"distinct {', '.join(map(_of, components))}{across}"
         case Relation(names=names, cond=cond):
             return f"relation {show(cond)} with {', '.join(f'{symbol.name} = {_of(tag)}' for symbol, tag in names)}"
         case Covers(of=of, low=low, high=high, where=where):

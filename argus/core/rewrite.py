@@ -7,7 +7,7 @@ from typing import assert_never
 
 from attrs import evolve
 
-from argus.core.index import Index, Symbol
+from argus.core.index import Index, Sym, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -24,6 +24,7 @@ from argus.core.ir import (
     Copy,
     Covers,
     Distinct,
+    Edit,
     Either,
     Elem,
     Equal,
@@ -107,13 +108,17 @@ def in_test(test: Test, names: Names) -> Test:
 
 def in_claim(claim: Claim, names: Names) -> Claim:
     def of(tag: TagOf) -> TagOf:
-        return TagOf(in_view(tag.view, names), tag.name)
+        return evolve(tag, view=in_view(tag.view, names))
+
+    def renamed(symbol: Symbol) -> Symbol:
+        new = names.get(symbol)
+        return new.symbol if isinstance(new, Sym) else symbol
 
     match claim:
         case Equal(left=left, right=right):
             return Equal(of(left), of(right))
-        case Distinct(components=components):
-            return Distinct(tuple(of(tag) for tag in components))
+        case Distinct(components=components, over=over):
+            return Distinct(tuple(of(tag) for tag in components), tuple(renamed(symbol) for symbol in over))
         case Relation(names=bound, cond=cond):
             return Relation(tuple((symbol, of(tag)) for symbol, tag in bound), substitute(cond, names))
         case Covers(of=tag, low=low, high=high, where=where):
@@ -163,6 +168,8 @@ def in_stmt(stmt: Stmt, names: Names) -> Stmt:
             return evolve(inner, event=in_view(event, names), bytes=substitute(count, names))
         case Await(event=event, phase=phase):
             return evolve(inner, event=in_view(event, names), phase=substitute(phase, names))
+        case Edit(tensor=tensor):
+            return inner if tensor is None else evolve(inner, tensor=in_view(tensor, names))
         case Advance(by=by):
             return evolve(inner, by=substitute(by, names))
         case For(start=start, stop=stop):

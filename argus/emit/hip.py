@@ -24,6 +24,7 @@ from argus.core.ir import (
     Buffer,
     Commit,
     Copy,
+    Edit,
     Fence,
     Fold,
     For,
@@ -139,7 +140,7 @@ class _Writer:
                 return self._for(stmt)
             case If():
                 return self._if(stmt)
-            case Let() | Fold() | Arrive() | Await() | Commit() | Fence() | Advance() | Roles() | One():
+            case Let() | Fold() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles() | One():
                 raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
             case _:
                 assert_never(stmt)

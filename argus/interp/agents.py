@@ -21,6 +21,22 @@ from argus.interp.violation import Event
 
 
 @define(eq=False)
+class Mapped:
+    """A tensor map in memory. tensor: the buffer it describes and the place in it, None along axes of its own.
+
+    edited, released: when, by the clocks of who did it; released is None before it. acquired: by which strands since.
+    flights: copies that have gone by it.
+    """
+
+    tensor: tuple[Buffer, tuple[int | None, ...]]
+    event: Event
+    edited: tuple[Mark, ...]
+    released: tuple[Mark, ...] | None = None
+    acquired: set[int] = field(factory=set[int])
+    flights: list[Flight] = field(factory=list[Flight])
+
+
+@define(eq=False)
 class Machine:
     """What the agents of one block share.
 
@@ -42,6 +58,7 @@ class Machine:
     meetings: dict[tuple[str, int], Meeting] = field(factory=dict[tuple[str, int], Meeting])
     shared: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     groups: dict[tuple[str, int], Groups] = field(factory=dict[tuple[str, int], Groups])
+    maps: dict[Buffer, Mapped] = field(factory=dict[Buffer, Mapped])
     units: list[Unit] = field(factory=lambda: list[Unit]())  # noqa: PLW0108 reason: `Unit` is below
 
     def queue_of(self, queue: str, strand: int) -> Groups:

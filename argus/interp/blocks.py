@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.interp import claims, clusters, hang
+from argus.interp import clusters, hang
 from argus.interp.agents import Cluster, Machine, Unit
 from argus.interp.assembly import assemble
 from argus.interp.events import step
@@ -24,9 +24,6 @@ def run_agents(launch: Launch, indices: Sequence[tuple[int, ...]]) -> None:
     for machine in cluster.machines:
         _judge_end(machine)
     cluster.engine.drain()
-    if launch.tags:
-        for agent in dict.fromkeys(unit.agent for unit in cluster.units):
-            claims.distinct(agent)
 
 
 def _judge_end(machine: Machine) -> None:

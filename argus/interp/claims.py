@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import assert_never, cast
 
 import numpy as np
 
 from argus.core.algebra import TRUE, coord
-from argus.core.index import Cond, Index
-from argus.core.ir import Assert, Buffer, Covers, Distinct, Equal, Order, Products, Relation, TagOf, View, WrittenOnce
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir import (
+    Assert,
+    Buffer,
+    Covers,
+    Distinct,
+    Equal,
+    Order,
+    Products,
+    Relation,
+    TagOf,
+    View,
+    WrittenOnce,
+    static,
+)
 from argus.core.layout import TV
 from argus.core.walk import evaluate, show
+from argus.interp.distinct import gather
 from argus.interp.journal import Spot, spots
-from argus.interp.machine import Wave
-from argus.interp.memory import BOTTOM, MISSING, AnyArray, BoolArray, IntArray
-from argus.interp.places import is_whole
+from argus.interp.machine import SharedAccess, Wave
+from argus.interp.memory import BOTTOM, MISSING, BoolArray, IntArray
+from argus.interp.places import Place, is_whole
 from argus.interp.prepared import first_where, registers_of
 from argus.interp.sets import LOOSE, is_set, is_single
-from argus.interp.state import Block, Contribution, Gathered, coordinates
+from argus.interp.state import Block, Contribution, coordinates, shared_element
 from argus.interp.stored import with_sets
 from argus.interp.sums import Group, alike, deviation, groups
 from argus.interp.violation import Event, not_built
@@ -31,16 +44,19 @@ def claim(block: Block, wave: Wave, stmt: Assert, event: Event) -> None:
             _Judge(block, wave, event).equal(left, right)
         case Relation():
             _Judge(block, wave, event).relation(stmt.claim)
-        case Distinct(components=components):
-            _Judge(block, wave, event).gather(components)
+        case Distinct():
+            _Judge(block, wave, event).distinct(stmt.claim)
         case Covers():
             _Judge(block, wave, event).covers(stmt.claim)
         case WrittenOnce() | Products():
             pass
-        case Order():
-            raise not_built(type(stmt.claim).__name__, stmt)
+        case Order(of=of):
+            _Judge(block, wave, event).order(of)
         case _:
             assert_never(stmt.claim)
+
+
+_MANY = 1 << 62
 
 
 class _Judge:
@@ -56,21 +72,52 @@ class _Judge:
             raise not_built("equality of fragments of different shapes", self.event.stmt)
         self._report_unequal(left, right, a, b, (a != b) & (a != MISSING) & (b != MISSING))
 
+    def order(self, of: TagOf) -> None:
+        """The products of each element's sum were added with the component increasing, statement by statement."""
+        self._marks(of.view)
+        known = self.block.sums.get((of.view.buffer, self.wave.number))
+        if known is None or not known.open:
+            return
+        latest: dict[int, tuple[IntArray, IntArray]] = {}
+        for contribution in known.log:
+            column = self.records.get(of.name, np.maximum(contribution.a, 0))
+            real = (contribution.a >= 0) & (column != MISSING)
+            first = np.where(real, column, _MANY).min(axis=-1)
+            key = id(contribution.tiling)
+            cells, past = latest[key] if key in latest else (contribution.cells, np.full(first.shape, -_MANY, np.int64))
+            wrong = first < past
+            if wrong.any():
+                row = int(first_where(wrong)[0])
+                self._report_order(of, int(cells[row].flat[0]), int(past[row]), int(first[row]))
+                return
+            last = np.where(real, column, -_MANY).max(axis=-1)
+            latest[key] = cells, np.maximum(past, last)
+
+    def _report_order(self, of: TagOf, cell: int, before: int, after: int) -> None:
+        width = registers_of(of.view.buffer)[1]
+        at = cell // width - self.wave.first, cell % width
+        message = f"the sum over `{of.name}` is not taken in order: {after} comes after {before}"
+        facts = ((f"{of.view.buffer.name}.{of.name}", f"{before}, then {after}"),)
+        self._report("I39", message, of, at, facts)
+
     def _report_unequal(self, left: TagOf, right: TagOf, a: IntArray, b: IntArray, bad: BoolArray) -> None:
         if not bad.any():
             return
         at = first_where(bad)
         facts = tuple((f"{of.view.buffer.name}.{of.name}", str(int(x[at]))) for of, x in ((left, a), (right, b)))
         message = f"`{left.view.buffer.name}.{left.name}` and `{right.view.buffer.name}.{right.name}` differ"
-        self._report("I39", message, left.view, at, facts, bad)
+        self._report("I39", message, left, at, facts, bad, (right,))
 
     def relation(self, stated: Relation) -> None:
         """Judge a condition on components, those of a part of a tile as the threads that hold the whole have them.
 
         A component that is a set stands for each of its members.
         """
-        leader = self._leader([of.view for _, of in stated.names])
-        components = {symbol: self._component(of, leader) for symbol, of in stated.names}
+        leader = stated.names[0][1]
+        found = {symbol: self._then(symbol, of) for symbol, of in stated.names}
+        components = {symbol: column for symbol, column in found.items() if column is not None}
+        if len(components) != len(found):
+            return
         shapes = {column.shape for column in components.values()}
         if len(shapes) != 1:
             raise not_built("relation of fragments of different shapes", self.event.stmt)
@@ -89,28 +136,43 @@ class _Judge:
                 chosen = first_where(bad)
                 facts = tuple((symbol.name, str(int(column[chosen]))) for symbol, column in values.items())
                 where = divmod(int(first[at]), next(iter(shapes))[1])
+                others = tuple(of for _, of in stated.names[1:] if not of.back)
                 code = "I35" if is_set(found).any() and len({of.view.buffer for _, of in stated.names}) > 1 else "I39"
-                self._report(code, f"`{show(stated.cond)}` does not hold", leader, where, facts)
+                self._report(code, f"`{show(stated.cond)}` does not hold", leader, where, facts, others=others)
                 return
 
-    def _leader(self, views: Sequence[View]) -> View:
-        """A view that is a whole fragment, of as many elements as all of them have."""
-        return next((view for view in views if is_whole(view)), views[0])
+    def _then(self, symbol: Symbol, of: TagOf) -> IntArray | None:
+        """The component as it was at the iteration that is spoken of; None if the claim was not reached in it."""
+        now = self._component(of, sets=True)
+        if not of.back:
+            return now
+        loop = self.block.launch.prepared.loop_around(self.event.stmt)
+        if loop is None:
+            raise not_built("claim about an earlier iteration outside of a loop", self.event.stmt)
+        here = tuple(number for _, number in self.event.iteration)
+        was = (*here[:-1], here[-1] - of.back * loop.step)
+        stmt, past = self.event.stmt, self.block.past
+        past[stmt, symbol, self.wave.number, here] = now
+        return past.get((stmt, symbol, self.wave.number, was))
 
-    def gather(self, components: Sequence[TagOf]) -> None:
-        """Keep this wave's elements; `distinct` judges them when the block ends."""
-        view = components[0].view
-        if any(of.view.buffer is not view.buffer for of in components):
+    def distinct(self, stated: Distinct) -> None:
+        """Keep this wave's elements, to be judged when all have come."""
+        of = stated.components[0]
+        tiles = [(each.view.buffer, each.view.at, each.by) for each in stated.components]
+        if any(tile != tiles[0] for tile in tiles):
             raise not_built("distinctness across fragments", self.event.stmt)
-        columns = [self._component(of) for of in components]
-        rows = self._rows(view)
-        lane = np.repeat(np.arange(rows.start, rows.stop, dtype=np.int64), columns[0].shape[1])
-        value = np.tile(np.arange(columns[0].shape[1], dtype=np.int64), columns[0].shape[0])
+        columns = [self._component(each) for each in stated.components]
         known = np.logical_and.reduce([column != MISSING for column in columns])
-        flat = known.reshape(-1)
-        kept = (*(column[known] for column in columns), lane[flat], value[flat])
-        gathered = self.block.gathered.setdefault((self.event.stmt, self.event.path), Gathered(self.event))
-        gathered.columns.append(kept)
+        gather(self.block, self.event, stated, (*columns, *self._places(of)), known)
+
+    def _places(self, of: TagOf) -> tuple[IntArray, IntArray]:
+        """The thread and the register of each element; in shared memory this wave's first, and the element's number."""
+        if of.view.buffer.space == "shared":
+            numbers = self._numbers(of.view)[None, :]
+            return np.full_like(numbers, self.wave.first), numbers
+        cells = self._cells(of)
+        width = registers_of(of.view.buffer)[1]
+        return cells // width, cells % width
 
     def covers(self, stated: Covers) -> None:
         view = stated.of.view
@@ -131,7 +193,7 @@ class _Judge:
         bare = judged & ~summed
         if bare.any():
             message = f"`{view.buffer.name}` holds no sum of products"
-            self._report("I3", message, view, first_where(bare), ())
+            self._report("I3", message, stated.of, first_where(bare), ())
 
     def _judge_groups(
         self, stated: Covers, log: list[Contribution], judged: BoolArray, low: IntArray, high: IntArray
@@ -151,7 +213,7 @@ class _Judge:
         if worst is not None:
             name = stated.of.name
             message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {worst[1]}"
-            self._report("I3", message, stated.of.view, divmod(worst[0], width), ())
+            self._report("I3", message, stated.of, divmod(worst[0], width), ())
 
     def _judge_sets(self, stated: Covers, held: BoolArray, components: IntArray, low: IntArray, high: IntArray) -> None:
         """Elements whose records say what they sum."""
@@ -167,7 +229,7 @@ class _Judge:
             text = deviation(name, members, start, stop)
             if text is not None:
                 message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {text}"
-                self._report("I3", message, stated.of.view, divmod(int(where[first[at]]), held.shape[1]), ())
+                self._report("I3", message, stated.of, divmod(int(where[first[at]]), held.shape[1]), ())
                 return
 
     @staticmethod
@@ -187,35 +249,69 @@ class _Judge:
         bottom = marks == BOTTOM
         if bottom.any() and not flying:
             message = f"`{buffer.name}` is claimed about while uninitialised"
-            self._report("I38", message, view, first_where(bottom), ())
+            self._report("I38", message, TagOf(view, ""), first_where(bottom), ())
         return marks
 
-    def _component(self, of: TagOf, leader: View | None = None) -> IntArray:
-        """The component of every element held; a value without it breaks the claim.
-
-        leader: a fragment whose elements a view of a part names.
+    def _component(self, of: TagOf, *, sets: bool = False) -> IntArray:
+        """The component of every element that is spoken of, as its thread holds it; a value without it breaks the
+        claim. sets: also of what a sum is over.
         """
-        marks = self._marks(of.view) if leader is None or is_whole(of.view) else self._part(of.view, leader)
-        if leader is not None and is_whole(of.view):
+        marks = self._marks(of.view) if _is_tile(of) else self._part(of)
+        if sets and _is_tile(of):
             marks = with_sets(self.block, self.wave, of.view.buffer, marks)
         column = self.records.get(of.name, marks)
         bare = (column == MISSING) & (marks >= 0) & (of.name not in self.records.loose)
         if bare.any():
             at = first_where(bare)
             facts = (("found", self.records.text(int(marks[at]))),)
-            self._report("I39", f"an element of `{of.view.buffer.name}` has no tag `{of.name}`", of.view, at, facts)
+            self._report("I39", f"an element of `{of.view.buffer.name}` has no tag `{of.name}`", of, at, facts)
         return column
 
-    def _part(self, view: View, leader: View) -> IntArray:
-        """The marks of what a view names for each element of another fragment, as its thread holds them."""
-        buffer = view.buffer
-        if buffer.space != "register":
-            raise not_built("claim about memory other than a register fragment", self.event.stmt)
-        self.block.settle(self.wave, buffer, self.event, "read")
-        by = cast(TV, leader.buffer.layout)
+    def _part(self, of: TagOf) -> IntArray:
+        """The marks of what a view names for each element of a layout, as its thread holds them."""
+        buffer = of.view.buffer
+        flying = self.block.settle(self.wave, buffer, self.event, "read")
+        marks = cast(IntArray, self.block.cells(buffer).marks)[self._cells(of)]
+        if buffer.space == "shared":
+            self._looked_at(of)
+        bottom = marks == BOTTOM
+        if bottom.any() and not flying:
+            message = f"`{buffer.name}` is claimed about while uninitialised"
+            self._report("I38", message, of, first_where(bottom), ())
+        return marks
+
+    def _looked_at(self, of: TagOf) -> None:
+        """A claim about shared memory is a read by its wave: it speaks of what is there whatever the schedule."""
+        threads, cells = self.block.launch.prepared.kernel.threads, self._cells(of)
+        place = Place(np.broadcast_to(cells, (threads, cells.shape[1])))
+        read = place.cell_set(self.wave.first, self.wave.last)
+        access = SharedAccess(self.event, of.view.buffer, writes=False, cells=read, place=place)
+        access.drained, access.over = self.wave.arrivals, self.event.path
+        self.block.accesses.append(access)
+
+    def _cells(self, of: TagOf) -> IntArray:
+        """The registers of all elements that are spoken of, in this wave's threads."""
+        if of.view.buffer.space == "shared":
+            return self.block.launch.prepared.shared_cells(of.view.buffer)[self._numbers(of.view)][None, :]
+        if of.view.buffer.space != "register":
+            raise not_built("claim about memory other than registers and shared memory", self.event.stmt)
+        threads, registers = registers_of(of.view.buffer)
+        rows = self._rows(of.view)
+        if _is_tile(of):
+            return np.arange(threads * registers, dtype=np.int64).reshape(threads, registers)[rows]
+        by = cast(TV, of.by or of.view.buffer.layout)
         own = tuple(coord(axis) for axis in range(len(by.tile)))
-        cells = self.block.launch.prepared.held(view, by, own, self.event.stmt)[self._rows(leader)]
-        return cast(IntArray, self.block.cells(buffer).marks)[cells]
+        return self.block.launch.prepared.held(of.view, by, own, self.event.stmt)[rows]
+
+    def _numbers(self, view: View) -> IntArray:
+        """The elements of a shared buffer under a view, first axis fastest, as this wave sees it."""
+        shape = [static(extent) for extent in view.shape]
+        coords = [axis.ravel(order="F") for axis in np.indices(shape, dtype=np.int64)]
+        number, below = np.zeros(coords[0].size if coords else 1, np.int64), 1
+        for place, extent in zip(view.at, view.buffer.shape, strict=True):
+            at = evaluate(place, self.wave.env, coords, self.block.launch.prepared.integers)
+            number, below = number + np.asarray(at) * below, below * static(extent)
+        return number
 
     def _bound(self, node: Index | Cond, view: View) -> IntArray:
         layout = cast(TV, view.buffer.layout)
@@ -229,66 +325,44 @@ class _Judge:
         self,
         code: str,
         message: str,
-        view: View,
+        of: TagOf,
         at: tuple[int, ...],
         facts: tuple[tuple[str, str], ...],
         bad: BoolArray | None = None,
+        others: tuple[TagOf, ...] = (),
     ) -> None:
-        """Report an element; `bad` marks all of the wave's that fail in this way."""
-        thread, value = self.wave.first + at[0], at[1]
+        """Report an element; `bad` marks all of the wave's that fail in this way. others: tiles that it met there."""
+        buffer = of.view.buffer
+        cells = self._cells(of)
+        if buffer.space == "shared":
+            thread, value = self.wave.first, None
+            element = shared_element(self.block.launch.prepared, buffer, int(cells[at]))
+        else:
+            thread, value = divmod(int(cells[at]), registers_of(buffer)[1])
+            element = coordinates(buffer, thread, value)
         self.block.report(
             code,
             message,
             self.event,
             thread=thread,
             value=value,
-            element=coordinates(view.buffer, thread, value),
-            buffer=view.buffer.name,
+            element=element,
+            buffer=buffer.name,
             facts=facts,
-            alike=() if bad is None else self._alike(view.buffer, bad),
+            origins=self._spots((of, *others), at),
+            alike=() if bad is None else self._alike(buffer, cells[bad]),
         )
 
-    def _alike(self, buffer: Buffer, bad: BoolArray) -> tuple[Spot, ...]:
-        rows, values = np.nonzero(bad)
-        at = (rows + self.wave.first) * registers_of(buffer)[1] + values
-        return spots(buffer, self.block.cells(buffer), at, self.block.launch.moment)
+    def _spots(self, tiles: tuple[TagOf, ...], at: tuple[int, ...]) -> tuple[Spot, ...]:
+        """The cells of one element of several tiles, each once."""
+        found = {(of.view.buffer, int(self._cells(of)[at])): None for of in tiles}
+        return tuple(Spot(b, self.block.cells(b), cell, self.block.launch.moment) for b, cell in found)
+
+    def _alike(self, buffer: Buffer, cells: IntArray) -> tuple[Spot, ...]:
+        return spots(buffer, self.block.cells(buffer), np.unique(cells), self.block.launch.moment)
 
 
-def distinct(block: Block) -> None:
-    """Judge the claims of distinctness of a finished block, over all of its threads.
-
-    Registers that replicate one element of the tile count once.
-    """
-    for (stmt, _), gathered in block.gathered.items():
-        assert isinstance(stmt, Assert)
-        assert isinstance(stmt.claim, Distinct)
-        view = stmt.claim.components[0].view
-        *columns, thread, value = (np.concatenate(parts) for parts in zip(*gathered.columns, strict=True))
-        layout = cast(TV, view.buffer.layout)
-        element = layout.threads.table()[thread] + layout.values.table()[value]
-        order = np.lexsort((value, thread, *columns))
-        same = np.ones(max(0, order.size - 1), np.bool_)
-        for column in columns:
-            same &= column[order][1:] == column[order][:-1]
-        same &= element[order][1:] != element[order][:-1]
-        if same.any():
-            _report_twice(block, gathered.event, view, order, same, (thread, value, *columns))
-
-
-def _report_twice(
-    block: Block, event: Event, view: View, order: IntArray, same: BoolArray, arrays: Sequence[AnyArray]
-) -> None:
-    thread, value, *columns = arrays
-    at = int(same.argmax())
-    one, other = int(order[at]), int(order[at + 1])
-    record = ", ".join(str(int(column[one])) for column in columns)
-    block.report(
-        "I39",
-        f"two elements of `{view.buffer.name}` have the components ({record})",
-        event,
-        thread=int(thread[other]),
-        value=int(value[other]),
-        element=coordinates(view.buffer, int(thread[other]), int(value[other])),
-        buffer=view.buffer.name,
-        other_thread=int(thread[one]),
-    )
+def _is_tile(of: TagOf) -> bool:
+    """Whether the elements spoken of are those of a whole fragment, as it is held."""
+    whole = is_whole(of.view) and (of.by is None or of.by == of.view.buffer.layout)
+    return whole and of.view.buffer.space == "register"

@@ -15,6 +15,7 @@ from argus.core.ir import (
     Buffer,
     Commit,
     Copy,
+    Edit,
     Fence,
     Fold,
     For,
@@ -36,7 +37,7 @@ from argus.core.ir import (
     static,
 )
 from argus.core.machine import Rendezvous
-from argus.interp import claims, clusters, moves, warpgroup
+from argus.interp import claims, clusters, moves, tensor_maps, warpgroup
 from argus.interp.agents import Unit, Waiting
 from argus.interp.asynchrony import bits
 from argus.interp.barriers import Meeting, Phased
@@ -125,6 +126,8 @@ def _execute(unit: Unit, stmt: Stmt, event: Event) -> None:
             _fence(unit, stmt)
         case Let(symbol=symbol, value=Peek(view=view)) if view.buffer.space == "counter":
             unit.env[symbol] = unit.counters[view.buffer]
+        case Edit():
+            tensor_maps.edit(unit, stmt, event)
         case Advance(counter=counter, by=by):
             unit.counters[counter] += _number(unit, stmt, by)
         case Tag():
@@ -171,6 +174,8 @@ def _allocate(unit: Unit, stmt: Alloc, buffer: Buffer, count: int | None) -> Non
                 raise not_built("barrier initialised without a count, or twice", stmt)
             leader = machine.strands.now(unit.acting)[0]
             machine.barriers.set_up(buffer, static(buffer.shape[0]), count, leader)
+    elif buffer.space == "map":
+        return
     elif buffer.space in ("shared", "register") and count is None:
         agent.cells(buffer)
         if buffer.space == "register":

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define
 
 from argus.core.ir import Copy, View
-from argus.interp import clusters
+from argus.interp import clusters, tensor_maps
 from argus.interp.agents import Agent, Machine, Unit
 from argus.interp.asynchrony import Flight, Kind
 from argus.interp.barriers import Phased
@@ -184,6 +184,8 @@ def _issue(move: _Move, strand: int) -> None:
         flight.moments.append(lambda: barrier.land(move.agent, move.event, move.rows[0], number, known, size))
     else:
         machine.queue_of(kind, strand).add(flight, alone=atom.moments.group == "each")
+    if move.stmt.through is not None:
+        tensor_maps.use(unit, move.stmt, move.event, strand, flight)
     if move.agent.launch.tags:
         for touch in move.touches(machine.strands.now((strand,)), flight):
             into.shadow.note(touch, machine.strands.clocks[strand])

@@ -17,8 +17,10 @@ from argus.core.ir import (
     Buffer,
     Copy,
     Covers,
+    For,
     Kernel,
     Mma,
+    Order,
     Products,
     Relation,
     Stmt,
@@ -137,6 +139,7 @@ class Prepared:
         factory=dict[tuple[int, object, str, int], tuple[Atom, IntArray]], init=False
     )
     _shared: dict[Buffer, IntArray] = field(factory=dict[Buffer, IntArray], init=False)
+    _loops: dict[Stmt, For] = field(factory=dict[Stmt, For], init=False)
     _gets: dict[tuple[Stmt, View, tuple[Index, ...]], IntArray] = field(
         factory=dict[tuple[Stmt, View, tuple[Index, ...]], IntArray], init=False
     )
@@ -148,7 +151,7 @@ class Prepared:
         self.unit = kernel.target.unit
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
-        self.covers = any(isinstance(claim, Covers | Relation | Products) for claim in claims)
+        self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
         self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
         self.contributed = {}
         for stmt in walk(kernel.body):
@@ -229,6 +232,14 @@ class Prepared:
         if found is None:
             found = self._shared[buffer] = shared_cells(buffer)
         return found
+
+    def loop_around(self, stmt: Stmt) -> For | None:
+        """The innermost loop that a statement stands in."""
+        if stmt not in self._loops:
+            for outer in walk(self.kernel.body):
+                if isinstance(outer, For) and any(inner is stmt for inner in walk(outer.body)):
+                    self._loops[stmt] = outer
+        return self._loops.get(stmt)
 
     def held(self, view: View, by: TV, at: tuple[Index, ...], stmt: Stmt) -> IntArray:
         """Register cells of a fragment's view that hold, in each thread, its elements `at` those of `by`.

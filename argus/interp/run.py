@@ -22,6 +22,7 @@ from argus.core.ir import (
     WrittenOnce,
     walk,
 )
+from argus.interp import distinct
 from argus.interp.blocks import run_agents
 from argus.interp.finals import array_of, number, written_once
 from argus.interp.journal import Journal
@@ -166,6 +167,7 @@ def _compares(elem: Elem | Test) -> bool:
 
 
 def _judge_tensors(launch: Launch, *, complete: bool) -> None:
+    distinct.judge(launch)
     for stmt in walk(launch.prepared.kernel.body):
         if isinstance(stmt, Assert) and isinstance(stmt.claim, WrittenOnce):
             written_once(launch, stmt, stmt.claim, complete=complete)

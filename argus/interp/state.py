@@ -20,6 +20,9 @@ from argus.interp.prepared import Prepared, Scalars, registers_of
 from argus.interp.schedule import Adversary
 from argus.interp.violation import Event, Reporter
 
+Compared = tuple[Stmt, int, tuple[tuple[str, int], ...]]
+"""A claim, the agent that makes it by its first thread, and the variables that its executions have in common."""
+
 
 @define(eq=False)
 class Launch:
@@ -28,7 +31,7 @@ class Launch:
     halted: a block has not run to its end. widths: threads of each role that step together, once it has been checked.
     kept: names that some matrix instruction kept in its accumulators. varying: names that vary along the axis of a
     fold. keeps: whether what is stored keeps the sets of what it sums, for launches to come. givers: of the inputs'
-    records, once somebody has asked.
+    records, once somebody has asked. gathered: what claims compare that no wave can judge alone.
     journal: of all writes, if it is wanted.
     """
 
@@ -50,6 +53,7 @@ class Launch:
     keeps: bool = False
     givers: Givers | None = None
     journal: Journal | None = None
+    gathered: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
 
     @property
     def moment(self) -> int:
@@ -90,12 +94,24 @@ class Sum:
 
 
 @define(eq=False)
-class Gathered:
-    """What the waves of a block hold at one execution of a claim about all of them."""
+class Share:
+    """What one wave holds at one execution of a claim about all elements, before write number `moment`."""
 
+    block: Block
     event: Event
-    columns: list[tuple[IntArray, ...]] = field(factory=list[tuple[IntArray, ...]])
+    columns: tuple[IntArray, ...]
+    moment: int
 
+
+@define(eq=False)
+class Gathered:
+    """What all waves hold at the executions that one claim compares."""
+
+    shares: list[Share] = field(factory=list[Share])
+
+
+Past = tuple[Stmt, Symbol, int, tuple[int, ...]]
+"""A claim, its name for a component, a wave and the values of the loop variables around."""
 
 Held = tuple[Buffer, int]
 """The registers of one fragment in one wave."""
@@ -105,7 +121,8 @@ Held = tuple[Buffer, int]
 class Block:
     """One block: shared memory, registers, waves, and the accesses that races are judged by.
 
-    base: the first of its threads in the launched block, for reports; `scalars`: of its threads.
+    base: the first of its threads in the launched block, for reports; `scalars`: of its threads. past: what claims
+    about earlier iterations found in them.
     """
 
     launch: Launch
@@ -114,8 +131,8 @@ class Block:
     local: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     accesses: list[SharedAccess] = field(factory=list[SharedAccess])
     sums: dict[Held, Sum] = field(factory=dict[Held, Sum])
-    gathered: dict[tuple[Stmt, tuple[int, ...]], Gathered] = field(factory=dict[tuple[Stmt, tuple[int, ...]], Gathered])
     base: int = 0
+    past: dict[Past, IntArray] = field(factory=dict["Past", IntArray])
 
     @property
     def scalars(self) -> Scalars:

@@ -17,6 +17,7 @@ from argus.core.ir import (
     Buffer,
     Commit,
     Copy,
+    Edit,
     Fence,
     Fold,
     For,
@@ -69,7 +70,6 @@ def run_block(launch: Launch, index: tuple[int, ...]) -> None:
             queue.complete()
     if launch.tags:
         races.judge(block)
-        claims.distinct(block)
 
 
 def _start(launch: Launch, index: tuple[int, ...]) -> Block:
@@ -174,7 +174,7 @@ def _execute(block: Block, wave: Wave, stmt: Stmt, event: Event) -> None:
                 claims.claim(block, wave, stmt, event)
         case For() | If() | Policy() | Assume():
             pass
-        case Let() | Arrive() | Await() | Commit() | Fence() | Advance() | Roles() | One():
+        case Let() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles() | One():
             raise not_built(type(stmt).__name__, stmt)
         case _:
             assert_never(stmt)

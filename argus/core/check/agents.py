@@ -16,6 +16,7 @@ from argus.core.ir import (
     Await,
     Commit,
     Copy,
+    Edit,
     Fence,
     For,
     If,
@@ -116,7 +117,7 @@ def _elected(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
             fine = queue in ("bulk", "cp_async")
         case Fence(kind=kind):
             fine = kind != "wgmma"
-        case Arrive() | Await() | Policy() | If() | For() | Assume() | Tag():
+        case Arrive() | Await() | Edit() | Policy() | If() | For() | Assume() | Tag():
             fine = True
         case _:
             fine = False
@@ -176,6 +177,10 @@ def _common(stmt: Stmt) -> Iterator[tuple[str, Node]]:
             yield "phase", phase
         case Copy(signal=View() as event):
             yield from _of_event(event)
+        case Edit(tensor=View() as tensor):
+            for node in tensor.at:
+                if not mentions(node, (Coord,)):
+                    yield "tensor of a map", node
         case Advance(by=by):
             yield "step of a counter", by
         case _:

@@ -18,6 +18,7 @@ from argus.core.ir import (
     Copy,
     Covers,
     Distinct,
+    Edit,
     Equal,
     Fold,
     For,
@@ -54,6 +55,8 @@ def views(stmt: Stmt) -> tuple[View, ...]:
             return (event,)
         case Let(value=Peek(view=view) | Atomic(view=view)) | Tag(view=view):
             return (view,)
+        case Edit(map=buffer, tensor=tensor):
+            return (whole(buffer),) if tensor is None else (whole(buffer), tensor)
         case Advance(counter=buffer) | Reset(buffer=buffer):
             return (whole(buffer),)
         case Assert(claim=claim):
@@ -107,6 +110,8 @@ def _own_expressions(stmt: Stmt) -> tuple[Node, ...]:
             bound = {symbol: algebra.const(0) for symbol, _ in over}
             places = tuple(node for pair in products for side in pair for node in side)
             return *(substitute(node, bound) for node in places), *(extent for _, extent in over)
+        case Assert(claim=Distinct(over=over)):
+            return tuple(algebra.sym(symbol) for symbol in over)
         case Assert(claim=Covers(low=low, high=high, where=where)):
             return low, high, where
         case _:

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, count
 from typing import cast, overload
+
+from attrs import evolve
 
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.fragments import Fragment
-from argus.core.dsl.handles import Bool, Int, IntLike, OfInts, as_cond, unwrap
+from argus.core.dsl.handles import Bool, Int, IntLike, OfInts, as_cond, extent, unwrap
 from argus.core.dsl.integers import term
 from argus.core.dsl.tracer import current
 from argus.core.dsl.values import Held, leader
 from argus.core.dsl.views import Tensor
-from argus.core.index import Cond, Coord, Index, Read, Symbol
-from argus.core.ir import Assert, Assume, Claim, Covers, Distinct, Equal, Relation, Tag, TagOf, View, WrittenOnce
+from argus.core.index import Cond, Coord, Index, Read, Sym, Symbol
+from argus.core.ir import (
+    Assert,
+    Assume,
+    Claim,
+    Covers,
+    Distinct,
+    Equal,
+    Order,
+    Relation,
+    Tag,
+    TagOf,
+    View,
+    WrittenOnce,
+)
 from argus.core.walk import mentions, show, substitute, symbols, topological
 
 Names = Mapping[str, IntLike | Tensor]
@@ -140,24 +155,64 @@ def assert_equal(left: TagOf, right: TagOf) -> None:
     _claim("assert_equal", Equal(_component("assert_equal", left), _component("assert_equal", right)))
 
 
-def assert_distinct(*components: TagOf) -> None:
-    """No two elements agree in all of these components."""
+def assert_distinct(*components: TagOf, over: Int | Sequence[Int] = ()) -> None:
+    """No two elements agree in all of these components.
+
+    over: variables of loops and coordinates of the grid: `over=k`, and no two elements of any two iterations agree;
+    `over=(m, n)`, nor of any two blocks. Raises E106 for an integer that is neither.
+    """
     if not components:
         fault("E106", "`assert_distinct` needs at least one component")
-    _claim("assert_distinct", Distinct(tuple(_component("assert_distinct", of) for of in components)))
+    named = tuple(_component("assert_distinct", of) for of in components)
+    _claim("assert_distinct", Distinct(named, _variables(over)))
+
+
+def _variables(over: Int | Sequence[Int]) -> tuple[Symbol, ...]:
+    nodes = [unwrap(each) for each in ((over,) if isinstance(over, Int) else over)]
+    found = tuple(node.symbol for node in nodes if isinstance(node, Sym) and node.symbol.kind in ("loop", "block"))
+    if len(found) != len(nodes):
+        fault(
+            "E106",
+            "`over` takes variables of loops and coordinates of the grid",
+            help="write `over=k` inside `for k in loop(...)`, or `over=(m, n)` of `m, n = block_id(...)`",
+        )
+    return found
+
+
+def assert_order(of: TagOf) -> None:
+    """What is summed over the component comes in increasing order, from one `mma` to the next."""
+    _claim("assert_order", Order(_component("assert_order", of)))
+
+
+class Earlier:
+    """A tile as it was when the claim stood here some iterations before."""
+
+    def __init__(self, tile: Fragment, back: int) -> None:
+        self.tile = tile
+        self.back = back
+
+
+def earlier(tile: Fragment, by: int = 1) -> Earlier:
+    """The tile as it was when the claim was reached `by` iterations of the innermost loop before.
+
+    `assert_relation(earlier(a), a, lambda was, now: eq(now.k, was.k + 32))` speaks of each two iterations in turn.
+    """
+    if not isinstance(tile, Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"`earlier` takes a register tile, found {described(tile)}")
+    return Earlier(tile, extent(by, "a number of iterations"))
 
 
 class TagsOf:
     """The tag of an element: `p.k` is its component `k`."""
 
-    def __init__(self, view: View, bound: dict[Symbol, TagOf]) -> None:
-        self._view = view
+    def __init__(self, of: TagOf, bound: dict[Symbol, TagOf]) -> None:
+        self._of = of
         self._bound = bound
 
     def __getattr__(self, name: str) -> Int:
         if name.startswith("_"):
             raise AttributeError(name)
-        return _bind(TagOf(self._view, name), self._bound)
+        return _bind(evolve(self._of, name=name), self._bound)
 
 
 OfTags = (
@@ -166,7 +221,7 @@ OfTags = (
     | Callable[[TagsOf, TagsOf, TagsOf], Bool]
     | Callable[[TagsOf, TagsOf, TagsOf, TagsOf], Bool]
 )
-Tagged = TagOf | Fragment | Tensor
+Tagged = TagOf | Fragment | Tensor | Earlier
 
 
 @overload
@@ -174,7 +229,7 @@ def assert_relation(*arguments: TagOf | Condition) -> None: ...
 
 
 @overload
-def assert_relation(*arguments: Fragment | Tensor | OfTags) -> None: ...
+def assert_relation(*arguments: Fragment | Tensor | Earlier | OfTags) -> None: ...
 
 
 def assert_relation(*arguments: Tagged | Condition | OfTags) -> None:
@@ -184,45 +239,50 @@ def assert_relation(*arguments: Tagged | Condition | OfTags) -> None:
     a row fragment belong to all elements of that row. Raises E205 for tiles of registers held otherwise.
     """
     *operands, condition = arguments or (None,)
-    if not operands or isinstance(condition, TagOf | Fragment | Tensor) or not callable(condition):
+    if not operands or isinstance(condition, TagOf | Fragment | Tensor | Earlier) or not callable(condition):
         fault("E106", "`assert_relation` takes tag components or tiles and, last, a function of them")
     _check_arity("the condition of `assert_relation`", condition, len(operands))
     bound: dict[Symbol, TagOf] = {}
-    given = [_operand(of, bound) for of in _together(cast("list[Tagged]", operands))]
+    tagged = cast("list[Tagged]", operands)
+    pairs = zip(tagged, _together(tagged), strict=True)
+    given = [_bind(of, bound) if isinstance(operand, TagOf) else TagsOf(of, bound) for operand, of in pairs]
     cond = cast(Callable[..., Bool], condition)(*given)
     if not bound:
         fault("E106", "`assert_relation` names no component of a tag", help="write `lambda p, s: s.kb == p.k // 128`")
     _claim("assert_relation", Relation(tuple(bound.items()), as_cond(cond)))
 
 
-def _operand(of: TagOf | View, bound: dict[Symbol, TagOf]) -> Int | TagsOf:
-    return TagsOf(of, bound) if isinstance(of, View) else _bind(of, bound)
-
-
 def _bind(component: TagOf, bound: dict[Symbol, TagOf]) -> Int:
-    """The symbol of a component: one for each view, whatever their names."""
-    wanted = f"{component.view.buffer.name}.{component.name}"
+    """The symbol of a component: one for each view and time, whatever their names."""
+    before = f" {component.back} before" if component.back else ""
+    wanted = f"{component.view.buffer.name}.{component.name}{before}"
     for name in chain((wanted,), (f"{wanted}_{i}" for i in count(2))):
         symbol = Symbol(name, "fresh")
-        if bound.setdefault(symbol, component).view is component.view:
+        known = bound.setdefault(symbol, component)
+        if known.view is component.view and known.back == component.back:
             return Int(algebra.sym(symbol))
     raise AssertionError
 
 
-def _together(operands: list[Tagged]) -> list[TagOf | View]:
-    """Views of one shape: the tiles of registers as the largest of them holds them."""
-    tiles = [operand.held for operand in operands if isinstance(operand, Fragment)]
+def _together(operands: list[Tagged]) -> list[TagOf]:
+    """Views of one shape: the tiles of registers as the largest of them holds them. Names are given later."""
+    tiles = [_tile(operand).held for operand in operands if isinstance(operand, Fragment | Earlier)]
     chosen = leader("assert_relation", tiles, typed=False) if tiles else None
-    found: list[TagOf | View] = []
+    found: list[TagOf] = []
     for operand in operands:
-        if isinstance(operand, Fragment):
+        if isinstance(operand, Fragment | Earlier):
             assert chosen is not None
-            found.append(_under(operand.held, chosen))
+            back = operand.back if isinstance(operand, Earlier) else 0
+            found.append(TagOf(_under(_tile(operand).held, chosen), "", chosen.layout, back))
         elif isinstance(operand, Tensor):
-            found.append(operand.view)
+            found.append(TagOf(operand.view, ""))
         else:
             found.append(_component("assert_relation", operand))
     return found
+
+
+def _tile(operand: Fragment | Earlier) -> Fragment:
+    return operand.tile if isinstance(operand, Earlier) else operand
 
 
 def _under(held: Held, chosen: Held) -> View:

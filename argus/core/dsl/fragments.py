@@ -9,7 +9,7 @@ from argus.core import algebra
 from argus.core.dsl import folds
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.folds import Within
-from argus.core.dsl.handles import ElementWise, Int, extents, number, several, unwrap
+from argus.core.dsl.handles import Bool, ElementWise, Int, extents, number, several, unwrap
 from argus.core.dsl.masks import Decides, Mask, as_mask, check_axes
 from argus.core.dsl.tracer import current
 from argus.core.dsl.values import Held, allocate, apart, check_dtype, check_types, computed, leader
@@ -84,7 +84,7 @@ class Fragment(ElementWise):
 
     @property
     def tag(self) -> TagNames:
-        return TagNames(self.view)
+        return TagNames(self.view, self._layout)
 
     def to(self, dtype: DType) -> Fragment:
         """The same elements rounded to another type."""
@@ -322,11 +322,29 @@ def _where(cond: Decides, then: Operand, other: Operand) -> Fragment:
     return _made(computed(elem, chosen.dtype, chosen.layout, "value"))
 
 
-def where(cond: Decides, then: Operand, other: Operand) -> Fragment:
-    """`then` at the elements that satisfy the condition, else `other`.
+@overload
+def where(cond: Bool, then: Int | int, other: Int | int) -> Int: ...
+
+
+@overload
+def where(cond: Decides, then: Fragment, other: Operand) -> Fragment: ...
+
+
+@overload
+def where(cond: Decides, then: Operand, other: Fragment) -> Fragment: ...
+
+
+@overload
+def where(cond: Mask, then: Operand, other: Operand) -> Fragment: ...
+
+
+def where(cond: Decides, then: Operand, other: Operand) -> Fragment | Int:
+    """`then` at the elements that satisfy the condition, else `other`; of two integers, an integer.
 
     The condition speaks of coordinates (`row < column`, with `row, column = x.index`) or compares elements.
     """
+    if isinstance(cond, Bool) and isinstance(then, Int | int) and isinstance(other, Int | int):
+        return Int(algebra.pick(cond.node, unwrap(then), unwrap(other)))
     return _where(cond, then, other)
 
 

@@ -18,6 +18,7 @@ from argus.core.dsl.faults import described, fault
 from argus.core.dsl.folds import operation
 from argus.core.dsl.fragments import Fragment, add, fresh
 from argus.core.dsl.handles import extent, extents, number
+from argus.core.dsl.maps import TensorMap
 from argus.core.dsl.movers import Everyone, Lane
 from argus.core.dsl.place import leaves_early, user_frame
 from argus.core.dsl.queues import GroupQueue
@@ -90,6 +91,7 @@ def copy(
     edge: float | None = None,
     signal: Barrier | None = None,
     combine: object = None,
+    through: TensorMap | None = None,
 ) -> None:
     """Move a tile between registers and memory.
 
@@ -99,6 +101,7 @@ def copy(
     this value is read, outside the target's nothing is written; without it the copy must be in bounds.
     signal: the barrier that a load by the TMA completes on, where it is not one into a slot being filled.
     combine: `add` adds each element to what the target holds, one by one, whoever else adds there.
+    through: the tensor map in memory that a store of a box goes by.
     """
     tracer = current("copy")
     for side in (source, target):
@@ -110,7 +113,7 @@ def copy(
     parts = boxes(source.view, target.view, named)
     if len(parts) > 1:
         for one, other in parts:
-            copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal)
+            copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal, through=through)
         return
     tv = _movers(source, target, _alone(named, source.view, by))
     _check_shapes(source.view, target.view, tv)
@@ -119,7 +122,20 @@ def copy(
     event = _completion(tracer, atom, target.view, signal)
     edge = _filled(source, target, _outside(edge, atom))
     peers = _receivers(tracer, atom, via) if isinstance(via, Multicast) else None
-    tracer.emit(Copy(atom, source.view, target.view, tv, edge, event, peers, joined, span=tracer.span()))
+    tracer.emit(
+        Copy(
+            atom,
+            source.view,
+            target.view,
+            tv,
+            edge,
+            event,
+            peers,
+            joined,
+            through=_mapped(through, atom, target.view),
+            span=tracer.span(),
+        )
+    )
 
 
 def _receivers(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
@@ -127,6 +143,16 @@ def _receivers(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
     if not atom.moments.signal:
         fault("E106", f"`{atom}` has one target", help="multicast a load by the TMA: `via=tma.multicast((0, 1))`")
     return mask(tracer, via.ranks)
+
+
+def _mapped(through: TensorMap | None, atom: Atom, target: View) -> Buffer | None:
+    if through is None:
+        return None
+    if not isinstance(through, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"a copy goes through a tensor map, found {described(through)}", help="write `tensor_map()`")
+    if atom.box is None or atom.box.axes < 2 or target.buffer.space != "global":
+        fault("E501", f"`{atom}` through a tensor map in memory is not built yet", help="store boxes `via=tma`")
+    return through.buffer
 
 
 def _of_lane(source: Place, target: Place, lane: Lane, edge: float | None) -> tuple[Tensor, None, float]:

@@ -15,21 +15,23 @@ from argus.core.dsl.handles import Int, IntLike, OfInts, extent, extents, number
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
 from argus.core.ir import TagOf, View, static
+from argus.core.layout import TV
 from argus.core.walk import show, substitute
 
 
 class TagNames:
     """`x.tag.k`: the component `k` of the tags of a view's elements."""
 
-    __slots__ = ("_view",)
+    __slots__ = ("_by", "_view")
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, by: TV | None = None) -> None:
         self._view = view
+        self._by = by
 
     def __getattr__(self, name: str) -> TagOf:
         if name.startswith("_"):
             raise AttributeError(name)
-        return TagOf(self._view, name)
+        return TagOf(self._view, name, self._by)
 
 
 class TensorSpec:

@@ -4,11 +4,12 @@
     Elem   = Lit(x) | Num(Index) | Get(view, at) | Op(name, Elem*) | Cast(dtype, Elem) | Where(Test, Elem, Elem)
     Test   = Holds(Cond) | Compare(op, Elem, Elem) | Both(Test*) | Either(Test*) | Neither(Test)
     Stmt   = Alloc(buffer, count?) | Let(symbol, Peek | Atomic)
-           | Copy(atom, source, target, by, edge?, signal?, peers?, combine?, cache)
+           | Copy(atom, source, target, by, edge?, signal?, peers?, combine?, cache, through?)
            | Map(target, elem) | Fold(target, source, axis, op, keep, within)
            | Mma(atom, tiling, target, a, b, init, grouped)
            | Arrive(event, count, bytes) | Await(event, phase) | Sync(barrier, how, threads)
-           | Commit(queue) | Wait(queue, pending, of) | Fence(kind, scope) | Advance(counter, by)
+           | Commit(queue) | Wait(queue, pending, of) | Fence(kind, scope) | Edit(map, step, tensor?)
+           | Advance(counter, by)
            | Policy(name, args) | For(symbol, start, stop, step, body, unroll) | If(cond, then, otherwise)
            | Roles(role*) | One(body) | Tag(view, names) | Reset(buffer) | Assume(cond) | Assert(claim)
     Claim  = Equal | Distinct | Relation | Covers | Order | WrittenOnce | Products
@@ -62,6 +63,7 @@ from argus.core.ir.statements import (
     Await,
     Commit,
     Copy,
+    Edit,
     Fence,
     Fold,
     For,
@@ -112,6 +114,7 @@ __all__ = [
     "Copy",
     "Covers",
     "Distinct",
+    "Edit",
     "Either",
     "Elem",
     "Equal",

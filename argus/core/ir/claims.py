@@ -7,14 +7,21 @@ from attrs import frozen
 from argus.core.algebra import TRUE
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir.storage import View
+from argus.core.layout import TV
 
 
 @frozen(eq=False)
 class TagOf:
-    """The component `name` of the tags of a view's elements."""
+    """The component `name` of the tags of a view's elements.
+
+    by: who holds the elements that are spoken of, over the view's coordinates; None for the layout of the view's
+    buffer. back: as it was when the claim stood here so many iterations of the innermost loop before.
+    """
 
     view: View
     name: str
+    by: TV | None = None
+    back: int = 0
 
 
 @frozen(eq=False)
@@ -27,9 +34,13 @@ class Equal:
 
 @frozen(eq=False)
 class Distinct:
-    """No two elements of the view have equal tuples of these components."""
+    """No two elements of the view have equal tuples of these components.
+
+    over: variables of loops and coordinates of blocks: nor have elements of executions that differ in these alone.
+    """
 
     components: tuple[TagOf, ...]
+    over: tuple[Symbol, ...] = ()
 
 
 @frozen(eq=False)
@@ -52,6 +63,8 @@ class Covers:
 
 @frozen(eq=False)
 class Order:
+    """What is summed over the component comes in increasing order, from one product of tiles to the next."""
+
     of: TagOf
 
 

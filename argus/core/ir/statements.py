@@ -56,7 +56,8 @@ class Copy(_Stated):
 
     edge: outside the source's tensor this value is read, outside the target's nothing is written; None: the
     copy must be in bounds. signal: the barrier it completes on. peers: the blocks of the cluster, a bit a rank, in
-    which it lands at this place and on this barrier; None: this one alone.
+    which it lands at this place and on this barrier; None: this one alone. through: the tensor map in memory that it
+    goes by, if not one that the launcher has made.
     """
 
     atom: Atom
@@ -68,6 +69,7 @@ class Copy(_Stated):
     peers: Index | None = None
     combine: str | None = None
     cache: str = ""
+    through: Buffer | None = None
 
 
 @frozen(eq=False)
@@ -168,6 +170,19 @@ class Wait(_Stated):
 class Fence(_Stated):
     kind: Literal["async_proxy", "wgmma", "barrier_init", "tensormap", "device"]
     scope: str = "cta"
+
+
+@frozen(eq=False)
+class Edit(_Stated):
+    """What is done to a tensor map in memory, by the threads that run it.
+
+    step: "replace" makes it describe `tensor`, a view of a global tensor by its own coordinates along some axes;
+    "release" lets the edit be seen by copies of those who "acquire" it afterwards.
+    """
+
+    map: Buffer
+    step: Literal["replace", "release", "acquire"]
+    tensor: View | None = None
 
 
 @frozen(eq=False)
@@ -278,6 +293,7 @@ Stmt = (
     | Commit
     | Wait
     | Fence
+    | Edit
     | Advance
     | Policy
     | For

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.core import algebra
+from argus.core.check import claim_views
 from argus.core.elements import gets
 from argus.core.index import Cond, Index
-from argus.core.ir import Copy, Fold, Get, Map, Mma, Stmt, View, static
+from argus.core.ir import Assert, Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.layout import TV, Layout
 from argus.core.proof.separate import Sep, evaluate, numbers
 from argus.core.proof.timeline import Shift, Step, Timeline, is_whole
@@ -125,6 +126,19 @@ def _under(get: Get, target: View) -> View:
     return View(get.view.buffer, target.shape, tuple(substitute(at, {}, get.at) for at in get.view.at))
 
 
+def claimed_of(stmt: Stmt) -> tuple[View, ...]:
+    """The views of shared memory that an assertion speaks of, each once."""
+    if not isinstance(stmt, Assert):
+        return ()
+    return tuple(dict.fromkeys(view for view in claim_views(stmt.claim) if view.buffer.space == "shared"))
+
+
+def one_by_one(view: View) -> TV:
+    """The elements of a view, one after another."""
+    shape = tuple(static(extent) for extent in view.shape)
+    return TV(Layout(1, 0), Layout(prod(shape), 1), shape)
+
+
 def _held(view: View) -> TV:
     layout = view.buffer.layout
     assert isinstance(layout, TV)
@@ -133,10 +147,7 @@ def _held(view: View) -> TV:
 
 def _operand(view: View) -> TV:
     """Who holds an operand: of shared memory, the unit that multiplies as one, element after element."""
-    if view.buffer.space != "shared":
-        return _held(view)
-    shape = tuple(static(extent) for extent in view.shape)
-    return TV(Layout(1, 0), Layout(prod(shape), 1), shape)
+    return one_by_one(view) if view.buffer.space == "shared" else _held(view)
 
 
 class Accesses:
@@ -149,8 +160,15 @@ class Accesses:
 
     def of(self, step: Step) -> tuple[Access, ...]:
         if step not in self._found:
-            self._found[step] = tuple(self._access(step, side) for side in sides(step.stmt))
+            claimed = claimed_of(step.stmt) if "lds" in self.timeline.kernel.target.queues else ()
+            looks = tuple(Side(view, "read", self._by_all(view)) for view in claimed)
+            self._found[step] = tuple(self._access(step, side) for side in (*sides(step.stmt), *looks))
         return self._found[step]
+
+    def _by_all(self, view: View) -> TV:
+        """Every thread looks at every element: a claim on shared memory is one that each wave makes when it comes."""
+        shape = tuple(static(extent) for extent in view.shape)
+        return TV(Layout(self.timeline.kernel.threads, 0), Layout(prod(shape), 1), shape)
 
     def coordinates(self, by: TV) -> tuple[IntArray, ...]:
         if by not in self._coordinates:
@@ -161,6 +179,10 @@ class Accesses:
         """An expression over a view's coordinates, for the elements that `by` moves."""
         coords = [numbers(axis) for axis in self.coordinates(by)]
         return evaluate(expression, coords, self.timeline.kernel.thread, (by.threads.size(), by.values.size()))
+
+    def held(self, step: Step, view: View, by: TV) -> Access:
+        """The registers under a view, by the layout of its elements."""
+        return self._access(step, Side(view, "read", by))
 
     def moved(self, access: Access, view: View) -> Access:
         """The same threads and elements under another view."""

@@ -176,7 +176,7 @@ def _owed(
     yield from claims.products(flow, (*sums, *tiles.sums.values()))
     yield from elementwise.agreements(flow)
     yield from scales.obligations(flow)
-    yield from claims.asserted(flow)
+    yield from claims.asserted(flow, sums)
     yield from outputs.unclaimed(flow)
 
 

@@ -16,6 +16,7 @@ from argus.core.ir import (
     Commit,
     Copy,
     Distinct,
+    Edit,
     Equal,
     Fence,
     Fold,
@@ -111,7 +112,7 @@ def features(kernel: Kernel) -> Features:
         descriptors=any(isinstance(s, Mma | Copy) and _described(s) for s in stmts),
         matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
-        maps=any(isinstance(s, Fence) and s.kind == "tensormap" for s in stmts),
+        maps=has(Edit) or any(isinstance(s, Copy) and s.through is not None for s in stmts),
         masks=any(isinstance(s, Map) and any(isinstance(node, Holds) for node in nodes(s.elem)) for s in stmts),
     )
 
@@ -154,8 +155,8 @@ def _reduces(stmt: Map) -> bool:
 BUILT = frozenset(
     (
         *("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I17"),
-        *("I18", "I19", "I20", "I21", "I22", "I23", "I24", "I26", "I27", "I28", "I30", "I31", "I32", "I33", "I35"),
-        *("I36", "I37", "I38", "I39"),
+        *("I18", "I19", "I20", "I21", "I22", "I23", "I24", "I26", "I27", "I28", "I29", "I30", "I31", "I32", "I33"),
+        *("I35", "I36", "I37", "I38", "I39"),
     )
 )
 """Invariants with a check in the verifier."""
@@ -205,12 +206,22 @@ _RULES: Mapping[str, _Rule] = {
 }
 
 
+_REFILL = "the copy engine refills a slot after the reads of those who gave it back (reads-before-refill)"
+
+
 def presumed(kernel: Kernel) -> tuple[str, ...]:
     """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
-    found = features(kernel)
-    listed = ("a warp's wait for products covers its whole warpgroup's (T5)",) if found.groups else ()
+    stmts = list(walk(kernel.body))
+    groups = any(isinstance(s, Mma) and s.atom.moments.queue == "wgmma" for s in stmts)
+    copies = [s for s in stmts if isinstance(s, Copy)]
+    refilled = {s.target.buffer for s in copies if s.atom.proxy == "async" and s.target.buffer.space == "shared"}
+    read = {s.source.buffer for s in copies if s.atom.proxy == "generic"}
     shared = ("register tiles that hold nothing at one time share registers; the build tells what spills",)
-    return (*listed, *(shared if shares_registers(kernel) else ()))
+    return (
+        *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),
+        *(shared if shares_registers(kernel) else ()),
+        *((_REFILL,) if refilled & read else ()),
+    )
 
 
 def not_applicable(kernel: Kernel) -> dict[str, str]:

@@ -7,18 +7,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from attrs import frozen
 
 from argus.core import algebra
 from argus.core.atom import Operand
 from argus.core.check.operands import not_canonical
 from argus.core.index import Coord
 from argus.core.ir import Copy, Mma, Staged, Strided, View
+from argus.core.layout.inttuple import IntTuple
 from argus.core.proof.access import Access
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Step, Timeline
 from argus.core.slabs import slab_width, span_of
-from argus.core.walk import IntArray, mentions, show
+from argus.core.walk import IntArray, evaluate, mentions, show, symbols
 
 
 def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
@@ -56,7 +58,8 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             unknown="" if whole or found != box.span else "rows that are narrower than the swizzle's span",
             compared=access.shape[1],
             witness=(("layout", str(buffer.layout.swizzle)), ("span", f"{box.span} bytes")),
-            fault=f"`{stmt.atom}` swizzles over {box.span} bytes, `{buffer.name}` is laid out over {found}",
+            fault=f"`{stmt.atom}` swizzles over {box.span} bytes, `{buffer.name}` is laid out "
+            f"{'in another pattern' if found is None else f'over {found}'}",
             help="declare the tile with the swizzle of the copy",
         )
 
@@ -85,24 +88,106 @@ def of_matrices(
     """
     buffer = access.view.buffer
     run, wide = memory.vector_bits // buffer.dtype.bits, memory.align * 8 // buffer.dtype.bits
-    what = f"`{stmt.atom}` moves rows of {run} consecutive elements of `{buffer.name}`, held as it wants"
+    what = f"`{stmt.atom}` moves rows of {run} consecutive elements of `{buffer.name}`"
     if offsets is None:
         yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown="a tile that moves inside one buffer")
         return
+    yield _held(stmt, access, offsets, run)
     rows = _rows(stmt, offsets, run)
     good = rows is not None and bool((rows[..., 0] % wide == 0).all())
     good = good and rows is not None and bool((rows == rows[..., :1] + np.arange(run)).all())
     aligned = algebra.all_of(algebra.eq(algebra.mod(algebra.mul(p.least, s), wide), 0) for p, s in slots)
-    for code in ("I19", "I20"):
-        yield Obligation(
-            code,
-            what,
-            stmt,
-            aligned if good else algebra.FALSE,
-            step.context,
-            compared=offsets.size,
-            help="copy a fragment in the layout of the matrix instruction's result, to rows of whole 16-byte chunks",
+    yield Obligation(
+        "I19",
+        f"{what} from a multiple of {memory.align} bytes on",
+        stmt,
+        aligned if good else algebra.FALSE,
+        step.context,
+        compared=offsets.size,
+        help="copy to rows of whole 16-byte chunks",
+    )
+
+
+def _held(stmt: Copy, access: Access, offsets: IntArray, run: int) -> Obligation:
+    """I20: the elements of a row, as the instruction holds it, follow one another along an axis of the buffer."""
+    buffer, axis = access.view.buffer, _contiguous(access.view)
+    what = f"the registers that `{stmt.atom}` takes for rows of matrices hold rows of `{buffer.name}`"
+    if axis is None:
+        return Obligation(
+            "I20", what, stmt, algebra.FALSE, unknown="no axis of the buffer has its elements side by side"
         )
+    stray = _stray(stmt, access, offsets.shape, run, axis)
+    return Obligation(
+        "I20",
+        what,
+        stmt,
+        algebra.TRUE if stray is None else algebra.FALSE,
+        compared=offsets.size,
+        witness=() if stray is None else stray.told(buffer.name),
+        fault=f"`{stmt.atom}` takes its registers for rows of matrices that `{buffer.name}` does not have",
+        help="store a fragment by the instruction for its layout: `stmatrix.x4` for the result of a product, "
+        "`stmatrix.x4_trans` if the buffer holds columns",
+    )
+
+
+@frozen
+class _Stray:
+    """A register whose element belongs elsewhere than the instruction puts it.
+
+    found: where it puts it; None if the registers are no whole number of matrices.
+    """
+
+    thread: int
+    value: int
+    wanted: tuple[int, ...]
+    found: tuple[int, ...] | None
+
+    def told(self, name: str) -> tuple[tuple[str, str], ...]:
+        register = ("register", f"thread {self.thread}, value {self.value}")
+        belongs = ("belongs to", f"`{name}`[{', '.join(map(str, self.wanted))}]")
+        if self.found is None:
+            return (register, belongs, ("stored to", "no matrix: the registers are no whole number of them"))
+        return (register, belongs, ("stored to", f"`{name}`[{', '.join(map(str, self.found))}]"))
+
+
+def _contiguous(view: View) -> int | None:
+    """The axis of the buffer along which elements lie side by side; the last, where others have one element."""
+    layout = view.buffer.layout
+    strides = layout.layout.stride if isinstance(layout, Staged) else ()
+    found = [axis for axis, stride in enumerate(strides) if _first(stride) == 1] if isinstance(strides, tuple) else []
+    return found[-1] if found else None
+
+
+def _first(stride: IntTuple) -> int:
+    return _first(stride[0]) if isinstance(stride, tuple) else stride
+
+
+def _stray(stmt: Copy, access: Access, shape: tuple[int, ...], run: int, along: int) -> _Stray | None:
+    """The first register, by matrix and row, that does not lie where its place in the row is, along that axis.
+
+    Slots are left out: places count from the first element of a slot.
+    """
+    zero = {symbol: 0 for at in access.view.at for symbol in symbols(at)}
+    places = [np.broadcast_to(evaluate(at, zero, stmt.by.coordinates()), shape) for at in access.view.at]
+    registers = np.arange(shape[0] * shape[1]).reshape(shape)
+    rows = _rows(stmt, registers, run)
+    axes = [place.ravel() for place in places]
+    if rows is None:
+        return _Stray(0, 0, tuple(int(axis[0]) for axis in axes), None)
+    steps = [axis[rows] - axis[rows[..., :1]] for axis in axes]
+    one_by_one = np.arange(run)
+    wrong = np.logical_or.reduce([s != (one_by_one if axis == along else 0) for axis, s in enumerate(steps)])
+    if not wrong.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    register, first = int(rows[at]), int(rows[(*at[:-1], 0)])
+    begun = tuple(int(axis[first]) for axis in axes)
+    return _Stray(
+        register // shape[1],
+        register % shape[1],
+        tuple(int(axis[register]) for axis in axes),
+        tuple(place + (at[-1] if axis == along else 0) for axis, place in enumerate(begun)),
+    )
 
 
 def _rows(stmt: Copy, offsets: IntArray, run: int) -> IntArray | None:

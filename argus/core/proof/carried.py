@@ -24,7 +24,7 @@ from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Product
-from argus.core.proof.separate import same
+from argus.core.proof.separate import same, symbolic_of
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, agreeing, changed, families
 from argus.core.proof.sums import Accumulator
@@ -266,7 +266,7 @@ def _closed(entry: Value, after: Value, loop: Loop) -> Value:
         return after
     if loop.symbol in symbols(*after.needs):
         return Top("what a tile holds presumes something of every iteration")
-    names = {loop.symbol} & symbols(*(sep.base for sep in after.record.values()))
+    names = {loop.symbol} & symbols(*(case for part in after.record.values() for case in symbolic_of(part)))
     grows = not names and not isinstance(entry, Bottom)
 
     def guess(tally: Tally) -> Tally:

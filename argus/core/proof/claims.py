@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from math import prod
 from typing import assert_never
 
-import numpy as np
 from attrs import evolve
 
 from argus.core import algebra
 from argus.core.check import chosen
-from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import (
     Assert,
-    Claim,
     Covers,
     Distinct,
     Equal,
@@ -23,20 +20,20 @@ from argus.core.ir import (
     Products,
     Relation,
     Stmt,
-    TagOf,
     View,
     WrittenOnce,
 )
+from argus.core.proof import relations
 from argus.core.proof.content import Data, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
-from argus.core.proof.products import COUNTED, Multiplication, holds_once
-from argus.core.proof.separate import Sep, same
+from argus.core.proof.products import Multiplication, holds_once
+from argus.core.proof.sequence import ordered
 from argus.core.proof.standing import families
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Step
-from argus.core.walk import show, substitute
+from argus.core.walk import show
 
 
 def products(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
@@ -101,26 +98,29 @@ def _meeting_help(name: str) -> str:
 # -- assertions ----------------------------------------------------------------------------------------------
 
 
-def asserted(flow: Flow) -> Iterator[Obligation]:
+def asserted(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
     """The obligations of every assertion in the program."""
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Assert):
-            yield from (evolve(each, stated=True) for each in _claim(flow, step, step.stmt, step.stmt.claim))
+            yield from (evolve(each, stated=True) for each in _claim(flow, accumulators, step, step.stmt))
 
 
-def _claim(flow: Flow, step: Step, stmt: Assert, claim: Claim) -> Iterator[Obligation]:
+def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: Assert) -> Iterator[Obligation]:
+    claim = stmt.claim
     match claim:
         case Covers():
             yield from _covers(flow, step, stmt, claim)
         case WrittenOnce():
             yield from written_once(flow, step, stmt, claim)
         case Equal(left=left, right=right):
-            yield from _equal(flow, step, stmt, left, right)
-        case Distinct(components=components):
-            yield from _distinct(flow, step, stmt, components)
+            yield from relations.equal(flow, step, stmt, left, right)
+        case Distinct():
+            yield from relations.distinct(flow, step, stmt, claim)
         case Relation(names=names, cond=cond):
-            yield from _relation(flow, step, stmt, names, cond)
-        case Order() | Products():
+            yield from relations.relation(flow, step, stmt, names, cond)
+        case Order(of=of):
+            yield from ordered(accumulators, step, stmt, of)
+        case Products():
             what = f"`{type(claim).__name__}` holds"
             reason = "this claim is not built yet in the verifier"
             yield Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=reason)
@@ -165,91 +165,3 @@ def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:
     """The statements that add to a tile, each once."""
     adding = [s.stmt for s in flow.timeline.steps if isinstance(s.stmt, Mma) and s.stmt.target.buffer is view.buffer]
     return tuple((stmt, "summed here") for stmt in dict.fromkeys(adding))[:3]
-
-
-def _component(flow: Flow, step: Step, of: TagOf, counted: Index | None = None) -> Sep | str:
-    """One component over a whole tile, or why it is not known. counted: stands for a member of what is summed."""
-    if of.view.buffer.space != "register":
-        return "assertions on tags of memory are not built yet in the verifier"
-    content = flow.tile(step, of.view)
-    if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
-        return f"`{of.view.buffer.name}` holds different things in different cases"
-    value = content[0].value
-    if not isinstance(value, Data):
-        return why_not(value)
-    if counted is not None and of.name in (value.sets or {}):
-        return Sep(counted, np.zeros(content[0].mask.shape, np.int64))
-    if of.name not in value.record:
-        return f"`{of.view.buffer.name}` carries no tag `{of.name}`"
-    if value.inside:
-        return f"`{of.view.buffer.name}` holds padding where it lies outside its tensor"
-    return value.record[of.name]
-
-
-def _equal(flow: Flow, step: Step, stmt: Assert, left: TagOf, right: TagOf) -> Iterator[Obligation]:
-    what = f"`{left.view.buffer.name}.{left.name}` equals `{right.view.buffer.name}.{right.name}`"
-    a, b = _component(flow, step, left), _component(flow, step, right)
-    if isinstance(a, str) or isinstance(b, str):
-        reason = a if isinstance(a, str) else str(b)
-        yield Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=reason)
-        return
-    goal = same(a, b)
-    yield Obligation("I39", what, stmt, goal, step.context, least=sizes_first(goal), compared=a.table.size)
-
-
-def _distinct(flow: Flow, step: Step, stmt: Assert, components: tuple[TagOf, ...]) -> Iterator[Obligation]:
-    what = f"no two elements agree in {', '.join(f'`{of.name}`' for of in components)}"
-    found = [_component(flow, step, of) for of in components]
-    reasons = [each for each in found if isinstance(each, str)]
-    if reasons:
-        yield Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=reasons[0])
-        return
-    tables = np.stack([each.table.ravel() for each in found if isinstance(each, Sep)])
-    distinct = np.unique(tables, axis=1).shape[1] == tables.shape[1]
-    goal = algebra.TRUE if distinct else algebra.FALSE
-    yield Obligation("I39", what, stmt, goal, step.context, compared=tables.shape[1])
-
-
-def _relation(
-    flow: Flow, step: Step, stmt: Assert, names: tuple[tuple[Symbol, TagOf], ...], cond: Cond
-) -> Iterator[Obligation]:
-    what = f"{show(cond)} for every element"
-    bound: dict[Symbol, Sep] = {}
-    members: dict[Symbol, Cond] = {}
-    for symbol, of in names:
-        member = _member(flow, step, symbol, of)
-        if member is not None:
-            members[symbol] = member
-        component = _component(flow, step, of, None if member is None else algebra.sym(symbol))
-        if isinstance(component, str):
-            yield Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=component)
-            return
-        bound[symbol] = component
-    tables = np.stack([sep.table.ravel() for sep in bound.values()])
-    distinct = np.unique(tables, axis=1)
-    cases = [
-        substitute(cond, {s: algebra.add(sep.base, int(n)) for (s, sep), n in zip(bound.items(), column, strict=True)})
-        for column in distinct.T[:_CASES]
-    ]
-    reason = "" if distinct.shape[1] <= _CASES else f"more than {_CASES} different elements to compare"
-    goal = algebra.all_of(cases)
-    code = "I35" if members and len({of.view.buffer for _, of in names}) > 1 else "I39"
-    context = (*step.context, *members.values())
-    yield Obligation(code, what, stmt, goal, context, unknown=reason, least=sizes_first(goal), compared=tables.shape[1])
-
-
-def _member(flow: Flow, step: Step, symbol: Symbol, of: TagOf) -> Cond | None:
-    """That the symbol is one of the numbers that a sum was made of; None if the component is no sum's."""
-    if of.view.buffer not in flow.sums:
-        return None
-    content = flow.tile(step, of.view)
-    value = content[0].value
-    if len(content) != 1 or not isinstance(value, Data) or value.sets is None or of.name not in value.sets:
-        return None
-    tally = value.sets[of.name]
-    if tally.count is None or not tally.alike_everywhere:
-        return None
-    return algebra.le(1, substitute(tally.count, {COUNTED: algebra.sym(symbol)}))
-
-
-_CASES = 4096

@@ -21,7 +21,7 @@ from argus.core import algebra
 from argus.core.algebra import all_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
-from argus.core.proof.separate import Sep, separate
+from argus.core.proof.separate import Component, Mixed, Sep, separate
 from argus.core.proof.standing import PLAIN, Standing, changed
 from argus.core.proof.tally import Sets, Tally
 from argus.core.proof.timeline import Shift
@@ -72,7 +72,7 @@ class Data:
     by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
     """
 
-    record: Mapping[str, Sep]
+    record: Mapping[str, Component]
     inside: tuple[Inside, ...] = ()
     fill: float = 0.0
     sets: Sets | None = None
@@ -186,7 +186,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
         )
         for d in found
     )
-    record = {name: _affine([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
+    record = {name: _of_agents([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
     places = (
         [_affine([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
         if alike
@@ -201,6 +201,18 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
 def _counts(data: Data) -> dict[str, Index | Tally]:
     """What is counted, in a form that can be compared; a tally without one is like itself alone."""
     return {name: tally if tally.count is None else tally.count for name, tally in (data.sets or {}).items()}
+
+
+def _of_agents(parts: Sequence[Component], agent: Symbol, low: int) -> Component | None:
+    plain = [part for part in parts if not isinstance(part, Mixed)]
+    if len(plain) == len(parts):
+        return _affine(plain, agent, low)
+    first = parts[0]
+    alike = isinstance(first, Mixed) and all(
+        isinstance(part, Mixed) and part.cases == first.cases and np.array_equal(part.table, first.table)
+        for part in parts
+    )
+    return first if alike else None
 
 
 def _affine(parts: Sequence[Sep], agent: Symbol, low: int) -> Sep | None:

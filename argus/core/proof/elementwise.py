@@ -21,7 +21,7 @@ from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.separate import Sep, same
+from argus.core.proof.separate import Component, same
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, Weight
 from argus.core.proof.timeline import Step, is_whole
@@ -116,7 +116,7 @@ def agreements(flow: Flow) -> Iterator[Obligation]:
 
 
 def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
-    seen: dict[str, Sep] = {}
+    seen: dict[str, Component] = {}
     assert all(op.name in ELEMENT_OPS for op in nodes(stmt.elem) if isinstance(op, Op))
     for access in flow.accesses.of(step)[:-1]:
         for piece in flow.read(access):

@@ -17,7 +17,7 @@ from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
 from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Reset, Stmt, Tag, View
 from argus.core.layout import TV
-from argus.core.proof.access import Access, Accesses, meeting
+from argus.core.proof.access import Access, Accesses, meeting, one_by_one
 from argus.core.proof.content import (
     BoolArray,
     Bottom,
@@ -32,11 +32,12 @@ from argus.core.proof.content import (
     shifted,
 )
 from argus.core.proof.epochs import Epochs, epochs_of
-from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of
+from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, union
+from argus.core.proof.mixed import component
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
-from argus.core.proof.separate import Sep, evaluate, same
+from argus.core.proof.separate import Component, Sep, same
 from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
 from argus.core.query import Unsat
 from argus.core.walk import IntArray
@@ -288,12 +289,12 @@ class Flow:
         stmt = access.step.stmt
         if access.places is None:
             return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
-        record: dict[str, Sep] = {}
+        record: dict[str, Component] = {}
         for name, expression in self._tag_of(access.view):
-            component = self.component(expression, access.places, access.shape)
-            if component is None:
-                return everywhere(access.shape, Top(f"tag `{name}` mixes symbols and coordinates"), algebra.TRUE)
-            record[name] = component
+            found = self.component(expression, access.places, access.shape)
+            if found is None:
+                return everywhere(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
+            record[name] = found
         inside: tuple[Inside, ...] = ()
         fill, name = 0.0, access.view.buffer.name
         if isinstance(stmt, Copy) and stmt.edge is not None:
@@ -318,22 +319,22 @@ class Flow:
                 return step.stmt
         return None
 
-    def tile(self, step: Step, view: View) -> Content:
-        """What a whole register tile holds when an assertion looks at it."""
-        buffer = view.buffer
-        assert isinstance(buffer.layout, TV)
-        shape = (buffer.layout.threads.size(), buffer.layout.values.size())
-        if not is_whole(view):
-            return everywhere(shape, Top("a claim on part of a register tile"), algebra.TRUE)
-        for held in (self.sums, self.carried):
-            if buffer in held:
-                return held[buffer](step)
-        own = np.arange(shape[0] * shape[1], dtype=np.int64).reshape(shape)
-        return self.read(Access(step, view, "read", (Sep(algebra.const(0), own),), shape))
+    def tile(self, step: Step, view: View, by: TV | None = None) -> Content:
+        """What a tile holds when an assertion looks at it; of registers, those that a layout says who holds."""
+        held = view.buffer.layout
+        if isinstance(held, TV):
+            for known in (self.sums, self.carried):
+                if view.buffer in known and is_whole(view) and by in (None, held):
+                    return known[view.buffer](step)
+            return self.read(self.accesses.held(step, view, by or held))
+        kernel = self.timeline.kernel
+        if view.buffer.space == "shared" and "lds" in kernel.target.queues and kernel.threads > kernel.target.unit:
+            return self.read(self.accesses.held(step, view, one_by_one(view)))
+        return everywhere((1, 1), Top("a claim on tags of this memory is not built yet in the verifier"), algebra.TRUE)
 
-    def component(self, expression: Index, places: Sequence[Sep], shape: tuple[int, int]) -> Sep | None:
+    def component(self, expression: Index, places: Sequence[Sep], shape: tuple[int, int]) -> Component | None:
         """An expression over a buffer's coordinates, at these places of it."""
-        return evaluate(expression, places, self.timeline.kernel.thread, shape)
+        return component(expression, places, self.timeline.kernel.thread, shape)
 
     def _tag_of(self, view: View) -> tuple[tuple[str, Index], ...]:
         """The record that the program gives the tensor's elements; names given twice count as not given."""
@@ -381,7 +382,7 @@ class Flow:
                     return evolve(kept, guard=guard)
             return None
         if one.guard is two.guard and not (one.mask & two.mask).any():
-            return _union(one, two)
+            return union(one, two)
         return None
 
     def _agree(self, one: Data, two: Data, mask: BoolArray, context: Sequence[Cond]) -> bool:
@@ -392,33 +393,10 @@ class Flow:
             return False
         if (one.root, one.times) != (two.root, two.times) or (one.form, one.computed) != (two.form, two.computed):
             return False
-        pairs = [(one.record[name], two.record[name]) for name in one.record]
+        pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
         for mine, theirs in zip(one.inside, two.inside, strict=True):
             if mine.extent is not theirs.extent:
                 return False
             pairs.append((mine.coordinate, theirs.coordinate))
         where = () if mask.all() else np.nonzero(mask)
         return all(self.holds(context, same(a.at(where), b.at(where))) for a, b in pairs)
-
-
-def _union(one: Piece, two: Piece) -> Piece | None:
-    """Two parts of a tile with one symbolic formula, as one table."""
-    assert isinstance(one.value, Data)
-    assert isinstance(two.value, Data)
-    a, b = one.value, two.value
-    if (a.form, a.computed, a.root, a.times) != (b.form, b.computed, b.root, b.times) or not (a.plain and b.plain):
-        return None
-    if a.record.keys() != b.record.keys() or len(a.inside) != len(b.inside) or a.fill != b.fill or a.sets or b.sets:
-        return None
-    record: dict[str, Sep] = {}
-    for name in a.record:
-        if a.record[name].base is not b.record[name].base:
-            return None
-        record[name] = Sep(a.record[name].base, np.where(one.mask, a.record[name].table, b.record[name].table))
-    inside: list[Inside] = []
-    for mine, theirs in zip(a.inside, b.inside, strict=True):
-        if mine.extent is not theirs.extent or mine.coordinate.base is not theirs.coordinate.base:
-            return None
-        table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
-        inside.append(Inside(Sep(mine.coordinate.base, table), mine.extent))
-    return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))

@@ -18,7 +18,7 @@ from argus.core.layout import TV
 from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
-from argus.core.proof.separate import Sep
+from argus.core.proof.separate import Component, Mixed, Sep
 from argus.core.proof.standing import PLAIN, Maximum, Plain, Weight, families
 from argus.core.proof.tally import COUNTED, Run, Tally, run
 from argus.core.proof.timeline import Step
@@ -135,12 +135,14 @@ class Folding:
         data, op = self.data, self.stmt.op
         if not all(self.takes.replicated(table) for table in self._tables()):
             return Top("threads that hold one element of a row hold different things")
-        kept: dict[str, Sep] = {}
+        kept: dict[str, Component] = {}
         run_along: dict[str, Sep] = {}
         for name, sep in data.record.items():
             table = self.takes.table(sep.table)
             if bool((table == table[:, :1]).all()):
                 kept[name] = sep.at(self.takes.first)
+            elif isinstance(sep, Mixed):
+                return Top(f"the `{name}` folded has no one form over the elements of a tile")
             else:
                 run_along[name] = sep
         if op == "max" and isinstance(data.standing, Maximum) and not data.standing.guarded:
@@ -170,7 +172,7 @@ class Folding:
         for tally in (*own, *(tally for family in families(data.standing) for tally in family.values())):
             yield from (each.which for each in tally.runs if each.which is not None)
 
-    def _started(self, name: str, tally: Tally, kept: dict[str, Sep]) -> Value:
+    def _started(self, name: str, tally: Tally, kept: dict[str, Component]) -> Value:
         data, first = self.data, self.takes.first
         told = "maximum" if self.stmt.op == "max" else "sum"
         if not self.alike_in_each(data):
@@ -190,7 +192,7 @@ class Folding:
         tables = [e.which for t in (*sets, *(t for _, t in data.closed)) for e in t.runs if e.which is not None]
         return all(bool((own == own[:, :1]).all()) for own in map(self.takes.table, tables))
 
-    def _again(self, kept: dict[str, Sep], run_along: dict[str, Sep]) -> Value:
+    def _again(self, kept: dict[str, Component], run_along: dict[str, Sep]) -> Value:
         """A fold of folds: sets of the parts, together."""
         data = self.data
         if run_along or data.inside:

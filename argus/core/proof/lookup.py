@@ -7,7 +7,8 @@ from attrs import evolve
 
 from argus.core.index import Symbol
 from argus.core.proof.access import Access, Meeting
-from argus.core.proof.content import BoolArray, Content, Data, Piece
+from argus.core.proof.content import BoolArray, Content, Data, Inside, Piece
+from argus.core.proof.separate import Component, Sep, joined
 from argus.core.proof.timeline import Shift
 from argus.core.walk import IntArray, symbols
 
@@ -60,3 +61,27 @@ def by_region(pieces: Content) -> Content:
         for number, piece in enumerate(pieces)
         if code >> number & 1
     )
+
+
+def union(one: Piece, two: Piece) -> Piece | None:
+    """Two parts of a tile with one symbolic formula, as one table."""
+    assert isinstance(one.value, Data)
+    assert isinstance(two.value, Data)
+    a, b = one.value, two.value
+    if (a.form, a.computed, a.root, a.times) != (b.form, b.computed, b.root, b.times) or not (a.plain and b.plain):
+        return None
+    if a.record.keys() != b.record.keys() or len(a.inside) != len(b.inside) or a.fill != b.fill or a.sets or b.sets:
+        return None
+    record: dict[str, Component] = {}
+    for name in a.record:
+        both = joined(a.record[name], b.record[name], one.mask)
+        if both is None:
+            return None
+        record[name] = both
+    inside: list[Inside] = []
+    for mine, theirs in zip(a.inside, b.inside, strict=True):
+        if mine.extent is not theirs.extent or mine.coordinate.base is not theirs.coordinate.base:
+            return None
+        table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
+        inside.append(Inside(Sep(mine.coordinate.base, table), mine.extent))
+    return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))

@@ -9,6 +9,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.ir import Alloc, Copy, Fold, Map, Mma, Reset
+from argus.core.proof.access import claimed_of
 from argus.core.proof.timeline import Segment, Shift, Step, Timeline
 from argus.core.walk import substitute
 
@@ -65,7 +66,7 @@ class History:
 
 
 def _touches(step: Step) -> bool:
-    return isinstance(step.stmt, Copy | Map | Fold | Mma | Alloc | Reset)
+    return isinstance(step.stmt, Copy | Map | Fold | Mma | Alloc | Reset) or any(claimed_of(step.stmt))
 
 
 def _earlier_laps(segment: Segment) -> Iterator[Moment | Horizon]:

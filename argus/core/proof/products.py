@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Mma
 from argus.core.proof.content import Data, Inside
-from argus.core.proof.separate import Sep
+from argus.core.proof.separate import Component, Mixed, Sep, cases_of, tabled, together
 from argus.core.proof.standing import Weight, families
 from argus.core.proof.tally import COUNTED
 from argus.core.tiling import Operands, operands
@@ -56,7 +56,7 @@ class Product:
     operand that is a weight of a softmax, if one is (`softmax`). root: what is multiplied.
     """
 
-    record: dict[str, Sep]
+    record: dict[str, Component]
     inside: tuple[Inside, ...]
     contracted: str | None
     terms: tuple[Term, ...]
@@ -72,7 +72,7 @@ class Operand:
     data: Data
     held: Operands
 
-    def table(self, sep: Sep) -> IntArray:
+    def table(self, sep: Component) -> IntArray:
         return sep.table[self.held.thread, self.held.value]
 
     def place(self, at: tuple[int, ...]) -> tuple[int, int]:
@@ -111,6 +111,8 @@ class Multiplication:
 
     def _clash(self, name: str) -> Clash:
         sep_a, sep_b = self._a.data.record[name], self._b.data.record[name]
+        if isinstance(sep_a, Mixed) or isinstance(sep_b, Mixed):
+            return self._clash_of_cases(name, sep_a, sep_b)
         a, b = self._a.table(sep_a), self._b.table(sep_b)
         contracted = name in self.contracted
         offset = algebra.sub(sep_b.base, sep_a.base)
@@ -121,6 +123,15 @@ class Multiplication:
         wrong = a[:, :, None, :, :, None, :] - b[:, None, :, :, None, :, :] != wanted
         w, i, j, kk, m, n, s = (int(x) for x in np.unravel_index(int(wrong.argmax()), wrong.shape))
         return Clash(name, algebra.FALSE, self._a.place((w, i, kk, m, s)), self._b.place((w, j, kk, n, s)), contracted)
+
+    def _clash_of_cases(self, name: str, one: Component, two: Component) -> Clash:
+        """The same where the elements multiplied are compared expression by expression."""
+        (mine, first), (theirs, second) = cases_of(one), cases_of(two)
+        a = first[self._a.held.thread, self._a.held.value][:, :, None, :, :, None, :]
+        b = second[self._b.held.thread, self._b.held.value][:, None, :, :, None, :, :]
+        pairs, _ = together(np.broadcast_arrays(a, b), (len(mine), len(theirs)))
+        goal = algebra.all_of(algebra.eq(mine[int(i)], theirs[int(j)]) for i, j in pairs.T)
+        return Clash(name, goal, self._a.place((0,) * 5), self._b.place((0,) * 5), name in self.contracted)
 
     def product(self) -> Product | str:
         """What the statement adds, presuming that shared names agree; or why that has no form here."""
@@ -138,7 +149,7 @@ class Multiplication:
         if len(self.contracted) != 1:
             return f"{len(self.contracted)} names vary along k in both operands, one is expected"
         name = self.contracted[0]
-        record: dict[str, Sep] = {}
+        record: dict[str, Component] = {}
         for side, axis in ((self._a, 0), (self._b, 1)):
             for other, sep in side.data.record.items():
                 if other == name:
@@ -168,7 +179,7 @@ class Multiplication:
         alike = all(tally.alike_everywhere for tally in tallies)
         return sides[0] if alike else None
 
-    def _over_accumulator(self, side: Operand, sep: Sep, axis: int) -> Sep | None:
+    def _over_accumulator(self, side: Operand, sep: Component, axis: int) -> Component | None:
         """A row's component as a table over the accumulator's registers."""
         table = side.table(sep)
         if not _constant_over(table, _DEPTH):
@@ -177,7 +188,7 @@ class Multiplication:
         spread = rows[:, :, None, :, None] if axis == 0 else rows[:, None, :, None, :]
         over = np.zeros(self._shape, np.int64)
         over[self._c.thread, self._c.value] = np.broadcast_to(spread, self._c.thread.shape)
-        return Sep(sep.base, over)
+        return tabled(sep.cases, over) if isinstance(sep, Mixed) else Sep(sep.base, over)
 
     def _split_bounds(self, name: str) -> tuple[tuple[Inside, ...], Cond] | str:
         """Bounds on rows, which concern the accumulator's element, and bounds on k, which concern x."""
@@ -187,10 +198,11 @@ class Multiplication:
             depth: list[Cond] = []
             for bound in side.data.inside:
                 spread = self._over_accumulator(side, bound.coordinate, axis)
-                if spread is not None:
+                if isinstance(spread, Sep):
                     rows.append(Inside(spread, bound.extent))
                     continue
-                along = self._along_counted(side.data.record[name], bound)
+                tag = side.data.record[name]
+                along = None if isinstance(tag, Mixed) else self._along_counted(tag, bound)
                 if along is None:
                     return "an edge that depends on rows and k together"
                 depth.append(along)
@@ -211,6 +223,8 @@ class Multiplication:
     def _terms(self, name: str, rest: Cond) -> tuple[Term, ...] | str:
         """The multiset of x that one element receives, as runs of consecutive numbers."""
         sep = self._a.data.record[name]
+        if isinstance(sep, Mixed):
+            return f"the `{name}` summed has no one form over the elements of a tile"
         table = self._a.table(sep)
         if not _constant_over(table, (0, *_ROWS)):
             return "different rows or waves sum different k"

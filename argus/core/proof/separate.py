@@ -1,7 +1,8 @@
 """Integers that vary over threads and values: a symbolic part, the same for all, plus a table of numbers.
 
 `Sep(base, table)` is `base + table[t, v]`. Copies, layouts and slicing stay inside the form; equality of two
-is equality of tables and of bases, and needs no solver where the bases are one node.
+is equality of tables and of bases, and needs no solver where the bases are one node. What does not come apart in
+this way, such as `(k // 8) ^ (m % 8)` across the bits that a tile spans, is a table of different expressions.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import assert_never, cast
 
 import numpy as np
+import numpy.typing as npt
 from attrs import frozen
 
 from argus.core import algebra
@@ -85,6 +87,65 @@ def different(places: Sequence[Sep]) -> int:
     return int(np.count_nonzero(np.bincount(cells.ravel(), minlength=box)))
 
 
+@frozen(eq=False)
+class Mixed:
+    """`cases[table]`: an integer whose symbolic part differs from element to element; no case twice, none unused."""
+
+    cases: tuple[Index, ...]
+    table: IntArray
+
+    def at(self, index: tuple[IntArray, ...] | IntArray) -> Component:
+        return tabled(self.cases, self.table[index])
+
+    def shifted(self, shift: Shift) -> Component:
+        return self if not shift else tabled([substitute(case, shift) for case in self.cases], self.table)
+
+
+Component = Sep | Mixed
+"""One component of the tags of a fragment's elements."""
+
+
+def tabled(cases: Sequence[Index], table: IntArray) -> Component:
+    """`cases[table]` in normal form: a symbolic part and a table of numbers, where all cases have one such part."""
+    used, table = np.unique(table, return_inverse=True)
+    known = {case: place for place, case in enumerate(dict.fromkeys(cases[int(number)] for number in used))}
+    table = np.array([known[cases[int(number)]] for number in used], np.int64)[table.reshape(table.shape)]
+    alone = [separate(case, np.zeros(1, np.int64)) for case in known]
+    if all(each.base is alone[0].base for each in alone):
+        return Sep(alone[0].base, np.array([int(each.table[0]) for each in alone], np.int64)[table])
+    return Mixed(tuple(known), table)
+
+
+def cases_of(component: Component) -> tuple[tuple[Index, ...], IntArray]:
+    """The integers that a component is, each once, and which of them each element has."""
+    if isinstance(component, Mixed):
+        return component.cases, component.table
+    used, place = np.unique(component.table, return_inverse=True)
+    cases = tuple(algebra.add(component.base, int(number)) for number in used)
+    return cases, place.reshape(component.table.shape)
+
+
+def symbolic_of(component: Component) -> tuple[Index, ...]:
+    """The symbolic parts that a component has."""
+    return component.cases if isinstance(component, Mixed) else (component.base,)
+
+
+def together(tables: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """The different columns of tables of one shape, one row a table, and which of them each element has.
+
+    sizes: of each table, above its greatest number.
+    """
+    code, most = np.zeros(tables[0].shape, np.int64), 1
+    for table, size in zip(tables, sizes, strict=True):
+        code = code * size + table
+        used, code = np.unique(code, return_inverse=True)
+        code = code.reshape(table.shape)
+        most = used.size
+    _, first = np.unique(code, return_index=True)
+    assert most == first.size
+    return np.stack([table.ravel()[first] for table in tables]), code
+
+
 def separate(base: Index, table: IntArray) -> Sep:
     """Normal form: the constant term of the base goes into the table."""
     constant = base.value if isinstance(base, Const) else base.constant if isinstance(base, Sum) else 0
@@ -105,11 +166,11 @@ def evaluate(expression: Index, coords: Sequence[Sep], thread: Symbol, shape: tu
     values: dict[Node, Sep | None] = {}
     for node in topological([expression]):
         parts = [values.get(child) for child in children(node)]
-        values[node] = _visit(node, parts, coords, thread, shape)
+        values[node] = visit(node, parts, coords, thread, shape)
     return values[expression]
 
 
-def _visit(
+def visit(
     node: Node, parts: Sequence[Sep | None], coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]
 ) -> Sep | None:
     zero = np.zeros(shape, np.int64)
@@ -168,7 +229,19 @@ def _bin(node: Bin, left: Sep, right: Sep) -> Sep | None:
         return separate(algebra.mul(scaled.base, factor), scaled.table * factor)
     if node.op in ("//", "%") and pure_right and right.uniform:
         return _divide(node, left, right.low)
+    if node.op in ("^", "|", "&"):
+        return _low_bits(node, left, right) or _low_bits(node, right, left)
     return None
+
+
+def _low_bits(node: Bin, left: Sep, right: Sep) -> Sep | None:
+    """Bits of `right`, a table alone, all below those of the symbolic part of `left`: they never meet."""
+    if right.base is not algebra.const(0) or right.low < 0:
+        return None
+    if algebra.mod(left.base, 1 << right.high.bit_length()) is not algebra.const(0):
+        return None
+    low = cast(IntArray, number(node.op, left.table, right.table))
+    return numbers(low) if node.op == "&" else separate(left.base, low)
 
 
 def _divide(node: Bin, left: Sep, divisor: int) -> Sep | None:
@@ -180,12 +253,28 @@ def _divide(node: Bin, left: Sep, divisor: int) -> Sep | None:
     return separate(algebra.floordiv(left.base, divisor), left.table // divisor)
 
 
-def same(a: Sep, b: Sep) -> Cond:
+def same(a: Component, b: Component) -> Cond:
     """The condition that the two agree everywhere; false where tables make that impossible."""
     if a.table.shape != b.table.shape:
         return algebra.FALSE
+    if isinstance(a, Mixed) or isinstance(b, Mixed):
+        return _same_cases(a, b)
     difference = a.table - b.table
     offset = int(difference.flat[0]) if difference.size else 0
     if difference.size and not (difference == offset).all():
         return algebra.FALSE
     return algebra.eq(algebra.add(a.base, offset), b.base)
+
+
+def _same_cases(a: Component, b: Component) -> Cond:
+    (mine, first), (theirs, second) = cases_of(a), cases_of(b)
+    pairs, _ = together((first, second), (len(mine), len(theirs)))
+    return algebra.all_of(algebra.eq(mine[int(i)], theirs[int(j)]) for i, j in pairs.T)
+
+
+def joined(a: Component, b: Component, mask: npt.NDArray[np.bool_]) -> Component | None:
+    """`a` where the mask holds, else `b`, if that has one form."""
+    if isinstance(a, Sep) and isinstance(b, Sep):
+        return Sep(a.base, np.where(mask, a.table, b.table)) if a.base is b.base else None
+    (mine, first), (theirs, second) = cases_of(a), cases_of(b)
+    return tabled((*mine, *theirs), np.where(mask, first, second + len(mine)))

@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
 from argus.core.proof.content import Data, Inside, Number, Top, Value, why_not
-from argus.core.proof.separate import Sep
+from argus.core.proof.separate import Component
 from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
 from argus.core.proof.tally import Sets, Tally, alike, same, within
 
@@ -254,7 +254,7 @@ def _closed(data: Data, form: str) -> Data:
 
 def _generic(name: str, left: Data, right: Data) -> Value:
     """Things computed from two plain values: what went into them stays known. One sum times something is a sum."""
-    record: dict[str, Sep] = {**left.record, **right.record}
+    record: dict[str, Component] = {**left.record, **right.record}
     inside: tuple[Inside, ...] = (*left.inside, *right.inside)
     linear = (name == "mul" and bool(left.sets) != bool(right.sets)) or (name == "div" and not right.sets)
     sets: dict[str, Tally] = {**(left.sets or {}), **(right.sets or {})} if linear else {}

@@ -20,7 +20,7 @@ from argus.core.proof.content import Bottom, Content, Data, Inside, Number, Top,
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Multiplication, Product, Term
-from argus.core.proof.separate import Sep, same
+from argus.core.proof.separate import Component, same
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Loop, Segment, Step, is_whole
 from argus.core.walk import show, substitute, symbols
@@ -30,7 +30,7 @@ from argus.core.walk import show, substitute, symbols
 class Held:
     """A sum: its elements' record and bounds, how often x went into it, and when it has been set at all."""
 
-    record: dict[str, Sep]
+    record: dict[str, Component]
     inside: tuple[Inside, ...]
     contracted: str
     count: Index

@@ -25,6 +25,7 @@ from argus.core.ir import (
     Await,
     Commit,
     Copy,
+    Edit,
     Fence,
     Fold,
     For,
@@ -233,7 +234,7 @@ def _place(builder: _Builder, body: tuple[Stmt, ...], guard: Cond, loop: Loop | 
         match stmt:
             case Alloc() | Copy() | Map() | Mma() | Sync() | Wait() | Reset() | Assert() | Tag() | Assume() | Policy():
                 _place_plain(builder, stmt, guard, loop, at)
-            case Fence() | Commit() | Fold():
+            case Fence() | Edit() | Commit() | Fold():
                 _place_plain(builder, stmt, guard, loop, at)
             case One(body=inner):
                 _place(builder, inner, guard, loop, at)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.index import Index, Symbol
@@ -29,6 +29,7 @@ from argus.core.ir import (
     Commit,
     Copy,
     Covers,
+    Edit,
     Fence,
     Fold,
     For,
@@ -41,10 +42,12 @@ from argus.core.ir import (
     Wait,
     bodies,
 )
+from argus.core.proof import editing, maps
 from argus.core.proof.access import Access, Accesses, meeting
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.progress import (
     MOST,
+    Found,
     Key,
     Kind,
     Progress,
@@ -59,19 +62,6 @@ from argus.core.proof.progress import (
 )
 from argus.core.proof.timeline import Step
 from argus.core.walk import IntArray, substitute, symbols
-
-
-@frozen(eq=False)
-class Found:
-    """One check: an invariant between a statement and an earlier one. unknown: why it cannot be told."""
-
-    invariant: str
-    what: str
-    stmt: Stmt
-    other: Stmt | None
-    good: bool
-    help: str = ""
-    unknown: str = ""
 
 
 @define(eq=False)
@@ -108,6 +98,10 @@ class Visibility:
                 return fenced(state, by_all=not alone or self.threads == 1)
             case Fence(kind="wgmma"):
                 return evolve(state, dirty=frozenset[Buffer]())
+            case Edit():
+                for found in editing.of_edit(stmt, state, alone=alone):
+                    self.keep(found)
+                return evolve(state, maps=maps.edited(state.maps, stmt))
             case Commit(queue="bulk"):
                 return counted(state, "bulk")
             case Wait(queue="bulk" | "wgmma"):
@@ -151,7 +145,7 @@ class Visibility:
             key = key_of(touched)
             before = records.get(key)
             records[key] = (touched, progress if before is None else before[1].least(progress))
-        return State(records, state.late, state.dirty)
+        return State(records, state.late, state.dirty, maps.in_the_past(state.maps, past))
 
     def _in_the_past(self, touched: Touched, past: Mapping[Symbol, Index]) -> Touched:
         view = touched.access.view
@@ -172,6 +166,8 @@ class Visibility:
                 self._alone(touched)
                 for earlier, progress in tuple(state.records.values()):
                     self._judge(touched, earlier, progress)
+        if isinstance(stmt, Copy) and stmt.through is not None:
+            self.keep(editing.of_copy(stmt, stmt.through, state, alone=alone))
         for access in self.accesses.of(step):
             buffer = access.view.buffer
             if buffer.space == "shared" and buffer not in self.elsewhere:
@@ -242,17 +238,14 @@ class Visibility:
 
     def _published(self, later: Touched, earlier: Touched, progress: Progress, name: str) -> None:
         what = f"writes of `{name}` are fenced by their writers, who then meet, before the asynchronous read"
-        one_sided = progress.met and not progress.published and progress.looked
-        unknown = "a proxy fence on the reader's side only: whether it suffices is disputed" if one_sided else ""
-        self._note("I12", what, later, earlier, good=progress.published, help_=_FENCE, unknown=unknown)
+        mine = progress.met and progress.looked >= (1 if later.alone else 2)
+        presumed = PATH_RULE if mine and not progress.published else ""
+        self._note("I12", what, later, earlier, good=mine or progress.published, help_=_FENCE, presumed=presumed)
 
     def _note(
-        self, code: str, what: str, later: Touched, earlier: Touched, *, good: bool, help_: str, unknown: str = ""
+        self, code: str, what: str, later: Touched, earlier: Touched, *, good: bool, help_: str, presumed: str = ""
     ) -> None:
-        key = (code, what, later.stmt, earlier.stmt)
-        before = self.found.get(key)
-        if before is None or before.good:
-            self.found[key] = Found(code, what, later.stmt, earlier.stmt, good, help_, unknown)
+        self.keep(Found(code, what, later.stmt, earlier.stmt, good, help_, presumed=presumed))
 
     # -- registers -----------------------------------------------------------------------------------------
 
@@ -286,9 +279,12 @@ class Visibility:
     def keep(self, found: Found) -> None:
         key = (found.invariant, found.what, found.stmt, found.other)
         before = self.found.get(key)
-        if before is None or before.good:
+        if before is None or (before.good and not (before.presumed and found.good)):
             self.found[key] = found
 
+
+PATH_RULE = "a proxy fence of the reader, after it has met the writers, covers what they wrote (proxy-path-rule)"
+"""What a proof rests on where no writer fences: the text of the PTX model is disputed there (docs/soundness.md)."""
 
 _SYNC = "put a `sync()` of the agent between the two"
 _FENCE = 'let every writer run `fence("async proxy")` after its writes, then `sync()`, before the copy or product'
@@ -362,4 +358,5 @@ def obligations(
             found.other,
             found.unknown if not found.good else "",
             help=found.help,
+            presumed=found.presumed,
         )

@@ -18,6 +18,7 @@ from argus.core.ir import (
     Buffer,
     Commit,
     Copy,
+    Edit,
     Fence,
     Fold,
     For,
@@ -72,6 +73,8 @@ class Writer:
                 return []
             case Alloc(buffer=buffer, count=count):
                 return self._declared(buffer, count, stmt)
+            case Copy(through=Buffer()):
+                raise not_built("a copy through a tensor map in memory", stmt.span)
             case Copy():
                 return copy_lines(stmt, context)
             case Map():
@@ -102,7 +105,7 @@ class Writer:
                 return [f"if ({context.names.symbols[context.thread]} == 0) {{", *self._inner(body), "}"]
             case Roles():
                 return list(self._roles())
-            case Let() | Fold():
+            case Let() | Fold() | Edit():
                 raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
             case _:
                 assert_never(stmt)

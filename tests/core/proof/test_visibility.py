@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from attrs import evolve
 
-from argus.core.ir import Sync
+from argus.core.algebra import TRUE
+from argus.core.ir import Fence, One, Sync, walk
+from argus.core.proof.visibility import PATH_RULE
+from argus.core.verdict import Proved
 from argus.language import (
     Int,
     Tensor,
@@ -23,9 +27,11 @@ from argus.language import (
     wgmma,
     when,
 )
+from argus.verify import verify
+from property_tests.programs import CORPUS, templates, with_stmts
 from tests.core.proof.asking import owed
 from tests.core.proof.rings import changed, every
-from tests.core.proof.seen import BY, Body, box, doubtful, drain, failing, store, traced, unmet, write
+from tests.core.proof.seen import BY, Body, asked, box, drain, failing, store, traced, unmet, write
 
 # -- writes, and what reads them asynchronously -----------------------------------------------------------------
 
@@ -102,18 +108,61 @@ def test_a_write_that_is_not_published_is_not_seen(publish: Callable[[Tensor, In
     assert failing(body) == {"I12"}
 
 
-def test_a_fence_on_the_readers_side_alone_is_in_doubt() -> None:
+def by_the_elected_thread() -> None:
+    with elected():
+        fence("async proxy")
+
+
+def by_all() -> None:
+    fence("async proxy")
+
+
+def before_the_meeting() -> None:
+    with elected():
+        fence("async proxy")
+    sync()
+
+
+def presumptions(behind: Callable[[], None], *, meets: bool = True) -> set[str]:
     def body(_: Tensor, C: Tensor) -> None:
         tile = box()
         write(tile)
-        sync()
-        with elected():
-            fence("async proxy")
+        if meets:
+            sync()
+        behind()
         store(tile, C)
         drain()
 
-    assert failing(body) == set()
-    assert doubtful(body) == {"I12"}
+    found = [each for each in asked(traced(body)) if "fenced by their writers" in each.what]
+    assert found
+    assert {each.goal is TRUE for each in found} == {True} or not any(each.presumed for each in found)
+    return {each.presumed for each in found}
+
+
+@pytest.mark.parametrize("behind", [by_the_elected_thread, by_all], ids=lambda each: each.__name__)
+def test_a_fence_on_the_readers_side_alone_rests_on_a_named_assumption(behind: Callable[[], None]) -> None:
+    assert presumptions(behind) == {PATH_RULE}
+
+
+def test_the_assumption_is_not_made_where_nothing_is_met_before_the_fence() -> None:
+    assert presumptions(before_the_meeting, meets=False) == {""}
+
+
+def test_a_product_of_all_threads_wants_the_fence_of_all() -> None:
+    kernel = templates(CORPUS / "proved" / "real_fuser_4814.py")[0].trace()
+    verdict = verify(kernel, solver="z3").verdict
+    assert isinstance(verdict, Proved)
+    assert PATH_RULE in verdict.assumptions
+    (whole,) = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Fence) and stmt.kind == "async_proxy"]
+    found = verify(with_stmts(kernel, whole, (One((evolve(whole),)),)), solver="z3").verdict
+    assert not isinstance(found, Proved)
+
+
+def test_a_false_alarm_is_proved_under_the_named_assumption_and_the_others_without_it() -> None:
+    for name, rests in (("real_flash_attention_2462", True), ("stores_of_boxes", False)):
+        verdict = verify(templates(CORPUS / "proved" / f"{name}.py")[0], solver="z3").verdict
+        assert isinstance(verdict, Proved)
+        assert (PATH_RULE in verdict.assumptions) is rests
 
 
 def test_fences_under_conditions_are_none() -> None:

@@ -18,6 +18,7 @@ from argus.core.ir import (
     Await,
     Buffer,
     Copy,
+    Edit,
     Fence,
     Fold,
     For,
@@ -151,6 +152,8 @@ def _judge_drainer(role: Parsed, rings: frozenset[Buffer]) -> None:
     seen = (*role.ahead, *(event for run in role.runs for event in run.events), *role.behind)
     known = {event.stmt for event in seen if isinstance(event.happening, Multiplied | Looked)}
     for stmt in walk(role.laps_body):
+        if isinstance(stmt, Edit) and role.role.agents > 1:
+            refuse(stmt, "a tensor map that several agents edit")
         touched = {view.buffer for view in views(stmt)} & rings
         if touched and stmt not in known and not isinstance(stmt, Alloc):
             refuse(stmt, "a slot of a ring that is touched otherwise than by a product or load of the use waited for")

@@ -1,0 +1,64 @@
+"""Tensor maps in memory, which a kernel edits: what a launcher's maps cannot say, as tensors of groups of their own."""
+
+from __future__ import annotations
+
+from argus.core import algebra
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.tracer import Tracer, current
+from argus.core.dsl.views import Tensor
+from argus.core.dtype import i32
+from argus.core.ir import Alloc, Buffer, Edit, Staged, View
+from argus.core.layout import row_major
+
+_WORDS = 32
+"""Of 4 bytes: a tensor map has 128 [CUDA driver API, CUtensorMap]."""
+
+
+class TensorMap:
+    """A tensor map of this block in global memory. `copy(..., through=it)` goes by what it describes then."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+
+    def replace(self, tensor: Tensor) -> None:
+        """From now on it describes this tensor: not while a copy through it may be under way."""
+        tracer = current("replace")
+        view = _described(tensor)
+        self._edit(tracer, "replace", view)
+
+    def release(self) -> None:
+        """Those who `acquire` after this see the edits before it."""
+        self._edit(current("release"), "release")
+
+    def acquire(self) -> None:
+        """This thread's copies after this go by what was released before it."""
+        self._edit(current("acquire"), "acquire")
+
+    def _edit(self, tracer: Tracer, step: str, tensor: View | None = None) -> None:
+        match step:
+            case "replace" | "release" | "acquire":
+                tracer.emit(Edit(self.buffer, step, tensor, span=tracer.span()))
+            case _:
+                raise AssertionError(step)
+
+
+def _described(tensor: Tensor) -> View:
+    if not isinstance(tensor, Tensor) or tensor.view.buffer.space != "global":  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"a tensor map describes a global tensor, found {described(tensor)}")
+    if tensor.outside is not None or tensor.view.where is not algebra.TRUE:
+        fault("E106", "a tensor map describes no computed view", help="give a parameter, or an index of one: `C[g]`")
+    return tensor.view
+
+
+def tensor_map() -> TensorMap:
+    """A tensor map that describes nothing yet. Raises E208 inside a body, E501 for targets without such maps."""
+    tracer = current("tensor_map")
+    if len(tracer.scopes) != 1:
+        fault("E208", "`tensor_map` is made inside a body", help="make it at the level of the kernel, before the roles")
+    if "bulk" not in tracer.target.queues:
+        fault("E501", f"tensor maps of {tracer.target} are not built yet", help="use ordinary copies")
+    shape = (algebra.const(_WORDS),)
+    name, span = tracer.name("tensor_map"), tracer.span()
+    buffer = Buffer(name, "map", i32, shape, Staged(row_major((_WORDS,))), align=128, span=span)
+    tracer.emit(Alloc(buffer, span=span))
+    return TensorMap(buffer)

@@ -1,0 +1,156 @@
+"""Coverage of the invariants, from the code and the corpus: `python benchmarks/invariants.py [--solver NAME]`.
+
+An invariant counts as covered if it has an obligation generator, at least one kernel of tests/corpus/proved of which it
+is proved, at least two of tests/corpus/refuted with its code, a case of tests/test_checks_matter.py that slips past
+once its check is off, and a page that shows one of the corpus's reports. Exit status 1 if one that is built is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from argus.core.invariants import INVARIANTS, Invariant
+from argus.core.proof.applies import BUILT
+from argus.loader import load
+from argus.verify import verify
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT / "tests" / "corpus"
+PROOF = ROOT / "argus" / "core" / "proof"
+NAMES_ONLY = ("applies.py", "obligation.py")
+"""Modules that speak of all invariants and generate obligations of none."""
+
+PUBLISHED = 36
+"""I1 to I36 are those of the catalogue that the project set out with; three more were added."""
+
+
+@frozen
+class Coverage:
+    """What there is of one invariant. generators: modules. mutations: cases of checks-matter. shown: its report."""
+
+    invariant: Invariant
+    built: bool
+    generators: tuple[str, ...]
+    proved: int
+    refuted: int
+    mutations: int
+    shown: bool
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What is missing, in words; empty if the invariant is covered."""
+        wanted = (
+            (self.built and bool(self.generators), "a check"),
+            (self.proved >= 1, "a kernel proved"),
+            (self.refuted >= _REFUTED, f"{_REFUTED} kernels refuted"),
+            (self.mutations >= 1, "a mutation"),
+            (self.shown, "a page with a report"),
+        )
+        return tuple(what for has, what in wanted if not has)
+
+
+_REFUTED = 2
+
+
+def coverage(solver: str = "z3", *, every: bool = True) -> tuple[Coverage, ...]:
+    """Of each invariant. every: count all kernels proved, and not just whether there is one."""
+    generators, refuted, slipping = _generators(), _refuted(), mutations()
+    proved = _proved(solver, every=every)
+    return tuple(
+        Coverage(
+            each,
+            each.id in BUILT,
+            generators.get(each.id, ()),
+            proved[each.id],
+            refuted[each.id],
+            slipping[each.id],
+            shows_a_report(each),
+        )
+        for each in INVARIANTS
+    )
+
+
+def _generators() -> Mapping[str, tuple[str, ...]]:
+    """The modules of the prover that name a code, by code."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(PROOF.rglob("*.py")):
+        if path.name not in NAMES_ONLY:
+            for code in sorted(set(re.findall(r'"(I\d+)"', path.read_text(encoding="utf-8")))):
+                found.setdefault(code, []).append(path.relative_to(PROOF).with_suffix("").as_posix())
+    protocol = ROOT / "argus" / "core" / "protocol" / "duties.py"
+    for code in sorted(set(re.findall(r'"(I\d+)"', protocol.read_text(encoding="utf-8")))):
+        found.setdefault(code, []).append("protocol/duties")
+    return {code: tuple(modules) for code, modules in found.items()}
+
+
+def _proved(solver: str, *, every: bool) -> Counter[str]:
+    """Kernels of tests/corpus/proved of which the verifier proves an invariant, by its code."""
+    found: Counter[str] = Counter()
+    wanted = set(BUILT)
+    for path in sorted((CORPUS / "proved").glob("*.py")):
+        for exported in load(str(path)):
+            report = verify(exported.trace(), solver=solver)
+            found.update(each.invariant for each in report.findings if each.standing == "proved")
+        if not every and wanted <= found.keys():
+            break
+    return found
+
+
+def _refuted() -> Counter[str]:
+    """Files of tests/corpus/refuted by the code of their first line; tests/test_corpus.py holds them to it."""
+    first = (path.read_text(encoding="utf-8").split("\n", 1)[0] for path in (CORPUS / "refuted").glob("*.py"))
+    return Counter(line.split()[-1] for line in first)
+
+
+def mutations() -> Counter[str]:
+    """Cases of tests/test_checks_matter.py, by code: a file of the corpus or a function that makes the kernel."""
+    text = (ROOT / "tests" / "test_checks_matter.py").read_text(encoding="utf-8")
+    return Counter(re.findall(r'^    \("?\w+"?, "(I\d+)", ', text, flags=re.MULTILINE))
+
+
+def shows_a_report(invariant: Invariant) -> bool:
+    """Whether the invariant's page shows a report of its code that is, word for word, one of the corpus."""
+    page = (ROOT / "docs" / "invariants" / invariant.page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```text\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    return any(block.startswith(f"error[{invariant.id}]:") and block in reports() for block in blocks)
+
+
+def reports() -> frozenset[str]:
+    """The reports of the kernels refuted."""
+    return frozenset(path.read_text(encoding="utf-8") for path in (CORPUS / "refuted").glob("*.txt"))
+
+
+def told(rows: Iterable[Coverage]) -> Iterator[str]:
+    """The table, a line an invariant, and the totals."""
+    yield f"{'id':4} {'proved':>6} {'refuted':>7} {'mutations':>9} {'report':>6}  {'generated in':44} lacks"
+    listed = tuple(rows)
+    for row in listed:
+        modules = ", ".join(row.generators[:3]) + (f", +{len(row.generators) - 3}" if row.generators[3:] else "")
+        yield (
+            f"{row.invariant.id:4} {row.proved:6} {row.refuted:7} {row.mutations:9} {'yes' if row.shown else 'no':>6}  "
+            f"{modules:44} {', '.join(row.lacks)}"
+        )
+    covered = [row for row in listed if not row.lacks]
+    published = [row for row in covered if int(row.invariant.id[1:]) <= PUBLISHED]
+    yield f"invariants covered: {len(published)} of {PUBLISHED}; with I37 to I39, {len(covered)} of {len(listed)}"
+    built = [row for row in listed if row.built]
+    yield f"built: {len(built)}; built and lacking something: {len([row for row in built if row.lacks])}"
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--solver", default="z3")
+    rows = coverage(parser.parse_args(arguments).solver)
+    print("\n".join(told(rows)))
+    return 1 if any(row.built and row.lacks for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,36 @@
+# verdict: rejected E108
+"""After humming#21: the target of a box begins 64 bytes into a period of its swizzle (I18)."""
+
+from argus.language import (
+    Tensor, assert_written_once, assume, barrier, bf16, block_id, ceil_div, copy, elected, kernel, loop, registers,
+    role, shared, sm_90a, spread, sync, tag, tma, warp, warpgroup,
+)
+
+
+@kernel(target=sm_90a, threads=256)
+def move(A: Tensor["M N", bf16], B: Tensor["M N", bf16]):
+    (M, N), by = A.shape, spread((4, 64), threads=32, vector=8)
+    tag(A, lambda m, n: dict(m=m, n=n))
+    assume(N % 8 == 0)
+    a = shared(bf16, (2, 8, 64), swizzle=128)
+    full = barrier(1, of=2)
+    empty = barrier(1, of=2)
+    (m,) = block_id((ceil_div(M, 4),))
+    count = ceil_div(N, 64)
+
+    with role("load", warpgroup(0).elected, registers=40):
+        for n in loop(count):
+            empty[n % 2].wait(n // 2 - 1)
+            full[n % 2].arrive(bytes=4 * 64 * 2)
+            copy(A.tile((4, 64), (m, n)), a[n % 2].tile((4, 64), (1, 0)), via=tma, signal=full[n % 2], edge=0)
+
+    with role("store", warp(4), registers=232):
+        x = registers(bf16, by)
+        for n in loop(count):
+            full[n % 2].wait(n // 2)
+            copy(a[n % 2].tile((4, 64), (1, 0)), x)
+            sync()  # all 32 threads have read
+            with elected():
+                empty[n % 2].arrive()
+            copy(x, B.tile((4, 64), (m, n)), edge=0)
+    assert_written_once(B, lambda m, n: dict(m=m, n=n))

@@ -1,0 +1,35 @@
+"""The change that takes a fault of the data flow away is told, for each kind of mistake; none is invented."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.core.verdict import Refuted
+from argus.verify import verify
+from property_tests.programs import CORPUS, templates
+
+REPAIRS = {
+    "swapped_k_order": "line 31: along axis 1 of `B` take the tile from",
+    "prefetch_too_far": "line 30: along axis 1 of `A` take the tile from `32*k + 32` on, not `32*k + 64`",
+    "wrong_swizzle": "line 35: write `lds_a` at the places where the other side has its elements",
+    "stale_buffer": "line 45: read slot `k % 2` of `lds_a`, not `(k + 1) % 2`",
+    "one_trip_too_few": "line 42: let the loop over `k` stop at `(K + 31) // 32`",
+    "one_trip_too_many": "line 42: let the loop over `k` stop at `(K + 31) // 32`",
+    "always_initialised": "line 48: reset the sum in the first iteration only",
+    "first_tile_skipped": "line 48: do what stands under `k >= 1` in every case",
+    "k_counted_twice": "line 49: take this product into `acc` out",
+    "output_stored_twice": "line 52: take this store to `C` out",
+}
+GENERAL = {"neighbour_in_one_operand": "the two operands must bring the same", "missing_barrier_raw": "put a `sync()`"}
+
+
+@pytest.mark.parametrize(("name", "repair"), (REPAIRS | GENERAL).items())
+def test_the_repair_is_told(name: str, repair: str) -> None:
+    (template,) = templates(CORPUS / "refuted" / f"{name}.py")
+    report = verify(template, solver="z3")
+
+    assert isinstance(report.verdict, Refuted)
+    found = report.verdict.counterexample
+    assert found.repair.startswith(repair), found.repair
+    assert ("no fault is left then" in found.repair) is (name in REPAIRS)
+    assert report.diagnostics[0].help == found.repair

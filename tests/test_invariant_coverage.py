@@ -1,0 +1,45 @@
+"""Each invariant that is built has a check, kernels on both sides of it, a mutation and a page with a real report."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from argus.core.invariants import INVARIANTS
+from argus.core.proof.applies import BUILT
+from benchmarks.invariants import PUBLISHED, Coverage, coverage, mutations, told
+from tests.test_checks_matter import CASES, MADE
+
+OPEN = frozenset(("I15", "I16", "I23", "I24", "I25", "I26", "I27", "I34", "I35"))
+"""Invariants that may lack something for now: the constructs they speak of are being built."""
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[Coverage, ...]:
+    return coverage(every=False)
+
+
+def test_what_is_built_lacks_nothing(rows: tuple[Coverage, ...]) -> None:
+    lacking = {row.invariant.id: row.lacks for row in rows if row.built and row.lacks}
+    assert {code: lacks for code, lacks in lacking.items() if code not in OPEN} == {}
+
+
+def test_what_is_not_built_is_known() -> None:
+    assert {each.id for each in INVARIANTS} - BUILT <= OPEN
+
+
+def test_an_invariant_without_a_check_is_not_covered(rows: tuple[Coverage, ...]) -> None:
+    assert all("a check" in row.lacks for row in rows if not row.built)
+
+
+def test_mutations_are_those_of_the_test() -> None:
+    assert mutations() == Counter(code for _, code, _ in (*CASES, *MADE))
+
+
+def test_the_table_ends_in_the_count(rows: tuple[Coverage, ...]) -> None:
+    lines = list(told(rows))
+    covered = [row for row in rows if not row.lacks]
+    published = [row for row in covered if int(row.invariant.id[1:]) <= PUBLISHED]
+    assert len(lines) == len(INVARIANTS) + 3
+    assert lines[-2].startswith(f"invariants covered: {len(published)} of 36;")

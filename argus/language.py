@@ -32,6 +32,7 @@ from argus.core.dsl.claims import (
     earlier,
     tag,
 )
+from argus.core.dsl.clusters import cluster, tma
 from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.folds import thread
@@ -47,7 +48,7 @@ from argus.core.dsl.orders import by_columns, by_rows, longest_first, span, supe
 from argus.core.dsl.persistent import persistent
 from argus.core.dsl.products import mfma, mma
 from argus.core.dsl.programs import ProgramTemplate, program
-from argus.core.dsl.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, tma, vmem, wgmma
+from argus.core.dsl.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, vmem, wgmma
 from argus.core.dsl.ring import Ring, Slot
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
@@ -109,6 +110,7 @@ __all__ = [
     "by_columns",
     "by_rows",
     "ceil_div",
+    "cluster",
     "copy",
     "cp_async",
     "ds_read",

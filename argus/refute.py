@@ -157,6 +157,8 @@ _SMALLER = 4
 
 def is_static(obligation: Obligation) -> bool:
     """Whether the fault shows without a run: a budget, a layout, the range of an integer that is not from memory."""
+    if obligation.run:
+        return False
     if obligation.invariant == "I28":
         return not mentions(algebra.all_of((*obligation.hypotheses, obligation.goal)), (Read,))
     return obligation.invariant in _STATIC

@@ -1,4 +1,4 @@
-"""Three meanings of ring protocols, held against each other: `python benchmarks/protocol.py [--quick] [--rings N]`.
+"""Three meanings of ring protocols held together: `python benchmarks/protocol.py [--quick] [--rings N] [--pairs N]`.
 
 First the seeded bugs at their smallest sizes, then random rings: distinct ones, drawn by a few edits from right
 ones. Disagreements are printed in full; there should be none. Times are of the whole lot, one process, no cache of
@@ -19,7 +19,7 @@ from argus.core.protocol.lemma import Certified, Shape, certify
 from argus.core.protocol.mistakes import Edit, edited, seeded
 from argus.core.protocol.obligations import obligations
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
-from argus.core.protocol.ring import Protocol, attention, flash, kept, pingpong, plain
+from argus.core.protocol.ring import Protocol, attention, clustered, flash, kept, pingpong, plain
 from argus.core.protocol.search import Bound, replay, search, search_on
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.base import Solver
@@ -75,9 +75,14 @@ def meanings(states: int) -> list[Meaning]:
     ]
 
 
-def drawn(rng: random.Random) -> Edit:
-    """S <= 4, lag <= 2, up to three consumers; two rings, tiles in turn, rings held over tiles; three edits at most."""
-    return edited(base(rng), [rng.getrandbits(31) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))])
+def drawn(rng: random.Random, *, pairs: bool = False) -> Edit:
+    """S <= 4, lag <= 2, up to three consumers; two rings, tiles in turn, rings held over tiles; three edits at most.
+
+    pairs: of blocks that fill each other's rings, and nothing else.
+    """
+    return edited(
+        pair(rng) if pairs else base(rng), [rng.getrandbits(31) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3]))]
+    )
 
 
 def base(rng: random.Random) -> Protocol:
@@ -101,7 +106,14 @@ def base(rng: random.Random) -> Protocol:
             return plain(stages, consumers=rng.choice([1, 1, 2, 2, 3]), lag=lag, pending=pending, parts=parts)
 
 
-def fuzz(number: int, states: int, seed: int, minutes: float) -> int:
+def pair(rng: random.Random) -> Protocol:
+    """Two blocks that multicast to each other, one consumer in each: the machine's search is thin beyond."""
+    stages, lag = rng.randint(1, 3), rng.randint(0, 2)
+    pending = rng.choice([lag, lag, rng.randint(0, 2)])
+    return clustered(stages, lag=lag, pending=pending)
+
+
+def fuzz(number: int, states: int, seed: int, minutes: float, *, pairs: bool = False) -> int:
     """How many of so many distinct rings the meanings disagree on; a schedule that does not replay counts too.
 
     minutes: after which no further ring is drawn.
@@ -113,7 +125,7 @@ def fuzz(number: int, states: int, seed: int, minutes: float) -> int:
     wrong = 0
     start = time.monotonic()
     while len(seen) < number and time.monotonic() - start < 60 * minutes:
-        name, protocol = drawn(rng)
+        name, protocol = drawn(rng, pairs=pairs)
         if protocol in seen:
             continue
         seen.add(protocol)
@@ -124,7 +136,7 @@ def fuzz(number: int, states: int, seed: int, minutes: float) -> int:
         if len(known) > 1 or not replayed(protocol, outcomes["machine"]):
             wrong += 1
             print(f"DISAGREEMENT on {name or 'no edit'}: {protocol}\n  {outcomes}")
-    print(f"{len(seen)} distinct rings, seed {seed}: {wrong} disagreements")
+    print(f"{len(seen)} distinct {'multicast pairs' if pairs else 'rings'}, seed {seed}: {wrong} disagreements")
     for which, count in verdicts.most_common():
         print(f"  {count:6} {which}")
     for judge in judges:
@@ -191,13 +203,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rings", type=int, default=5000)
+    parser.add_argument("--pairs", type=int, default=1000, help="multicast pairs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no further ring is drawn")
     chosen = parser.parse_args()
     bugs()
     lemma()
-    number, states = (200, 1000) if chosen.quick else (chosen.rings, 4000)
-    raise SystemExit(1 if fuzz(number, states, chosen.seed, chosen.minutes) else 0)
+    number, pairs, states = (200, 50, 1000) if chosen.quick else (chosen.rings, chosen.pairs, 4000)
+    wrong = fuzz(number, states, chosen.seed, chosen.minutes)
+    wrong += fuzz(pairs, states // 4, chosen.seed, chosen.minutes, pairs=True)
+    raise SystemExit(1 if wrong else 0)
 
 
 if __name__ == "__main__":

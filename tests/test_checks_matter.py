@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from argus.core.algebra import TRUE, add, const
+from argus.core.algebra import TRUE, add, const, sub
 from argus.core.atoms.sm_90a.tma import ATOMS
 from argus.core.dsl.kernel import Template
 from argus.core.index import Cond
@@ -42,7 +42,7 @@ from argus.core.proof import (
     visibility,
 )
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.roles import chains, obligations, reading, turns
+from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -67,7 +67,7 @@ def load(name: str) -> Template:
     return next(value for value in vars(module).values() if isinstance(value, Template))
 
 
-def nothing(*_: object) -> Iterator[Obligation]:
+def nothing(*_: object, **__: object) -> Iterator[Obligation]:
     return iter(())
 
 
@@ -191,6 +191,25 @@ def without_stages(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory, "_stages", whole)
 
 
+def tiles_are_believed_shared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sequential, "landed", what_each_reader_wants)
+    patch.setattr(clusters, "_shared", nothing)
+
+
+def what_each_reader_wants(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
+    """Of each sender the part of the slot that it fills, taken from the reader's own tile."""
+    if copy.peers is None:
+        return (copy,)
+    pairs = zip(copy.source.at, copy.target.at[1:], strict=True)
+    moved = tuple(sub(source, target) for source, target in pairs)
+    found: list[Copy] = []
+    for rank in range(kernel.peers):
+        target = clusters.sent_by(kernel, copy, rank).target
+        at = tuple(add(own, there) for own, there in zip(moved, target.at[1:], strict=True))
+        found.append(evolve(copy, source=evolve(copy.source, at=at), target=target, peers=None))
+    return tuple(found)
+
+
 PROTOCOL = without(obligations, "_protocol")
 SEEN = without(visibility, "obligations")
 
@@ -275,6 +294,13 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("map_not_released", "I29", any_map_will_do),
     ("map_of_another_group", "I29", any_map_will_do),
     ("real_cutlass_2162", "I29", copies_are_over_at_once),
+    ("cluster_bytes_without_the_peer", "I7", PROTOCOL),
+    ("cluster_counts_its_own", "I8", PROTOCOL),
+    ("cluster_releases_to_itself", "I7", PROTOCOL),
+    ("cluster_met_by_each_block", "I14", without(obligations, "_initialised")),
+    ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
+    ("cluster_left_early", "I15", without(clusters, "_left")),
+    ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
 )
 
 

@@ -203,6 +203,16 @@ ENTRIES: tuple[Entry, ...] = (
         "kernel is not proved",
         "A shipped kernel has no proof by this version of Argus, and is therefore not launched.",
     ),
+    Entry(
+        "E230",
+        "cluster does not fit",
+        "The grid is not one of whole clusters, a cluster is too large, or a rank may be none of it.",
+    ),
+    Entry(
+        "E231",
+        "meeting of a part of a cluster",
+        "A meeting of the cluster stands where not all threads of all of its blocks reach it alike.",
+    ),
     Entry("E501", "not built yet", "The construct is part of the language, but this reading of it is not built yet."),
     Entry("E601", "unknown solver", "No installed solver has this name."),
     Entry(

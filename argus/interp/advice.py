@@ -24,6 +24,8 @@ _ADVICE: Mapping[str, str] = {
     "I12": 'after the writes, `fence("async proxy")` by every thread that wrote, then `sync()`, then the copy',
     "I13": "the thread that issued the store calls `bulk.wait(...)`; a `sync()` tells those who write the buffer next",
     "I14": "make barriers before the roles: a fence and a meeting of all threads follow them",
+    "I15": "let the role that fills end with `ring.finish()`, or all threads with `cluster.sync()` after the roles",
+    "I16": "let all blocks of a multicast's mask work on tiles that share the operand, and name the same ranks",
     "I29": "the thread that issued the copies waits, `bulk.wait(0)`, before `replace`; after it, `release()` and then "
     "`acquire()` come before the next copy",
     "I31": "wait for the copy before its target is used: `cp_async.commit()`, `cp_async.wait(0)`, then `sync()`",

@@ -1,7 +1,8 @@
-"""One block as agents: each a set of units that step together, with registers of its own and shared memory common."""
+"""Blocks as agents: each a set of units that step together, with registers of its own and shared memory common."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import cast
 
 from attrs import define, field
@@ -9,7 +10,7 @@ from attrs import define, field
 from argus.core.ir import Buffer, Role, Stmt
 from argus.interp.asynchrony import Engine, Flight, Groups
 from argus.interp.barriers import Barriers, Meeting, Phased
-from argus.interp.clocks import Mark, Strands
+from argus.interp.clocks import Clock, Mark, Strands
 from argus.interp.machine import Wave
 from argus.interp.memory import Cells
 from argus.interp.prepared import Scalars
@@ -37,14 +38,23 @@ class Mapped:
 
 @define(eq=False)
 class Machine:
-    """What the agents of one block share."""
+    """What the agents of one block share.
+
+    rank: in its cluster. strands, engine: of the whole cluster, in which this block's threads begin at `first`.
+    visits: by other blocks, to this one's memory and barriers. ended: all of its threads have.
+    """
 
     launch: Launch
     index: tuple[int, ...]
+    cluster: Cluster
+    rank: int
+    first: int
     strands: Strands
     barriers: Barriers
     shadow: Shadow
-    engine: Engine = field(factory=Engine)
+    engine: Engine
+    visits: list[Visit] = field(factory=lambda: list[Visit]())  # noqa: PLW0108 reason: `Visit` is below
+    ended: bool = False
     meetings: dict[tuple[str, int], Meeting] = field(factory=dict[tuple[str, int], Meeting])
     shared: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     groups: dict[tuple[str, int], Groups] = field(factory=dict[tuple[str, int], Groups])
@@ -54,6 +64,58 @@ class Machine:
     def queue_of(self, queue: str, strand: int) -> Groups:
         """The groups of one owner, by its first strand."""
         return self.groups.setdefault((queue, strand), Groups())
+
+    @property
+    def told(self) -> str:
+        """Which block of several this is, as a person reads it after a name."""
+        return f" of rank {self.rank}" if len(self.cluster.machines) > 1 else ""
+
+
+@define(eq=False)
+class Visit:
+    """What another block does to this one's memory or barriers. mark, bit: how those know of it who know it is over."""
+
+    agent: Agent
+    event: Event
+    thread: int
+    mark: Mark | None = None
+    bit: int | None = None
+
+    def known(self, clock: Clock) -> bool:
+        if self.mark is not None:
+            return clock.knows((self.mark,))
+        return self.bit is None or bool(clock.done >> self.bit & 1)
+
+
+@define(eq=False)
+class Sent:
+    """One multicast. place: where the tensor's element lies that comes to the slot's first; mask: of the receivers."""
+
+    event: Event
+    rank: int
+    place: tuple[int, ...]
+    mask: int
+
+
+@define(eq=False)
+class Cluster:
+    """Blocks that run together, by rank: one, without clusters. meetings: of all threads of all of them.
+
+    sent: of a multicast, an agent's number and how often it has executed it, what the first block to do so has sent.
+    times: of a multicast, a rank and an agent's number.
+    """
+
+    launch: Launch
+    strands: Strands
+    engine: Engine = field(factory=Engine)
+    machines: list[Machine] = field(factory=list[Machine])
+    meetings: dict[tuple[str, int], Meeting] = field(factory=dict[tuple[str, int], Meeting])
+    sent: dict[tuple[Stmt, int, int], Sent] = field(factory=dict[tuple[Stmt, int, int], Sent])
+    times: Counter[tuple[Stmt, int, int]] = field(factory=Counter[tuple[Stmt, int, int]])
+
+    @property
+    def units(self) -> list[Unit]:
+        return [unit for machine in self.machines for unit in machine.units]
 
 
 @define(eq=False)
@@ -138,13 +200,14 @@ class Unit(Wave):
     after: units that end before it begins. counters: the values of its counters. airborne: registers of operations
     under way. touched: registers that ordinary code has used since the last fence of their multiplications. waited:
     the last phase waited for of each barrier. astray: of a barrier, the last wait that was not for the phase after the
-    one waited for before, and that phase.
+    one waited for before, and that phase. arrived: the generation of a cluster's meeting that it has arrived in.
     """
 
     agent: Agent = field(kw_only=True)
     after: tuple[Unit, ...] = field(kw_only=True, default=())
     begun: bool = False
     waiting: Waiting | None = None
+    arrived: int | None = None
     counters: dict[Buffer, int] = field(factory=dict[Buffer, int])
     airborne: dict[Buffer, list[Flight]] = field(factory=dict[Buffer, list[Flight]])
     touched: dict[Buffer, Event] = field(factory=dict[Buffer, Event])
@@ -154,7 +217,7 @@ class Unit(Wave):
     @property
     def acting(self) -> tuple[int, ...]:
         """The strands that execute the present statement: one inside `One`."""
-        base = self.agent.base
+        base = self.agent.machine.first + self.agent.base
         return self.agent.machine.strands.within(base + self.first, base + self.last)
 
     @property

@@ -10,18 +10,20 @@ from attrs import evolve
 from argus.core.ir import Advance, Arrive, Buffer, Copy, Let, Peek, Stmt, Sync, View
 from argus.interp.agents import Unit
 from argus.interp.barriers import Meeting, Phased
+from argus.interp.clusters import owner_of, receivers
 from argus.interp.events import enter
 
-Key = tuple[Buffer | str, int]
-"""A memory barrier and its element, or the name of a rendezvous and the agent whose own it is, -1 for a shared one."""
+Key = tuple[Buffer | str, int, str]
+"""A memory barrier and its element, or the name of a rendezvous and the agent whose own it is, -1 for a shared one; and
+which block's it is, of several."""
 
 _MOST = 20_000
 
 
 def key_of(unit: Unit, on: Phased | Meeting) -> Key:
     if isinstance(on, Phased):
-        return on.buffer, on.index
-    return on.name, _owner(unit, on.name)
+        return on.buffer, on.index, on.owner
+    return on.name, _owner(unit, on.name), _block(unit, on.name)
 
 
 def arrivals(unit: Unit) -> Iterator[tuple[Key, Stmt]]:
@@ -30,10 +32,13 @@ def arrivals(unit: Unit) -> Iterator[tuple[Key, Stmt]]:
         match stmt:
             case Arrive(event=event):
                 yield _event(ghost, stmt, event), stmt
-            case Copy(signal=signal) if signal is not None:
-                yield _event(ghost, stmt, signal), stmt
-            case Sync(barrier=name):
-                yield (name, _owner(unit, name)), stmt
+            case Copy(signal=signal, peers=peers) if signal is not None:
+                buffer, index, own = _event(ghost, stmt, signal)
+                blocks = [own] if peers is None else [each.told for each in receivers(ghost, stmt, peers)]
+                for block in blocks:
+                    yield (buffer, index, block), stmt
+            case Sync(barrier=name, how=how) if how != "wait":
+                yield (name, _owner(unit, name), _block(unit, name)), stmt
             case _:
                 pass
 
@@ -63,7 +68,12 @@ def _rest(unit: Unit) -> Iterator[tuple[Stmt, Unit]]:
 
 
 def _event(unit: Unit, stmt: Stmt, view: View) -> Key:
-    return view.buffer, unit.agent.scalars.number(view.at[0], unit.env, unit.number, stmt)
+    at = unit.agent.scalars.number(view.at[0], unit.env, unit.number, stmt)
+    return view.buffer, at, owner_of(unit, stmt, view).told
+
+
+def _block(unit: Unit, name: str) -> str:
+    return "" if name == "cluster" else unit.agent.machine.told
 
 
 def _owner(unit: Unit, name: str) -> int:

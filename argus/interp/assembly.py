@@ -1,4 +1,4 @@
-"""The agents and units of one block, from the roles of its kernel."""
+"""The agents and units of blocks that run together, from the roles of their kernel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from argus.core.index import Node, Symbol
 from argus.core.ir import Copy, For, Holds, If, Kernel, Let, Map, Mma, Num, Role, Stmt, View, Wait, walk
 from argus.core.walk import symbols
-from argus.interp.agents import Agent, Machine, Unit
+from argus.interp.agents import Agent, Cluster, Machine, Unit
 from argus.interp.barriers import Barriers
 from argus.interp.clocks import Strands
 from argus.interp.machine import Frame
@@ -21,14 +21,30 @@ from argus.interp.violation import Path, not_built
 Body = tuple[Stmt, ...]
 
 
-def assemble(launch: Launch, index: tuple[int, ...]) -> Machine:
-    """Units in the order of the program: the prologue's, those of the roles, the epilogue's."""
+def assemble(launch: Launch, indices: Sequence[tuple[int, ...]]) -> Cluster:
+    """The blocks with these indices, by rank."""
     kernel = launch.prepared.kernel
     roles = () if kernel.roles is None else kernel.roles.roles
     leaders = {0, *(_first(role, number) for role in roles for number in range(role.agents))}
-    strands = Strands.cut(kernel.threads, kernel.target.unit, leaders)
-    count = len(strands.bounds)
-    machine = Machine(launch, index, strands, Barriers(count), Shadow(launch.prepared, launch.reporter))
+    every = {rank * kernel.threads + leader for rank in range(len(indices)) for leader in leaders}
+    cluster = Cluster(launch, Strands.cut(kernel.threads * len(indices), kernel.target.unit, every))
+    for rank, index in enumerate(indices):
+        owner = f" of rank {rank}" if len(indices) > 1 else ""
+        barriers = Barriers(len(cluster.strands.bounds), owner)
+        shadow = Shadow(launch.prepared, launch.reporter)
+        first = rank * kernel.threads
+        machine = Machine(launch, index, cluster, rank, first, cluster.strands, barriers, shadow, cluster.engine)
+        cluster.machines.append(machine)
+    for machine in cluster.machines:
+        _populate(machine)
+    return cluster
+
+
+def _populate(machine: Machine) -> None:
+    """Units in the order of the program: the prologue's, those of the roles, the epilogue's."""
+    launch, index = machine.launch, machine.index
+    kernel = launch.prepared.kernel
+    roles = () if kernel.roles is None else kernel.roles.roles
     block = _block_agent(machine, kernel)
     env = {**launch.sizes, **dict(zip(kernel.blocks, index, strict=True))}
     before = _units(block, kernel.prologue if roles else kernel.body, (), env, ())
@@ -44,7 +60,6 @@ def assemble(launch: Launch, index: tuple[int, ...]) -> Machine:
     machine.units = [*before, *middle]
     if roles and kernel.epilogue:
         machine.units += _units(block, kernel.epilogue, (len(kernel.prologue) + 1,), {}, machine.units)
-    return machine
 
 
 def _first(role: Role, number: int) -> int:
@@ -63,7 +78,7 @@ def _block_agent(machine: Machine, kernel: Kernel) -> Agent:
         machine.index,
         [],
         machine=machine,
-        name="block",
+        name=f"block{machine.told}",
         role=None,
         number=0,
         threads=kernel.threads,
@@ -75,14 +90,16 @@ def _block_agent(machine: Machine, kernel: Kernel) -> Agent:
 
 def _agent(machine: Machine, role: Role, position: int, number: int) -> Agent:
     width = machine.launch.widths[role.name]
-    actor: Actor = "producer" if position == 0 else "first" if position == 1 and number == 0 else "rest"
+    # Of a cluster, the first block is as one without it, and all others are the rest.
+    own: Actor = "producer" if position == 0 else "first" if position == 1 and number == 0 else "rest"
+    actor: Actor = own if machine.rank == 0 else "rest"
     return Agent(
         machine.launch,
         machine.index,
         [],
         base=_first(role, number),
         machine=machine,
-        name=f"`{role.name}`" if role.agents == 1 else f"`{role.name}` {number}",
+        name=(f"`{role.name}`" if role.agents == 1 else f"`{role.name}` {number}") + machine.told,
         role=role,
         number=number,
         threads=role.agent,

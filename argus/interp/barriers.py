@@ -13,7 +13,8 @@ from argus.interp.violation import Event, HaltError
 
 @define(eq=False)
 class Phased:
-    """One memory barrier. arrived: what those of the current phase know; released: what completed phases tell.
+    """One memory barrier. owner: which block's it is, of several. arrived: what those of the current phase
+    know; released: what completed phases tell.
 
     set_up: when its initialisation was executed; fenced: when that was fenced. underway: copies that will land on
     it, with the phase they were issued in. ended: what completed each phase.
@@ -25,13 +26,14 @@ class Phased:
     set_up: Mark
     arrived: Clock
     released: Clock
+    owner: str = ""
     fenced: Mark | None = None
     underway: dict[int, tuple[int, Event]] = field(factory=dict[int, tuple[int, Event]])
     ended: list[Event] = field(factory=list[Event])
 
     @property
     def name(self) -> str:
-        return f"`{self.buffer.name}[{self.index}]`"
+        return f"`{self.buffer.name}[{self.index}]`{self.owner}"
 
     def arrive(self, block: Block, event: Event, thread: int, count: int, expected: int) -> None:
         """`count` arrivals, each of which announces `expected` bytes first."""
@@ -88,15 +90,16 @@ class Phased:
 
 @define(eq=False)
 class Barriers:
-    """All memory barriers of a block, by buffer and element."""
+    """All memory barriers of a block, by buffer and element. owner: as `Phased`."""
 
     strands: int
+    owner: str = ""
     table: dict[tuple[Buffer, int], Phased] = field(factory=dict[tuple[Buffer, int], Phased])
 
     def set_up(self, buffer: Buffer, elements: int, count: int, mark: Mark) -> None:
         for index in range(elements):
             clocks = Clock.of(self.strands), Clock.of(self.strands)
-            self.table[buffer, index] = Phased(buffer, index, machine.Barrier(count), mark, *clocks)
+            self.table[buffer, index] = Phased(buffer, index, machine.Barrier(count), mark, *clocks, self.owner)
 
     def fence(self, marks: tuple[Mark, ...]) -> None:
         """The initialisations that these strands have executed are fenced."""
@@ -113,7 +116,8 @@ class Barriers:
             elements = max((i for held, i in self.table if held is buffer), default=-1)
             why = f"has {elements + 1} elements" if elements >= 0 else "is not initialised"
             code = "I37" if elements >= 0 else "I14"
-            block.report(code, f"`{buffer.name}[{index}]` is used: `{buffer.name}` {why}", event, thread=thread)
+            text = f"`{buffer.name}[{index}]`{self.owner} is used: `{buffer.name}` {why}"
+            block.report(code, text, event, thread=thread)
             raise HaltError
         if found.fenced is None or not clock.knows((found.fenced,)):
             why = "its initialisation is not fenced" if found.fenced is None else "no rendezvous has told of its fence"

@@ -1,9 +1,11 @@
-"""One block of agents from start to end, under an adversary."""
+"""Blocks of agents that run together, from start to end, under an adversary."""
 
 from __future__ import annotations
 
-from argus.interp import hang
-from argus.interp.agents import Machine, Unit
+from collections.abc import Sequence
+
+from argus.interp import clusters, hang
+from argus.interp.agents import Cluster, Machine, Unit
 from argus.interp.assembly import assemble
 from argus.interp.events import step
 from argus.interp.schedule import Actor
@@ -11,16 +13,17 @@ from argus.interp.state import Launch
 from argus.interp.violation import HaltError
 
 
-def run_agents(launch: Launch, index: tuple[int, ...]) -> None:
-    """Run one block and judge what can be judged only at its end."""
-    machine = assemble(launch, index)
+def run_agents(launch: Launch, indices: Sequence[tuple[int, ...]]) -> None:
+    """Run the blocks of one cluster, by rank, and judge what can be judged only at their end."""
+    cluster = assemble(launch, indices)
     try:
-        _run(machine)
+        _run(cluster)
     except HaltError:
         launch.halted = True
         return
-    _judge_end(machine)
-    machine.engine.drain()
+    for machine in cluster.machines:
+        _judge_end(machine)
+    cluster.engine.drain()
 
 
 def _judge_end(machine: Machine) -> None:
@@ -30,43 +33,50 @@ def _judge_end(machine: Machine) -> None:
         late = [flight for flight in groups if not known >> flight.read & 1]
         if queue == "bulk" and late:
             message = "the thread that issued a bulk store ends without a wait for its reads"
-            thread = machine.strands.bounds[strand][0]
+            thread = machine.strands.bounds[strand][0] - machine.first
             machine.launch.reporter.report("I13", message, late[0].event, thread=thread)
 
 
-def _run(machine: Machine) -> None:
-    adversary = machine.launch.adversary
-    live = _live(machine)
+def _run(cluster: Cluster) -> None:
+    adversary, engine, units = cluster.launch.adversary, cluster.engine, cluster.units
+    live = _live(units)
     while live:
         ready: list[tuple[int, Actor]] = [(number, unit.agent.actor) for number, unit in live if unit.ready]
-        chosen = adversary.next_actor(ready, engine=bool(machine.engine.lanes))
+        chosen = adversary.next_actor(ready, engine=bool(engine.lanes))
         if chosen is not None:
-            unit = machine.units[chosen]
+            unit = units[chosen]
             step(unit)
             if unit.finished:
-                live = _live(machine)
+                live = _live(units)
+                _end_of(unit.agent.machine)
             if adversary.schedule.style == "mixed":
-                _let_time_pass(machine)
-        elif machine.engine.lanes:
-            machine.engine.advance(adversary.next_operation(machine.engine.heads()))
+                _let_time_pass(cluster)
+        elif engine.lanes:
+            engine.advance(adversary.next_operation(engine.heads()))
         else:
-            hang.report(machine)
+            hang.report(cluster)
             raise HaltError
 
 
-def _live(machine: Machine) -> list[tuple[int, Unit]]:
+def _end_of(machine: Machine) -> None:
+    if all(unit.finished for unit in machine.units):
+        clusters.end(machine)
+
+
+def _live(units: Sequence[Unit]) -> list[tuple[int, Unit]]:
     """Units that have not ended, and whose turn has come."""
     return [
         (number, unit)
-        for number, unit in enumerate(machine.units)
+        for number, unit in enumerate(units)
         if not unit.finished and all(before.finished for before in unit.after)
     ]
 
 
-def _let_time_pass(machine: Machine) -> None:
-    for lane in list(machine.engine.lanes):
-        while lane in machine.engine.lanes and machine.launch.adversary.advances(_queue(lane)):
-            machine.engine.advance(machine.engine.lanes[lane][0])
+def _let_time_pass(cluster: Cluster) -> None:
+    engine = cluster.engine
+    for lane in list(engine.lanes):
+        while lane in engine.lanes and cluster.launch.adversary.advances(_queue(lane)):
+            engine.advance(engine.lanes[lane][0])
 
 
 def _queue(lane: tuple[object, ...]) -> str:

@@ -42,10 +42,11 @@ def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
 
 
 class Mover:
-    """The two moments of one copy by one wave."""
+    """The two moments of one copy by one wave. into: the block in whose memory the target lies, its own or another."""
 
     def __init__(self, block: Block, stmt: Copy, event: Event, plan: CopyPlan, parts: tuple[Part, Part]) -> None:
         self.block, self.stmt, self.event, self.plan = block, stmt, event, plan
+        self.into = block
         self.source, self.target = parts
         self.moment = 0
 
@@ -80,7 +81,7 @@ class Mover:
         return found
 
     def write(self, staged: Staged) -> None:
-        cells = self.block.cells(self.plan.target.buffer)
+        cells = self.into.cells(self.plan.target.buffer)
         if self.stmt.combine is not None:
             combine(self.block, self.event, self.stmt, cells, self.target, staged)
         else:

@@ -20,13 +20,15 @@ Size = Mapping[str, int]
 Found = tuple[Schedule, Violation]
 
 _TIERS: tuple[frozenset[str], ...] = (
-    frozenset(("I7", "I14")),
+    frozenset(("I7", "I14", "I16")),
     frozenset(("I6",)),
     frozenset(("I10", "I12", "I13", "I11", "I5", "I36", "I31", "I37", "I19")),
     frozenset(("I8", "I9")),
+    frozenset(("I15",)),
 )
 _SYMPTOMS = 3
-"""Bytes and initialisation are never a consequence; arrivals in excess and hangs often are; what is left are tags."""
+"""Bytes, initialisation and what clusters agree on are never a consequence; arrivals in excess, hangs and early ends
+often are; what is left are tags."""
 
 _OF_PROTOCOLS = frozenset(("I5", "I6", "I8", "I9", "I10", "I36"))
 """What a wrong count or phase may show as."""
@@ -76,13 +78,16 @@ def _violations(prepared: Prepared, size: Size, schedule: Schedule) -> tuple[Vio
 
 
 def _clearest(found: Sequence[Found]) -> Found:
-    """One of the code that shows under most schedules, causes before what they lead to, between two agents if any."""
+    """What blocks of a cluster do not agree on, or one of the code that shows under most schedules, causes before what
+    they lead to, between two agents if any.
+    """
     shown = Counter(code for _, code in {(schedule, violation.code) for schedule, violation in found})
     first: dict[str, int] = {}
     for place, (_, violation) in enumerate(found):
         first.setdefault(violation.code, place)
     tiers = {code: _tier(code) for code in shown}
-    chosen = [code for code in shown if tiers[code] == 0] or [code for code in shown if tiers[code] < _SYMPTOMS]
+    chosen = [code for code in shown if code == "I16"] or [code for code in shown if tiers[code] == 0]
+    chosen = chosen or [code for code in shown if tiers[code] < _SYMPTOMS]
     lowest = [code for code in shown if tiers[code] == min(tiers.values())]
     code = min(chosen or lowest, key=lambda code: (-shown[code], tiers[code], first[code]))
     of_code = [each for each in found if each[1].code == code]

@@ -37,7 +37,7 @@ from argus.core.ir import (
     static,
 )
 from argus.core.machine import Rendezvous
-from argus.interp import claims, moves, tensor_maps, warpgroup
+from argus.interp import claims, clusters, moves, tensor_maps, warpgroup
 from argus.interp.agents import Unit, Waiting
 from argus.interp.asynchrony import bits
 from argus.interp.barriers import Meeting, Phased
@@ -100,7 +100,7 @@ def _execute(unit: Unit, stmt: Stmt, event: Event) -> None:
             _allocate(unit, stmt, buffer, count)
         case Copy():
             _touch(unit, event, stmt.source.buffer, stmt.target.buffer)
-            moves.copy(unit, stmt, event, lambda view: _barrier(unit, view, event))
+            moves.copy(unit, stmt, event, _common(unit))
         case Map():
             gets = (part.view.buffer for part in parts_first(stmt.elem) if isinstance(part, Get))
             _touch(unit, event, stmt.target.buffer, *gets)
@@ -185,10 +185,11 @@ def _allocate(unit: Unit, stmt: Alloc, buffer: Buffer, count: int | None) -> Non
 
 
 def _barrier(unit: Unit, view: View, event: Event) -> Phased:
-    if len(view.at) != 1 or view.buffer.space != "barrier" or view.peer is not None:
-        raise not_built("barrier of another block, or of several axes", event.stmt)
+    if len(view.at) != 1 or view.buffer.space != "barrier":
+        raise not_built("barrier of several axes", event.stmt)
     key = view.buffer, _number(unit, event.stmt, view.at[0])
-    return unit.agent.machine.barriers.find(unit.agent, event, unit.first, key, _common(unit))
+    owner = clusters.owner_of(unit, event.stmt, view)
+    return owner.barriers.find(unit.agent, event, unit.first, key, _common(unit))
 
 
 def _common(unit: Unit) -> Clock:
@@ -196,6 +197,8 @@ def _common(unit: Unit) -> Clock:
 
 
 def _arrive(unit: Unit, stmt: Arrive, event: Event) -> None:
+    owner = clusters.owner_of(unit, stmt, stmt.event)
+    clusters.enter(owner, unit, event, mark=unit.agent.machine.strands.now(unit.acting)[0])
     barrier = _barrier(unit, stmt.event, event)
     unit.agent.machine.strands.release(unit.acting, barrier.arrived)
     count = (unit.last - unit.first) * stmt.count
@@ -207,15 +210,29 @@ def _sync(unit: Unit, stmt: Sync, event: Event) -> None:
     own = agent.role is not None and stmt.barrier == agent.role.name
     threads = stmt.threads if stmt.threads is not None else agent.launch.prepared.kernel.threads
     key = stmt.barrier, agent.number if own else -1
-    found = machine.meetings.get(key)
+    meetings = machine.meetings
+    if stmt.barrier == "cluster":
+        meetings, threads = machine.cluster.meetings, threads * len(machine.cluster.machines)
+    found = meetings.get(key)
     if found is None:
         clocks = Clock.of(len(machine.strands.bounds)), Clock.of(len(machine.strands.bounds))
-        found = machine.meetings[key] = Meeting(stmt.barrier, Rendezvous(threads), *clocks)
+        found = meetings[key] = Meeting(stmt.barrier, Rendezvous(threads), *clocks)
+    if stmt.how == "wait":
+        _second_half(unit, stmt, event, found)
+        return
     generation = found.state.generation
+    unit.arrived = generation if stmt.how == "arrive" else None
     machine.strands.release(unit.acting, found.told)
     found.arrive(agent, event, unit.first, unit.last - unit.first, threads)
     if stmt.how == "meet":
         _wait_on(unit, Waiting(event, found, generation))
+
+
+def _second_half(unit: Unit, stmt: Sync, event: Event, found: Meeting) -> None:
+    if unit.arrived is None:
+        raise not_built(f"wait for a meeting of `{stmt.barrier}` without an arrival before it", stmt)
+    generation, unit.arrived = unit.arrived, None
+    _wait_on(unit, Waiting(event, found, generation))
 
 
 def _wait_on(unit: Unit, waiting: Waiting) -> None:

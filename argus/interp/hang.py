@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from argus.core.ir import Copy, Stmt, Sync
-from argus.interp.agents import Machine, Unit, Waiting
+from argus.interp.agents import Cluster, Unit, Waiting
 from argus.interp.ahead import Key, arrivals, key_of
 from argus.interp.barriers import Phased
 
@@ -40,9 +40,9 @@ class _Blocked:
         return "".join(f", {name} = {value}" for name, value in self.waiting.event.iteration)
 
 
-def report(machine: Machine) -> None:
+def report(cluster: Cluster) -> None:
     """Report a hang: at the first wait of the circle, or of the chain that ends where nobody arrives any more."""
-    blocked = [_blocked(unit, unit.waiting) for unit in machine.units if unit.waiting is not None]
+    blocked = [_blocked(unit, unit.waiting) for unit in cluster.units if unit.waiting is not None]
     chain, closed = _chain(blocked)
     first, other = chain[0], next((each for each in (*chain[1:], *blocked) if each is not chain[0]), None)
     shape = "a circle of waits" if closed else "nobody ends the last of these waits" if chain[1:] else "nobody ends it"
@@ -50,21 +50,21 @@ def report(machine: Machine) -> None:
     if not closed:
         hops[-1] = _end(chain[-1])
     unit = first.unit
-    machine.launch.reporter.report(
+    cluster.launch.reporter.report(
         _code(blocked),
         f"no agent can move, {shape}: {'; '.join(hops)}",
         first.waiting.event,
         thread=unit.agent.base + unit.first,
         other=None if other is None else other.waiting.event,
-        facts=(*((each.name, f"waits for {each.waiting.told()}{each.when}") for each in blocked), *_ended(machine)),
+        facts=(*((each.name, f"waits for {each.waiting.told()}{each.when}") for each in blocked), *_ended(cluster)),
         related=_related(chain, blocked, closed=closed),
     )
 
 
-def _ended(machine: Machine) -> Iterator[tuple[str, str]]:
+def _ended(cluster: Cluster) -> Iterator[tuple[str, str]]:
     """Agents of roles that have run to their end."""
-    for agent in dict.fromkeys(unit.agent for unit in machine.units if unit.agent.role is not None):
-        if all(unit.finished for unit in machine.units if unit.agent is agent):
+    for agent in dict.fromkeys(unit.agent for unit in cluster.units if unit.agent.role is not None):
+        if all(unit.finished for unit in cluster.units if unit.agent is agent):
             yield agent.name, "has ended"
 
 

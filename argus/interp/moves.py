@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from attrs import define
 
 from argus.core.ir import Copy, View
-from argus.interp import tensor_maps
-from argus.interp.agents import Agent, Unit
+from argus.interp import clusters, tensor_maps
+from argus.interp.agents import Agent, Machine, Unit
 from argus.interp.asynchrony import Flight, Kind
 from argus.interp.barriers import Phased
-from argus.interp.clocks import Mark
+from argus.interp.clocks import Clock, Mark
 from argus.interp.combining import Part
 from argus.interp.copies import Mover, Staged, judge_place, note_stores
 from argus.interp.memory import BOTTOM, TOP
@@ -24,7 +24,6 @@ from argus.interp.state import shared_element
 from argus.interp.violation import Event, not_built
 
 Rows = tuple[int, int]
-Waits = Callable[[View], Phased]
 
 
 @define(eq=False)
@@ -38,6 +37,7 @@ class _Move:
     places: tuple[Place, Place]
     rows: Rows
     lands: Phased | None = None
+    into: Machine | None = None
 
     @property
     def agent(self) -> Agent:
@@ -45,9 +45,11 @@ class _Move:
 
     def mover(self) -> Mover:
         rows = slice(*self.rows)
-        return Mover(
-            self.agent, self.stmt, self.event, self.plan, (Part.of(self.places[0], rows), Part.of(self.places[1], rows))
-        )
+        parts = Part.of(self.places[0], rows), Part.of(self.places[1], rows)
+        made = Mover(self.agent, self.stmt, self.event, self.plan, parts)
+        if self.into is not None:
+            made.into = self.into.units[0].agent
+        return made
 
     def read(self, mover: Mover) -> Staged:
         """What the source holds now. A shared cell that nothing has written is reported."""
@@ -91,8 +93,8 @@ class _Move:
                 )
 
 
-def copy(unit: Unit, stmt: Copy, event: Event, barrier: Waits) -> None:
-    """Copy at once, or issue a copy whose moments are to come."""
+def copy(unit: Unit, stmt: Copy, event: Event, known: Clock) -> None:
+    """Copy at once, or issue a copy whose moments are to come. known: to all who issue it."""
     agent, moments = unit.agent, stmt.atom.moments
     if moments.signal != (stmt.signal is not None):
         raise not_built("copy that completes on a barrier, without one" if moments.signal else "copy with signal", stmt)
@@ -110,14 +112,33 @@ def copy(unit: Unit, stmt: Copy, event: Event, barrier: Waits) -> None:
         return
     if "register" in (plan.source.buffer.space, plan.target.buffer.space):
         raise not_built("asynchronous copy of registers", stmt)
+    if stmt.peers is not None:
+        clusters.send(unit, stmt, event)
     for strand, span in _spans(unit, rows):
-        lands = None if stmt.signal is None else barrier(stmt.signal)
-        _issue(_Move(unit, stmt, event, plan, places, span, lands), strand)
+        if stmt.signal is None:
+            _issue(_Move(unit, stmt, event, plan, places, span), strand)
+            continue
+        for into in _into(unit, stmt):
+            lands = _signalled(unit, into, stmt.signal, event, known)
+            _issue(_Move(unit, stmt, event, plan, places, span, lands, into), strand)
+
+
+def _into(unit: Unit, stmt: Copy) -> list[Machine]:
+    """The blocks in whose memory a copy lands."""
+    return [unit.agent.machine] if stmt.peers is None else clusters.receivers(unit, stmt, stmt.peers)
+
+
+def _signalled(unit: Unit, into: Machine, view: View, event: Event, known: Clock) -> Phased:
+    """The barrier of that block that a copy lands on."""
+    if len(view.at) != 1 or view.buffer.space != "barrier" or view.peer is not None:
+        raise not_built("barrier of several axes, or of another block by name", event.stmt)
+    key = view.buffer, unit.agent.scalars.number(view.at[0], unit.env, unit.number, event.stmt)
+    return into.barriers.find(unit.agent, event, unit.first, key, known)
 
 
 def _spans(unit: Unit, rows: Rows) -> Iterator[tuple[int, Rows]]:
     """The strands that execute a statement, each with its threads of the agent among `rows`."""
-    base = unit.agent.base
+    base = unit.agent.machine.first + unit.agent.base
     for strand in unit.acting:
         start, stop = unit.agent.machine.strands.bounds[strand]
         span = max(rows[0], start - base), min(rows[1], stop - base)
@@ -147,10 +168,12 @@ def _at_once(move: _Move) -> None:
 
 def _issue(move: _Move, strand: int) -> None:
     machine, unit, atom, barrier = move.agent.machine, move.unit, move.stmt.atom, move.lands
+    into = machine if move.into is None else move.into
     number = machine.engine.number()
     kind: Kind = "tma" if barrier is not None else "cp_async" if atom.moments.queue == "cp_async" else "bulk"
     lane = (kind, number) if barrier is not None else (kind, strand)
     flight = Flight(number, kind, lane, move.event, move.stmt, deque())
+    clusters.enter(into, unit, move.event, bit=flight.complete)
     mover, staged = move.mover(), list[Staged]()
     flight.moments.append(lambda: staged.append(move.read(mover)))
     flight.moments.append(lambda: mover.write(staged.pop()))
@@ -165,5 +188,5 @@ def _issue(move: _Move, strand: int) -> None:
         tensor_maps.use(unit, move.stmt, move.event, strand, flight)
     if move.agent.launch.tags:
         for touch in move.touches(machine.strands.now((strand,)), flight):
-            machine.shadow.note(touch, machine.strands.clocks[strand])
+            into.shadow.note(touch, machine.strands.clocks[strand])
     unit.launch(flight)

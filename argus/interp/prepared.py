@@ -180,8 +180,6 @@ class Prepared:
         """Where a copy's elements are. Raises ArgusError for what the interpreter cannot run."""
         plan = self._copies.get(stmt)
         if plan is None:
-            if stmt.peers is not None:
-                raise not_built("copy with peers", stmt)
             known = stmt.combine in _COMBINED and stmt.target.buffer.space == "global"
             if stmt.combine is not None and not known:
                 raise not_built(f"copy that combines by {stmt.combine}", stmt)

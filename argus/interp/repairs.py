@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from attrs import evolve, frozen
 
 from argus.core import algebra
+from argus.core.index import Const
 from argus.core.ir import Alloc, Arrive, Await, Buffer, Kernel, One, Role, Roles, Stmt, bodies, walk, with_bodies
 
 
@@ -66,8 +67,8 @@ def _arrivals(kernel: Kernel, buffer: Buffer) -> Iterator[tuple[int, str]]:
     found: dict[int, str] = {}
     each: list[tuple[int, str]] = []
     for role in () if kernel.roles is None else kernel.roles.roles:
-        counts = [number * role.agents for number in _threads(role, role.body, buffer)]
-        who = f"the {_many(role.agents, 'agent')} of `{role.name}`"
+        counts = [number * role.agents for number in _threads(role, role.body, buffer, kernel.peers)]
+        who = f"the {_many(role.agents, 'agent')} of `{role.name}`" + (" in each block" if kernel.peers > 1 else "")
         if counts:
             each.append((max(counts), f"`{role.name}`"))
         for number in counts:
@@ -77,13 +78,13 @@ def _arrivals(kernel: Kernel, buffer: Buffer) -> Iterator[tuple[int, str]]:
     yield from found.items()
 
 
-def _threads(role: Role, body: tuple[Stmt, ...], buffer: Buffer, alone: bool = False) -> Iterator[int]:
-    """Of each statement that arrives at the barrier: the arrivals of one agent."""
+def _threads(role: Role, body: tuple[Stmt, ...], buffer: Buffer, blocks: int, alone: bool = False) -> Iterator[int]:
+    """Of each statement that arrives at the barrier: the arrivals of one agent, or of one in each block at one's."""
     for stmt in body:
         if isinstance(stmt, Arrive) and stmt.event.buffer is buffer:
-            yield stmt.count * (1 if alone else role.agent)
+            yield stmt.count * (1 if alone else role.agent) * (blocks if isinstance(stmt.event.peer, Const) else 1)
         for inner in bodies(stmt):
-            yield from _threads(role, inner, buffer, alone or isinstance(stmt, One))
+            yield from _threads(role, inner, buffer, blocks, alone or isinstance(stmt, One))
 
 
 def _with(kernel: Kernel, old: Stmt, new: Stmt) -> Kernel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -32,7 +32,7 @@ from argus.interp.prepared import Prepared
 from argus.interp.schedule import Adversary, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
-from argus.interp.violation import Reporter, UnkeptError, Violation, not_built
+from argus.interp.violation import Reporter, UnkeptError, Violation
 
 Array = npt.NDArray[Any]
 
@@ -121,11 +121,13 @@ def violated(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -
 
 def go(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
     """Run the blocks of a launch whose tensors are loaded, all by default, and judge what they leave."""
-    if launch.prepared.kernel.cluster not in ((1,), (1, 1)):
-        raise not_built("cluster of blocks", launch.prepared.kernel.body[0])
-    run_one = run_agents if by_events(launch.prepared.kernel) else run_block
-    for index in _grid(launch) if blocks is None else blocks:
-        run_one(launch, index)
+    every = _grid(launch)
+    if by_events(launch.prepared.kernel):
+        for together in _clusters(launch, every, every if blocks is None else blocks):
+            run_agents(launch, together)
+    else:
+        for index in every if blocks is None else blocks:
+            run_block(launch, index)
     if launch.tags:
         _judge_tensors(launch, complete=blocks is None and not launch.halted)
 
@@ -142,6 +144,22 @@ def by_events(kernel: Kernel) -> bool:
 
 def _grid(launch: Launch) -> list[tuple[int, ...]]:
     return list(product(*(range(number(launch, extent)) for extent in launch.prepared.kernel.grid)))
+
+
+def _clusters(
+    launch: Launch, every: list[tuple[int, ...]], wanted: Sequence[tuple[int, ...]]
+) -> Iterator[list[tuple[int, ...]]]:
+    """Those of the grid that run together with one wanted, each by rank, in the order of the first of them."""
+    kernel = launch.prepared.kernel
+    if kernel.peers == 1:
+        yield from ([index] for index in wanted)
+        return
+    sizes = (*kernel.cluster, *(1 for _ in kernel.grid[len(kernel.cluster) :]))
+    together: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for index in sorted(every, key=lambda each: tuple(reversed(each))):
+        together.setdefault(tuple(at // size for at, size in zip(index, sizes, strict=True)), []).append(index)
+    chosen = set(wanted)
+    yield from (indices for indices in together.values() if chosen & set(indices))
 
 
 def _compares(elem: Elem | Test) -> bool:

@@ -25,7 +25,7 @@ def multiply(unit: Unit, stmt: Mma, event: Event) -> None:
     init = bool(agent.scalars.number(stmt.init, unit.env, unit.number, stmt))
     held = tuple(view.buffer for view in (stmt.target, stmt.a, stmt.b) if view.buffer.space == "register")
     _judge_registers(unit, stmt, event)
-    flight = Flight(machine.engine.number(), "wgmma", ("wgmma", agent.base), event, stmt, deque(), held)
+    flight = Flight(machine.engine.number(), "wgmma", ("wgmma", machine.first + agent.base), event, stmt, deque(), held)
     known = meet([machine.strands.clocks[strand] for strand in unit.acting])
     a, b = (_cells(unit, stmt, role, view, (flight, known)) for role, view in (("a", stmt.a), ("b", stmt.b)))
     accumulators = agent.launch.prepared.registers(stmt, "c", stmt.target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core.check.agents import check_agent, check_roles
+from argus.core.check.clusters import check_clusters
 from argus.core.check.completion import check_barriers, check_completion, check_queues
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
@@ -30,6 +31,7 @@ def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
     yield from scopes(kernel)
     yield from check_roles(kernel)
     yield from check_barriers(kernel)
+    yield from check_clusters(kernel)
     for place, stmt in placed(kernel):
         yield from check_operands(place, stmt)
         yield from check_agent(place, stmt)

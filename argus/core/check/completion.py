@@ -53,7 +53,7 @@ def check_barriers(kernel: Kernel) -> Iterator[Diagnostic]:
                 yield fault(kernel, stmt, "E208", message, "give a count from 1, less than 2^20")
         elif isinstance(stmt, Fence) and stmt.kind == "barrier_init":
             fenced = True
-        elif isinstance(stmt, Sync) and stmt.barrier == "cta" and stmt.how == "meet" and fenced:
+        elif isinstance(stmt, Sync) and stmt.barrier in ("cta", "cluster") and stmt.how != "arrive" and fenced:
             ready |= pending
         for inner in walk((stmt,)):
             yield from _inside(kernel, inner, stmt, ready)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from argus.core import algebra
+from argus.core.dsl.clusters import ranked_peer
 from argus.core.dsl.faults import fault
 from argus.core.dsl.handles import IntLike, extent, number, place
 from argus.core.dsl.tracer import Tracer, current
@@ -40,6 +43,12 @@ class Barrier:
 
     def __getitem__(self, index: IntLike) -> Barrier:
         return Barrier(self.view.buffer, place(index))
+
+    def of(self, rank: IntLike) -> Barrier:
+        """The same barrier of the block of this cluster that has this rank; what is done with it is `arrive`."""
+        made = Barrier(self.view.buffer, self.view.at[0])
+        made.view = evolve(self.view, peer=ranked_peer(current("of"), rank))
+        return made
 
     def arrive(self, count: int = 1, *, bytes: IntLike = 0) -> None:  # noqa: A002 reason: what the barrier counts
         """Each thread that runs this arrives `count` times and announces `bytes` that copies will land."""

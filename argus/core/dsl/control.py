@@ -134,7 +134,10 @@ def otherwise() -> Generator[None]:
 
 
 def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
-    """The coordinates of this block in a grid of `counts` blocks; declares the kernel's grid."""
+    """The coordinates of this block in a grid of `counts` blocks; declares the kernel's grid.
+
+    Of a kernel with clusters, each count is a multiple of the cluster's extent along that axis.
+    """
     tracer = current("block_id")
     grid = tuple(unwrap(count) for count in several(counts, "`block_id`"))
     if tracer.grid:
@@ -145,7 +148,23 @@ def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
     tracer.blocks = tuple(
         Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last(count)) for axis, count in enumerate(grid)
     )
+    tracer.cluster, tracer.rank = ranked(tracer.cluster, tracer.blocks)
     return tuple(Int(algebra.sym(symbol)) for symbol in tracer.blocks)
+
+
+def ranked(cluster: tuple[int, ...], blocks: tuple[Symbol, ...]) -> tuple[tuple[int, ...], Index]:
+    """The extents of a cluster along the axes of a grid, and this block's rank in it, first axis fastest.
+
+    Raises E230 for a cluster of more axes.
+    """
+    sizes = (*cluster, *(1 for _ in blocks[len(cluster) :]))
+    if len(sizes) > len(blocks):
+        fault("E230", f"a cluster of {len(sizes)} axes in a grid of {len(blocks)}", help="give both the same axes")
+    rank, below = algebra.const(0), 1
+    for size, block in zip(sizes, blocks, strict=True):
+        rank = algebra.add(rank, algebra.mul(algebra.mod(algebra.sym(block), size), below))
+        below *= size
+    return (sizes if below > 1 else (1,)), rank
 
 
 def remap_xcd(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import signature
+from math import prod
 from types import FunctionType
 from typing import Any, overload
 
@@ -68,9 +69,10 @@ class Template:
                 span=span_of_function(plain(self.function).__code__),
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
+        cluster = _cluster(self.cluster, target, self.function)
         function = plain(self.function)
         given = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
-        return _trace(name, function, target, threads, given)
+        return _trace(Tracer(target, threads, function.__code__, cluster), name, function, given)
 
     def instances(self) -> tuple[str | None, ...]:
         """The names of the configurations shipped; `(None,)` if there is just one kernel."""
@@ -115,25 +117,37 @@ def kernel(
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
     configs: named values for the keyword parameter `cfg`; a value may carry `target` and `threads`.
-    cluster: blocks that share memory; one, for now (E501). Raises ArgusError for what is not a plain `def`.
+    cluster: blocks, along each axis of the tiles, that run together and reach each other's shared memory.
+    Raises ArgusError for what is not a plain `def`.
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
-        return Template(plain(traced), target, threads, _of_one(cluster), configs or {})
+        return Template(plain(traced), target, threads, cluster, configs or {})
 
     return decorate if function is None else decorate(function)
 
 
-def _of_one(cluster: tuple[int, ...]) -> tuple[int, ...]:
-    if any(extent != 1 for extent in extents(cluster, "a cluster")):
-        fault("E501", f"clusters of {cluster} are not built yet", help="leave `cluster` out")
-    return tuple(cluster)
+_LARGEST = 8
+"""Blocks of a cluster that every device of the target can run [CUDA C++ Programming Guide, thread block clusters]."""
 
 
-def _trace(name: str, function: FunctionType, target: Target, threads: int, keywords: Mapping[str, object]) -> Kernel:
+def _cluster(cluster: tuple[int, ...], target: Target, function: Callable[..., None]) -> tuple[int, ...]:
+    """Blocks along each axis; (1,) for blocks on their own."""
+    sizes = extents(cluster, "a cluster")
+    if prod(sizes) == 1:
+        return (1,)
+    span = span_of_function(plain(function).__code__)
+    if "wgmma" not in target.queues:
+        fault("E501", f"clusters of {target} are not built yet", span=span, help="leave `cluster` out")
+    if prod(sizes) > _LARGEST:
+        fault("E230", f"a cluster of {prod(sizes)} blocks", span=span, help=f"{_LARGEST} blocks at most run together")
+    return sizes
+
+
+def _trace(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[str, object]) -> Kernel:
+    target, threads = tracer.target, tracer.threads
     span = span_of_function(function.__code__)
     _refuse(thread_count(name, target, threads, span))
-    tracer = Tracer(target, threads, function.__code__)
     tracer.parameters, sizes = parameters(tracer.unique, function, span, keywords)
     tensors = [Tensor(whole(buffer)) for buffer in tracer.parameters]
     with tracing(tracer):
@@ -145,7 +159,8 @@ def _trace(name: str, function: FunctionType, target: Target, threads: int, keyw
             raise ArgusError(raised(name, problem, span)) from problem
         for complete in tracer.at_end:
             complete()
-        prologue, roles, epilogue = assembled(tracer.block.finished(tracer.close(tracer.scopes[0])))
+        whole_body = tracer.block.finished(tracer.close(tracer.scopes[0]))
+        prologue, roles, epilogue = assembled(whole_body, clustered=tracer.cluster != (1,))
     made = Kernel(
         name=name,
         target=target,
@@ -158,7 +173,7 @@ def _trace(name: str, function: FunctionType, target: Target, threads: int, keyw
         prologue=prologue,
         roles=roles,
         epilogue=epilogue,
-        cluster=(1,),
+        cluster=tracer.cluster,
         span=span,
     )
     _refuse(check(made))

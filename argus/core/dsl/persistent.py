@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from argus.core import algebra
 from argus.core.dsl.control import Iteration
@@ -11,7 +12,10 @@ from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
 from argus.core.dsl.orders import Order, by_rows
 from argus.core.dsl.place import called_by_for, user_frame
 from argus.core.dsl.tracer import Tracer, current
-from argus.core.index import Index, Symbol
+from argus.core.index import Bin, Const, Index, Symbol
+
+Corner = tuple[int, Index]
+"""Blocks of a cluster along one axis of tiles, and the place of this block among them."""
 
 
 class Persistent:
@@ -21,17 +25,19 @@ class Persistent:
     """
 
     def __init__(
-        self, counts: tuple[Int, ...], order: Order, blocks: int, block: Symbol, start: Index, step: int
+        self, counts: tuple[Int, ...], order: Order, blocks: int, block: Symbol, corner: tuple[Corner, ...]
     ) -> None:
         self._counts, self._order, self._blocks, self._block = counts, order, blocks, block
-        self._start, self._step = start, step
+        self._corner = corner
+        self._start: Index = algebra.const(0)
+        self._step = 1
 
     def every(self, step: int, *, start: IntLike = 0) -> Persistent:
         """Each `step`-th tile of this block, from number `start` on."""
         by, first = extent(step, "the step of tiles"), algebra.mul(unwrap(start), self._step)
-        return Persistent(
-            self._counts, self._order, self._blocks, self._block, algebra.add(self._start, first), self._step * by
-        )
+        made = Persistent(self._counts, self._order, self._blocks, self._block, self._corner)
+        made._start, made._step = algebra.add(self._start, first), self._step * by
+        return made
 
     def __iter__(self) -> Iterator[tuple[Int, ...]]:
         frame = user_frame()
@@ -63,7 +69,8 @@ class Persistent:
                 f"the order gives {len(found)} coordinates for {len(self._counts)} axes",
                 help="return one coordinate for each count",
             )
-        return tuple(Int(unwrap(part)) for part in found)
+        corners = zip(found, self._corner, strict=True)
+        return tuple(Int(algebra.add(algebra.mul(unwrap(part), size), rank)) for part, (size, rank) in corners)
 
 
 class _Tiles:
@@ -84,7 +91,8 @@ def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: i
     """Tiles in a grid of `counts`, taken by `blocks` blocks (the target's processors); declares the kernel's grid.
 
     order: `by_rows`, `by_columns`, `super_tiled(rows)`, `longest_first(sections=n)`, or a function of the tile's number
-    and the counts.
+    and the counts. With clusters, a cluster takes neighbouring tiles together, as many along each axis as it has
+    blocks: the order is one of such groups, and a block may get a tile beyond the last.
     """
     tracer = current("persistent")
     if tracer.grid:
@@ -95,6 +103,40 @@ def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: i
     if not sizes:
         fault("E106", "a grid of no axes", help="count the tiles along one axis at least")
     number = tracer.target.processors if blocks is None else extent(blocks, "the number of blocks")
-    block = Symbol(tracer.unique("block_0"), "block", 0, number - 1)
-    tracer.grid, tracer.blocks = (algebra.const(number),), (block,)
-    return Persistent(sizes, order, number, block, algebra.const(0), 1)
+    corner = _ranks(tracer, number, len(sizes))
+    groups = tuple(Int(_groups(size.node, extent)) for size, (extent, _) in zip(sizes, corner, strict=True))
+    clusters = number // prod(extent for extent, _ in corner)
+    block = Symbol(tracer.unique(f"block_{len(tracer.blocks)}"), "block", 0, clusters - 1)
+    tracer.grid, tracer.blocks = (*tracer.grid, algebra.const(clusters)), (*tracer.blocks, block)
+    return Persistent(groups, order, clusters, block, corner)
+
+
+def _groups(count: Index, size: int) -> Index:
+    """The count divided by a size, rounded up; of a count that is a quotient, as one quotient."""
+    if size > 1 and isinstance(count, Bin) and count.op == "//" and isinstance(count.right, Const):
+        below = count.right.value
+        return algebra.floordiv(algebra.add(count.left, below * (size - 1)), below * size)
+    return algebra.ceil_div(count, size)
+
+
+def _ranks(tracer: Tracer, blocks: int, axes: int) -> tuple[Corner, ...]:
+    """Of each axis of tiles, the blocks of a cluster along it and this one's place among them.
+
+    With clusters, the first axis of the grid is the rank.
+    """
+    cluster = tracer.cluster
+    total = prod(cluster)
+    if total == 1:
+        return ((1, algebra.const(0)),) * axes
+    if len(cluster) > axes or blocks % total != 0:
+        what = f"a cluster of {' x '.join(map(str, cluster))} blocks, {blocks} blocks and {axes} axes of tiles"
+        fault("E230", what, help="give as many axes, and a number of blocks that clusters divide")
+    first = Symbol(tracer.unique("block_0"), "block", 0, total - 1)
+    rank = algebra.sym(first)
+    tracer.grid, tracer.blocks = (algebra.const(total),), (first,)
+    tracer.cluster, tracer.rank = (total, 1), rank
+    found: list[Corner] = []
+    for size in (*cluster, *(1 for _ in range(axes - len(cluster)))):
+        found.append((size, algebra.mod(rank, size)))
+        rank = algebra.floordiv(rank, size)
+    return tuple(found)

@@ -143,7 +143,6 @@ bulk = GroupQueue("bulk")
 cp_async = GroupQueue("cp_async", sm_90a_warp.cp_async)
 wgmma = WarpgroupQueue("wgmma")
 
-tma = (*sm_90a_tma.tma_load, *sm_90a_tma.tma_load_more, *sm_90a_tma.tma_store, *sm_90a_tma.tma_store_more)
 bulk_copy = (sm_90a_tma.bulk_load_1d, sm_90a_tma.bulk_store_1d)
 ldmatrix = Matrices(*sm_90a_warp.LOADED)
 stmatrix = Matrices(*sm_90a_warp.STORED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from math import prod
 
 from attrs import evolve
 
@@ -70,7 +71,8 @@ class Ring:
     Use u of the ring has slot u % stages. Barrier `full` counts the filler's one arrival and its bytes; `empty` counts
     an arrival for each agent that drains a use, which is known when the kernel has been traced. Cursors count uses, so
     that nobody writes a phase: the filler waits for phase u // stages - 1 of `empty`, a drainer for phase u // stages
-    of `full`; `release` gives back the oldest slot still held.
+    of `full`; `release` gives back the oldest slot still held. Where copies of a slot go to all blocks of a cluster, so
+    do arrivals of those who drain it: each filler waits until all have read what it fills.
     """
 
     def __init__(self, stages: int, /, **tiles: Tensor) -> None:
@@ -85,6 +87,7 @@ class Ring:
         self._empty = declare(tracer, "Ring", tracer.unique(f"{self.name}_empty"), self._stages, 1, self._span)
         self._cursors = Cursors(self.name)
         self._uses = 0
+        self._shared = False
         self._fillers: set[Agent] = set()
         self._skippers: set[Agent] = set()
         self._releases: dict[Agent, list[Let]] = {}
@@ -168,7 +171,18 @@ class Ring:
                 )
         if not copies:
             fault("E208", f"nothing is copied into a slot of `{self.name}`", span=span, help="copy into it `via=tma`")
-        return sum(_bytes(stmt) for stmt in copies)
+        return sum(_bytes(stmt) * self._times(stmt) for stmt in copies)
+
+    def _times(self, stmt: Copy) -> int:
+        """How often the copy lands in this block's slot: once from each block that sends it here."""
+        if stmt.peers is None:
+            return 1
+        blocks = prod(current("Ring.fill").cluster)
+        if stmt.peers is not algebra.const((1 << blocks) - 1):
+            what = f"a slot of `{self.name}` filled by a multicast to a part of the cluster is not built yet"
+            fault("E501", what, span=stmt.span, help="send it to all blocks, or use barriers by hand")
+        self._shared = True
+        return blocks
 
     def wait(self) -> Slot:
         """The next slot to be drained, once it is full."""
@@ -234,10 +248,23 @@ class Ring:
             )
         if len(self._fillers) > 1:
             fault("E208", f"`{self.name}` is filled by two roles", span=self._span, help="give each a ring of its own")
-        body = tracer.scopes[0].body
+        body, blocks = tracer.scopes[0].body, prod(tracer.cluster) if self._shared else 1
         for position, stmt in enumerate(body):
             if isinstance(stmt, Alloc) and stmt.buffer is self._empty:
-                body[position] = evolve(stmt, count=max(1, count))
+                body[position] = evolve(stmt, count=max(1, count) * blocks)
+        if self._shared:
+            body[:] = _to_all(tuple(body), self._empty, blocks)
+
+
+def _to_all(body: tuple[Stmt, ...], barrier: Buffer, blocks: int) -> tuple[Stmt, ...]:
+    """The body with arrivals at the barrier made at that of each block of the cluster."""
+    made: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, Arrive) and stmt.event.buffer is barrier:
+            made += [evolve(stmt, event=evolve(stmt.event, peer=algebra.const(rank))) for rank in range(blocks)]
+        else:
+            made.append(with_bodies(stmt, tuple(_to_all(part, barrier, blocks) for part in bodies(stmt))))
+    return tuple(made)
 
 
 def _before(body: tuple[Stmt, ...], marks: frozenset[Let], agent: Agent) -> tuple[Stmt, ...]:

@@ -125,14 +125,15 @@ def elected() -> Generator[None]:
     tracer.emit(One(body, span=scope.span))
 
 
-def assembled(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], Roles | None, tuple[Stmt, ...]]:
+def assembled(body: tuple[Stmt, ...], *, clustered: bool) -> tuple[tuple[Stmt, ...], Roles | None, tuple[Stmt, ...]]:
     """Prologue, roles and epilogue of a kernel's statements, the prologue with its barriers initialised.
 
-    Raises E202 where a statement stands between two roles.
+    clustered: other blocks reach the barriers, and meet with this one once they are made. Raises E202 where a
+    statement stands between two roles.
     """
     at = [position for position, stmt in enumerate(body) if isinstance(stmt, Roles)]
     if not at:
-        return with_fences(_initialised(body)), None, ()
+        return with_fences(_initialised(body, clustered=clustered)), None, ()
     between = next((body[p] for p in range(at[0], at[-1]) if not isinstance(body[p], Roles)), None)
     if between is not None:
         fault(
@@ -144,20 +145,25 @@ def assembled(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], Roles | None, t
         )
     found = [stmt for stmt in body if isinstance(stmt, Roles)]
     roles = Roles(tuple(role for stmt in found for role in stmt.roles), span=found[0].span)
-    prologue = _initialised(body[: at[0]], at_end=True)
+    prologue = _initialised(body[: at[0]], at_end=True, clustered=clustered)
     return with_fences(prologue), roles, with_fences(body[at[-1] + 1 :])
 
 
-def _initialised(body: tuple[Stmt, ...], *, at_end: bool = False) -> tuple[Stmt, ...]:
-    """With the fence and the meeting that let every thread, and the copies of one, use the barriers."""
+def _initialised(body: tuple[Stmt, ...], *, clustered: bool, at_end: bool = False) -> tuple[Stmt, ...]:
+    """With the fence and the meeting that let every thread, and the copies of one, use the barriers.
+
+    Where the author has written the fence, the meeting is the author's too.
+    """
     made = [p for p, stmt in enumerate(body) if isinstance(stmt, Alloc) and stmt.buffer.space == "barrier"]
     if not made:
+        return body
+    if any(isinstance(stmt, Fence) and stmt.kind == "barrier_init" for stmt in body):
         return body
     last = body[made[-1]]
     origin = Origin("barriers", 0)
     ready: tuple[Stmt, ...] = (
         Fence("barrier_init", span=last.span, origin=origin),
-        Sync(span=last.span, origin=origin),
+        Sync("cluster" if clustered else "cta", span=last.span, origin=origin),
     )
     if at_end:
         return (*body, *ready)

@@ -13,6 +13,7 @@ from argus.core.atoms.sm_90a.tma import SWIZZLES as SPANS
 from argus.core.dsl.atoms import choose
 from argus.core.dsl.barriers import Barrier
 from argus.core.dsl.boxes import boxes
+from argus.core.dsl.clusters import Multicast, mask
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.folds import operation
 from argus.core.dsl.fragments import Fragment, add, fresh
@@ -25,7 +26,7 @@ from argus.core.dsl.tracer import Tracer, current, left_early
 from argus.core.dsl.values import check_dtype, check_layout
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
-from argus.core.index import Const, Coord
+from argus.core.index import Const, Coord, Index
 from argus.core.ir import Alloc, Buffer, Copy, Fence, Policy, Reset, Staged, Sync, View, whole
 from argus.core.layout import TV, Layout, Swizzle, row_major
 from argus.core.slabs import slabbed
@@ -78,7 +79,7 @@ def _over_bytes(span: int, dtype: DType) -> Swizzle:
 
 
 Place = Tensor | Fragment
-Via = Atom | tuple[Atom, ...] | GroupQueue
+Via = Atom | tuple[Atom, ...] | GroupQueue | Multicast
 
 
 def copy(
@@ -120,6 +121,7 @@ def copy(
     atom = choose(tracer.target, source.view, target.view, tv, named, joined)
     event = _completion(tracer, atom, target.view, signal)
     edge = _filled(source, target, _outside(edge, atom))
+    peers = _receivers(tracer, atom, via) if isinstance(via, Multicast) else None
     tracer.emit(
         Copy(
             atom,
@@ -128,11 +130,19 @@ def copy(
             tv,
             edge,
             event,
-            combine=joined,
+            peers,
+            joined,
             through=_mapped(through, atom, target.view),
             span=tracer.span(),
         )
     )
+
+
+def _receivers(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
+    """The mask of a multicast. Raises E106 for what is no load."""
+    if not atom.moments.signal:
+        fault("E106", f"`{atom}` has one target", help="multicast a load by the TMA: `via=tma.multicast((0, 1))`")
+    return mask(tracer, via.ranks)
 
 
 def _mapped(through: TensorMap | None, atom: Atom, target: View) -> Buffer | None:
@@ -185,6 +195,8 @@ def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None
         if filling:
             fault("E501", f"a slot filled by `{atom}` is not built yet", help="fill it `via=tma` or `via=bulk_copy`")
         return None
+    if signal is not None and signal.view.peer is not None:
+        fault("E106", "a copy completes on the barriers of the blocks it lands in", help="leave `.of(rank)` out")
     if signal is not None:
         return signal.view
     if filling:
@@ -216,7 +228,7 @@ def _check_target(target: Place) -> None:
 def _instructions(via: Via | None) -> tuple[Atom, ...] | None:
     if via is None:
         return None
-    named = via.atoms if isinstance(via, GroupQueue) else via if isinstance(via, tuple) else (via,)
+    named = via.atoms if isinstance(via, GroupQueue | Multicast) else via if isinstance(via, tuple) else (via,)
     for atom in named:
         if not isinstance(atom, Atom):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
             fault("E106", f"`via` names instructions, found {described(atom)}", help="write `via=global_load`")
@@ -310,7 +322,7 @@ def arrive(barrier: str, *, threads: int) -> None:
 
 def _named(how: Literal["meet", "arrive"], barrier: str, threads: int | None, tracer: Tracer) -> Sync:
     known = isinstance(barrier, str) and barrier.isidentifier()  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-    if not known or barrier == "cta":
+    if not known or barrier in ("cta", "cluster"):
         fault(
             "E106", f"a meeting is named by an identifier, found {described(barrier)}", help='write `sync("pair", ...)`'
         )
@@ -322,15 +334,20 @@ def _named(how: Literal["meet", "arrive"], barrier: str, threads: int | None, tr
     return Sync(barrier, how, count, span=tracer.span())
 
 
-_FENCES: Mapping[tuple[str, str], Literal["device", "async_proxy"]] = {
+_FENCES: Mapping[tuple[str, str], Literal["device", "async_proxy", "barrier_init"]] = {
     ("gfx942", "device"): "device",
     ("sm_90a", "device"): "device",
     ("sm_90a", "async proxy"): "async_proxy",
+    ("sm_90a", "barrier init"): "barrier_init",
 }
 
 
 def fence(kind: str) -> None:
-    """A memory fence: "device", or "async proxy", which shows this thread's writes to shared memory to the TMA."""
+    """A memory fence: "device", or "async proxy", which shows this thread's writes to shared memory to the TMA.
+
+    "barrier init", after all barriers are made, shows them to the TMA and to the cluster: the meeting that tells the
+    other threads of it follows. Without it, both are put before the roles.
+    """
     tracer = current("fence")
     found = _FENCES.get((tracer.target.name, kind)) if isinstance(kind, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
     if found is None:

@@ -67,9 +67,11 @@ class Tracer:
     warps: the role of each warp that has one. parameters: the tensors, with what has been promised of them so far.
     grouped: products join one group, which a commit closes.
     bound: the symbols that a claim being written speaks of all values of; None outside of one.
+    cluster: blocks along each axis of a cluster, as the kernel is declared; rank: of this block among those of its
+    cluster, None until the grid is declared.
     """
 
-    def __init__(self, target: Target, threads: int, root: CodeType) -> None:
+    def __init__(self, target: Target, threads: int, root: CodeType, cluster: tuple[int, ...] = (1,)) -> None:
         self.target = target
         self.threads = threads
         self.root = root
@@ -85,6 +87,8 @@ class Tracer:
         self.grouped = False
         self.at_end: list[Callable[[], None]] = []
         self.bound: list[tuple[Symbol, Index]] | None = None
+        self.cluster = cluster
+        self.rank: Index | None = None
         self._names: dict[str, int] = {"thread": 1}
 
     def span(self) -> Span:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from attrs import field, frozen
 
+from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.ir.statements import Roles, Stmt
 from argus.core.ir.storage import Buffer
@@ -17,7 +19,8 @@ from argus.core.target import Target
 class Kernel:
     """A traced kernel. sizes: the symbols of its tensors' shapes. blocks: one symbol an axis of the grid.
 
-    Block `i` of axis `a` runs for 0 <= i < grid[a]; `thread` counts the threads of a block.
+    Block `i` of axis `a` runs for 0 <= i < grid[a]; `thread` counts the threads of a block. cluster: blocks along each
+    axis of the grid that run together, (1,) if none do; a block's rank counts those of its cluster, first axis fastest.
     """
 
     name: str
@@ -39,6 +42,20 @@ class Kernel:
         """All statements, in program order."""
         middle = () if self.roles is None else (self.roles,)
         return (*self.prologue, *middle, *self.epilogue)
+
+    @property
+    def peers(self) -> int:
+        """Blocks of a cluster."""
+        return prod(self.cluster)
+
+    @property
+    def rank(self) -> Index:
+        """Of the block in its cluster."""
+        found, below = algebra.const(0), 1
+        for block, size in zip(self.blocks, self.cluster, strict=False):
+            found = algebra.add(found, algebra.mul(algebra.mod(algebra.sym(block), size), below))
+            below *= size
+        return found
 
 
 def _copied(arguments: Mapping[str, Buffer]) -> Mapping[str, Buffer]:

@@ -55,8 +55,9 @@ class Copy(_Stated):
     """Element (t, v) of `by` moves from source to target, at its coordinates in both views.
 
     edge: outside the source's tensor this value is read, outside the target's nothing is written; None: the
-    copy must be in bounds. signal: the barrier it completes on. through: the tensor map in memory that it goes by, if
-    not one that the launcher has made.
+    copy must be in bounds. signal: the barrier it completes on. peers: the blocks of the cluster, a bit a rank, in
+    which it lands at this place and on this barrier; None: this one alone. through: the tensor map in memory that it
+    goes by, if not one that the launcher has made.
     """
 
     atom: Atom
@@ -140,10 +141,14 @@ class Await(_Stated):
 
 @frozen(eq=False)
 class Sync(_Stated):
-    """The n-th arrival of every participant meets, wherever it stands in the program."""
+    """The n-th arrival of every participant meets, wherever it stands in the program.
+
+    barrier: "cta" is the block's, "cluster" that of all threads of the cluster. how: "arrive" goes on at once; "wait",
+    of a cluster alone, is the second half of it: until all have arrived as often as this thread.
+    """
 
     barrier: str = "cta"
-    how: Literal["meet", "arrive"] = "meet"
+    how: Literal["meet", "arrive", "wait"] = "meet"
     threads: int | None = None
 
 

@@ -30,6 +30,7 @@ class Obligation:
     whole grid, so that a block need not exist; or nothing but the hypotheses.
     tells: a fact that the verdict should mention if the obligation is proved.
     presumed: a named assumption without which it would not hold: the verdict lists it.
+    run: a run shows its failure, though the invariant is one of static faults elsewhere.
     stated: the program asserts it, so it must be reached: hypotheses that contradict each other prove nothing.
     """
 
@@ -51,11 +52,13 @@ class Obligation:
     stated: bool = False
     tells: str = ""
     presumed: str = ""
+    run: bool = False
 
 
 ASKED_FIRST = (
-    *("I22", "I21", "I28", "I18", "I17", "I19", "I20", "I33", "I27", "I37", "I7", "I14", "I29", "I6", "I10", "I12"),
-    *("I13", "I11", "I32", "I31", "I30", "I5", "I36", "I8", "I9", "I38", "I35", "I24", "I26", "I34", "I1", "I2"),
+    *("I22", "I21", "I28", "I18", "I17", "I19", "I20", "I33", "I27", "I37", "I7", "I14", "I29", "I16", "I6", "I10"),
+    *("I12", "I13", "I11", "I32", "I31", "I30", "I5", "I36", "I8", "I9", "I15", "I38", "I35", "I24", "I26", "I34"),
+    *("I1", "I2"),
     *("I23", "I3", "I4", "I39"),
 )
 """Causes before symptoms: the order in which failures compete to be the primary diagnostic."""

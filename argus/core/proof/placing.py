@@ -127,10 +127,15 @@ def reaches_all(
             reason = f"coordinate {axis} of the store is {show(place.base)}, not made of grid coordinates of its own"
             yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
             return
-        rest = algebra.sub(element, place.low)
+        rest, above = algebra.sub(element, place.low), 0
         for block, factor in blocks:
-            chosen[block] = algebra.floordiv(rest, factor)
-            rest = algebra.mod(rest, factor)
+            if above % factor != 0:
+                rest, above = algebra.mod(rest, above), 0
+            number = algebra.floordiv(rest, factor)
+            # Less the whole blocks of the coordinate before: (x % a) // b without a remainder, where b divides a.
+            before = algebra.mul(algebra.floordiv(rest, above), above // factor) if above else algebra.const(0)
+            chosen[block] = algebra.sub(number, before)
+            above = factor
     elements = [algebra.sym(Symbol(f"element_{axis}", "fresh", 0)) for axis in range(len(view.shape))]
     hypotheses.append(substitute(where, {}, elements))
     if grid.ragged is not None:

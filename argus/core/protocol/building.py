@@ -123,7 +123,7 @@ def _full(built: Built, party: Party) -> Fails | None:
     for use in range(built.period):
         _counts(built, event(role, party.arrive), None, use, (party.full, use, stages))
         for copy in party.copies:
-            source = slot_offset(copy.op.signal, stages, loses=loses(role))
+            source = slot_offset(copy.op.signal, stages, loses=loses(copy.role))
             if source is None:
                 return _restarted(copy.issued)
             built.both(copy.issued, use, copy.landed, use)

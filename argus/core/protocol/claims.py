@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from argus.core.algebra import (
+    FALSE,
+    TRUE,
     add,
     all_of,
     any_of,
@@ -55,9 +57,9 @@ def ring_claims(protocol: Protocol, duty: Duties) -> Iterator[Claim]:
     """Slots and parities are those of the use, bytes and arrivals add up."""
     yield from _slots(protocol, duty)
     yield from _parities(protocol, duty)
-    copied = sum(copy.size for copy in duty.copies)
+    copied = sum(copy.size for copy in (*duty.copies, *(guest.copy for guest in duty.guests)))
     yield Claim("bytes", f"{duty.arrive.size} bytes announced a use, {copied} land", eq(duty.arrive.size, copied))
-    releases = sum(agent.release.count for agent in duty.agents)
+    releases = sum(each.release.count for each in (*duty.agents, *duty.givers))
     for what, arrivals, count in (
         ("releases", releases, duty.ring.empty),
         ("announcements", duty.arrive.count, duty.ring.full),
@@ -84,6 +86,12 @@ def _slots(protocol: Protocol, duty: Duties) -> Iterator[Claim]:
     owed: list[tuple[str, Role, Cursor, int]] = [("announcement", duty.role, duty.arrive.slot, full)]
     for copy in duty.copies:
         owed += [("copy", duty.role, copy.slot, data), ("signal of the copy", duty.role, copy.signal, full)]
+    for guest in duty.guests:
+        owed += [
+            ("copy", guest.role, guest.copy.slot, data),
+            ("signal of the copy", guest.role, guest.copy.signal, full),
+        ]
+    owed += [("release", giver.role, giver.release.slot, empty) for giver in duty.givers]
     owed.append(("wait for the empty slot", duty.role, duty.wait.slot, empty + empty_ahead(duty)))
     for agent in duty.agents:
         owed.append(("wait for the full slot", agent.role, agent.wait.slot, full))
@@ -141,6 +149,24 @@ def slot_claims(duty: Duties) -> Iterator[Claim]:
                 yield _covered(agent.role, agent.read, agent.release)
         if agent.role.share[1] > 1:
             yield _unambiguous(agent, duty)
+
+
+def guest_claims(duty: Duties) -> Iterator[Claim]:
+    """Rings that fill each other: a copy from elsewhere comes after its filler's own wait, for which every reader of
+    the slot has given it back.
+    """
+    for guest in duty.guests:
+        yield _order("WAR", guest.role, guest.wait, guest.copy)
+        for agent in duty.agents:
+            if agent.read is None:
+                continue
+            given = [op for op in agent.role.body if isinstance(op, Release) and op.ring == guest.wait.ring]
+            what = f"{agent.role.name} never tells {guest.role.name} that it has read what that one copies"
+            yield Claim("WAR", what, TRUE if len(given) == 1 else FALSE)
+            for release in given:
+                yield _order("release", agent.role, agent.read, release)
+                if agent.read.late:
+                    yield _covered(agent.role, agent.read, release)
 
 
 def _order(name: str, role: Role, first: OnRing, second: OnRing) -> Claim:

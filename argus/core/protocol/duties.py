@@ -40,8 +40,28 @@ class Agent:
 
 
 @frozen
+class Guest:
+    """A filler of another ring that copies into this one: what it waits for there, and the copy."""
+
+    role: Role
+    wait: WaitEmpty
+    copy: Copy
+
+
+@frozen
+class Giver:
+    """A drainer of another ring that gives back this one's slots too."""
+
+    role: Role
+    release: Release
+
+
+@frozen
 class Duties:
-    """One ring. agents: those that drain every use; of roles that share out the tiles, the first stands for all."""
+    """One ring. agents: those that drain every use; of roles that share out the tiles, the first stands for all.
+
+    guests, givers: of rings that fill each other.
+    """
 
     number: int
     ring: Ring
@@ -51,6 +71,8 @@ class Duties:
     copies: tuple[Copy, ...]
     agents: tuple[Agent, ...]
     filling: tuple[tuple[str, int], ...]
+    guests: tuple[Guest, ...] = ()
+    givers: tuple[Giver, ...] = ()
 
 
 def duties(protocol: Protocol) -> tuple[Duties, ...] | Fails | Unknown:
@@ -94,6 +116,10 @@ def _distinct(protocol: Protocol) -> list[Role] | Unknown:
 def _duties(roles: list[Role], number: int, ring: Ring) -> Duties | Fails | Unknown:
     fillers = [role for role in roles if any(_of(role, number, kind) for kind in (WaitEmpty, ArriveFull, Copy))]
     drains = [role for role in roles if any(_of(role, number, kind) for kind in (WaitFull, Read, Release))]
+    guests = [each for role in fillers for each in _guests(role, number)]
+    fillers = [role for role in fillers if all(each.role is not role for each in guests)]
+    givers = [each for role in drains for each in _givers(role, number)]
+    drains = [role for role in drains if all(each.role is not role for each in givers)]
     if len(fillers) != 1 or fillers[0] in drains or not drains or fillers[0].share[1] > 1:
         return Unknown(f"ring {number} is not filled by one role and drained by others")
     role = fillers[0]
@@ -107,15 +133,33 @@ def _duties(roles: list[Role], number: int, ring: Ring) -> Duties | Fails | Unkn
             return missing
     assert isinstance(wait, WaitEmpty)
     assert isinstance(arrive, ArriveFull)
-    if sorted(copy.part for copy in copies) != list(range(len(ring.parts))):
-        lacks = len({copy.part for copy in copies}) < len(ring.parts)
+    parts = [copy.part for copy in (*copies, *(guest.copy for guest in guests))]
+    if sorted(parts) != list(range(len(ring.parts))):
+        lacks = len(set(parts)) < len(ring.parts)
         return Fails("bytes", "a part is never copied") if lacks else Unknown("a part is copied twice")
     agents = [_agent(each, number, data=bool(ring.parts)) for each in drains]
     for agent in agents:
         if not isinstance(agent, Agent):
             return agent
     held = tuple(agent for agent in agents if isinstance(agent, Agent))
-    return Duties(number, ring, role, wait, arrive, tuple(copies), held, _filling(role, number))
+    filling = _filling(role, number)
+    return Duties(number, ring, role, wait, arrive, tuple(copies), held, filling, tuple(guests), tuple(givers))
+
+
+def _guests(role: Role, number: int) -> list[Guest]:
+    """The role's copies into a ring that is not its own; none if it does more to that ring."""
+    own = [op for op in role.body if isinstance(op, WaitEmpty) and op.ring != number]
+    if len(own) != 1 or _of(role, number, WaitEmpty) or _of(role, number, ArriveFull):
+        return []
+    return [Guest(role, own[0], copy) for copy in _of(role, number, Copy)]
+
+
+def _givers(role: Role, number: int) -> list[Giver]:
+    """The role's releases of a ring that it does not drain; none if it drains none at all."""
+    reads = any(isinstance(op, WaitFull | Read) and op.ring != number for op in role.body)
+    if not reads or _of(role, number, WaitFull) or _of(role, number, Read):
+        return []
+    return [Giver(role, release) for release in _of(role, number, Release)]
 
 
 def _agent(role: Role, number: int, *, data: bool) -> Agent | Fails | Unknown:

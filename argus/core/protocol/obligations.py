@@ -13,7 +13,8 @@ from attrs import evolve, frozen
 
 from argus.core.algebra import negate
 from argus.core.index import Cond
-from argus.core.protocol.claims import Claim, empty_ahead, ring_claims, slot_claims, trip_claims
+from argus.core.protocol.claims import Claim, empty_ahead, guest_claims, ring_claims, slot_claims, trip_claims
+from argus.core.protocol.coupled import Coupled, Drainer, Filler, certify_coupled
 from argus.core.protocol.duties import Duties, duties
 from argus.core.protocol.lemma import Certified, Shape, certify
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
@@ -23,6 +24,7 @@ from argus.core.protocol.ring import (
     Copy,
     Meet,
     Protocol,
+    Release,
     WaitEmpty,
     WaitFull,
     WaitGroups,
@@ -56,7 +58,7 @@ class Obliged:
     """
 
     questions: tuple[Question, ...]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape | Coupled, ...]
     beyond: str = ""
 
 
@@ -116,8 +118,44 @@ def _oblige(protocol: Protocol) -> Obliged | Fails | Unknown:
         # Such a wait may make up for what the other claims forbid, and one slot no longer stands for all.
         beyond = "a producer waits for the slot of a later use: the one-slot lemma does not apply"
         return Obliged((*_asked(claims), circle), (), beyond)
+    if any(duty.guests or duty.givers for duty in found):
+        return _oblige_coupled(protocol, found, (*_asked(claims), circle))
     within = _asked([claim for duty in found for claim in slot_claims(duty)], decisive=len(found) == 1)
     return Obliged((*_asked(claims), circle, *within), tuple(_shape(each) for each in found))
+
+
+def _oblige_coupled(protocol: Protocol, found: tuple[Duties, ...], asked: tuple[Question, ...]) -> Obliged | Unknown:
+    """Rings that fill each other, all of them: they are one ring as far as slots go."""
+    if any(role.share[1] > 1 for role in protocol.roles):
+        return Unknown("rings that fill each other, and tiles that are shared out among roles")
+    if len({duty.ring.stages for duty in found}) > 1 or any(duty.ring.full != 1 for duty in found):
+        return Unknown("rings that fill each other have different numbers of slots, or several announcements a use")
+    if any(agent.read is None for duty in found for agent in duty.agents):
+        return Unknown("rings that fill each other, one of which has no data")
+    drained = [agent.role.name for duty in found for agent in duty.agents]
+    if len({duty.role.name for duty in found}) < len(found) or len(set(drained)) < len(drained):
+        return Unknown("rings that fill each other, and a role that fills or drains two of them")
+    claims = [claim for duty in found for part in (slot_claims, guest_claims) for claim in part(duty)]
+    return Obliged((*asked, *_asked(claims, decisive=False)), (_coupled(found),))
+
+
+def _coupled(found: tuple[Duties, ...]) -> Coupled:
+    fillers: list[Filler] = []
+    for duty in found:
+        steps: list[tuple[int, int]] = []
+        to: list[tuple[int, ...]] = []
+        ops = [op for op in duty.role.body if isinstance(op, ArriveFull | Copy)]
+        for op in sorted(ops, key=lambda each: -each.ahead):
+            steps.append((-1 if isinstance(op, ArriveFull) else op.part, op.size))
+            to.append((op.ring,))
+        fillers.append(Filler(tuple(steps), tuple(to)))
+    drainers: list[Drainer] = []
+    for duty in found:
+        for agent in duty.agents:
+            gives = [op for op in agent.role.body if isinstance(op, Release)]
+            ordered = sorted(gives, key=lambda each: -each.ahead)
+            drainers.append(Drainer(duty.number, tuple((op.ring, op.count) for op in ordered)))
+    return Coupled(tuple(fillers), tuple(drainers), tuple(duty.ring.empty for duty in found))
 
 
 def obligations(protocol: Protocol, ask: Ask, least: Ask | None = None) -> Outcome:
@@ -138,12 +176,17 @@ def obligations(protocol: Protocol, ask: Ask, least: Ask | None = None) -> Outco
             small = least(question.query) if least is not None and isinstance(answer, Sat) else answer
             return Fails(question.claim, question.what, model=_model(small) or _model(answer))
     for shape in owed.shapes:
-        certificate = certify(shape)
+        certificate = certified(shape)
         if isinstance(certificate, Fails) and len(owed.shapes) > 1:
             return Unknown(f"{certificate.what}, unless another ring does what this one leaves out")
         if not isinstance(certificate, Certified):
             return certificate
     return Unknown(owed.beyond) if owed.beyond else Holds("every size")
+
+
+def certified(shape: Shape | Coupled) -> Certified | Fails | Unknown:
+    """The lemma for a shape of one ring, or of several that fill each other."""
+    return certify(shape) if isinstance(shape, Shape) else certify_coupled(shape)
 
 
 def _asked(claims: Sequence[Claim], *, decisive: bool = True) -> tuple[Question, ...]:

@@ -33,6 +33,9 @@ OpT = TypeVar("OpT", bound=OnRing)
 
 @frozen
 class Copied:
+    """role: the ring's filler, or another's that copies into this ring too."""
+
+    role: Role
     op: Copy
     issued: str
     landed: str
@@ -151,11 +154,15 @@ def parties(protocol: Protocol) -> tuple[Party, ...] | Unknown:
 def _party(roles: Sequence[Role], number: int, ring: Ring) -> Party | Unknown:
     fillers = [role for role in roles if _ops(role, number, WaitEmpty) or _ops(role, number, Copy)]
     fillers = fillers or [role for role in roles if _ops(role, number, ArriveFull)]
+    guests = [role for role in fillers if _is_guest(role, number)] if len(fillers) > 1 else []
+    fillers = [role for role in fillers if role not in guests]
     if len(fillers) != 1:
         return Unknown(f"ring {number} is filled by {len(fillers)} roles")
     filler = fillers[0]
-    drainers = [_drainer(role, number) for role in roles if role is not filler and _touches(role, number)]
-    copies = _ops(filler, number, Copy)
+    others = [role for role in roles if role is not filler and role not in guests]
+    drainers = [_drainer(role, number) for role in others if _touches(role, number)]
+    sent = [(role, copy) for role in (filler, *guests) for copy in _ops(role, number, Copy)]
+    copies = [copy for _, copy in sent]
     waits, arrives = _ops(filler, number, WaitEmpty), _ops(filler, number, ArriveFull)
     single = len(waits) <= 1 and len(arrives) <= 1 and len({copy.part for copy in copies}) == len(copies)
     drains = tuple(each for each in drainers if each is not None)
@@ -169,14 +176,20 @@ def _party(roles: Sequence[Role], number: int, ring: Ring) -> Party | Unknown:
         filler,
         waits[0] if waits else None,
         arrives[0] if arrives else None,
-        tuple(_copied(filler, copy) for copy in copies),
+        tuple(_copied(role, copy) for role, copy in sent),
         drains,
     )
 
 
 def _copied(role: Role, copy: Copy) -> Copied:
     name = event(role, copy)
-    return Copied(copy, name, f"{name} lands")
+    return Copied(role, copy, name, f"{name} lands")
+
+
+def _is_guest(role: Role, number: int) -> bool:
+    """Whether the role fills another ring, and of this one does no more than copy into it."""
+    own = any(isinstance(op, WaitEmpty) and op.ring != number for op in role.body)
+    return own and all(isinstance(op, WaitGroups | Meet | Copy) or op.ring != number for op in role.body)
 
 
 def _drainer(role: Role, number: int) -> Drainer | None:

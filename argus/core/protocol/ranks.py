@@ -51,4 +51,8 @@ def _waits(duty: Duties) -> Iterator[Cond]:
     for agent in duty.agents:
         for op in providers:
             yield _before(_beta(filler, op), _beta(agent.role, agent.wait), 0)
+        for guest in duty.guests:
+            yield _before(_beta(guest.role, guest.copy), _beta(agent.role, agent.wait), 0)
         yield _before(_beta(agent.role, agent.release), _beta(filler, duty.wait), duty.ring.stages - empty_ahead(duty))
+    for giver in duty.givers:
+        yield _before(_beta(giver.role, giver.release), _beta(filler, duty.wait), duty.ring.stages - empty_ahead(duty))

@@ -256,6 +256,26 @@ def pingpong(stages: int, *, lag: int = 1, turns: bool = True, skips: bool = Tru
     return Protocol((Ring(stages),), (producer(), *drains))
 
 
+def clustered(
+    stages: int, *, blocks: int = 2, consumers: int = 1, lag: int = 0, pending: int | None = None
+) -> Protocol:
+    """Plain rings, one a block of a cluster: part 0 of a slot is its own filler's, part 1 + i filler i's multicast.
+
+    Every consumer gives its slot back to every filler.
+    """
+    pending = lag if pending is None else pending
+    roles: list[Role] = []
+    for own in range(blocks):
+        sent = tuple(Copy(1, 1 + own, ring) for ring in range(blocks))
+        fill = (WaitEmpty(own), ArriveFull(1 + blocks, own), Copy(1, 0, own), *sent)
+        roles.append(Role(f"P{own}", fill, finishes=True))
+        gives = tuple(Release(ring, -lag) for ring in range(blocks))
+        drain = (WaitFull(own), Read(own), WaitGroups(pending), *gives)
+        roles.extend(Role(f"C{own}.{i}", drain) for i in range(consumers))
+    rings = (Ring(stages, (1,) * (1 + blocks), empty=consumers * blocks),) * blocks
+    return Protocol(rings, tuple(roles))
+
+
 def _fill(ring: int, ahead: int) -> tuple[Op, ...]:
     return WaitEmpty(ring, ahead), ArriveFull(1, ring, ahead), Copy(1, 0, ring, ahead)
 

@@ -50,7 +50,7 @@ def _trips(protocol: Protocol) -> Fails | None:
 def _slots(party: Party) -> Fails | None:
     stages = party.stages
     cursors: list[tuple[str, Role, Cursor]] = []
-    cursors.extend((copy.issued, party.filler, copy.op.slot) for copy in party.copies)
+    cursors.extend((copy.issued, copy.role, copy.op.slot) for copy in party.copies)
     cursors.extend(
         (drainer.look.read, drainer.role, drainer.look.op.slot)
         for drainer in party.drainers

@@ -24,7 +24,7 @@ from argus.solvers.z3_backend import Z3
 PARTS = {
     "machine": {"moves", "state", "blocked", "search"},
     "graph": {"offsets", "distances", "events", "parties", "statics", "building", "graph"},
-    "obligations": {"duties", "claims", "lemma", "ranks", "obligations"},
+    "obligations": {"duties", "claims", "coupled", "lemma", "ranks", "obligations"},
 }
 SHARED = {"__init__", "ring", "outcome", "mistakes"}
 BOUND = Bound(states=1500, shortest=4000)

@@ -9,7 +9,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Buffer, Stmt, static
-from argus.core.proof.roles.events import Arrived, Drained, Event, Looked, Met, Multiplied, Turned, Waited
+from argus.core.proof.roles.events import Arrived, Drained, Event, Looked, Met, Multiplied, Turned, Waited, reached
 from argus.core.proof.roles.ledger import Ledger, refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.uses import is_phase, is_use, phase_of, reads_of
@@ -150,7 +150,8 @@ def _is(role: Parsed, each: Placed, use: Index, done: _Done, rings: Sequence[Sto
         case (Release(count=count), Arrived(barrier=barrier)) | (ArriveFull(count=count), Arrived(barrier=barrier)):
             size = each.op.size if isinstance(each.op, ArriveFull) else 0
             fits = happening.count == count and happening.size == size
-            return barrier is each.on and fits and is_use(ledger, role, happening.use, at, ring.stages)
+            same = fits and reached(done.event.stmt) is reached(each.stmt)
+            return barrier is each.on and same and is_use(ledger, role, happening.use, at, ring.stages)
         case Read(late=False), Multiplied() | Looked():
             assert done.reads is not None
             return done.reads[0] is ring and is_use(ledger, role, done.reads[1], at, ring.stages)

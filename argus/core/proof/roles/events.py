@@ -108,6 +108,11 @@ class Turned:
 Happening = Waited | Arrived | Filled | Multiplied | Looked | Met | Drained | Turned
 
 
+def reached(stmt: Stmt) -> Index | None:
+    """The rank of the block at whose barrier a statement arrives; None for its own."""
+    return stmt.event.peer if isinstance(stmt, Arrive) else None
+
+
 @frozen(eq=False)
 class Event:
     happening: Happening

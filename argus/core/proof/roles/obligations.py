@@ -38,16 +38,17 @@ from argus.core.proof.divisors import of_expressions
 from argus.core.proof.integers import computed, of_loop
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
+from argus.core.proof.roles import clusters
 from argus.core.proof.roles.events import Looked, Multiplied
 from argus.core.proof.roles.flights import flights
 from argus.core.proof.roles.ledger import TILE, Ledger, RefusedError, refuse
-from argus.core.proof.roles.parsed import Parsed, parsed, storages
-from argus.core.proof.roles.reading import Spoken, spoken
+from argus.core.proof.roles.parsed import Parsed, Storage, parsed, storages
+from argus.core.proof.roles.reading import Spoken, name_of, spoken
 from argus.core.proof.roles.sequential import Tiles, enumerates, sequential, tiles_of_block
 from argus.core.proof.roles.turns import turned
 from argus.core.protocol.graph import graph
-from argus.core.protocol.lemma import Certified, certify
-from argus.core.protocol.obligations import Question, oblige
+from argus.core.protocol.lemma import Certified
+from argus.core.protocol.obligations import Question, certified, oblige
 from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.ring import ArriveFull, Release, WaitEmpty, WaitFull
 from argus.core.query import GaveUp, Sat
@@ -82,6 +83,8 @@ def unrolled(kernel: Kernel, prover: Prover) -> Unrolled | RefusedError:
 
 
 def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
+    if kernel.peers > 1:
+        kernel = clusters.ranked(kernel)
     assert kernel.roles is not None
     roles = tuple(parsed(role, ledger) for role in kernel.roles.roles if not _idle(role))
     if not roles:
@@ -92,15 +95,18 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     for stmt in kernel.prologue:
         if isinstance(stmt, Copy | Map | Mma | Fold | For | If):
             refuse(stmt, "work before the roles begin")
-        if isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) != ("cta", "meet", None):
+        whole = isinstance(stmt, Sync) and (stmt.barrier, stmt.how, stmt.threads) == ("cta", "meet", None)
+        if isinstance(stmt, Sync) and not whole and stmt.barrier != "cluster":
             refuse(stmt, "a meeting before the roles begin that is not the whole block's")
     for stmt in kernel.epilogue:
-        if not isinstance(stmt, Assert):
+        if not isinstance(stmt, Assert) and not (isinstance(stmt, Sync) and stmt.barrier == "cluster"):
             refuse(stmt, "work after the roles have ended")
     for role in roles:
         if role.fills:
             _judge_filler(role)
     rings = storages(roles)
+    for role in roles if kernel.peers > 1 else ():
+        clusters.judge_ranks(kernel, role)
     _judge_drainer(drainers[0], frozenset(buffer for ring in rings for buffer in ring.buffers))
     turning = frozenset(role for role in roles if turned(kernel, role, ledger))
     said = spoken(kernel, roles, rings, turning, ledger)
@@ -114,9 +120,17 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
         *_initialised(kernel),
         *_counted(kernel, roles, tiles),
+        *(_of_cluster(kernel, rings, said) if kernel.peers > 1 else ()),
     )
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
-    return Unrolled(line, drainer.role, drainer.laps_body, buffers, tuple(ring.copies for ring in rings), owed)
+    fills = tuple(tuple(made for copy in ring.copies for made in clusters.landed(kernel, copy)) for ring in rings)
+    return Unrolled(line, drainer.role, drainer.laps_body, buffers, fills, owed)
+
+
+def _of_cluster(kernel: Kernel, rings: Sequence[Storage], said: Spoken) -> Iterator[Obligation]:
+    fillers = {name_of(ring.filler, 0) for ring in rings}
+    finishes = all(role.finishes for role in said.protocol.roles if role.name in fillers)
+    return clusters.obligations(kernel, rings, finishes=finishes)
 
 
 def _idle(role: Role) -> bool:
@@ -184,7 +198,7 @@ def _protocol(said: Spoken, ledger: Ledger) -> Iterator[Obligation]:
     for question in owed.questions:
         yield _question(said, question, ledger)
     for shape in owed.shapes:
-        found = certify(shape)
+        found = certified(shape)
         what = "on one slot, every read sees its own use and nobody waits for ever"
         if isinstance(found, Certified):
             yield Obligation("I5", what, said.stmt_of(WaitFull), algebra.TRUE, compared=found.states)
@@ -295,14 +309,21 @@ def _initialised(kernel: Kernel) -> Iterator[Obligation]:
     met = fence is not None and any(
         isinstance(s, Sync) and s.barrier == "cta" and s.how == "meet" for s in rest[fence:]
     )
+    if kernel.peers > 1:
+        met = clusters.known(rest)
     yield Obligation(
         "I14",
         "barriers are initialised, fenced, and made known to all by a meeting before roles begin",
         kernel.prologue[made[-1]],
         algebra.TRUE if met else algebra.FALSE,
         fault="barriers are used before they are known to all: no fence and meeting follow their initialisation",
-        help='put `fence("barrier_init")` and `sync()` after the last barrier is made',
+        help=_KNOWN if kernel.peers == 1 else _KNOWN_TO_ALL,
+        run=kernel.peers > 1,
     )
+
+
+_KNOWN = 'put `fence("barrier_init")` and `sync()` after the last barrier is made'
+_KNOWN_TO_ALL = 'after the last barrier is made put `fence("barrier init")`, and after it `cluster.sync()`'
 
 
 def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> Iterator[Obligation]:

@@ -17,6 +17,7 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Await, Buffer, Kernel, Stmt
 from argus.core.proof.roles.beside import Placed, finishes, judge_trips
 from argus.core.proof.roles.chains import chained, with_turns
+from argus.core.proof.roles.clusters import of_cluster
 from argus.core.proof.roles.events import Arrived, Drained, Event, Filled, Looked, Met, Multiplied, Turned, Waited
 from argus.core.proof.roles.flights import settled
 from argus.core.proof.roles.held import Once, held
@@ -83,6 +84,10 @@ def spoken(
     least = 1 if ledger.holds(roles[0].facts, algebra.le(1, roles[0].uses)) else 0
     persistent = roles[0].laps.tiles is not None
     sizes = (*(_ring(kernel, ring) for ring in rings), *(chain.ring for chain in chains))
+    if kernel.peers > 1:
+        if chains:
+            refuse(chains[0].role.loop, "turns taken in a loop over uses, in a cluster")
+        sizes, made, placed = of_cluster(kernel, rings, sizes, made, placed)
     return Spoken(Protocol(sizes, tuple(made), least=least, persistent=persistent), tuple(placed), uses)
 
 

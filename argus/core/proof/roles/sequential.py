@@ -34,6 +34,7 @@ from argus.core.ir import (
     walk,
     with_bodies,
 )
+from argus.core.proof.roles.clusters import landed
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.reading import Spoken, name_of
@@ -77,11 +78,13 @@ def tiles_of_block(kernel: Kernel, role: Parsed) -> Tiles | None:
     number = Symbol("tile", "block", 0, None)
     if not symbols(loop.stop) & frozenset(kernel.blocks):
         return Tiles(number, loop.stop, loop.symbol, None)
-    if len(kernel.blocks) != 1 or not isinstance(kernel.grid[0], Const):
+    sharing = [(b, n) for b, n in zip(kernel.blocks, kernel.grid, strict=True) if b in symbols(loop.stop)]
+    block, count_ = sharing[0]
+    if len(sharing) != 1 or not isinstance(count_, Const):
         refuse(loop, "a loop over tiles in a grid that is not a fixed number of blocks")
-    blocks, block = kernel.grid[0].value, kernel.blocks[0]
+    blocks = count_.value
     stop = loop.stop
-    top = stop.left if isinstance(stop, Bin) and stop.op == "//" and stop.right is kernel.grid[0] else stop
+    top = stop.left if isinstance(stop, Bin) and stop.op == "//" and stop.right is count_ else stop
     total = algebra.sub(algebra.add(top, algebra.sym(block)), blocks - 1)
     count = algebra.ceil_div(algebra.sub(total, algebra.sym(block)), blocks)
     if block in symbols(total) or count is not stop:
@@ -98,8 +101,8 @@ def sequential(kernel: Kernel, drainer: Parsed, rings: Sequence[Storage], said: 
     body = (
         *_prologue(kernel),
         *(stmt for stmt in drainer.laps.before if isinstance(stmt, Alloc)),
-        *_line(drainer.laps.tile, drainer, rings, said),
-        *kernel.epilogue,
+        *_line(kernel, drainer.laps.tile, drainer, rings, said),
+        *(stmt for stmt in kernel.epilogue if not isinstance(stmt, Sync)),
     )
     names: dict[Symbol, Index] = {} if tiles is None else tiles.names
     grid, blocks = _grid(kernel, tiles)
@@ -119,7 +122,8 @@ def _grid(kernel: Kernel, tiles: Tiles | None) -> tuple[tuple[Index, ...], tuple
         return kernel.grid, kernel.blocks
     if tiles.block is None:
         return (*kernel.grid, tiles.total), (*kernel.blocks, tiles.number)
-    return (tiles.total,), (tiles.number,)
+    rest = [(n, b) for n, b in zip(kernel.grid, kernel.blocks, strict=True) if b != tiles.block]
+    return (*(n for n, _ in rest), tiles.total), (*(b for _, b in rest), tiles.number)
 
 
 def _prologue(kernel: Kernel) -> Iterator[Stmt]:
@@ -127,17 +131,21 @@ def _prologue(kernel: Kernel) -> Iterator[Stmt]:
     for stmt in kernel.prologue:
         barrier = isinstance(stmt, Alloc) and stmt.buffer.space == "barrier"
         known = isinstance(stmt, Fence | Sync) and stmt.origin is not None and stmt.origin.construct == "barriers"
+        known = known or (isinstance(stmt, Sync) and stmt.barrier == "cluster")
+        known = known or (isinstance(stmt, Fence) and stmt.kind == "barrier_init")
         if not barrier and not known:
             yield stmt
 
 
-def _line(body: tuple[Stmt, ...], role: Parsed, rings: Sequence[Storage], said: Spoken) -> Iterator[Stmt]:
+def _line(
+    kernel: Kernel, body: tuple[Stmt, ...], role: Parsed, rings: Sequence[Storage], said: Spoken
+) -> Iterator[Stmt]:
     for stmt in body:
         match stmt:
             case Await(event=event):
                 ring = next((each for each in rings if each.full is event.buffer), None)
                 if ring is not None:
-                    yield from _fill(role, ring, stmt, said)
+                    yield from _fill(kernel, role, ring, stmt, said)
             case Arrive():
                 continue
             case Sync(barrier=barrier, how=how, threads=threads):
@@ -145,14 +153,14 @@ def _line(body: tuple[Stmt, ...], role: Parsed, rings: Sequence[Storage], said: 
                     refuse(stmt, "a meeting of others than the agent's own threads")
                 yield evolve(stmt, barrier="cta", threads=None)
             case One(body=inner):
-                yield One(tuple(_line(inner, role, rings, said)), span=stmt.span, origin=stmt.origin)
+                yield One(tuple(_line(kernel, inner, role, rings, said)), span=stmt.span, origin=stmt.origin)
             case For() | If():
-                yield with_bodies(stmt, tuple(tuple(_line(part, role, rings, said)) for part in bodies(stmt)))
+                yield with_bodies(stmt, tuple(tuple(_line(kernel, part, role, rings, said)) for part in bodies(stmt)))
             case _:
                 yield stmt
 
 
-def _fill(role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Copy]:
+def _fill(kernel: Kernel, role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Copy]:
     """The copies of the use waited for, with the filler's tile and trip those of the reader."""
     filler = ring.filler
     moved = _tile_names(filler, role)
@@ -165,9 +173,10 @@ def _fill(role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Co
         gone = algebra.mul(algebra.sub(use, each.op.ahead), filler.loop.step)
         trip = {} if ring.once else {filler.loop.symbol: algebra.add(gone, substitute(filler.loop.start, moved))}
         names: dict[Symbol, Index] = {**trip, **moved}
-        made = in_stmt(each.stmt, names)
-        assert isinstance(made, Copy)
-        yield evolve(made, signal=None)
+        for copy in landed(kernel, each.stmt):
+            made = in_stmt(copy, names)
+            assert isinstance(made, Copy)
+            yield evolve(made, signal=None)
 
 
 def _place(said: Spoken, role: Parsed) -> int:

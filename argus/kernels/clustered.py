@@ -1,0 +1,80 @@
+"""C = A @ B^T on Hopper by pairs of blocks: each fetches half of the tile of B that both multiply by."""
+
+from __future__ import annotations
+
+from argus.kernels.contraction import Contraction
+from argus.kernels.hopper import Fuse, Hopper, identity, store_by_tma
+from argus.language import (
+    Ring,
+    Tensor,
+    assume,
+    bf16,
+    bulk,
+    by_rows,
+    ceil_div,
+    cluster,
+    copy,
+    elected,
+    eq,
+    f32,
+    kernel,
+    loop,
+    mma,
+    persistent,
+    registers,
+    role,
+    shared,
+    super_tiled,
+    tma,
+    warpgroup,
+    warpgroups,
+    wgmma,
+    when,
+)
+
+
+def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
+    """As `hopper_cooperative`; the blocks of a pair take neighbouring rows, and a slot goes back to both of them."""
+    A, B, C = problem.A, problem.B, problem.C
+    bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
+    rows, columns = problem.tiles(bm, bn)
+    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    assume(rows * columns < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
+    mm = wgmma(bf16, n=bn)
+    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
+    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    depth = ceil_div(A.shape[1], bk)
+
+    with role("load", warpgroup(0).elected, registers=40):
+        for m, n in tiles:
+            for k in loop(depth):
+                with ring.fill() as slot:
+                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    half, mine = B.tile((bn, bk), (n, k)).part(0, cluster.rank, 2), slot.b.part(0, cluster.rank, 2)
+                    copy(half, mine, via=tma.multicast((0, 1)), edge=0)  # half of B for both
+        ring.finish()  # nobody leaves while a peer may still arrive here
+
+    with role("math", warpgroups(1, 2), registers=232) as wg:
+        acc = registers(f32, mm.C)
+        for m, n in tiles:
+            for k in loop(depth):
+                slot = ring.wait()
+                mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
+                wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
+                with when(k > 0):
+                    ring.release()  # ... which goes back to both blocks
+            wgmma.wait(pending=0)
+            ring.release()
+            problem.complete(acc)
+            store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
+        with elected():
+            bulk.wait(0)
+
+
+@kernel(cluster=(2, 1), configs={"clustered": Hopper()})
+def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper) -> None:
+    """The family's claim, by pairs of blocks."""
+    problem = Contraction(A, B, C)
+    hopper_clustered(problem, cfg, identity)
+    problem.finish()

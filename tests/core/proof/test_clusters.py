@@ -1,0 +1,43 @@
+"""What the reading of a cluster proves of the shipped GEMM by pairs, and the forms that it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.core.protocol.coupled import Coupled, Drainer, Filler, certify_coupled
+from argus.core.protocol.graph import graph
+from argus.core.protocol.lemma import Certified
+from argus.core.protocol.outcome import Fails, Holds
+from argus.core.protocol.ring import clustered
+from argus.core.verdict import Proved
+from argus.kernels.clustered import gemm
+from argus.verify import verify
+
+
+@pytest.mark.parametrize("solver", ["z3", "cvc5"])
+def test_the_gemm_of_pairs_is_proved(solver: str) -> None:
+    report = verify(gemm, solver=solver)
+    assert isinstance(report.verdict, Proved), report.diagnostics
+    standing = {finding.invariant: finding.standing for finding in report.findings}
+    assert [standing[code] for code in ("I7", "I8", "I14", "I15", "I16")] == ["proved"] * 5
+
+
+def pair(consumers: int, *, both: bool) -> Coupled:
+    """Two fillers that multicast to each other; consumers give slots back to both of them, or to their own."""
+    fillers = tuple(Filler(((-1, 4), (0, 2), (1 + own, 1)), ((own,), (own,), (0, 1))) for own in (0, 1))
+    fills = [Filler((*each.steps[:2], each.steps[2], each.steps[2]), (*each.to[:2], (0,), (1,))) for each in fillers]
+    gives = [((0, 1), (1, 1)) if both else ((own, 1),) for own in (0, 1)]
+    drainers = tuple(Drainer(own, gives[own]) for own in (0, 1) for _ in range(consumers))
+    return Coupled(tuple(fills), drainers, (consumers * (2 if both else 1),) * 2)
+
+
+@pytest.mark.parametrize("consumers", [1, 2, 3])
+def test_one_slot_of_each_ring(consumers: int) -> None:
+    assert isinstance(certify_coupled(pair(consumers, both=True)), Certified)
+    assert isinstance(certify_coupled(pair(consumers, both=False)), Fails)
+
+
+@pytest.mark.parametrize(("stages", "lag", "holds"), [(2, 1, True), (3, 2, True), (2, 2, False), (1, 0, True)])
+def test_rings_of_a_pair_hang_as_one_does(stages: int, lag: int, holds: bool) -> None:
+    found = graph(clustered(stages, consumers=2, lag=lag))
+    assert isinstance(found, Holds if holds else Fails)

@@ -1,0 +1,32 @@
+"""The GEMM of a pair of blocks against float64 under many schedules, and its faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from argus.core.dtype import bf16
+from argus.interp.interpret import interpret
+from argus.interp.run import run
+from argus.interp.schedule import ROLES_DIRECTED, Schedule
+from property_tests.programs import CORPUS, templates
+
+PAIRS = sorted((CORPUS / "proved").glob("cluster_*.py"))
+MIXED = tuple(Schedule("mixed", seed) for seed in range(4))
+
+
+@pytest.mark.parametrize("path", PAIRS, ids=[path.stem for path in PAIRS])
+@pytest.mark.parametrize(("rows", "columns", "depth"), [(300, 40, 72), (128, 16, 16), (1, 8, 8)])
+def test_a_pair_multiplies(path: Path, rows: int, columns: int, depth: int) -> None:
+    (template,) = templates(path)
+    made = template.trace()
+    random = np.random.default_rng(rows)
+    a, b = (random.integers(-4, 5, shape).astype(bf16.numpy) for shape in ((rows, depth), (columns, depth)))
+    found = interpret(made, a, b, np.zeros((rows, columns), bf16.numpy))["C"]
+    exact = a.astype(np.float64) @ b.astype(np.float64).T
+    assert np.array_equal(found, exact.astype(np.float32).astype(bf16.numpy))
+    for schedule in (*ROLES_DIRECTED[::5], *MIXED):
+        outcome = run(made, dict(M=rows, N=columns, K=depth), schedule=schedule, values=False)
+        assert outcome.violations == ()

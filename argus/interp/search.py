@@ -155,8 +155,8 @@ def _first_of_all(kernel: Kernel, size: Mapping[str, int]) -> dict[Symbol, int]:
 def _ladder(kernel: Kernel, symbol: Symbol, assumption: Cond) -> tuple[int, ...]:
     """Values of one size: the least allowed, a tile, a tile and a bit, then more tiles, each with a bit or without.
 
-    A size that no tile divides is a count, such as one of loops: it may be 0. So may one that the grid does not depend
-    on, as a contracted one: its loops then make no trip.
+    A size that no tile divides is a count, such as one of loops: it may be 0. So may a contracted one, which no output
+    has: its loops then make no trip.
     """
     tiles, vectors = _extents(kernel, symbol)
     tile = max(tiles, default=1)
@@ -164,9 +164,14 @@ def _ladder(kernel: Kernel, symbol: Symbol, assumption: Cond) -> tuple[int, ...]
     gap = _least(symbol, assumption, least + 1) - least
     bit = min((vector for vector in vectors if vector % least == 0), default=gap)
     wanted = (least, tile, tile + bit, 2 * tile, 2 * tile + bit, 3 * tile, 3 * tile + bit, *sorted(tiles))
-    may_be_none = symbol not in symbols(*kernel.grid) if tiles else least == 1
+    may_be_none = symbol not in _of_outputs(kernel) if tiles else least == 1
     counted = (0,) if may_be_none and _allows(symbol, assumption, 0) else ()
     return tuple(dict.fromkeys((*(value for value in wanted if value >= least), *counted)))
+
+
+def _of_outputs(kernel: Kernel) -> frozenset[Symbol]:
+    stored = (stmt.target.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy))
+    return symbols(*(extent for buffer in stored if buffer.space == "global" for extent in buffer.shape))
 
 
 def _least(symbol: Symbol, assumption: Cond, start: int = 1) -> int:

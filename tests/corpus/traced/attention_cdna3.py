@@ -95,7 +95,8 @@ def attend(
     cfg: Cdna3,
 ) -> None:
     (batch, H, S, D), (_, G, T, _) = Q.shape, K.shape
-    assume(G >= 1, H % G == 0, S >= 1, T >= 1, batch * H * S < 1 << 40, batch * G * T < 1 << 40)
+    assume(G >= 1, H % G == 0, S >= 1, T >= 1, batch * H * S < 1 << 40, batch * G * T < 1 << 23)
+    assume(eq(Vt.shape[3], ceil_div(T, cfg.keys) * cfg.keys))
     rows, keys, c = 8 * cfg.q, cfg.keys, 1.0 / (natural(2.0) * sqrt(128))
     tag(Q, lambda b, h, q, d: dict(b=b, g=h // (H // G), h=h, q=q, d=d))
     tag(K, lambda b, g, t, d: dict(b=b, g=g, t=t, d=d))

@@ -85,8 +85,8 @@ def grouped_gemm(
 ) -> None:
     (M, K), (G, N, _), (MB,) = A.shape, W.shape, expert.shape
     promise(expert, lambda e: (e == -1) | ((0 <= e) & (e < G)))  # assumed here, checked at launch
-    assume(K % 128 == 0, N % 128 == 0, eq(M, 128 * MB), eq(K, 128 * SA.shape[0]), eq(N, 128 * SW.shape[1]))
-    assume(MB * (N // 128) < 1 << 24)  # tiles, whose numbers then fit 32 bits
+    assume(K % 128 == 0, N % 128 == 0, eq(M, 128 * MB), MB * (N // 128) < 1 << 24)  # tiles that 32 bits count
+    assume(eq(K, 128 * SA.shape[0]), eq(N, 128 * SW.shape[1]))
     tag(A, lambda m, k: dict(x=expert[m // 128], m=m, k=k))
     tag(SA, lambda kb, m: dict(m=m, kb=kb))
     tag(W, lambda g, n, k: dict(x=g, n=n, k=k))

@@ -283,7 +283,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("looks_at_the_next_expert", "I37", every_term_is_an_element),
     ("rows_that_the_claim_leaves_out", "I4", without(outputs, "_meant")),
     ("rows_after_the_last_sequence", "I4", without(placing, "_has_sequence")),
-    ("scales_of_half_blocks", "I35", without(relations, "relation")),
+    ("scales_of_half_blocks", "I35", without(relations, "_of_elements")),
     ("scale_of_another_expert", "I35", no_agreement),
     ("rows_move_with_k", "I2", records_keep),
     ("claim_before_the_wait", "I11", SEEN),

@@ -18,7 +18,7 @@ from argus.core import algebra
 from argus.core.algebra import TRUE
 from argus.core.dtype import f32
 from argus.core.index import Cond, Index
-from argus.core.ir import Buffer, Strided
+from argus.core.ir import Buffer, Kernel, Strided
 from argus.core.proof import analysis, claims, outputs, programs
 from argus.core.proof.launched import launched
 from argus.core.proof.obligation import Obligation
@@ -118,11 +118,15 @@ def test_a_program_as_text_and_as_data(capsys: pytest.CaptureFixture[str]) -> No
     assert program["crossings"][0]["tensor"] == "part"
 
 
+def without_a_reading(kernel: Kernel, _: object) -> RefusedError:
+    return RefusedError(kernel.body[0], "no reading")
+
+
 def test_a_launch_that_is_not_understood_leaves_nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the roles of `partial` have no reading, `combine` may not take their tags for proved."""
     program = load(str(CORPUS / "traced" / "split_k.py"))[0].program
     assert program is not None
-    monkeypatch.setattr(analysis, "unrolled", lambda kernel, _: RefusedError(kernel.body[0], "no reading"))
+    monkeypatch.setattr(analysis, "unrolled", without_a_reading)
     report = verify_program(program, solver="z3", budget=Budget(seconds=1.0))
     first, second = report.launches
     assert isinstance(first.verdict, Unknown)

@@ -17,7 +17,7 @@ from argus.core.invariants import invariant
 from argus.core.ir import Assert, Copy, For, Kernel, Stmt, trips, walk
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.span import NOWHERE, Span
-from argus.core.verdict import Counterexample, HopKind
+from argus.core.verdict import Counterexample
 from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.advice import advised
 from argus.interp.changes import Change, repaired
@@ -25,10 +25,11 @@ from argus.interp.diagnosis import Witness, diagnose
 from argus.interp.origins import DATA_FLOW, Way, way
 from argus.interp.prepared import Prepared
 from argus.interp.run import by_events, run_prepared, violated
-from argus.interp.schedule import Schedule, directed
+from argus.interp.schedule import directed
 from argus.interp.search import assumed, sizes_in_order
 from argus.interp.shrink import Shrunk, descend, shrink
 from argus.interp.violation import Violation
+from argus.refute_text import facts, hops, thread_of, told, when
 
 
 @frozen(eq=False)
@@ -318,19 +319,19 @@ def _diagnostic(
 ) -> Diagnostic:
     """The report: at the statement to blame, with what it disagrees with as further places."""
     unit = kernel.target.unit
-    here = f"{_thread(violation.thread, unit)}{_when(violation.iteration)}"
+    here = f"{thread_of(violation.thread, unit)}{when(violation.iteration)}"
     remarks = {stmt.span: remark for stmt, remark in reversed(violation.related)}
     primary = Label(violation.stmt.span, remarks.get(violation.stmt.span, here))
     secondary: list[Label] = []
     if violation.other is not None and violation.other.span not in remarks:
-        who = "" if violation.other_thread is None else f" by {_thread(violation.other_thread, unit)}"
-        secondary.append(Label(violation.other.span, f"the other access{who}{_when(violation.other_iteration)}"))
+        who = "" if violation.other_thread is None else f" by {thread_of(violation.other_thread, unit)}"
+        secondary.append(Label(violation.other.span, f"the other access{who}{when(violation.other_iteration)}"))
     secondary += [Label(span, remark) for span, remark in remarks.items() if span != primary.span]
     if cause is not None and isinstance(violation.stmt, Assert) and not isinstance(cause.stmt, Assert):
         primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")
         secondary.append(Label(violation.stmt.span, "claimed here"))
     known = {primary.span, *(label.span for label in secondary)}
-    secondary += [label for label in _hops(found) if label.span not in known]
+    secondary += [label for label in hops(found) if label.span not in known]
     known |= {label.span for label in secondary}
     related = () if cause is None else cause.related()
     secondary += [Label(stmt.span, remark) for stmt, remark in related if not _is_told(stmt, known)]
@@ -340,7 +341,7 @@ def _diagnostic(
         violation.message,
         primary,
         tuple(dict.fromkeys(secondary)),
-        (*data, *_facts(found, violation)),
+        (*data, *facts(found, violation)),
         help=help_text,
         kernel=kernel.name,
     )
@@ -350,61 +351,3 @@ def _is_told(stmt: Stmt, known: set[Span]) -> bool:
     """Whether a label says it: at the statement, or for a copy at the same line, called from elsewhere."""
     lines = {span.frame for span in known}
     return stmt.span in known or (isinstance(stmt, Copy) and stmt.span.frame in lines)
-
-
-def _hops(found: Counterexample) -> Iterable[Label]:
-    """What brought the elements there, each statement once: as it was executed last."""
-    last = {hop.span: hop for hop in found.chain}
-    for span, hop in last.items():
-        taken = " and ".join(map(str, dict.fromkeys(hop.sources)))
-        done = _DONE[hop.kind].format(taken)
-        yield Label(span, f"{hop.target} {done}, thread {hop.thread}{_when(hop.iteration)}")
-
-
-_DONE: dict[HopKind, str] = {
-    "copy": "comes from {}",
-    "product": "sums products of {}",
-    "computation": "is computed from {}",
-}
-_STYLES = {"late": "as late as possible", "early": "at once", "mixed": "at random moments"}
-_ACTORS = {
-    "producer": "the first role",
-    "first": "the first agent of the second",
-    "rest": "all others",
-    "engine": "asynchronous operations",
-}
-_ORDERS = {
-    "lowest": "lowest wave first",
-    "highest": "highest wave first",
-    "round_robin": "waves in turn",
-    "random": "waves at random",
-}
-
-
-def told(schedule: Schedule) -> str:
-    """A schedule in words."""
-    if schedule.priority:
-        return f"each moves if it can, in this order: {', '.join(_ACTORS[actor] for actor in schedule.priority)}"
-    chance = "mixed" in (schedule.style, schedule.order) or schedule.order == "random"
-    seed = f", seed {schedule.seed}" if chance else ""
-    return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}"
-
-
-def _thread(thread: int, unit: int) -> str:
-    return f"thread {thread} (wave {thread // unit}, lane {thread % unit})"
-
-
-def _when(iteration: tuple[tuple[str, int], ...]) -> str:
-    return "".join(f", {name} = {value}" for name, value in iteration)
-
-
-def _facts(found: Counterexample, violation: Violation) -> Iterable[tuple[str, str]]:
-    yield "launch", ", ".join(f"{name}={value}" for name, value in found.sizes)
-    if found.block:
-        yield "block", f"({', '.join(map(str, found.block))})"
-    if found.element is not None:
-        at = ", ".join(map(str, found.element))
-        value = "" if violation.value is None else f", register element {violation.value} of the thread"
-        yield "element", f"`{found.buffer}`[{at}]{value}"
-    yield from violation.facts
-    yield "replayed", f"yes, by the interpreter ({found.schedule})"

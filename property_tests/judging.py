@@ -13,7 +13,7 @@ from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import sizes_in_order
-from argus.refute import told
+from argus.refute_text import told
 from property_tests.programs import Mutant, within_bound
 
 BF16 = np.dtype(ml_dtypes.bfloat16)

@@ -15,7 +15,7 @@ from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import sizes_in_order
-from argus.refute import told
+from argus.refute_text import told
 from argus.testing.mutants import spaced
 from property_tests.small import moving, ringing, summing
 from property_tests.small.choosing import Choose

@@ -13,7 +13,7 @@ from argus.interp.run import run
 from argus.interp.schedule import directed
 from argus.interp.search import assumed, holds
 from argus.interp.shrink import Shrunk, descend
-from argus.refute import told
+from argus.refute_text import told
 from argus.verify import verify
 from property_tests.programs import CORPUS, templates
 

@@ -50,9 +50,14 @@ def overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntAr
     return covered, (taken // values, taken % values)
 
 
+_BITS = 62
+"""Pieces that one number can tell apart by its bits."""
+
+
 def by_region(pieces: Content) -> Content:
     """The same content cut so that any two pieces are of the same elements or of none in common."""
-    if len(pieces) < 2 or all(np.array_equal(piece.mask, pieces[0].mask) for piece in pieces):
+    alike = all(np.array_equal(piece.mask, pieces[0].mask) for piece in pieces)
+    if alike or len(pieces) > _BITS:  # more are left as they are: cases that are not joined are cases
         return pieces
     held = sum(piece.mask.astype(np.int64) << number for number, piece in enumerate(pieces))
     return tuple(

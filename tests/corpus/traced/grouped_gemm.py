@@ -87,6 +87,8 @@ def grouped_gemm(
     promise(expert, lambda e: (e == -1) | ((0 <= e) & (e < G)))  # assumed here, checked at launch
     assume(K % 128 == 0, N % 128 == 0, eq(M, 128 * MB), eq(K, 128 * SA.shape[0]), eq(N, 128 * SW.shape[1]))
     assume(MB * (N // 128) < 1 << 24)  # tiles, whose numbers then fit 32 bits
+    assume(MB * (N // 128) * (K // 128) < 1 << 32)  # uses of the ring, whose five slots bear no wrapping
+    assume(G * (N * K) < 1 << 63)  # bytes of W
     tag(A, lambda m, k: dict(x=expert[m // 128], m=m, k=k))
     tag(SA, lambda kb, m: dict(m=m, kb=kb))
     tag(W, lambda g, n, k: dict(x=g, n=n, k=k))

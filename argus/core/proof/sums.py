@@ -372,9 +372,7 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
             return Top("one accumulator sums over different names")
         case Held(count=count, valid=valid):
             kept = algebra.pick(init, 0, count)
-            return evolve(
-                state, count=algebra.add(kept, added), valid=algebra.any_of((valid, init)), terms=()
-            )
+            return evolve(state, count=algebra.add(kept, added), valid=algebra.any_of((valid, init)), terms=())
         case Bottom():
             return state if init is algebra.FALSE else alone
         case Top():

@@ -1,4 +1,4 @@
-"""How far counters of uses run (I28): they wrap at 2^32, where slots that are no power of two would lose their order."""
+"""How far counters of uses run (I28): they wrap at 2^32, where slots that are no power of two lose their order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bounded(
         for counter, stmt in _counters(body).items():
             most = _most(body, counter, role, tiles, ledger, known)
             good = ledger.holds(known, algebra.lt(most, _WRAPS))
-            what = f"`{counter.name}` counts below 2^32: a ring of {uneven.stages} slots loses their order where it wraps"
+            what = f"`{counter.name}` counts below 2^32: where it wraps, {uneven.stages} slots lose their order"
             reason = (
                 "a counter of uses may pass 32 bits, and its slots are no power of two: "
                 f"`assume` that {show(most)} is below 2^32"
@@ -76,4 +76,3 @@ def _trips(loop: For, role: Parsed, tiles: Tiles, ledger: Ledger, known: tuple[C
     over = role.laps.tiles is not None and loop.symbol == role.laps.tiles.symbol
     most = algebra.maximum(0, tiles.total)
     return most if over and ledger.holds(known, algebra.le(times, most)) else times
-

@@ -22,15 +22,16 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Multiplication, Product, Term, tally_of
 from argus.core.proof.separate import Component, same
 from argus.core.proof.tally import Tally
+from argus.core.proof.telescoping import telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, is_whole
-from argus.core.walk import show, substitute, symbols
+from argus.core.walk import show, substitute
 
 
 @frozen(eq=False)
 class Held:
     """A sum: its elements' record and bounds, how often x went into it, and when it has been set at all.
 
-    terms: what `count` adds up, of a sum that one product has set.
+    terms: what `count` adds up, of a sum that a product has set and others have added to; else empty.
     """
 
     record: dict[str, Component]
@@ -370,47 +371,12 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
             return evolve(alone, valid=algebra.TRUE)
         case Held(contracted=name) if name != product.contracted:
             return Top("one accumulator sums over different names")
-        case Held(count=count, valid=valid):
+        case Held(count=count, valid=valid, terms=before):
             kept = algebra.pick(init, 0, count)
-            return evolve(state, count=algebra.add(kept, added), valid=algebra.any_of((valid, init)), terms=())
+            both = (*before, *terms) if before and init is algebra.FALSE else ()
+            set_now = algebra.any_of((valid, init))
+            return evolve(state, count=algebra.add(kept, added), valid=set_now, terms=both)
         case Bottom():
             return state if init is algebra.FALSE else alone
         case Top():
             return state
-
-
-def telescoped(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str:
-    """The sum of the terms over all iterations before k, or why it has no closed form."""
-    merged = _merge(list(terms))
-    ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
-    start = {loop.symbol: loop.stmt.start}
-    closed: list[Term] = []
-    for term in merged:
-        if loop.symbol in symbols(term.rest):
-            return f"contributions under a condition on `{loop.symbol.name}`"
-        length = algebra.sub(term.high, term.low).range
-        if length[0] is None or length[0] < 0:
-            return "contributions of a run of unknown length"
-        if substitute(term.low, ahead) is term.high:
-            closed.append(evolve(term, low=substitute(term.low, start), high=term.low))
-        elif substitute(term.high, ahead) is term.low:
-            closed.append(evolve(term, low=term.high, high=substitute(term.high, start)))
-        else:
-            return "runs of contributions that do not follow each other from iteration to iteration"
-    return tuple(closed)
-
-
-def _merge(terms: list[Term]) -> list[Term]:
-    """Adjacent runs joined."""
-    merged: list[Term] = []
-    for term in terms:
-        for place, other in enumerate(merged):
-            if other.times == term.times and other.rest is term.rest and other.high is term.low:
-                merged[place] = evolve(other, high=term.high)
-                break
-            if other.times == term.times and other.rest is term.rest and term.high is other.low:
-                merged[place] = evolve(other, low=term.low)
-                break
-        else:
-            merged.append(term)
-    return merged

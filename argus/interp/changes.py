@@ -85,10 +85,10 @@ def _changes(kernel: Kernel, code: str) -> Iterator[Change]:
     """Those that fit the fault best first."""
     kinds: dict[str, tuple[Callable[[Kernel], Iterator[Change]], ...]] = {
         "I1": (_as_others_do, _other_coordinates, _other_slots, _other_tiles),
-        "I3": (_resets, _conditions, _bounds, _other_tiles, _without),
-        "I4": (_without, _bounds, _as_others_do, _conditions),
+        "I3": (_resets, _conditions, bounds, _other_tiles, _without),
+        "I4": (_without, bounds, _as_others_do, _conditions),
     }
-    for kind in kinds.get(code, (_other_slots, _bounds, _as_others_do, _other_tiles, _conditions)):
+    for kind in kinds.get(code, (_other_slots, bounds, _as_others_do, _other_tiles, _conditions)):
         yield from kind(kernel)
 
 
@@ -253,7 +253,7 @@ def _next_tiles(view: View, step: int) -> Iterator[tuple[int, Index]]:
                 yield axis, algebra.add(place, step * static(extent))
 
 
-def _bounds(kernel: Kernel) -> Iterator[Change]:
+def bounds(kernel: Kernel) -> Iterator[Change]:
     """An iteration more or less, at either end."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, For):

@@ -2,7 +2,8 @@
 
 An invariant counts as covered if it has an obligation generator, at least one kernel of tests/corpus/proved of which it
 is proved, at least two of tests/corpus/refuted with its code, a case of tests/test_checks_matter.py that slips past
-once its check is off, and a page that shows one of the corpus's reports. Exit status 1 if one that is built is not.
+once its check is off, and a page that shows one of the corpus's reports. Programs of tests/corpus/programs and the
+cases of tests/test_programs.py count like kernels. Exit status 1 if one that is built is not covered.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from argus.core.invariants import INVARIANTS, Invariant
 from argus.core.proof.applies import BUILT
 from argus.loader import load
 from argus.verify import verify
+from argus.verify_program import verify_program
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "corpus"
+REFUTED_PROGRAMS = CORPUS / "programs" / "refuted"
+REFUTED = (CORPUS / "refuted", REFUTED_PROGRAMS)
 PROOF = ROOT / "argus" / "core" / "proof"
 NAMES_ONLY = ("applies.py", "obligation.py")
 """Modules that speak of all invariants and generate obligations of none."""
@@ -91,9 +95,11 @@ def _generators() -> Mapping[str, tuple[str, ...]]:
 
 
 def _proved(solver: str, *, every: bool) -> Counter[str]:
-    """Kernels of tests/corpus/proved of which the verifier proves an invariant, by its code."""
+    """Kernels and programs of the corpus of which the verifier proves an invariant, by its code."""
     found: Counter[str] = Counter()
     wanted = set(BUILT)
+    for path in sorted((CORPUS / "programs" / "proved").glob("*.py")):
+        found.update(_proved_of_program(path, solver))
     for path in sorted((CORPUS / "proved").glob("*.py")):
         for exported in load(str(path)):
             report = verify(exported.trace(), solver=solver)
@@ -103,13 +109,34 @@ def _proved(solver: str, *, every: bool) -> Counter[str]:
     return found
 
 
+def _proved_of_program(path: Path, solver: str) -> frozenset[str]:
+    """What is proved of some launch of a program, and fails in none."""
+    (program,) = {each.program for each in load(str(path))} - {None}
+    assert program is not None
+    findings = [each for report in verify_program(program, solver=solver).launches for each in report.findings]
+    doubted = {each.invariant for each in findings if each.standing not in ("proved", "not applicable")}
+    return frozenset(each.invariant for each in findings if each.standing == "proved") - doubted
+
+
 def _refuted() -> Counter[str]:
-    """Files of tests/corpus/refuted by the code of their first line; tests/test_corpus.py holds them to it."""
-    first = (path.read_text(encoding="utf-8").split("\n", 1)[0] for path in (CORPUS / "refuted").glob("*.py"))
-    return Counter(line.split()[-1] for line in first)
+    """Kernels and programs refuted, by the code of their first line; tests/test_corpus.py, test_programs.py hold them
+    to it.
+    """
+    return Counter(_code(path) for folder in REFUTED for path in folder.glob("*.py"))
+
+
+def _code(path: Path) -> str:
+    return path.read_text(encoding="utf-8").split("\n", 1)[0].split()[-1]
 
 
 def mutations() -> Counter[str]:
+    """Cases that slip past, by code: those of `kernel_mutations`, and the programs of tests/test_programs.py."""
+    text = (ROOT / "tests" / "test_programs.py").read_text(encoding="utf-8")
+    cases = re.findall(r'^    \("(\w+)", \w+\),$', text, flags=re.MULTILINE)
+    return kernel_mutations() + Counter(_code(REFUTED_PROGRAMS / f"{case}.py") for case in cases)
+
+
+def kernel_mutations() -> Counter[str]:
     """Cases of tests/test_checks_matter.py, by code: a file of the corpus or a function that makes the kernel."""
     text = (ROOT / "tests" / "test_checks_matter.py").read_text(encoding="utf-8")
     return Counter(re.findall(r'^    \("?\w+"?, "(I\d+)", ', text, flags=re.MULTILINE))
@@ -123,8 +150,8 @@ def shows_a_report(invariant: Invariant) -> bool:
 
 
 def reports() -> frozenset[str]:
-    """The reports of the kernels refuted."""
-    return frozenset(path.read_text(encoding="utf-8") for path in (CORPUS / "refuted").glob("*.txt"))
+    """The reports of the kernels and programs refuted."""
+    return frozenset(path.read_text(encoding="utf-8") for folder in REFUTED for path in folder.glob("*.txt"))
 
 
 def told(rows: Iterable[Coverage]) -> Iterator[str]:

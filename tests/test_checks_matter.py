@@ -301,6 +301,9 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
+    ("attention_values_in_opposite_order", "I24", without(claims, "products")),
+    ("grouped_heads_by_remainder", "I26", without(claims, "products")),
+    ("grouped_heads_in_opposite_order", "I26", without(claims, "products")),
 )
 
 

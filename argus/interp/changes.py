@@ -1,11 +1,13 @@
 """One change to the data flow at a time: another tile, slot, order, trip count, condition or reset of a sum.
 
 A fault that one such change takes away, at the sizes that show it and at others, is repaired by it; a report says so.
-Of a line that is called several times all statements change alike where coordinates are concerned.
+Of a line that is called several times all statements change alike where coordinates are concerned. No change counts
+below zero, and none takes away the last of what an assertion speaks of: that would silence it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, permutations
 
@@ -20,6 +22,7 @@ from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.schedule import Schedule
 
+_SEVERAL = 2
 _MOST = 32
 """Changes that are tried, counted and not timed, so that a report is the same on every machine."""
 
@@ -82,11 +85,24 @@ def _changes(kernel: Kernel, code: str) -> Iterator[Change]:
     """Those that fit the fault best first."""
     kinds: dict[str, tuple[Callable[[Kernel], Iterator[Change]], ...]] = {
         "I1": (_as_others_do, _other_coordinates, _other_slots, _other_tiles),
-        "I3": (_resets, _conditions, _bounds, _other_tiles, _without),
-        "I4": (_without, _bounds, _as_others_do, _conditions),
+        "I3": (_resets, _conditions, bounds, _other_tiles, _without),
+        "I4": (_without, bounds, _as_others_do, _conditions),
     }
-    for kind in kinds.get(code, (_other_slots, _bounds, _as_others_do, _other_tiles, _conditions)):
+    for kind in kinds.get(code, (_other_slots, bounds, _as_others_do, _other_tiles, _conditions)):
         yield from kind(kernel)
+
+
+def _falls_below_zero(kernel: Kernel, new: Index, old: Index) -> bool:
+    """Whether a number that was none below zero becomes one, in the first iterations of all loops."""
+    loops = [stmt for stmt in walk(kernel.body) if isinstance(stmt, For)]
+    first = {loop.symbol: _least(loop.start, loop.stop, loop.step) for loop in loops}
+    least, before = (substitute(substitute(each, first), first).range[0] for each in (new, old))
+    return least is not None and least < 0 and (before is None or before >= 0)
+
+
+def _least(start: Index, stop: Index, step: int) -> Index:
+    """The least number of a loop."""
+    return start if step > 0 else algebra.add(stop, 1)
 
 
 def _copies(kernel: Kernel) -> list[Copy]:
@@ -196,7 +212,7 @@ def _other_slots(kernel: Kernel) -> Iterator[Change]:
             place = view.at[0] if view.at else None
             if view.buffer.space != "shared" or not isinstance(place, Bin) or place.op != "%":
                 continue
-            for step in (1, -1):
+            for step in (algebra.const(1), algebra.sub(place.right, 1)):
                 new = algebra.mod(algebra.add(place.left, step), place.right)
                 verb = "read" if side == "source" else "write"
                 told = f"{verb} slot `{show(new)}` of `{view.buffer.name}`, not `{show(place)}`"
@@ -210,6 +226,8 @@ def _other_tiles(kernel: Kernel) -> Iterator[Change]:
         told: dict[object, str] = {}
         for stmt in _copies(kernel):
             for axis, new in _next_tiles(stmt.source, step):
+                if _falls_below_zero(kernel, _start(new), _start(stmt.source.at[axis])):
+                    continue
                 key = (
                     stmt.span.frames[1:] or stmt,
                     stmt.source.buffer.space,
@@ -235,7 +253,7 @@ def _next_tiles(view: View, step: int) -> Iterator[tuple[int, Index]]:
                 yield axis, algebra.add(place, step * static(extent))
 
 
-def _bounds(kernel: Kernel) -> Iterator[Change]:
+def bounds(kernel: Kernel) -> Iterator[Change]:
     """An iteration more or less, at either end."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, For):
@@ -243,11 +261,16 @@ def _bounds(kernel: Kernel) -> Iterator[Change]:
         name = stmt.symbol.name
         for step in (stmt.step, -stmt.step):
             stop = algebra.add(stmt.stop, step)
+            least, before = (_least(stmt.start, each, stmt.step) for each in (stop, stmt.stop))
+            if _falls_below_zero(kernel, least, before):
+                continue
             yield Change(
                 {stmt: evolve(stmt, stop=stop)},
                 f"let the loop over `{name}` stop at `{show(stop)}`, not at `{show(stmt.stop)}`",
             )
         start = algebra.sub(stmt.start, stmt.step)
+        if _falls_below_zero(kernel, start, stmt.start):
+            continue
         yield Change(
             {stmt: evolve(stmt, start=start)},
             f"let the loop over `{name}` start at `{show(start)}`, not at `{show(stmt.start)}`",
@@ -277,8 +300,12 @@ def _conditions(kernel: Kernel) -> Iterator[Change]:
 
 
 def _without(kernel: Kernel) -> Iterator[Change]:
-    """A product or a store fewer."""
-    for stmt in walk(kernel.body):
+    """A product or a store fewer, of several into one tile or tensor."""
+    stmts = tuple(walk(kernel.body))
+    into = Counter(stmt.target.buffer for stmt in stmts if isinstance(stmt, Mma | Copy))
+    for stmt in stmts:
+        if isinstance(stmt, Mma | Copy) and into[stmt.target.buffer] < _SEVERAL:
+            continue
         if isinstance(stmt, Mma):
             yield Change({stmt: None}, f"take this product into `{stmt.target.buffer.name}` out")
         if isinstance(stmt, Copy) and stmt.target.buffer.space == "global":

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
+from argus.core.algebra import const
+from argus.core.ir import For, walk
 from argus.core.verdict import Refuted
+from argus.interp.changes import bounds, changed
 from argus.verify import verify
 from property_tests.programs import CORPUS, templates
 
@@ -33,3 +37,21 @@ def test_the_repair_is_told(name: str, repair: str) -> None:
     assert found.repair.startswith(repair), found.repair
     assert ("no fault is left then" in found.repair) is (name in REPAIRS)
     assert report.diagnostics[0].help == found.repair
+
+
+def test_the_only_product_of_a_sum_is_not_taken_out_to_silence_its_claim() -> None:
+    (template,) = templates(CORPUS / "refuted" / "attention_last_product_missing.py")
+    verdict = verify(template, solver="z3").verdict
+    assert isinstance(verdict, Refuted)
+    assert "take this product" not in verdict.counterexample.repair
+
+
+@pytest.mark.parametrize(("start", "falls"), [(0, True), (1, False), (4, False)])
+def test_no_loop_is_told_to_start_below_zero(start: int, falls: bool) -> None:
+    (template,) = templates(CORPUS / "refuted" / "one_trip_too_few.py")
+    kernel = template.trace()
+    (loop,) = [stmt for stmt in walk(kernel.body) if isinstance(stmt, For)]
+    moved = evolve(loop, start=const(start))
+    told = [change.help for change in bounds(changed(kernel, {loop: moved}))]
+    assert any("start at `-1`" in each for each in told) is False
+    assert any("start at" in each for each in told) is not falls

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import numpy as np
 from attrs import define, evolve, field
 
 from argus.core import algebra
@@ -23,12 +22,12 @@ from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, 
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.products import Product
+from argus.core.proof.products import Product, tally_of
 from argus.core.proof.separate import same, symbolic_of
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, agreeing, changed, families
 from argus.core.proof.sums import Accumulator
-from argus.core.proof.tally import Run, Sets, Tally, alike, merged, run, telescoped
+from argus.core.proof.tally import Run, Sets, Tally, alike, merged, telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, Timeline, is_whole
 from argus.core.walk import substitute, symbols
 
@@ -247,8 +246,7 @@ def _one_name(before: Value, added: Data, name: str) -> Cond:
 def _summed(product: Product) -> Data:
     """What a product adds to each element."""
     assert product.contracted is not None
-    runs = (run(t.low, t.high, t.rest, np.array([[t.times]], np.int64), None) for t in product.terms)
-    sets = {product.contracted: Tally(merged([each for each in runs if each is not None]))}
+    sets = {product.contracted: tally_of(product.terms)}
     form, root = f"sum over {product.contracted}", f"sum over {product.contracted} of {product.root}"
     plain = Data(product.record, product.inside, 0.0, sets, form, root=root)
     weight = product.weighed
@@ -266,6 +264,7 @@ def _closed(entry: Value, after: Value, loop: Loop) -> Value:
         return after
     if loop.symbol in symbols(*after.needs):
         return Top("what a tile holds presumes something of every iteration")
+    after = _without_scales(after, loop)
     names = {loop.symbol} & symbols(*(case for part in after.record.values() for case in symbolic_of(part)))
     grows = not names and not isinstance(entry, Bottom)
 
@@ -277,6 +276,14 @@ def _closed(entry: Value, after: Value, loop: Loop) -> Value:
     record = {name: sep.shifted(loop.back(1)) for name, sep in after.record.items()}
     inside = tuple(bound.shifted(loop.back(1)) for bound in after.inside)
     return evolve(after, sets=sets, standing=standing, record=record, inside=inside)
+
+
+def _without_scales(after: Data, loop: Loop) -> Data:
+    """Of a sum over iterations, the names in which its summands' scales differ are no longer names of it."""
+    if not after.plain or not after.sets:
+        return after
+    gone = {n for n, part in after.record.items() if n in after.scales and loop.symbol in symbols(*symbolic_of(part))}
+    return evolve(after, record={name: part for name, part in after.record.items() if name not in gone})
 
 
 def _grown(tally: Tally, loop: Loop) -> Tally:
@@ -305,7 +312,7 @@ def _equal(one: Value, two: Value) -> Cond | None:
         return None
     if one.record.keys() != two.record.keys() or len(one.inside) != len(two.inside) or not _alike_outside(one, two):
         return None
-    if (one.root, one.times, one.sets is None) != (two.root, two.times, two.sets is None):
+    if (one.root, one.times, one.sets is None, one.scales) != (two.root, two.times, two.sets is None, two.scales):
         return None
     if not set(two.needs) <= set(one.needs):
         return None

@@ -70,6 +70,7 @@ class Data:
     form: what was computed from what was loaded or summed, in words. computed: by more than rounding. standing: what
     it is to the softmax of its row; root: what elements a maximum is taken of, whatever number they are multiplied
     by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
+    scales: names that only the scales of a sum carry, in which its summands may differ, such as a block of k.
     """
 
     record: Mapping[str, Component]
@@ -83,6 +84,7 @@ class Data:
     times: float = 1.0
     closed: tuple[tuple[str, Tally], ...] = ()
     needs: tuple[Cond, ...] = ()
+    scales: frozenset[str] = frozenset()
 
     @property
     def plain(self) -> bool:
@@ -192,7 +194,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     assert agent.low is not None
     first, low = found[0], agent.low
     alike = all(
-        (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, _counts(d))
+        (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, d.scales, _counts(d))
         == (
             first.record.keys(),
             first.fill,
@@ -200,6 +202,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
             first.computed,
             [i.extent for i in first.inside],
             True,
+            first.scales,
             _counts(first),
         )
         for d in found

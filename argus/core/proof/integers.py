@@ -127,24 +127,22 @@ def _counts(node: Node) -> bool:
 
 
 def _without_counters(expression: Index) -> Index:
-    """Slots as numbers of their own: modulo a power of two, a counter that wraps at 32 bits is right all the same."""
+    """Slots as numbers of their own: modulo a power of two, a counter that wraps at 32 bits is right all the same, and
+    modulo another number it is shown not to wrap where roles are read (`roles.bounds`).
+    """
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         made = rebuild(node, parts)
-        if isinstance(made, Bin) and made.op == "%" and _power_of_two(made.right) and _counts(made.left):
+        if isinstance(made, Bin) and made.op == "%" and isinstance(made.right, Const) and _counts(made.left):
             return algebra.sym(Symbol("slot", "fresh", 0, made.right.range[1]))
         return made
 
     return cast(Index, fold(expression, visit))
 
 
-def _power_of_two(node: Index) -> bool:
-    return isinstance(node, Const) and node.value > 0 and node.value & (node.value - 1) == 0
-
-
 def _may_wrap(expression: Index) -> str:
     left = _counts(_without_counters(expression))
-    return "a counter of uses may pass 32 bits, and its slots are no power of two" if left else ""
+    return "a counter of uses that is no number of a slot may pass 32 bits" if left else ""
 
 
 def _offsets(step: Step, stmt: Stmt, buffer: Buffer, layout: Strided) -> Iterator[Obligation]:

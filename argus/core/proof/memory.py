@@ -173,18 +173,23 @@ def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buff
     )
 
 
-def staged_offsets(view: View, places: tuple[Sep, ...]) -> IntArray | None:
+def staged_offsets(view: View, places: tuple[Sep, ...], *, moves: bool = False) -> IntArray | None:
     """Element offsets of the cells in shared memory, slot 0 of every symbolic axis; None if not regular.
 
-    Slots must be whole swizzle periods, which I18 states.
+    Slots must be whole swizzle periods, which I18 states. moves: a tile may begin anywhere on an axis of a buffer
+    without a swizzle; offsets then count from its least coordinate there.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
     offsets = np.zeros(places[0].table.shape, np.int64)
     for place, mode in zip(places, modes(layout.layout), strict=True):
         symbolic = place.base is not algebra.const(0)
-        if symbolic and (not place.uniform or isinstance(mode.stride, tuple)):
+        plain = moves and layout.swizzle is None
+        if symbolic and (isinstance(mode.stride, tuple) or not (place.uniform or plain)):
             return None
+        if symbolic and not place.uniform:
+            assert isinstance(mode.stride, int)
+            offsets = offsets + (place.table - place.low) * mode.stride
         if not symbolic:
             along = offsets_along(mode, place.table)
             if along is None:
@@ -212,7 +217,7 @@ def offsets_along(mode: Layout, coordinates: IntArray) -> IntArray | None:
 def _staged(
     step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...], count: int, wide: int, what: str
 ) -> Iterator[Obligation]:
-    offsets = staged_offsets(access.view, places)
+    offsets = staged_offsets(access.view, places, moves=True)
     if offsets is None:
         yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown="a tile that moves inside one buffer")
         return

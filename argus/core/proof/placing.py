@@ -141,7 +141,7 @@ def reaches_all(
     if grid.ragged is not None:
         yield from _has_sequence(store, grid.ragged, hypotheses, chosen)
         hypotheses += _sequence_of(grid.ragged, chosen)
-    decided = algebra.any_of(algebra.all_of(given) for given in ways)
+    decided = grid.said(algebra.any_of(algebra.all_of(given) for given in ways))
     blocks_named = {symbol for symbol in symbols(decided) if symbol.kind != "size"}
     if not blocks_named <= chosen.keys():
         reason = "which blocks store depends on more than the coordinates of their tiles"

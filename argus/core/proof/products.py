@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from attrs import frozen
@@ -13,7 +13,7 @@ from argus.core.ir import Mma
 from argus.core.proof.content import Data, Inside
 from argus.core.proof.separate import Component, Mixed, Sep, cases_of, tabled, together
 from argus.core.proof.standing import Weight, families
-from argus.core.proof.tally import COUNTED
+from argus.core.proof.tally import COUNTED, Tally, merged, run
 from argus.core.tiling import Operands, operands
 from argus.core.walk import IntArray
 
@@ -46,6 +46,12 @@ class Term:
         x = algebra.sym(COUNTED)
         here = algebra.all_of((algebra.le(self.low, x), algebra.lt(x, self.high), self.rest))
         return algebra.pick(here, self.times, 0)
+
+
+def tally_of(terms: Iterable[Term]) -> Tally:
+    """The same contributions as runs that all elements count alike."""
+    runs = (run(t.low, t.high, t.rest, np.array([[t.times]], np.int64), None) for t in terms)
+    return Tally(merged(each for each in runs if each is not None))
 
 
 @frozen(eq=False)

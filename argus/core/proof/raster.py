@@ -13,7 +13,7 @@ from typing import cast
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Bin, Index, Node, Sum, Sym, Symbol
+from argus.core.index import Bin, Cond, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
 from argus.core.proof.bands import bands, without_row
 from argus.core.proof.ragged import Ragged, ragged
@@ -27,12 +27,20 @@ from argus.core.walk import children, fold, rebuild, symbols, topological
 class Raster:
     """The coordinates that tell blocks apart, each with its count, and the store's places in terms of them.
 
-    ragged: the sequences whose rows blocks store; a row has no count of its own then.
+    ragged: the sequences whose rows blocks store; a row has no count of its own then. names: quotients and remainders
+    as they are called now, in the order of their splitting.
     """
 
     counts: Mapping[Symbol, Index]
     places: tuple[Sep, ...]
     ragged: Ragged | None = None
+    names: tuple[Mapping[Node, Index], ...] = ()
+
+    def said(self, cond: Cond) -> Cond:
+        """A condition on blocks in terms of their coordinates."""
+        for names in self.names:
+            cond = cast(Cond, _with_names(cond, names))
+        return cond
 
 
 def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> Raster:
@@ -41,6 +49,7 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
     """
     sequences = ragged(kernel, loop)
     counts: dict[Symbol, Index] = {}
+    called: list[Mapping[Node, Index]] = []
     bases = [place.base for place in places]
     left = list(zip(kernel.blocks, kernel.grid, strict=True))
     if loop is not None and sequences is None:
@@ -65,10 +74,11 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
             algebra.floordiv(own, divisor): algebra.sym(quotient),
             algebra.mod(own, divisor): algebra.sym(remainder),
         }
+        called.append(names)
         bases = [_renamed(base, names) for base in bases]
         left += [(quotient, quotients), (remainder, divisor)]
     named = tuple(separate(base, place.table) for base, place in zip(bases, places, strict=True))
-    return Raster(counts, named, sequences)
+    return Raster(counts, named, sequences, tuple(called))
 
 
 def _banded(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[list[Index], dict[Symbol, Index]] | None:
@@ -123,7 +133,11 @@ def _factors(product: Index) -> list[Index]:
 
 
 def _renamed(root: Index, names: Mapping[Node, Index]) -> Index:
-    return cast(Index, fold(root, lambda node, parts: names.get(node) or rebuild(node, parts)))
+    return cast(Index, _with_names(root, names))
+
+
+def _with_names(root: Node, names: Mapping[Node, Index]) -> Node:
+    return fold(root, lambda node, parts: names.get(node) or rebuild(node, parts))
 
 
 def coordinates(base: Index, counts: Mapping[Symbol, Index]) -> tuple[tuple[Symbol, int], ...] | None:

@@ -245,8 +245,12 @@ class Rules:
             return Top(f"{left.form} plus {right.form} has no rule in the verifier")
         fill = 0.0 if left.fill == right.fill == 0 else nan
         sets = {name: left.sets[name].plus(right.sets[name]) for name in left.sets}
-        record, needs, closed = {**right.record, **left.record}, _needs(left, right), _both_closed(left, right)
-        return evolve(left, record=record, inside=inside, fill=fill, sets=sets, needs=needs, closed=closed)
+        scales, common = left.scales | right.scales, left.record.keys() & right.record.keys()
+        record = {n: part for n, part in {**right.record, **left.record}.items() if n in common or n not in scales}
+        needs, closed = _needs(left, right), _both_closed(left, right)
+        return evolve(
+            left, record=record, inside=inside, fill=fill, sets=sets, needs=needs, closed=closed, scales=scales
+        )
 
 
 def _closed(data: Data, form: str) -> Data:
@@ -265,8 +269,14 @@ def _generic(name: str, left: Data, right: Data) -> Value:
     closed, root = (*left.closed, *right.closed, *over), _form(name, _rooted(left), _rooted(right))
     return Data(
         record, inside, nan, sets or None, _form(name, left.form, right.form), computed=True, root=root, closed=closed,
-        needs=_needs(left, right),
+        needs=_needs(left, right), scales=_only_of_scales(left, right) if sets else frozenset(),
     )  # fmt: skip
+
+
+def _only_of_scales(left: Data, right: Data) -> frozenset[str]:
+    """Of a sum and its scale, the names that the scale alone carries."""
+    summed, scale = (left, right) if left.sets else (right, left)
+    return summed.scales | (scale.record.keys() - summed.record.keys())
 
 
 def _rooted(data: Data) -> str:

@@ -19,22 +19,27 @@ from argus.core.layout import TV
 from argus.core.proof.content import Bottom, Content, Data, Inside, Number, Top, everywhere
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.products import Multiplication, Product, Term
+from argus.core.proof.products import Multiplication, Product, Term, tally_of
 from argus.core.proof.separate import Component, same
 from argus.core.proof.tally import Tally
+from argus.core.proof.telescoping import telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, is_whole
-from argus.core.walk import show, substitute, symbols
+from argus.core.walk import show, substitute
 
 
 @frozen(eq=False)
 class Held:
-    """A sum: its elements' record and bounds, how often x went into it, and when it has been set at all."""
+    """A sum: its elements' record and bounds, how often x went into it, and when it has been set at all.
+
+    terms: what `count` adds up, of a sum that a product has set and others have added to; else empty.
+    """
 
     record: dict[str, Component]
     inside: tuple[Inside, ...]
     contracted: str
     count: Index
     valid: Cond
+    terms: tuple[Term, ...] = ()
 
 
 @frozen(eq=False)
@@ -104,14 +109,14 @@ class Accumulator:
     def content(self, at: Step) -> Content:
         """The same, as the domain's value."""
         match self.state(at):
-            case Held(record=record, inside=inside, contracted=name, count=count, valid=valid):
+            case Held(record=record, inside=inside, contracted=name, valid=valid) as held:
                 set_here = self.flow.holds(at.context, valid)
                 value = (
                     Data(
                         record,
                         inside,
                         0.0,
-                        {name: Tally((), count)},
+                        {name: _tally(held)},
                         f"sum over {name}",
                         root=f"sum over {name} into {self.buffer.name}",
                     )
@@ -142,7 +147,7 @@ class Accumulator:
             return head
         loop = segment.loop
         end = {loop.symbol: algebra.add(loop.stmt.start, algebra.mul(loop.trips, loop.stmt.step))}
-        return evolve(head, count=substitute(head.count, end), valid=substitute(head.valid, end))
+        return evolve(head, count=substitute(head.count, end), valid=substitute(head.valid, end), terms=())
 
     def _after(self, state: State, step: Step) -> State:
         stmt = step.stmt
@@ -267,6 +272,11 @@ class Accumulator:
         yield Obligation("I3", what, events[0].stmt, goal, loop.facts)
 
 
+def _tally(held: Held) -> Tally:
+    """How often x went into a sum: by runs, where it is what one product has set."""
+    return tally_of(held.terms) if held.terms else Tally((), held.count)
+
+
 def _single(content: Content) -> Data | str:
     """The one value of an operand, or what keeps it from being one."""
     for piece in content:
@@ -341,7 +351,7 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
         case Held(count=count, valid=valid):
             carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)
             set_before = algebra.any_of((valid, algebra.negate(fresh))) if resets else valid
-            return evolve(before, count=carried, valid=set_before)
+            return evolve(before, count=carried, valid=set_before, terms=())
         case Bottom():
             return summed if resets else before
         case Top():
@@ -353,7 +363,7 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
     terms = [evolve(t, rest=algebra.all_of((t.rest, guard))) for t in product.terms]
     added = algebra.add(*(term.count for term in terms)) if terms else algebra.const(0)
     assert product.contracted is not None
-    alone = Held(product.record, product.inside, product.contracted, added, init)
+    alone = Held(product.record, product.inside, product.contracted, added, init, tuple(terms))
     if init is algebra.TRUE:
         return alone
     match state:
@@ -361,47 +371,12 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
             return evolve(alone, valid=algebra.TRUE)
         case Held(contracted=name) if name != product.contracted:
             return Top("one accumulator sums over different names")
-        case Held(count=count, valid=valid):
+        case Held(count=count, valid=valid, terms=before):
             kept = algebra.pick(init, 0, count)
-            return evolve(state, count=algebra.add(kept, added), valid=algebra.any_of((valid, init)))
+            both = (*before, *terms) if before and init is algebra.FALSE else ()
+            set_now = algebra.any_of((valid, init))
+            return evolve(state, count=algebra.add(kept, added), valid=set_now, terms=both)
         case Bottom():
             return state if init is algebra.FALSE else alone
         case Top():
             return state
-
-
-def telescoped(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str:
-    """The sum of the terms over all iterations before k, or why it has no closed form."""
-    merged = _merge(list(terms))
-    ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
-    start = {loop.symbol: loop.stmt.start}
-    closed: list[Term] = []
-    for term in merged:
-        if loop.symbol in symbols(term.rest):
-            return f"contributions under a condition on `{loop.symbol.name}`"
-        length = algebra.sub(term.high, term.low).range
-        if length[0] is None or length[0] < 0:
-            return "contributions of a run of unknown length"
-        if substitute(term.low, ahead) is term.high:
-            closed.append(evolve(term, low=substitute(term.low, start), high=term.low))
-        elif substitute(term.high, ahead) is term.low:
-            closed.append(evolve(term, low=term.high, high=substitute(term.high, start)))
-        else:
-            return "runs of contributions that do not follow each other from iteration to iteration"
-    return tuple(closed)
-
-
-def _merge(terms: list[Term]) -> list[Term]:
-    """Adjacent runs joined."""
-    merged: list[Term] = []
-    for term in terms:
-        for place, other in enumerate(merged):
-            if other.times == term.times and other.rest is term.rest and other.high is term.low:
-                merged[place] = evolve(other, high=term.high)
-                break
-            if other.times == term.times and other.rest is term.rest and term.high is other.low:
-                merged[place] = evolve(other, low=term.low)
-                break
-        else:
-            merged.append(term)
-    return merged

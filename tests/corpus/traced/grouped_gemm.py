@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Mixture of experts on Hopper: 128 rows of A against the expert that owns them, fp8 with scales by blocks of 128.
 
 C[m, n] = sum over k of A[m, k] SA[k // 128, m] * W[x, n, k] SW[x, n // 128, k // 128], x = expert[m // 128]; blocks of
@@ -13,7 +13,9 @@ from argus.language import (
     Fragment,
     Ring,
     Tensor,
+    assert_covers,
     assert_relation,
+    assert_written_once,
     assume,
     bf16,
     bulk,
@@ -87,6 +89,8 @@ def grouped_gemm(
     promise(expert, lambda e: (e == -1) | ((0 <= e) & (e < G)))  # assumed here, checked at launch
     assume(K % 128 == 0, N % 128 == 0, eq(M, 128 * MB), eq(K, 128 * SA.shape[0]), eq(N, 128 * SW.shape[1]))
     assume(MB * (N // 128) < 1 << 24)  # tiles, whose numbers then fit 32 bits
+    assume(MB * (N // 128) * (K // 128) < 1 << 32)  # uses of the ring, whose five slots bear no wrapping
+    assume(G * (N * K) < 1 << 63)  # bytes of W
     tag(A, lambda m, k: dict(x=expert[m // 128], m=m, k=k))
     tag(SA, lambda kb, m: dict(m=m, kb=kb))
     tag(W, lambda g, n, k: dict(x=g, n=n, k=k))
@@ -128,6 +132,10 @@ def grouped_gemm(
                         part, rows, cols, lambda p, r, c: eq(r.kb, p.k // 128) & eq(c.nb, p.n // 128)
                     )  # they must agree on m, x and kb by themselves
                     acc += part * (rows * cols)
+                assert_covers(acc.tag.k, 0, K)
                 store_by_tma(acc, C.tile((64, 128), (2 * i + wg, n)), boxes[wg])
         with elected():
             bulk.wait(0)
+    assert_written_once(
+        C, lambda m, n: dict(x=expert[m // 128], m=m, n=n), where=lambda m, n: scalar(expert[m // 128]) >= 0
+    )

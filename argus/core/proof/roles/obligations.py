@@ -39,6 +39,7 @@ from argus.core.proof.integers import computed, of_loop
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.roles import clusters
+from argus.core.proof.roles.bounds import bounded
 from argus.core.proof.roles.events import Looked, Multiplied
 from argus.core.proof.roles.flights import flights
 from argus.core.proof.roles.ledger import TILE, Ledger, RefusedError, refuse
@@ -120,6 +121,7 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
         *_initialised(kernel),
         *_counted(kernel, roles, tiles),
+        *bounded(kernel, roles, rings, tiles, ledger),
         *(_of_cluster(kernel, rings, said) if kernel.peers > 1 else ()),
     )
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)

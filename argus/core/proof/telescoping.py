@@ -1,0 +1,49 @@
+"""Loops summed: terms whose runs follow each other from iteration to iteration are one run of all before k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.proof.products import Term
+from argus.core.proof.timeline import Loop
+from argus.core.walk import substitute, symbols
+
+
+def telescoped(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str:
+    """The sum of the terms over all iterations before k, or why it has no closed form."""
+    merged = _merge(list(terms))
+    ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
+    start = {loop.symbol: loop.stmt.start}
+    closed: list[Term] = []
+    for term in merged:
+        if loop.symbol in symbols(term.rest):
+            return f"contributions under a condition on `{loop.symbol.name}`"
+        length = algebra.sub(term.high, term.low).range
+        if length[0] is None or length[0] < 0:
+            return "contributions of a run of unknown length"
+        if substitute(term.low, ahead) is term.high:
+            closed.append(evolve(term, low=substitute(term.low, start), high=term.low))
+        elif substitute(term.high, ahead) is term.low:
+            closed.append(evolve(term, low=term.high, high=substitute(term.high, start)))
+        else:
+            return "runs of contributions that do not follow each other from iteration to iteration"
+    return tuple(closed)
+
+
+def _merge(terms: list[Term]) -> list[Term]:
+    """Adjacent runs joined."""
+    merged: list[Term] = []
+    for term in terms:
+        for place, other in enumerate(merged):
+            if other.times == term.times and other.rest is term.rest and other.high is term.low:
+                merged[place] = evolve(other, high=term.high)
+                break
+            if other.times == term.times and other.rest is term.rest and term.high is other.low:
+                merged[place] = evolve(other, low=term.low)
+                break
+        else:
+            merged.append(term)
+    return merged

@@ -1,0 +1,35 @@
+"""Counters of uses: where slots are no power of two, all uses have to be fewer than a counter tells apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.core.proof.roles import obligations
+from argus.core.verdict import Proved, Unknown
+from argus.verify import verify
+from property_tests.programs import CORPUS, templates
+
+
+def nothing(*_: object) -> tuple[()]:
+    return ()
+
+
+def test_a_counter_that_wraps_is_told_with_what_to_assume() -> None:
+    (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
+    verdict = verify(template, solver="z3").verdict
+    assert isinstance(verdict, Unknown)
+    assert "3 slots lose their order" in verdict.reason
+    assert "`assume` that L*((N + 15) // 16)*((M + 63) // 64)*((K + 15) // 16) is below 2^32" in verdict.reason
+
+
+def test_a_counter_that_wraps_slips_past_without_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
+    monkeypatch.setattr(obligations, "bounded", nothing)
+    assert isinstance(verify(template, solver="z3").verdict, Proved)
+
+
+def test_uses_that_are_few_enough_are_proved_to_be() -> None:
+    (template,) = templates(CORPUS / "proved" / "three_slots_over_many_tiles.py")
+    report = verify(template, solver="z3")
+    assert isinstance(report.verdict, Proved)
+    assert next(each.standing for each in report.findings if each.invariant == "I28") == "proved"

@@ -312,7 +312,7 @@ def _equal(one: Value, two: Value) -> Cond | None:
     standing = agreeing(one.standing, two.standing)
     if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
         return None
-    if any(a.extent is not b.extent for a, b in zip(one.inside, two.inside, strict=True)):
+    if any(not a.like(b) for a, b in zip(one.inside, two.inside, strict=True)):
         return None
     closed = [alike({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
     records = [same(one.record[name], two.record[name]) for name in one.record]

@@ -32,16 +32,26 @@ BoolArray = npt.NDArray[np.bool_]
 
 @frozen(eq=False)
 class Inside:
-    """`0 <= coordinate < extent`, element by element."""
+    """`0 <= coordinate < extent`, element by element; open: `coordinate < extent` alone, as a mask has it."""
 
     coordinate: Sep
     extent: Index
+    open: bool = False
 
     def at(self, index: tuple[IntArray, ...]) -> Inside:
-        return Inside(self.coordinate.at(index), self.extent)
+        return evolve(self, coordinate=self.coordinate.at(index))
 
     def shifted(self, shift: Shift) -> Inside:
-        return Inside(self.coordinate.shifted(shift), substitute(self.extent, shift))
+        return evolve(self, coordinate=self.coordinate.shifted(shift), extent=substitute(self.extent, shift))
+
+    def of(self, coordinate: Index) -> Cond:
+        """The bound, of an element whose coordinate is this."""
+        below = algebra.lt(coordinate, self.extent)
+        return below if self.open else algebra.all_of((algebra.le(0, coordinate), below))
+
+    def like(self, other: Inside) -> bool:
+        """Whether two bounds differ at most in their coordinate."""
+        return self.extent is other.extent and self.open == other.open
 
 
 @frozen(eq=False)
@@ -192,13 +202,13 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     assert agent.low is not None
     first, low = found[0], agent.low
     alike = all(
-        (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, _counts(d))
+        (d.record.keys(), d.fill, d.form, d.computed, [(i.extent, i.open) for i in d.inside], d.plain, _counts(d))
         == (
             first.record.keys(),
             first.fill,
             first.form,
             first.computed,
-            [i.extent for i in first.inside],
+            [(i.extent, i.open) for i in first.inside],
             True,
             _counts(first),
         )
@@ -212,7 +222,8 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     )
     if not alike or any(each is None for each in (*record.values(), *places)):
         return Top("what agents read has no one form over their numbers")
-    inside = tuple(Inside(place, i.extent) for place, i in zip(places, first.inside, strict=True) if place is not None)
+    bounds = zip(places, first.inside, strict=True)
+    inside = tuple(evolve(i, coordinate=place) for place, i in bounds if place is not None)
     return evolve(first, record={name: sep for name, sep in record.items() if sep is not None}, inside=inside)
 
 

@@ -82,7 +82,8 @@ def _bounds(value: Data, places: tuple[Sep, ...], buffer: Buffer) -> tuple[tuple
     """Where the tensor holds elements and not padding, over coordinates; those that hold of all its elements apart."""
     found: list[tuple[Index, Index]] = []
     for bound in value.inside:
-        axes = [axis for axis, place in enumerate(places) if same(bound.coordinate, place) is algebra.TRUE]
+        told = () if bound.open else enumerate(places)
+        axes = [axis for axis, place in told if same(bound.coordinate, place) is algebra.TRUE]
         if not axes and not always(bound):
             return f"`{buffer.name}` holds padding where no coordinate of it tells"
         if axes and all(bound.extent is not buffer.shape[axis] for axis in axes):

@@ -12,9 +12,10 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index
+from argus.core.index import Cond
 from argus.core.ir import Fold, static
 from argus.core.layout import TV
+from argus.core.proof.affine import affine
 from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
@@ -256,28 +257,7 @@ class Folding:
                 return None
             base = algebra.sub(bound.coordinate.base, algebra.mul(sep.base, factor))
             place = algebra.add(algebra.mul(x, factor), base, own)
-            cond = algebra.all_of((algebra.le(0, place), algebra.lt(place, bound.extent)))
+            cond = bound.of(place)
             settled = factor == 0 and self.flow.holds(self.step.context, cond)
             return algebra.TRUE if settled else cond
         return None
-
-
-def affine(table: IntArray, held: TV) -> Index | None:
-    """A table over a register tile as an affine expression of the elements' coordinates; None if it is none."""
-    found: Index = algebra.const(0)
-    rest = table
-    for axis, coordinate in enumerate(held.coordinates()):
-        places = np.broadcast_to(coordinate, table.shape)
-        one = np.flatnonzero((places == 1).ravel())
-        if one.size:
-            others = [np.broadcast_to(c, table.shape).ravel() for a, c in enumerate(held.coordinates()) if a != axis]
-            at = next((i for i in one.tolist() if all(int(other[i]) == 0 for other in others)), None)
-            zero = np.flatnonzero(
-                (places == 0).ravel() & np.all([o == 0 for o in others], axis=0) if others else (places == 0).ravel()
-            )
-            if at is None or not zero.size:
-                return None
-            step = int(table.ravel()[at] - table.ravel()[zero[0]])
-            rest = rest - places * step
-            found = algebra.add(found, algebra.mul(algebra.coord(axis), step))
-    return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None

@@ -260,9 +260,10 @@ def not_padding(
     name = store.view.buffer.name
     what = f"no padding is stored in `{name}`"
     for place, extent in zip(places, extents, strict=True):
-        if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent:
+        if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent and not bound.open:
             return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
-    goal = algebra.all_of((algebra.le(0, bound.coordinate.least), algebra.lt(bound.coordinate.most, bound.extent)))
+    least = algebra.TRUE if bound.open else algebra.le(0, bound.coordinate.least)
+    goal = algebra.all_of((least, algebra.lt(bound.coordinate.most, bound.extent)))
     edge = () if not isinstance(store.step.stmt, Copy) else _within(places, extents)
     return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Mma
+from argus.core.layout import TV
+from argus.core.proof.affine import affine
 from argus.core.proof.content import Data, Inside
-from argus.core.proof.separate import Component, Mixed, Sep, cases_of, tabled, together
+from argus.core.proof.separate import Component, Mixed, Sep, cases_of, numbers, tabled, together
+from argus.core.proof.splits import always
 from argus.core.proof.standing import Weight, families
 from argus.core.proof.tally import COUNTED
 from argus.core.tiling import Operands, operands
@@ -197,28 +200,41 @@ class Multiplication:
         for side, axis in ((self._a, 0), (self._b, 1)):
             depth: list[Cond] = []
             for bound in side.data.inside:
+                if always(bound):
+                    continue
                 spread = self._over_accumulator(side, bound.coordinate, axis)
                 if isinstance(spread, Sep):
-                    rows.append(Inside(spread, bound.extent))
+                    rows.append(evolve(bound, coordinate=spread))
                     continue
                 tag = side.data.record[name]
-                along = None if isinstance(tag, Mixed) else self._along_counted(tag, bound)
+                along = None if isinstance(tag, Mixed) else self._along_counted(side, axis, tag, bound)
                 if along is None:
                     return "an edge that depends on rows and k together"
                 depth.append(along)
             depths.append(algebra.all_of(depth))
+        if self._weight is not None:
+            return tuple(rows), algebra.all_of(depths)
         if depths[0] is not depths[1]:
             return "one operand is padded along k where the other is not: 0 times what may be infinite"
         return tuple(rows), depths[0]
 
-    def _along_counted(self, tag: Sep, bound: Inside) -> Cond | None:
-        """A bound on the coordinate as a bound on x, where coordinate = x + constant."""
+    def _along_counted(self, side: Operand, axis: int, tag: Sep, bound: Inside) -> Cond | None:
+        """A bound on the coordinate as a bound on x, where coordinate = x + constant; of a weight, as a mask has it,
+        x and what is affine in the accumulator's coordinates.
+        """
         difference = bound.coordinate.table - tag.table
+        offset: Index | None = algebra.const(int(difference.flat[0]))
         if not (difference == difference.flat[0]).all():
+            offset = self._of_rows(side, axis, difference) if side is self._weight else None
+        if offset is None:
             return None
-        offset = algebra.add(algebra.sub(bound.coordinate.base, tag.base), int(difference.flat[0]))
-        coordinate = algebra.add(algebra.sym(COUNTED), offset)
-        return algebra.all_of((algebra.le(0, coordinate), algebra.lt(coordinate, bound.extent)))
+        return bound.of(algebra.add(algebra.sym(COUNTED), algebra.sub(bound.coordinate.base, tag.base), offset))
+
+    def _of_rows(self, side: Operand, axis: int, table: IntArray) -> Index | None:
+        """A table over an operand as an expression over the accumulator's coordinates; None if it is none."""
+        spread, held = self._over_accumulator(side, numbers(table), axis), self._stmt.target.buffer.layout
+        assert isinstance(held, TV)
+        return affine(spread.table, held) if isinstance(spread, Sep) else None
 
     def _terms(self, name: str, rest: Cond) -> tuple[Term, ...] | str:
         """The multiset of x that one element receives, as runs of consecutive numbers."""

@@ -1,13 +1,13 @@
-"""Tables over a register tile as expressions of its elements' coordinates."""
+"""Tables over a register tile as expressions of its elements' coordinates, and any one element of it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Index
+from argus.core.index import Cond, Coord, Index, Node, Symbol
 from argus.core.layout import TV
-from argus.core.walk import IntArray
+from argus.core.walk import IntArray, mentions, substitute, topological
 
 
 def affine(table: IntArray, held: TV) -> Index | None:
@@ -29,3 +29,16 @@ def affine(table: IntArray, held: TV) -> Index | None:
             rest = rest - places * step
             found = algebra.add(found, algebra.mul(algebra.coord(axis), step))
     return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None
+
+
+def anywhere(cond: Cond, held: TV) -> Cond:
+    """A condition on an element's coordinates in a tile as one on the coordinates of any element of it."""
+    if not mentions(cond, (Coord,)):
+        return cond
+    places = [Symbol(f"at_{axis}", "fresh", 0, extent - 1) for axis, extent in enumerate(held.tile)]
+    return substitute(cond, {}, [algebra.sym(place) for place in places])
+
+
+def axes(*roots: Node) -> frozenset[int]:
+    """The axes of a tile whose coordinates are mentioned."""
+    return frozenset(node.axis for node in topological(roots) if isinstance(node, Coord))

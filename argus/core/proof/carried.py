@@ -19,6 +19,7 @@ from argus.core.elements import gets
 from argus.core.index import Cond, Index
 from argus.core.ir import Alloc, Buffer, Fold, Map, Mma, Reset
 from argus.core.layout import TV
+from argus.core.proof.affine import anywhere
 from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, everywhere
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
@@ -116,12 +117,15 @@ class Carried:
         before: Value = Number(0.0) if stmt.init is algebra.TRUE else single(self.content(buffer, step))
         if stmt.init not in (algebra.TRUE, algebra.FALSE):
             return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
-        rules, added = Rules(lambda cond: self.flow.holds(step.context, cond)), _summed(product)
+        held, added = buffer.layout, _summed(product)
+        assert isinstance(held, TV)
+        rules = Rules(lambda cond: self.flow.holds(step.context, anywhere(cond, held)))
         names = dict.fromkeys((*before.record, *added.record)) if isinstance(before, Data) else {}
         for name in names:
             what = f"each element of `{buffer.name}` sums products of one `{name}`"
             rules.owed.append(("I2", what, _one_name(before, added, name)))
-        return rules.op("add", (before, added)), tuple(rules.owed)
+        value = rules.op("add", (before, added))
+        return value, tuple((code, what, anywhere(goal, held)) for code, what, goal in rules.owed)
 
     def _start(self, segment: Segment, buffer: Buffer) -> Value:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""
@@ -189,8 +193,8 @@ class Carried:
         after = self._supposing(segment, guess)
         ahead = algebra.add(algebra.sym(loop.symbol), loop.stmt.step)
         for buffer, value in guess.items():
-            yield buffer, _equal(_shifted(value, loop, loop.stmt.start), entry[buffer]), ()
-            yield buffer, _equal(_shifted(value, loop, ahead), after[buffer]), loop.facts
+            yield buffer, _anywhere(_equal(_shifted(value, loop, loop.stmt.start), entry[buffer]), buffer), ()
+            yield buffer, _anywhere(_equal(_shifted(value, loop, ahead), after[buffer]), buffer), loop.facts
 
     def obligations(self) -> Iterator[Obligation]:
         """Base and step of each guess that was kept, and what products presume."""
@@ -213,6 +217,12 @@ class Carried:
                 elif (segment, buffer) in self._asked:
                     reason = value.reason if isinstance(value, Top) else f"`{buffer.name}` is not set before the loop"
                     yield Obligation(code, what, stmt, algebra.FALSE, context, unknown=reason)
+
+
+def _anywhere(goal: Cond | None, buffer: Buffer) -> Cond | None:
+    """A goal about the elements of a tile, at any of them."""
+    assert isinstance(buffer.layout, TV)
+    return None if goal is None else anywhere(goal, buffer.layout)
 
 
 def _weighed(value: Value) -> bool:

@@ -21,8 +21,9 @@ from argus.core import algebra
 from argus.core.algebra import all_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
+from argus.core.proof.affine import axes
 from argus.core.proof.separate import Component, Mixed, Sep, separate
-from argus.core.proof.standing import PLAIN, Standing, changed
+from argus.core.proof.standing import PLAIN, Standing, changed, families
 from argus.core.proof.tally import Sets, Tally
 from argus.core.proof.timeline import Shift
 from argus.core.walk import IntArray, substitute
@@ -108,7 +109,19 @@ class Data:
 
     def among(self, coordinates: Sequence[Index]) -> Data:
         """The same for elements with these coordinates, which are another tile's."""
-        return self._with_sets(lambda tally: tally.among(coordinates))
+        needs = tuple(substitute(each, {}, coordinates) for each in self.needs)
+        return evolve(self._with_sets(lambda tally: tally.among(coordinates)), needs=needs)
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """All sets that it speaks of."""
+        standing = (tally for family in families(self.standing) for tally in family.values())
+        return (*(self.sets or {}).values(), *(tally for _, tally in self.closed), *standing)
+
+    @property
+    def axes(self) -> frozenset[int]:
+        """The axes of its tile by whose coordinates its sets, or what it presumes, differ."""
+        return axes(*self.needs, *(node for tally in self.tallies for node in tally.conds))
 
     def shifted(self, shift: Shift) -> Data:
         record = {name: sep.shifted(shift) for name, sep in self.record.items()}

@@ -19,6 +19,7 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.layout import TV
+from argus.core.proof.affine import anywhere
 from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.masking import masked, masks
@@ -46,9 +47,9 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
         operands[get] = value.among(access.view.at) if isinstance(value, Data) else value
     layout = stmt.target.buffer.layout
     assert isinstance(layout, TV)
-    rules = Rules(lambda cond: flow.holds(step.context, cond))
+    rules = Rules(lambda cond: flow.holds(step.context, anywhere(cond, layout)))
     value = _value(Terms(rules, layout, flow.timeline.kernel.thread), stmt.elem, operands)
-    return value, tuple(rules.owed)
+    return value, tuple((code, what, anywhere(goal, layout)) for code, what, goal in rules.owed)
 
 
 def single(content: Content) -> Value:

@@ -12,10 +12,10 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond
+from argus.core.index import Cond, Index
 from argus.core.ir import Fold, static
 from argus.core.layout import TV
-from argus.core.proof.affine import affine
+from argus.core.proof.affine import affine, anywhere
 from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
@@ -133,7 +133,11 @@ class Folding:
         self.flow, self.step, self.stmt, self.data, self.takes = flow, step, stmt, data, found
 
     def value(self) -> Value:
-        data, op = self.data, self.stmt.op
+        moved = self._moved()
+        if moved is None:
+            return Top("elements that are folded together differ in the sets that they speak of")
+        data, op = moved, self.stmt.op
+        self.data = moved
         if not all(self.takes.replicated(table) for table in self._tables()):
             return Top("threads that hold one element of a row hold different things")
         kept: dict[str, Component] = {}
@@ -163,6 +167,21 @@ class Folding:
         ((name, sep),) = run_along.items()
         tally = self._tally(sep)
         return tally if isinstance(tally, Top) else self._started(name, tally, kept)
+
+    def _moved(self) -> Data | None:
+        """What is folded, its sets in terms of the target's coordinates; None if they have no such form."""
+        source = self.stmt.source.buffer.layout
+        assert isinstance(source, TV)
+        places: list[Index] = []
+        for axis, coordinate in enumerate(source.coordinates()):
+            shape = source.threads.size(), source.values.size()
+            table = self.takes.table(np.broadcast_to(coordinate, shape))
+            alike = bool((table == table[:, :1]).all())
+            place = affine(table[:, 0].reshape(self.takes.shape), self.takes.held) if alike else None
+            if place is None and axis in self.data.axes:
+                return None
+            places.append(algebra.const(0) if place is None else place)
+        return self.data.among(places)
 
     def _tables(self) -> Iterator[IntArray]:
         """All that the value says of its elements by tables."""
@@ -258,6 +277,6 @@ class Folding:
             base = algebra.sub(bound.coordinate.base, algebra.mul(sep.base, factor))
             place = algebra.add(algebra.mul(x, factor), base, own)
             cond = bound.of(place)
-            settled = factor == 0 and self.flow.holds(self.step.context, cond)
+            settled = factor == 0 and self.flow.holds(self.step.context, anywhere(cond, self.takes.held))
             return algebra.TRUE if settled else cond
         return None

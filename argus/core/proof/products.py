@@ -17,6 +17,7 @@ from argus.core.proof.separate import Component, Mixed, Sep, cases_of, numbers, 
 from argus.core.proof.splits import always
 from argus.core.proof.standing import Weight, families
 from argus.core.proof.tally import COUNTED
+from argus.core.proof.timeline import is_whole
 from argus.core.tiling import Operands, operands
 from argus.core.walk import IntArray
 
@@ -168,7 +169,9 @@ class Multiplication:
         terms = self._terms(name, rest)
         if isinstance(terms, str):
             return terms
-        weighed = None if self._weight is None else self._weight.data
+        weighed = None if self._weight is None else self._moved(self._weight)
+        if isinstance(weighed, str):
+            return weighed
         return Product(record, inside, name, terms, weighed=weighed, root=f"{self._a.data.root} {self._b.data.root}")
 
     @property
@@ -179,8 +182,24 @@ class Multiplication:
             return None
         tallies = [tally for family in families(sides[0].data.standing) for tally in family.values()]
         tallies += [tally for _, tally in sides[0].data.closed]
-        alike = all(tally.alike_everywhere for tally in tallies)
+        alike = all(tally.count is not None for tally in tallies)
         return sides[0] if alike else None
+
+    def _moved(self, side: Operand) -> Data | str:
+        """A weight, its sets in terms of the accumulator's coordinates; or why they have no such form."""
+        operand, axis = (self._stmt.a, 0) if side is self._a else (self._stmt.b, 1)
+        held, places = operand.buffer.layout, list[Index]()
+        if not side.data.axes:
+            return side.data
+        if not isinstance(held, TV) or not is_whole(operand):
+            return "a part of a tile of exponentials, with sets that differ by row"
+        for number, coordinate in enumerate(held.coordinates()):
+            table = np.broadcast_to(coordinate, (held.threads.size(), held.values.size()))
+            place = self._of_rows(side, axis, table)
+            if place is None and number in side.data.axes:
+                return "exponentials that differ in their reference along what is summed"
+            places.append(algebra.const(0) if place is None else place)
+        return side.data.among(places)
 
     def _over_accumulator(self, side: Operand, sep: Component, axis: int) -> Component | None:
         """A row's component as a table over the accumulator's registers."""

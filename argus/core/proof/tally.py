@@ -50,7 +50,8 @@ class Run:
 
     def among(self, coordinates: Sequence[Index]) -> Run:
         """The same for elements whose coordinates are these, of another tile's."""
-        return evolve(self, rest=substitute(self.rest, {}, coordinates))
+        low, high = substitute(self.low, {}, coordinates), substitute(self.high, {}, coordinates)
+        return evolve(self, low=low, high=high, rest=substitute(self.rest, {}, coordinates))
 
     @property
     def member(self) -> Cond:
@@ -129,6 +130,11 @@ class Tally:
         x = {COUNTED: self.runs[0].low} if self.runs else {}
         found = [substitute(each.member, {COUNTED: each.low}) for each in self.runs if each.uniform]
         return algebra.any_of(found) if x else algebra.FALSE
+
+    @property
+    def conds(self) -> tuple[Index | Cond, ...]:
+        """All expressions that it is made of."""
+        return (self.other, *(n for each in self.runs for n in (each.low, each.high, each.rest)))
 
     @property
     def symbols(self) -> frozenset[Symbol]:

@@ -163,11 +163,13 @@ class Carried:
         guess: State = entry
         for _ in range(_ROUNDS):
             after = self._supposing(segment, guess)
-            guess = {buffer: _closed(entry[buffer], after[buffer], loop) for buffer in own}
-            if all(isinstance(value, Top) for value in guess.values()):
-                return guess
-            if not any(self._broken(segment, loop, entry, guess)):
-                return guess
+            known = {buffer: _closed(entry[buffer], after[buffer], loop) for buffer in own}
+            if all(isinstance(value, Top) for value in known.values()):
+                return known
+            if not any(self._broken(segment, loop, entry, known)):
+                return known
+            # What rests on a tile that was not yet guessed is tried again from its entry.
+            guess = {buffer: entry[buffer] if isinstance(value, Top) else value for buffer, value in known.items()}
         reason = "what it holds after an iteration does not follow from what it holds before, in a form that is known"
         broken = set(self._broken(segment, loop, entry, guess))
         return {b: Top(f"`{b.name}`: {reason}") if b in broken else value for b, value in guess.items()}

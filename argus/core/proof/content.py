@@ -135,6 +135,16 @@ class Data:
         return evolve(self, sets=sets, closed=closed, standing=changed(self.standing, change))
 
 
+def unpadded(holds: Callable[[Cond], bool], data: Data) -> Data:
+    """The same without the bounds that are known to hold of all elements."""
+
+    def known(bound: Inside) -> bool:
+        least = algebra.TRUE if bound.open else algebra.le(0, bound.coordinate.least)
+        return holds(all_of((least, lt(bound.coordinate.most, bound.extent))))
+
+    return evolve(data, inside=tuple(bound for bound in data.inside if not known(bound)))
+
+
 @frozen(eq=False)
 class Crossed:
     """What a launch leaves in a tensor, for the launches after it, element by element.

@@ -96,7 +96,8 @@ class Tally:
         return evolve(self, runs=tuple(each.at(index) for each in self.runs))
 
     def shifted(self, shift: Shift) -> Tally:
-        return Tally(tuple(each.shifted(shift) for each in self.runs), substitute(self.other, shift))
+        runs = (each.shifted(shift) for each in self.runs)
+        return Tally(tuple(each for each in runs if each.low is not each.high), substitute(self.other, shift))
 
     def among(self, coordinates: Sequence[Index]) -> Tally:
         runs = tuple(each.among(coordinates) for each in self.runs)

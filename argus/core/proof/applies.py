@@ -222,6 +222,7 @@ _RULES: Mapping[str, _Rule] = {
 }
 
 
+_FINITE = "what is loaded is finite: 0 times it is 0"
 _REFILL = "the copy engine refills a slot after the reads of those who gave it back (reads-before-refill)"
 
 
@@ -236,6 +237,7 @@ def presumed(kernel: Kernel) -> tuple[str, ...]:
     return (
         *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),
         *(shared if shares_registers(kernel) else ()),
+        *((_FINITE,) if masked(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
         *((_REFILL,) if refilled & read else ()),
     )
 

@@ -19,7 +19,7 @@ from argus.core.proof.placing import apart_between, apart_within, offset, reache
 from argus.core.proof.products import holds_once
 from argus.core.proof.separate import Component, Sep, different, same
 from argus.core.proof.standing import families
-from argus.core.proof.stated import stated
+from argus.core.proof.stated import Stated, stated
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show, substitute
@@ -250,8 +250,7 @@ def _asserted_set(
     reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
     if count is None:
         reason = f"threads hold different parts of the sum over `{counted}`"
-    told = () if count is None else sets
-    goal = algebra.any_of(algebra.all_of((each.where, holds_once(count, each.low, each.high))) for each in told)
+    goal = algebra.FALSE if count is None else algebra.any_of(_is_of(count, each) for each in sets)
     differs = held is not None and axes(goal)
     return Obligation(
         "I3",
@@ -261,6 +260,10 @@ def _asserted_set(
         (*context, *_elements(store, held)) if differs else context,
         unknown=reason,
     )
+
+
+def _is_of(count: Index, each: Stated) -> Cond:
+    return algebra.all_of((each.where, holds_once(count, each.low, each.high)))
 
 
 def _elements(store: Access, held: TV | None) -> tuple[Cond, ...]:

@@ -116,10 +116,6 @@ def _for_each(case: Case, columns: Mapping[Symbol, Component], cond: Cond) -> Co
     return algebra.all_of(goals)
 
 
-def _within(coordinate: Index, extent: Index) -> Cond:
-    return algebra.all_of((algebra.le(0, coordinate), algebra.lt(coordinate, extent)))
-
-
 # -- what the tiles hold -----------------------------------------------------------------------------------------
 
 

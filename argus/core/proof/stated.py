@@ -71,8 +71,8 @@ def _of_elements(
         if place is None:
             return None
         places.append(place)
-    low, high, where = (substitute(part, {}, places) for part in parts)
-    return Stated(low, high, where)
+    low, high = (substitute(bound, {}, places) for bound in (claim.low, claim.high))
+    return Stated(low, high, substitute(claim.where, {}, places))
 
 
 def _place(

@@ -262,7 +262,7 @@ def _summed(product: Product) -> Data:
     runs = (run(t.low, t.high, t.rest, np.array([[t.times]], np.int64), None) for t in product.terms)
     sets = {product.contracted: Tally(merged([each for each in runs if each is not None]))}
     form, root = f"sum over {product.contracted}", f"sum over {product.contracted} of {product.root}"
-    plain = Data(product.record, product.inside, 0.0, sets, form, root=root)
+    plain = Data(product.record, product.inside, 0.0, sets, form, root=root, loose=product.loose)
     weight = product.weighed
     if weight is None:
         return plain
@@ -288,7 +288,8 @@ def _closed(entry: Value, after: Value, loop: Loop) -> Value:
     standing = changed(after.standing, guess)
     record = {name: sep.shifted(loop.back(1)) for name, sep in after.record.items()}
     inside = tuple(bound.shifted(loop.back(1)) for bound in after.inside)
-    return evolve(after, sets=sets, standing=standing, record=record, inside=inside)
+    loose = tuple(bound.shifted(loop.back(1)) for bound in after.loose)
+    return evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
 
 
 def _grown(tally: Tally, loop: Loop) -> Tally:
@@ -321,6 +322,8 @@ def _equal(one: Value, two: Value) -> Cond | None:
         return None
     if not set(two.needs) <= set(one.needs):
         return None
+    if len(one.loose) != len(two.loose) or any(not a.like(b) for a, b in zip(one.loose, two.loose, strict=True)):
+        return None
     standing = agreeing(one.standing, two.standing)
     if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
         return None
@@ -328,7 +331,8 @@ def _equal(one: Value, two: Value) -> Cond | None:
         return None
     closed = [alike({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
     records = [same(one.record[name], two.record[name]) for name in one.record]
-    places = [same(a.coordinate, b.coordinate) for a, b in zip(one.inside, two.inside, strict=True)]
+    bounds = ((*one.inside, *one.loose), (*two.inside, *two.loose))
+    places = [same(a.coordinate, b.coordinate) for a, b in zip(*bounds, strict=True)]
     return algebra.all_of((standing, alike(one.sets or {}, two.sets or {}), *closed, *records, *places))
 
 

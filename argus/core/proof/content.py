@@ -22,7 +22,7 @@ from argus.core.algebra import all_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
 from argus.core.proof.affine import axes
-from argus.core.proof.separate import Component, Mixed, Sep, separate
+from argus.core.proof.separate import Component, Mixed, Sep, same, separate
 from argus.core.proof.standing import PLAIN, Standing, changed, families
 from argus.core.proof.tally import Sets, Tally
 from argus.core.proof.timeline import Shift
@@ -81,6 +81,7 @@ class Data:
     form: what was computed from what was loaded or summed, in words. computed: by more than rounding. standing: what
     it is to the softmax of its row; root: what elements a maximum is taken of, whatever number they are multiplied
     by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
+    loose: bounds outside of which an element is any number, and nothing here speaks of it.
     """
 
     record: Mapping[str, Component]
@@ -94,18 +95,20 @@ class Data:
     times: float = 1.0
     closed: tuple[tuple[str, Tally], ...] = ()
     needs: tuple[Cond, ...] = ()
+    loose: tuple[Inside, ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether it is what was loaded, or sums of it, and things computed from these alone."""
-        return self.standing is PLAIN and not self.closed and not self.needs
+        return self.standing is PLAIN and not self.closed and not self.needs and not self.loose
 
     def at(self, index: tuple[IntArray, ...]) -> Data:
         def there(tally: Tally) -> Tally:
             return tally.at(index)
 
         record = {name: sep.at(index) for name, sep in self.record.items()}
-        return evolve(self._with_sets(there), record=record, inside=tuple(i.at(index) for i in self.inside))
+        inside, loose = (tuple(i.at(index) for i in bounds) for bounds in (self.inside, self.loose))
+        return evolve(self._with_sets(there), record=record, inside=inside, loose=loose)
 
     def among(self, coordinates: Sequence[Index]) -> Data:
         """The same for elements with these coordinates, which are another tile's."""
@@ -126,8 +129,12 @@ class Data:
     def shifted(self, shift: Shift) -> Data:
         record = {name: sep.shifted(shift) for name, sep in self.record.items()}
         inside = tuple(i.shifted(shift) for i in self.inside)
-        needs = tuple(substitute(each, shift) for each in self.needs)
-        return evolve(self._with_sets(lambda tally: tally.shifted(shift)), record=record, inside=inside, needs=needs)
+        needs, loose = (
+            tuple(substitute(each, shift) for each in self.needs),
+            tuple(i.shifted(shift) for i in self.loose),
+        )
+        moved = self._with_sets(lambda tally: tally.shifted(shift))
+        return evolve(moved, record=record, inside=inside, needs=needs, loose=loose)
 
     def _with_sets(self, change: Callable[[Tally], Tally]) -> Data:
         sets = None if self.sets is None else {name: change(each) for name, each in self.sets.items()}
@@ -211,6 +218,15 @@ def why_not(value: Value) -> str:
             return "a number that the program names carries no record"
         case Data():
             return ""
+
+
+def both_loose(values: Sequence[Value]) -> tuple[Inside, ...]:
+    """The bounds outside of which one of several values is any number, each once."""
+    found: list[Inside] = []
+    for bound in (bound for value in values if isinstance(value, Data) for bound in value.loose):
+        if not any(bound.like(other) and same(bound.coordinate, other.coordinate) is algebra.TRUE for other in found):
+            found.append(bound)
+    return tuple(found)
 
 
 def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:

@@ -140,6 +140,8 @@ class Folding:
         self.data = moved
         if not all(self.takes.replicated(table) for table in self._tables()):
             return Top("threads that hold one element of a row hold different things")
+        if not all(self._of_targets(bound.coordinate.table) for bound in data.loose):
+            return Top(f"padding of another number than the mask's goes into a fold by `{op}`")
         kept: dict[str, Component] = {}
         run_along: dict[str, Sep] = {}
         for name, sep in data.record.items():
@@ -185,11 +187,16 @@ class Folding:
             places.append(algebra.const(0) if place is None else place)
         return self.data.among(places)
 
+    def _of_targets(self, table: IntArray) -> bool:
+        """Whether all elements of each target have one number in a table."""
+        own = self.takes.table(table)
+        return bool((own == own[:, :1]).all())
+
     def _tables(self) -> Iterator[IntArray]:
         """All that the value says of its elements by tables."""
         data = self.data
         yield from (sep.table for sep in data.record.values())
-        yield from (bound.coordinate.table for bound in data.inside)
+        yield from (bound.coordinate.table for bound in (*data.inside, *data.loose))
         own = [*(data.sets or {}).values(), *(tally for _, tally in data.closed)]
         for tally in (*own, *(tally for family in families(data.standing) for tally in family.values())):
             yield from (each.which for each in tally.runs if each.which is not None)

@@ -67,7 +67,8 @@ def masked(holds: Callable[[Cond], bool], value: Value, bounds: tuple[Inside, ..
         return Top(f"a mask of {value.form} has no rule in the verifier")
     inside = tuple(bound for bound in value.inside if not _implied(holds, bound, bounds))
     if inside and value.fill != other.value:
-        return Top(f"padding of {value.fill:g} is left where a mask keeps what it masks from {other.value:g}")
+        # A row of padding is no row of anything: nothing is said of it from here on.
+        return evolve(value, inside=bounds, fill=other.value, loose=(*value.loose, *inside))
     return evolve(value, inside=(*inside, *bounds), fill=other.value)
 
 

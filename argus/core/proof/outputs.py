@@ -174,7 +174,7 @@ def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: Wri
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
         yield from _covered(flow, store, piece.value, context)
-        for bound in piece.value.inside:
+        for bound in (*piece.value.inside, *piece.value.loose):
             yield not_padding(store, places, bound, context, claim.view.shape)
 
 
@@ -214,7 +214,7 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
     name = store.view.buffer.name
     told = f"each element of `{name}` is {value.form}"
     yield Obligation("I4", f"what `{name}` holds is known", store.step.stmt, algebra.TRUE, context, tells=told)
-    context = (*context, *some_element(value.inside))
+    context = (*context, *some_element((*value.inside, *value.loose)))
     for counted, tally in (*(value.sets or {}).items(), *value.closed):
         yield _asserted_set(flow, store, counted, tally, value.record, context)
     if families(value.standing):

@@ -67,6 +67,7 @@ class Product:
     fill: float = 0.0
     weighed: Data | None = None
     root: str = ""
+    loose: tuple[Inside, ...] = ()
 
 
 @frozen(eq=False)
@@ -162,6 +163,9 @@ class Multiplication:
                 if spread is None:
                     return f"tag `{other}` varies along k, but only in one operand"
                 record[other] = spread
+        loose = self._loose()
+        if loose is None:
+            return "padding of another number than the mask's is summed"
         split = self._split_bounds(name)
         if isinstance(split, str):
             return split
@@ -172,7 +176,8 @@ class Multiplication:
         weighed = None if self._weight is None else self._moved(self._weight)
         if isinstance(weighed, str):
             return weighed
-        return Product(record, inside, name, terms, weighed=weighed, root=f"{self._a.data.root} {self._b.data.root}")
+        root, loose = f"{self._a.data.root} {self._b.data.root}", tuple(loose)
+        return Product(record, inside, name, terms, weighed=weighed, loose=loose, root=root)
 
     @property
     def _weight(self) -> Operand | None:
@@ -184,6 +189,17 @@ class Multiplication:
         tallies += [tally for _, tally in sides[0].data.closed]
         alike = all(tally.count is not None for tally in tallies)
         return sides[0] if alike else None
+
+    def _loose(self) -> list[Inside] | None:
+        """The rows of which nothing is said; None if an operand has such elements along k."""
+        found: list[Inside] = []
+        for side, axis in ((self._a, 0), (self._b, 1)):
+            for bound in side.data.loose:
+                spread = self._over_accumulator(side, bound.coordinate, axis)
+                if not isinstance(spread, Sep):
+                    return None
+                found.append(evolve(bound, coordinate=spread))
+        return found
 
     def _moved(self, side: Operand) -> Data | str:
         """A weight, its sets in terms of the accumulator's coordinates; or why they have no such form."""

@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
-from argus.core.proof.content import Data, Inside, Number, Top, Value, unpadded, why_not
+from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, unpadded, why_not
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
@@ -30,7 +30,11 @@ class Rules:
     owed: list[Owed] = field(factory=list[Owed])
 
     def op(self, name: str, args: Sequence[Value]) -> Value:
-        """An operation from the table, of values already known."""
+        """An operation from the table, of values already known; loose where one of them is."""
+        value = self._op(name, args)
+        return evolve(value, loose=both_loose(args)) if isinstance(value, Data) else value
+
+    def _op(self, name: str, args: Sequence[Value]) -> Value:
         for arg in args:
             if not isinstance(arg, Data | Number):
                 return Top(why_not(arg))

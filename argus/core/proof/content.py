@@ -220,6 +220,11 @@ def why_not(value: Value) -> str:
             return ""
 
 
+def loosened(data: Data) -> Data:
+    """The same with nothing said of padding."""
+    return evolve(data, inside=(), loose=(*data.loose, *data.inside))
+
+
 def both_loose(values: Sequence[Value]) -> tuple[Inside, ...]:
     """The bounds outside of which one of several values is any number, each once."""
     found: list[Inside] = []

@@ -16,7 +16,7 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Fold, static
 from argus.core.layout import TV
 from argus.core.proof.affine import affine, anywhere
-from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere, unpadded
+from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere, loosened, unpadded
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Mixed, Sep
@@ -165,8 +165,8 @@ class Folding:
         if len(run_along) != 1:
             return Top(f"{len(run_along)} names vary along the axis of the fold, one is expected")
         if data.inside and data.fill != neutral:
-            data = self.data = unpadded(lambda cond: self.flow.holds(self.step.context, cond), data)
-        if data.inside and data.fill != neutral:
+            data = self.data = loosened(unpadded(lambda cond: self.flow.holds(self.step.context, cond), data))
+        if not all(self._of_targets(bound.coordinate.table) for bound in data.loose):
             return Top(f"padding of {data.fill:g} goes into a fold by `{op}`, to which it is not neutral")
         ((name, sep),) = run_along.items()
         tally = self._tally(sep)

@@ -15,7 +15,7 @@ from argus.core import algebra
 from argus.core.index import And, Cmp, Cond, Symbol
 from argus.core.ir import Both, Holds, Test
 from argus.core.layout import TV
-from argus.core.proof.content import Data, Inside, Number, Top, Value, why_not
+from argus.core.proof.content import Data, Inside, Number, Top, Value, loosened, why_not
 from argus.core.proof.separate import evaluate as separated
 from argus.core.proof.separate import numbers
 from argus.core.proof.standing import Plain
@@ -68,7 +68,7 @@ def masked(holds: Callable[[Cond], bool], value: Value, bounds: tuple[Inside, ..
     inside = tuple(bound for bound in value.inside if not _implied(holds, bound, bounds))
     if inside and value.fill != other.value:
         # A row of padding is no row of anything: nothing is said of it from here on.
-        return evolve(value, inside=bounds, fill=other.value, loose=(*value.loose, *inside))
+        return evolve(loosened(evolve(value, inside=inside)), inside=bounds, fill=other.value)
     return evolve(value, inside=(*inside, *bounds), fill=other.value)
 
 

@@ -276,6 +276,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("softmax_sum_not_rescaled", "I23", any_reference_will_do),
     ("softmax_rescaled_too_late", "I23", any_reference_will_do),
     ("softmax_threads_not_rescaled", "I23", any_reference_will_do),
+    ("attention_causal_one_block_clear", "I25", any_count_will_do),
+    ("attention_causal_from_the_first_key", "I25", any_count_will_do),
     ("softmax_box_not_met", "I5", SEEN),
     ("slices_in_another_order", "I1", without(claims, "products")),
     ("expert_of_no_row", "I27", without(claims, "products")),

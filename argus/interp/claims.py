@@ -183,20 +183,27 @@ class _Judge:
             judged &= self._bound(stated.where, view).astype(np.bool_)
         known = self.block.sums.get((view.buffer, self.wave.number))
         if known is not None and known.open and alike(known.log):
-            self._judge_groups(stated, known.log, judged, low, high)
+            self._judge_groups(stated, known.log, judged, low, high, code=self._sum_code(marks))
             return
         components = self.records.get(stated.of.name, np.maximum(marks, 0))
         summed = self.records.summed(np.maximum(marks, 0))
         held = judged & summed & (is_set(components) | is_single(components))
         if held.any():
-            self._judge_sets(stated, held, components, low, high)
+            self._judge_sets(stated, held, components, low, high, code=self._sum_code(marks))
         bare = judged & ~summed
         if bare.any():
             message = f"`{view.buffer.name}` holds no sum of products"
             self._report("I3", message, stated.of, first_where(bare), ())
 
     def _judge_groups(
-        self, stated: Covers, log: list[Contribution], judged: BoolArray, low: IntArray, high: IntArray
+        self,
+        stated: Covers,
+        log: list[Contribution],
+        judged: BoolArray,
+        low: IntArray,
+        high: IntArray,
+        *,
+        code: str,
     ) -> None:
         width = judged.shape[1]
         first = self._rows(stated.of.view).start * width
@@ -213,9 +220,16 @@ class _Judge:
         if worst is not None:
             name = stated.of.name
             message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {worst[1]}"
-            self._report("I3", message, stated.of, divmod(worst[0], width), ())
+            self._report(code, message, stated.of, divmod(worst[0], width), ())
 
-    def _judge_sets(self, stated: Covers, held: BoolArray, components: IntArray, low: IntArray, high: IntArray) -> None:
+    def _sum_code(self, marks: IntArray) -> str:
+        """What is broken where a sum is over another set: of exponentials that are masked, I25."""
+        weights = self.records.standings.weights(self.records.standing(marks))
+        return "I25" if self.block.launch.prepared.masked and bool(weights[marks > 0].any()) else "I3"
+
+    def _judge_sets(
+        self, stated: Covers, held: BoolArray, components: IntArray, low: IntArray, high: IntArray, *, code: str
+    ) -> None:
         """Elements whose records say what they sum."""
         name = stated.of.name
         columns = np.stack([components[held], low[held], high[held]])
@@ -229,7 +243,7 @@ class _Judge:
             text = deviation(name, members, start, stop)
             if text is not None:
                 message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {text}"
-                self._report("I3", message, stated.of, divmod(int(where[first[at]]), held.shape[1]), ())
+                self._report(code, message, stated.of, divmod(int(where[first[at]]), held.shape[1]), ())
                 return
 
     @staticmethod

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 
 from argus.core import tiling
 from argus.core.atom import Atom
-from argus.core.check import chosen, reads
+from argus.core.check import chosen, masked, reads
 from argus.core.index import Cond, Const, Index, Node, Symbol
 from argus.core.ir import (
     Assert,
@@ -129,6 +129,7 @@ class Prepared:
     scalars: Scalars = field(init=False)
     chosen: frozenset[str] = field(init=False)
     covers: bool = field(init=False)
+    masked: bool = field(init=False)
     counted: tuple[WrittenOnce, ...] = field(init=False)
     contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
@@ -152,6 +153,7 @@ class Prepared:
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
         self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
+        self.masked = masked(kernel)
         self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
         self.contributed = {}
         for stmt in walk(kernel.body):

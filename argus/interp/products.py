@@ -95,15 +95,18 @@ class Products:
             self.sum.log.append(Contribution(self._accumulators, self.cells, self.a.marks, self.b.marks))
 
     def _referred(self, old: IntArray, new: IntArray) -> IntArray:
-        """What the accumulators stand as in a softmax: exponentials are added to those of one reference (I23)."""
+        """What the accumulators stand as in a softmax: exponentials are added to those of one reference (I23).
+
+        What receives nothing, as where a mask leaves out a whole row, stays what it was.
+        """
         mine, theirs = self._weights(self.a), self._weights(self.b)
         added = np.maximum(mine[:, None], theirs[None, :])
-        before = self.records.standing(old)
-        bad = (old > 0) & (new > 0) & (before != added)
+        before, fed = self.records.standing(old), self._fed()
+        bad = fed & (old > 0) & (new > 0) & (before != added)
         if bad.any():
             message = f"exponentials are added to `{self.stmt.target.buffer.name}`, which has another reference"
             self._report("I23", message, self.stmt.target, int(self.cells[first_where(bad)]), ())
-        return self.records.restood(new, np.broadcast_to(added, new.shape))
+        return self.records.restood(new, np.where(fed, added, before))
 
     def _weights(self, operand: Operand) -> IntArray:
         """The reference of each row's exponentials, which is one; 0 where there are none."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from argus.core.check.agents import check_agent, check_roles
 from argus.core.check.clusters import check_clusters
 from argus.core.check.completion import check_barriers, check_completion, check_queues
+from argus.core.check.masks import masked
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
 from argus.core.check.place import placed
@@ -18,7 +19,7 @@ from argus.core.ir import Kernel
 from argus.core.span import Span
 from argus.core.target import Target
 
-__all__ = ["check", "check_program", "chosen", "claim_views", "expressions", "reads", "thread_count", "views"]
+__all__ = ["check", "check_program", "chosen", "claim_views", "expressions", "masked", "reads", "thread_count", "views"]
 
 
 def check(kernel: Kernel) -> tuple[Diagnostic, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
-from argus.core.check import expressions
+from argus.core.check import expressions, masked
 from argus.core.elements import nodes
 from argus.core.index import Read
 from argus.core.ir import (
@@ -21,7 +21,6 @@ from argus.core.ir import (
     Fence,
     Fold,
     Get,
-    Holds,
     Kernel,
     Let,
     Map,
@@ -113,7 +112,7 @@ def features(kernel: Kernel) -> Features:
         matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
         maps=has(Edit) or any(isinstance(s, Copy) and s.through is not None for s in stmts),
-        masks=any(isinstance(s, Map) and any(isinstance(node, Holds) for node in nodes(s.elem)) for s in stmts),
+        masks=masked(kernel),
     )
 
 
@@ -155,7 +154,24 @@ def _reduces(stmt: Map) -> bool:
 BUILT = frozenset(
     (
         *("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I17"),
-        *("I18", "I19", "I20", "I21", "I22", "I23", "I24", "I26", "I27", "I28", "I29", "I30", "I31", "I32", "I33"),
+        *(
+            "I18",
+            "I19",
+            "I20",
+            "I21",
+            "I22",
+            "I23",
+            "I24",
+            "I25",
+            "I26",
+            "I27",
+            "I28",
+            "I29",
+            "I30",
+            "I31",
+            "I32",
+            "I33",
+        ),
         *("I34", "I35", "I36", "I37", "I38", "I39"),
     )
 )
@@ -206,6 +222,7 @@ _RULES: Mapping[str, _Rule] = {
 }
 
 
+_FINITE = "what is loaded is finite: 0 times it is 0"
 _REFILL = "the copy engine refills a slot after the reads of those who gave it back (reads-before-refill)"
 
 
@@ -220,6 +237,7 @@ def presumed(kernel: Kernel) -> tuple[str, ...]:
     return (
         *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),
         *(shared if shares_registers(kernel) else ()),
+        *((_FINITE,) if masked(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
         *((_REFILL,) if refilled & read else ()),
     )
 

@@ -18,6 +18,7 @@ from argus.core.elements import gets
 from argus.core.index import Cond, Index
 from argus.core.ir import Alloc, Buffer, Fold, Map, Mma, Reset
 from argus.core.layout import TV
+from argus.core.proof.affine import anywhere
 from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, everywhere
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
@@ -115,12 +116,15 @@ class Carried:
         before: Value = Number(0.0) if stmt.init is algebra.TRUE else single(self.content(buffer, step))
         if stmt.init not in (algebra.TRUE, algebra.FALSE):
             return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
-        rules, added = Rules(lambda cond: self.flow.holds(step.context, cond)), _summed(product)
+        held, added = buffer.layout, _summed(product)
+        assert isinstance(held, TV)
+        rules = Rules(lambda cond: self.flow.holds(step.context, anywhere(cond, held)))
         names = dict.fromkeys((*before.record, *added.record)) if isinstance(before, Data) else {}
         for name in names:
             what = f"each element of `{buffer.name}` sums products of one `{name}`"
             rules.owed.append(("I2", what, _one_name(before, added, name)))
-        return rules.op("add", (before, added)), tuple(rules.owed)
+        value = rules.op("add", (before, added))
+        return value, tuple((code, what, anywhere(goal, held)) for code, what, goal in rules.owed)
 
     def _start(self, segment: Segment, buffer: Buffer) -> Value:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""
@@ -158,11 +162,13 @@ class Carried:
         guess: State = entry
         for _ in range(_ROUNDS):
             after = self._supposing(segment, guess)
-            guess = {buffer: _closed(entry[buffer], after[buffer], loop) for buffer in own}
-            if all(isinstance(value, Top) for value in guess.values()):
-                return guess
-            if not any(self._broken(segment, loop, entry, guess)):
-                return guess
+            known = {buffer: _closed(entry[buffer], after[buffer], loop) for buffer in own}
+            if all(isinstance(value, Top) for value in known.values()):
+                return known
+            if not any(self._broken(segment, loop, entry, known)):
+                return known
+            # What rests on a tile that was not yet guessed is tried again from its entry.
+            guess = {buffer: entry[buffer] if isinstance(value, Top) else value for buffer, value in known.items()}
         reason = "what it holds after an iteration does not follow from what it holds before, in a form that is known"
         broken = set(self._broken(segment, loop, entry, guess))
         return {b: Top(f"`{b.name}`: {reason}") if b in broken else value for b, value in guess.items()}
@@ -188,8 +194,8 @@ class Carried:
         after = self._supposing(segment, guess)
         ahead = algebra.add(algebra.sym(loop.symbol), loop.stmt.step)
         for buffer, value in guess.items():
-            yield buffer, _equal(_shifted(value, loop, loop.stmt.start), entry[buffer]), ()
-            yield buffer, _equal(_shifted(value, loop, ahead), after[buffer]), loop.facts
+            yield buffer, _anywhere(_equal(_shifted(value, loop, loop.stmt.start), entry[buffer]), buffer), ()
+            yield buffer, _anywhere(_equal(_shifted(value, loop, ahead), after[buffer]), buffer), loop.facts
 
     def obligations(self) -> Iterator[Obligation]:
         """Base and step of each guess that was kept, and what products presume."""
@@ -212,6 +218,12 @@ class Carried:
                 elif (segment, buffer) in self._asked:
                     reason = value.reason if isinstance(value, Top) else f"`{buffer.name}` is not set before the loop"
                     yield Obligation(code, what, stmt, algebra.FALSE, context, unknown=reason)
+
+
+def _anywhere(goal: Cond | None, buffer: Buffer) -> Cond | None:
+    """A goal about the elements of a tile, at any of them."""
+    assert isinstance(buffer.layout, TV)
+    return None if goal is None else anywhere(goal, buffer.layout)
 
 
 def _weighed(value: Value) -> bool:
@@ -248,7 +260,7 @@ def _summed(product: Product) -> Data:
     assert product.contracted is not None
     sets = {product.contracted: tally_of(product.terms)}
     form, root = f"sum over {product.contracted}", f"sum over {product.contracted} of {product.root}"
-    plain = Data(product.record, product.inside, 0.0, sets, form, root=root)
+    plain = Data(product.record, product.inside, 0.0, sets, form, root=root, loose=product.loose)
     weight = product.weighed
     if weight is None:
         return plain
@@ -275,7 +287,8 @@ def _closed(entry: Value, after: Value, loop: Loop) -> Value:
     standing = changed(after.standing, guess)
     record = {name: sep.shifted(loop.back(1)) for name, sep in after.record.items()}
     inside = tuple(bound.shifted(loop.back(1)) for bound in after.inside)
-    return evolve(after, sets=sets, standing=standing, record=record, inside=inside)
+    loose = tuple(bound.shifted(loop.back(1)) for bound in after.loose)
+    return evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
 
 
 def _without_scales(after: Data, loop: Loop) -> Data:
@@ -316,14 +329,17 @@ def _equal(one: Value, two: Value) -> Cond | None:
         return None
     if not set(two.needs) <= set(one.needs):
         return None
+    if len(one.loose) != len(two.loose) or any(not a.like(b) for a, b in zip(one.loose, two.loose, strict=True)):
+        return None
     standing = agreeing(one.standing, two.standing)
     if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
         return None
-    if any(a.extent is not b.extent for a, b in zip(one.inside, two.inside, strict=True)):
+    if any(not a.like(b) for a, b in zip(one.inside, two.inside, strict=True)):
         return None
     closed = [alike({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
     records = [same(one.record[name], two.record[name]) for name in one.record]
-    places = [same(a.coordinate, b.coordinate) for a, b in zip(one.inside, two.inside, strict=True)]
+    bounds = ((*one.inside, *one.loose), (*two.inside, *two.loose))
+    places = [same(a.coordinate, b.coordinate) for a, b in zip(*bounds, strict=True)]
     return algebra.all_of((standing, alike(one.sets or {}, two.sets or {}), *closed, *records, *places))
 
 

@@ -9,7 +9,7 @@ from typing import assert_never
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.check import chosen
+from argus.core.check import chosen, masked
 from argus.core.ir import (
     Assert,
     Covers,
@@ -23,14 +23,16 @@ from argus.core.ir import (
     View,
     WrittenOnce,
 )
+from argus.core.layout import TV
 from argus.core.proof import relations
+from argus.core.proof.affine import anywhere
 from argus.core.proof.content import Data, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
 from argus.core.proof.products import Multiplication, holds_once
 from argus.core.proof.sequence import ordered
-from argus.core.proof.standing import families
+from argus.core.proof.standing import Weight, families
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Step
 from argus.core.walk import show
@@ -100,9 +102,19 @@ def _meeting_help(name: str) -> str:
 
 def asserted(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
     """The obligations of every assertion in the program."""
+    masks = False
     for step in flow.timeline.steps:
         if isinstance(step.stmt, Assert):
-            yield from (evolve(each, stated=True) for each in _claim(flow, accumulators, step, step.stmt))
+            for each in _claim(flow, accumulators, step, step.stmt):
+                masks |= each.invariant == "I25"
+                yield evolve(each, stated=True)
+    if masked(flow.timeline.kernel) and not masks:
+        what, reason = (
+            "what is masked is asserted",
+            "no `assert_covers` speaks of a sum of exponentials that are masked",
+        )
+        first = flow.timeline.kernel.body[0]
+        yield Obligation("I25", what, first, algebra.FALSE, unknown=reason)
 
 
 def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: Assert) -> Iterator[Obligation]:
@@ -131,29 +143,27 @@ def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: 
 def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obligation]:
     name = claim.of.name
     what = f"`{claim.of.view.buffer.name}` sums each {name} of [{show(claim.low)}, {show(claim.high)}) once"
+    held = claim.of.view.buffer.layout
+    assert isinstance(held, TV)
     for piece in flow.tile(step, claim.of.view):
         context = (*step.context, piece.guard)
         if not isinstance(piece.value, Data) or piece.value.sets is None or name not in piece.value.sets:
             reason = why_not(piece.value) or f"no set of contributions is known for `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        if claim.where is not algebra.TRUE:
-            yield Obligation(
-                "I3", what, stmt, algebra.FALSE, context, unknown="`where=` is not built yet in the verifier"
-            )
-            continue
         count = piece.value.sets[name].count
         if count is None:
             reason = f"threads hold different parts of the sum over `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        goal = holds_once(count, claim.low, claim.high)
+        goal = anywhere(holds_once(count, claim.low, claim.high), held)
+        code = "I25" if isinstance(piece.value.standing, Weight) and masked(flow.timeline.kernel) else "I3"
         yield Obligation(
-            "I3",
+            code,
             what,
             stmt,
             goal,
-            (*context, *some_element(piece.value.inside)),
+            (*context, anywhere(claim.where, held), *some_element(piece.value.inside)),
             least=sizes_first(goal),
             compared=int(piece.mask.sum()),
             related=lambda: _summed(flow, claim.of.view),

@@ -21,8 +21,9 @@ from argus.core import algebra
 from argus.core.algebra import all_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
-from argus.core.proof.separate import Component, Mixed, Sep, separate
-from argus.core.proof.standing import PLAIN, Standing, changed
+from argus.core.proof.affine import axes
+from argus.core.proof.separate import Component, Mixed, Sep, same, separate
+from argus.core.proof.standing import PLAIN, Standing, changed, families
 from argus.core.proof.tally import Sets, Tally
 from argus.core.proof.timeline import Shift
 from argus.core.walk import IntArray, substitute
@@ -32,16 +33,26 @@ BoolArray = npt.NDArray[np.bool_]
 
 @frozen(eq=False)
 class Inside:
-    """`0 <= coordinate < extent`, element by element."""
+    """`0 <= coordinate < extent`, element by element; open: `coordinate < extent` alone, as a mask has it."""
 
     coordinate: Sep
     extent: Index
+    open: bool = False
 
     def at(self, index: tuple[IntArray, ...]) -> Inside:
-        return Inside(self.coordinate.at(index), self.extent)
+        return evolve(self, coordinate=self.coordinate.at(index))
 
     def shifted(self, shift: Shift) -> Inside:
-        return Inside(self.coordinate.shifted(shift), substitute(self.extent, shift))
+        return evolve(self, coordinate=self.coordinate.shifted(shift), extent=substitute(self.extent, shift))
+
+    def of(self, coordinate: Index) -> Cond:
+        """The bound, of an element whose coordinate is this."""
+        below = algebra.lt(coordinate, self.extent)
+        return below if self.open else algebra.all_of((algebra.le(0, coordinate), below))
+
+    def like(self, other: Inside) -> bool:
+        """Whether two bounds differ at most in their coordinate."""
+        return self.extent is other.extent and self.open == other.open
 
 
 @frozen(eq=False)
@@ -71,6 +82,7 @@ class Data:
     it is to the softmax of its row; root: what elements a maximum is taken of, whatever number they are multiplied
     by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
     scales: names that only the scales of a sum carry, in which its summands may differ, such as a block of k.
+    loose: bounds outside of which an element is any number, and nothing here speaks of it.
     """
 
     record: Mapping[str, Component]
@@ -85,33 +97,61 @@ class Data:
     closed: tuple[tuple[str, Tally], ...] = ()
     needs: tuple[Cond, ...] = ()
     scales: frozenset[str] = frozenset()
+    loose: tuple[Inside, ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether it is what was loaded, or sums of it, and things computed from these alone."""
-        return self.standing is PLAIN and not self.closed and not self.needs
+        return self.standing is PLAIN and not self.closed and not self.needs and not self.loose
 
     def at(self, index: tuple[IntArray, ...]) -> Data:
         def there(tally: Tally) -> Tally:
             return tally.at(index)
 
         record = {name: sep.at(index) for name, sep in self.record.items()}
-        return evolve(self._with_sets(there), record=record, inside=tuple(i.at(index) for i in self.inside))
+        inside, loose = (tuple(i.at(index) for i in bounds) for bounds in (self.inside, self.loose))
+        return evolve(self._with_sets(there), record=record, inside=inside, loose=loose)
 
     def among(self, coordinates: Sequence[Index]) -> Data:
         """The same for elements with these coordinates, which are another tile's."""
-        return self._with_sets(lambda tally: tally.among(coordinates))
+        needs = tuple(substitute(each, {}, coordinates) for each in self.needs)
+        return evolve(self._with_sets(lambda tally: tally.among(coordinates)), needs=needs)
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """All sets that it speaks of."""
+        standing = (tally for family in families(self.standing) for tally in family.values())
+        return (*(self.sets or {}).values(), *(tally for _, tally in self.closed), *standing)
+
+    @property
+    def axes(self) -> frozenset[int]:
+        """The axes of its tile by whose coordinates its sets, or what it presumes, differ."""
+        return axes(*self.needs, *(node for tally in self.tallies for node in tally.conds))
 
     def shifted(self, shift: Shift) -> Data:
         record = {name: sep.shifted(shift) for name, sep in self.record.items()}
         inside = tuple(i.shifted(shift) for i in self.inside)
-        needs = tuple(substitute(each, shift) for each in self.needs)
-        return evolve(self._with_sets(lambda tally: tally.shifted(shift)), record=record, inside=inside, needs=needs)
+        needs, loose = (
+            tuple(substitute(each, shift) for each in self.needs),
+            tuple(i.shifted(shift) for i in self.loose),
+        )
+        moved = self._with_sets(lambda tally: tally.shifted(shift))
+        return evolve(moved, record=record, inside=inside, needs=needs, loose=loose)
 
     def _with_sets(self, change: Callable[[Tally], Tally]) -> Data:
         sets = None if self.sets is None else {name: change(each) for name, each in self.sets.items()}
         closed = tuple((name, change(each)) for name, each in self.closed)
         return evolve(self, sets=sets, closed=closed, standing=changed(self.standing, change))
+
+
+def unpadded(holds: Callable[[Cond], bool], data: Data) -> Data:
+    """The same without the bounds that are known to hold of all elements."""
+
+    def known(bound: Inside) -> bool:
+        least = algebra.TRUE if bound.open else algebra.le(0, bound.coordinate.least)
+        return holds(all_of((least, lt(bound.coordinate.most, bound.extent))))
+
+    return evolve(data, inside=tuple(bound for bound in data.inside if not known(bound)))
 
 
 @frozen(eq=False)
@@ -182,6 +222,20 @@ def why_not(value: Value) -> str:
             return ""
 
 
+def loosened(data: Data) -> Data:
+    """The same with nothing said of padding."""
+    return evolve(data, inside=(), loose=(*data.loose, *data.inside))
+
+
+def both_loose(values: Sequence[Value]) -> tuple[Inside, ...]:
+    """The bounds outside of which one of several values is any number, each once."""
+    found: list[Inside] = []
+    for bound in (bound for value in values if isinstance(value, Data) for bound in value.loose):
+        if not any(bound.like(other) and same(bound.coordinate, other.coordinate) is algebra.TRUE for other in found):
+            found.append(bound)
+    return tuple(found)
+
+
 def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
     """The assertion speaks of elements within bounds; at least one is, where its least coordinate is."""
     return tuple(lt(bound.coordinate.least, bound.extent) for bound in inside)
@@ -194,13 +248,22 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     assert agent.low is not None
     first, low = found[0], agent.low
     alike = all(
-        (d.record.keys(), d.fill, d.form, d.computed, [i.extent for i in d.inside], d.plain, d.scales, _counts(d))
+        (
+            d.record.keys(),
+            d.fill,
+            d.form,
+            d.computed,
+            [(i.extent, i.open) for i in d.inside],
+            d.plain,
+            d.scales,
+            _counts(d),
+        )
         == (
             first.record.keys(),
             first.fill,
             first.form,
             first.computed,
-            [i.extent for i in first.inside],
+            [(i.extent, i.open) for i in first.inside],
             True,
             first.scales,
             _counts(first),
@@ -215,7 +278,8 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     )
     if not alike or any(each is None for each in (*record.values(), *places)):
         return Top("what agents read has no one form over their numbers")
-    inside = tuple(Inside(place, i.extent) for place, i in zip(places, first.inside, strict=True) if place is not None)
+    bounds = zip(places, first.inside, strict=True)
+    inside = tuple(evolve(i, coordinate=place) for place, i in bounds if place is not None)
     return evolve(first, record={name: sep for name, sep in record.items() if sep is not None}, inside=inside)
 
 

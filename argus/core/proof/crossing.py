@@ -14,11 +14,12 @@ from argus.core.ir import Assert, Buffer, Copy, Tag, WrittenOnce
 from argus.core.proof.access import Access
 from argus.core.proof.content import Content, Crossed, Data, Inside, Left, Number, Top, Value, everywhere, why_not
 from argus.core.proof.flow import Flow
-from argus.core.proof.outputs import asserted_sets, stores_of
+from argus.core.proof.outputs import stores_of
 from argus.core.proof.products import COUNTED, Term
 from argus.core.proof.raster import coordinates
 from argus.core.proof.separate import Component, Sep, same
 from argus.core.proof.splits import always
+from argus.core.proof.stated import everywhere_alike
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import is_whole
 from argus.core.walk import substitute, symbols, topological
@@ -82,7 +83,8 @@ def _bounds(value: Data, places: tuple[Sep, ...], buffer: Buffer) -> tuple[tuple
     """Where the tensor holds elements and not padding, over coordinates; those that hold of all its elements apart."""
     found: list[tuple[Index, Index]] = []
     for bound in value.inside:
-        axes = [axis for axis, place in enumerate(places) if same(bound.coordinate, place) is algebra.TRUE]
+        told = () if bound.open else enumerate(places)
+        axes = [axis for axis, place in told if same(bound.coordinate, place) is algebra.TRUE]
         if not axes and not always(bound):
             return f"`{buffer.name}` holds padding where no coordinate of it tells"
         if axes and all(bound.extent is not buffer.shape[axis] for axis in axes):
@@ -119,7 +121,7 @@ def _coordinate(component: Component, places: Sequence[Sep]) -> Index | None:
 
 def _asserted(flow: Flow, name: str, count: Index) -> Index:
     """The count as the kernel asserts it, if it asserts just one set: I3 proves that the claimed output has that."""
-    asserted = set(asserted_sets(flow, name))
+    asserted = set(everywhere_alike(flow, name))
     return count if len(asserted) != 1 else Term(1, *asserted.pop(), algebra.TRUE).count
 
 

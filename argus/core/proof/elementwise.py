@@ -11,15 +11,18 @@ from collections.abc import Iterator, Mapping
 from math import inf
 from typing import assert_never
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.elements import gets, nodes
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.index import Cond
+from argus.core.index import Cond, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
+from argus.core.layout import TV
+from argus.core.proof.affine import anywhere
 from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, why_not
 from argus.core.proof.flow import Flow
+from argus.core.proof.masking import masked, masks
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Component, same
 from argus.core.proof.softmax import Owed, Rules
@@ -42,9 +45,11 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
     for get, access in zip(gets(stmt.elem), flow.accesses.of(step), strict=False):
         value = single(flow.read(access))
         operands[get] = value.among(access.view.at) if isinstance(value, Data) else value
-    rules = Rules(lambda cond: flow.holds(step.context, cond))
-    value = _value(rules, stmt.elem, operands)
-    return value, tuple(rules.owed)
+    layout = stmt.target.buffer.layout
+    assert isinstance(layout, TV)
+    rules = Rules(lambda cond: flow.holds(step.context, anywhere(cond, layout)))
+    value = _value(Terms(rules, layout, flow.timeline.kernel.thread), stmt.elem, operands)
+    return value, tuple((code, what, anywhere(goal, layout)) for code, what, goal in rules.owed)
 
 
 def single(content: Content) -> Value:
@@ -62,7 +67,16 @@ def _is_one(content: tuple[Piece, ...]) -> bool:
     return len(content) == 1 and content[0].guard is algebra.TRUE and bool(content[0].mask.all())
 
 
-def _value(rules: Rules, elem: Elem, operands: Mapping[Get, Value]) -> Value:
+@frozen(eq=False)
+class Terms:
+    """What an expression is computed by. layout: of the tile that takes it; thread: the symbol that counts threads."""
+
+    rules: Rules
+    layout: TV
+    thread: Symbol
+
+
+def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
     match elem:
         case Get():
             return operands[elem]
@@ -71,23 +85,26 @@ def _value(rules: Rules, elem: Elem, operands: Mapping[Get, Value]) -> Value:
         case Num(value=value):
             return Data({}, form=show(value), computed=True, root=show(value))
         case Cast(dtype=dtype, arg=arg):
-            found = _value(rules, arg, operands)
+            found = _value(terms, arg, operands)
             if not isinstance(found, Data):
                 return found
             exact = dtype.family == "float"
             return evolve(found, form=f"{dtype}({found.form})", computed=found.computed or not exact)
         case Op(name=name, args=args):
-            return rules.op(name, [_value(rules, arg, operands) for arg in args])
+            return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():
-            return _chosen(rules, elem, operands)
+            return _chosen(terms, elem, operands)
         case _:
             assert_never(elem)
 
 
-def _chosen(rules: Rules, choice: Where, operands: Mapping[Get, Value]) -> Value:
-    """The two guards: 0 for a maximum of nothing, 1 for a sum of nothing that is to be divided by."""
-    other = _value(rules, choice.other, operands)
+def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value:
+    """A mask, or one of two guards: 0 for a maximum of nothing, 1 for a sum of nothing that is to be divided by."""
+    other = _value(terms, choice.other, operands)
     test = choice.test
+    bounds = masks(test, terms.layout, terms.thread)
+    if bounds is not None:
+        return masked(terms.rules.holds, _value(terms, choice.then, operands), bounds, other)
     if isinstance(test, Compare) and test.op == "==" and isinstance(test.right, Lit) and _one(test.left, choice.other):
         wanted, instead = test.right.value, choice.then.value if isinstance(choice.then, Lit) else None
         if isinstance(other, Data) and isinstance(other.standing, Maximum) and (wanted, instead) == (-inf, 0):

@@ -395,7 +395,7 @@ class Flow:
             return False
         pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
         for mine, theirs in zip(one.inside, two.inside, strict=True):
-            if mine.extent is not theirs.extent:
+            if not mine.like(theirs):
                 return False
             pairs.append((mine.coordinate, theirs.coordinate))
         where = () if mask.all() else np.nonzero(mask)

@@ -15,7 +15,8 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Fold, static
 from argus.core.layout import TV
-from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere
+from argus.core.proof.affine import affine, anywhere
+from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere, loosened, unpadded
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Mixed, Sep
@@ -132,9 +133,15 @@ class Folding:
         self.flow, self.step, self.stmt, self.data, self.takes = flow, step, stmt, data, found
 
     def value(self) -> Value:
-        data, op = self.data, self.stmt.op
+        moved = self._moved()
+        if moved is None:
+            return Top("elements that are folded together differ in the sets that they speak of")
+        data, op = moved, self.stmt.op
+        self.data = moved
         if not all(self.takes.replicated(table) for table in self._tables()):
             return Top("threads that hold one element of a row hold different things")
+        if not all(self._of_targets(bound.coordinate.table) for bound in data.loose):
+            return Top(f"padding of another number than the mask's goes into a fold by `{op}`")
         kept: dict[str, Component] = {}
         run_along: dict[str, Sep] = {}
         for name, sep in data.record.items():
@@ -158,16 +165,38 @@ class Folding:
         if len(run_along) != 1:
             return Top(f"{len(run_along)} names vary along the axis of the fold, one is expected")
         if data.inside and data.fill != neutral:
+            data = self.data = loosened(unpadded(lambda cond: self.flow.holds(self.step.context, cond), data))
+        if not all(self._of_targets(bound.coordinate.table) for bound in data.loose):
             return Top(f"padding of {data.fill:g} goes into a fold by `{op}`, to which it is not neutral")
         ((name, sep),) = run_along.items()
         tally = self._tally(sep)
         return tally if isinstance(tally, Top) else self._started(name, tally, kept)
 
+    def _moved(self) -> Data | None:
+        """What is folded, its sets in terms of the target's coordinates; None if they have no such form."""
+        source = self.stmt.source.buffer.layout
+        assert isinstance(source, TV)
+        places: list[Index] = []
+        for axis, coordinate in enumerate(source.coordinates()):
+            shape = source.threads.size(), source.values.size()
+            table = self.takes.table(np.broadcast_to(coordinate, shape))
+            alike = bool((table == table[:, :1]).all())
+            place = affine(table[:, 0].reshape(self.takes.shape), self.takes.held) if alike else None
+            if place is None and axis in self.data.axes:
+                return None
+            places.append(algebra.const(0) if place is None else place)
+        return self.data.among(places)
+
+    def _of_targets(self, table: IntArray) -> bool:
+        """Whether all elements of each target have one number in a table."""
+        own = self.takes.table(table)
+        return bool((own == own[:, :1]).all())
+
     def _tables(self) -> Iterator[IntArray]:
         """All that the value says of its elements by tables."""
         data = self.data
         yield from (sep.table for sep in data.record.values())
-        yield from (bound.coordinate.table for bound in data.inside)
+        yield from (bound.coordinate.table for bound in (*data.inside, *data.loose))
         own = [*(data.sets or {}).values(), *(tally for _, tally in data.closed)]
         for tally in (*own, *(tally for family in families(data.standing) for tally in family.values())):
             yield from (each.which for each in tally.runs if each.which is not None)
@@ -256,28 +285,7 @@ class Folding:
                 return None
             base = algebra.sub(bound.coordinate.base, algebra.mul(sep.base, factor))
             place = algebra.add(algebra.mul(x, factor), base, own)
-            cond = algebra.all_of((algebra.le(0, place), algebra.lt(place, bound.extent)))
-            settled = factor == 0 and self.flow.holds(self.step.context, cond)
+            cond = bound.of(place)
+            settled = factor == 0 and self.flow.holds(self.step.context, anywhere(cond, self.takes.held))
             return algebra.TRUE if settled else cond
         return None
-
-
-def affine(table: IntArray, held: TV) -> Index | None:
-    """A table over a register tile as an affine expression of the elements' coordinates; None if it is none."""
-    found: Index = algebra.const(0)
-    rest = table
-    for axis, coordinate in enumerate(held.coordinates()):
-        places = np.broadcast_to(coordinate, table.shape)
-        one = np.flatnonzero((places == 1).ravel())
-        if one.size:
-            others = [np.broadcast_to(c, table.shape).ravel() for a, c in enumerate(held.coordinates()) if a != axis]
-            at = next((i for i in one.tolist() if all(int(other[i]) == 0 for other in others)), None)
-            zero = np.flatnonzero(
-                (places == 0).ravel() & np.all([o == 0 for o in others], axis=0) if others else (places == 0).ravel()
-            )
-            if at is None or not zero.size:
-                return None
-            step = int(table.ravel()[at] - table.ravel()[zero[0]])
-            rest = rest - places * step
-            found = algebra.add(found, algebra.mul(algebra.coord(axis), step))
-    return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None

@@ -85,8 +85,8 @@ def union(one: Piece, two: Piece) -> Piece | None:
         record[name] = both
     inside: list[Inside] = []
     for mine, theirs in zip(a.inside, b.inside, strict=True):
-        if mine.extent is not theirs.extent or mine.coordinate.base is not theirs.coordinate.base:
+        if not mine.like(theirs) or mine.coordinate.base is not theirs.coordinate.base:
             return None
         table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
-        inside.append(Inside(Sep(mine.coordinate.base, table), mine.extent))
+        inside.append(evolve(mine, coordinate=Sep(mine.coordinate.base, table)))
     return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))

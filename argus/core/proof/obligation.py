@@ -59,7 +59,7 @@ ASKED_FIRST = (
     *("I22", "I21", "I28", "I18", "I17", "I19", "I20", "I33", "I27", "I37", "I7", "I14", "I29", "I16", "I6", "I10"),
     *("I12", "I13", "I11", "I32", "I31", "I30", "I5", "I36", "I8", "I9", "I15", "I38", "I35", "I24", "I26", "I34"),
     *("I1", "I2"),
-    *("I23", "I3", "I4", "I39"),
+    *("I23", "I25", "I3", "I4", "I39"),
 )
 """Causes before symptoms: the order in which failures compete to be the primary diagnostic."""
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
-from argus.core.ir import Assert, Buffer, Copy, Covers, View, WrittenOnce
+from argus.core.index import Cond, Index
+from argus.core.ir import Assert, Buffer, Copy, View, WrittenOnce
+from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses
+from argus.core.proof.affine import affine, anywhere, axes
 from argus.core.proof.content import Data, Inside, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.placing import apart_between, apart_within, offset, reaches_all, together
 from argus.core.proof.products import holds_once
-from argus.core.proof.separate import Sep, different, same
+from argus.core.proof.separate import Component, Sep, different, same
 from argus.core.proof.standing import families
+from argus.core.proof.stated import Stated, stated
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import show, substitute, symbols
+from argus.core.walk import show, substitute
 
 
 def unclaimed(flow: Flow) -> Iterator[Obligation]:
@@ -171,7 +174,7 @@ def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: Wri
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
         yield from _covered(flow, store, piece.value, context)
-        for bound in piece.value.inside:
+        for bound in (*piece.value.inside, *piece.value.loose):
             yield not_padding(store, places, bound, context, claim.view.shape)
 
 
@@ -211,9 +214,9 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
     name = store.view.buffer.name
     told = f"each element of `{name}` is {value.form}"
     yield Obligation("I4", f"what `{name}` holds is known", store.step.stmt, algebra.TRUE, context, tells=told)
-    context = (*context, *some_element(value.inside))
+    context = (*context, *some_element((*value.inside, *value.loose)))
     for counted, tally in (*(value.sets or {}).items(), *value.closed):
-        yield _asserted_set(flow, store, counted, tally, context)
+        yield _asserted_set(flow, store, counted, tally, value.record, context)
     if families(value.standing):
         reason = f"what is stored is {value.form}, in units of a maximum"
         yield Obligation(
@@ -222,35 +225,57 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
     for cond in value.needs:
         what = f"what is stored in `{name}` comes from rows that have an element"
         edge = _within(store.places or (), store.view.buffer.shape)
-        yield Obligation("I23", what, store.step.stmt, cond, (*context, *edge))
+        held = _held(store)
+        goal, inside = cond if held is None else anywhere(cond, held), _elements(store, held)
+        yield Obligation("I23", what, store.step.stmt, goal, (*context, *edge, *inside))
 
 
-def _asserted_set(flow: Flow, store: Access, counted: str, tally: Tally, context: tuple[Cond, ...]) -> Obligation:
-    count, name = tally.count, store.view.buffer.name
-    sets = tuple(dict.fromkeys(asserted_sets(flow, counted)))
+def _held(store: Access) -> TV | None:
+    """The layout of the registers that are stored."""
+    stmt = store.step.stmt
+    layout = stmt.source.buffer.layout if isinstance(stmt, Copy) else None
+    return layout if isinstance(layout, TV) else None
+
+
+def _asserted_set(
+    flow: Flow,
+    store: Access,
+    counted: str,
+    tally: Tally,
+    record: Mapping[str, Component],
+    context: tuple[Cond, ...],
+) -> Obligation:
+    count, name, held = tally.count, store.view.buffer.name, _held(store)
+    sets = tuple(stated(flow, counted, record, held))
     reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
     if count is None:
         reason = f"threads hold different parts of the sum over `{counted}`"
-    goals = () if count is None else (holds_once(count, low, high) for low, high in sets)
+    goal = algebra.FALSE if count is None else algebra.any_of(_is_of(count, each) for each in sets)
+    differs = held is not None and axes(goal)
     return Obligation(
         "I3",
         f"the sum over `{counted}` that is stored in `{name}` is of an asserted set",
         store.step.stmt,
-        algebra.any_of(goals),
-        context,
+        anywhere(goal, held) if held is not None else goal,
+        (*context, *_elements(store, held)) if differs else context,
         unknown=reason,
     )
 
 
-def asserted_sets(flow: Flow, counted: str) -> Iterator[tuple[Index, Index]]:
-    """The bounds of each set that an assertion of coverage states of this name, whatever the case."""
-    for step in flow.timeline.steps:
-        if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
-            continue
-        claim = step.stmt.claim
-        own = {step.loop.symbol} if step.loop is not None else set[Symbol]()
-        if step.guard is algebra.TRUE and claim.of.name == counted and not own & symbols(claim.low, claim.high):
-            yield claim.low, claim.high
+def _is_of(count: Index, each: Stated) -> Cond:
+    return algebra.all_of((each.where, holds_once(count, each.low, each.high)))
+
+
+def _elements(store: Access, held: TV | None) -> tuple[Cond, ...]:
+    """Of any one element that is stored: that it lies in the tensor."""
+    if held is None or store.places is None:
+        return ()
+    found: list[Cond] = []
+    for place, extent in zip(store.places, store.view.buffer.shape, strict=True):
+        own = affine(place.table, held)
+        if own is not None:
+            found.append(anywhere(algebra.lt(algebra.add(place.base, own), extent), held))
+    return tuple(found)
 
 
 def not_padding(
@@ -260,9 +285,10 @@ def not_padding(
     name = store.view.buffer.name
     what = f"no padding is stored in `{name}`"
     for place, extent in zip(places, extents, strict=True):
-        if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent:
+        if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent and not bound.open:
             return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
-    goal = algebra.all_of((algebra.le(0, bound.coordinate.least), algebra.lt(bound.coordinate.most, bound.extent)))
+    least = algebra.TRUE if bound.open else algebra.le(0, bound.coordinate.least)
+    goal = algebra.all_of((least, algebra.lt(bound.coordinate.most, bound.extent)))
     edge = () if not isinstance(store.step.stmt, Copy) else _within(places, extents)
     return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
 

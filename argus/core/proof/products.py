@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Mma
+from argus.core.layout import TV
+from argus.core.proof.affine import affine
 from argus.core.proof.content import Data, Inside
-from argus.core.proof.separate import Component, Mixed, Sep, cases_of, tabled, together
+from argus.core.proof.separate import Component, Mixed, Sep, cases_of, numbers, tabled, together
+from argus.core.proof.splits import always
 from argus.core.proof.standing import Weight, families
 from argus.core.proof.tally import COUNTED, Tally, merged, run
+from argus.core.proof.timeline import is_whole
 from argus.core.tiling import Operands, operands
 from argus.core.walk import IntArray
 
@@ -69,6 +73,7 @@ class Product:
     fill: float = 0.0
     weighed: Data | None = None
     root: str = ""
+    loose: tuple[Inside, ...] = ()
 
 
 @frozen(eq=False)
@@ -164,6 +169,9 @@ class Multiplication:
                 if spread is None:
                     return f"tag `{other}` varies along k, but only in one operand"
                 record[other] = spread
+        loose = self._loose()
+        if loose is None:
+            return "padding of another number than the mask's is summed"
         split = self._split_bounds(name)
         if isinstance(split, str):
             return split
@@ -171,8 +179,11 @@ class Multiplication:
         terms = self._terms(name, rest)
         if isinstance(terms, str):
             return terms
-        weighed = None if self._weight is None else self._weight.data
-        return Product(record, inside, name, terms, weighed=weighed, root=f"{self._a.data.root} {self._b.data.root}")
+        weighed = None if self._weight is None else self._moved(self._weight)
+        if isinstance(weighed, str):
+            return weighed
+        root, loose = f"{self._a.data.root} {self._b.data.root}", tuple(loose)
+        return Product(record, inside, name, terms, weighed=weighed, loose=loose, root=root)
 
     @property
     def _weight(self) -> Operand | None:
@@ -182,8 +193,35 @@ class Multiplication:
             return None
         tallies = [tally for family in families(sides[0].data.standing) for tally in family.values()]
         tallies += [tally for _, tally in sides[0].data.closed]
-        alike = all(tally.alike_everywhere for tally in tallies)
+        alike = all(tally.count is not None for tally in tallies)
         return sides[0] if alike else None
+
+    def _loose(self) -> list[Inside] | None:
+        """The rows of which nothing is said; None if an operand has such elements along k."""
+        found: list[Inside] = []
+        for side, axis in ((self._a, 0), (self._b, 1)):
+            for bound in side.data.loose:
+                spread = self._over_accumulator(side, bound.coordinate, axis)
+                if not isinstance(spread, Sep):
+                    return None
+                found.append(evolve(bound, coordinate=spread))
+        return found
+
+    def _moved(self, side: Operand) -> Data | str:
+        """A weight, its sets in terms of the accumulator's coordinates; or why they have no such form."""
+        operand, axis = (self._stmt.a, 0) if side is self._a else (self._stmt.b, 1)
+        held, places = operand.buffer.layout, list[Index]()
+        if not side.data.axes:
+            return side.data
+        if not isinstance(held, TV) or not is_whole(operand):
+            return "a part of a tile of exponentials, with sets that differ by row"
+        for number, coordinate in enumerate(held.coordinates()):
+            table = np.broadcast_to(coordinate, (held.threads.size(), held.values.size()))
+            place = self._of_rows(side, axis, table)
+            if place is None and number in side.data.axes:
+                return "exponentials that differ in their reference along what is summed"
+            places.append(algebra.const(0) if place is None else place)
+        return side.data.among(places)
 
     def _over_accumulator(self, side: Operand, sep: Component, axis: int) -> Component | None:
         """A row's component as a table over the accumulator's registers."""
@@ -203,28 +241,41 @@ class Multiplication:
         for side, axis in ((self._a, 0), (self._b, 1)):
             depth: list[Cond] = []
             for bound in side.data.inside:
+                if always(bound):
+                    continue
                 spread = self._over_accumulator(side, bound.coordinate, axis)
                 if isinstance(spread, Sep):
-                    rows.append(Inside(spread, bound.extent))
+                    rows.append(evolve(bound, coordinate=spread))
                     continue
                 tag = side.data.record[name]
-                along = None if isinstance(tag, Mixed) else self._along_counted(tag, bound)
+                along = None if isinstance(tag, Mixed) else self._along_counted(side, axis, tag, bound)
                 if along is None:
                     return "an edge that depends on rows and k together"
                 depth.append(along)
             depths.append(algebra.all_of(depth))
+        if self._weight is not None:
+            return tuple(rows), algebra.all_of(depths)
         if depths[0] is not depths[1]:
             return "one operand is padded along k where the other is not: 0 times what may be infinite"
         return tuple(rows), depths[0]
 
-    def _along_counted(self, tag: Sep, bound: Inside) -> Cond | None:
-        """A bound on the coordinate as a bound on x, where coordinate = x + constant."""
+    def _along_counted(self, side: Operand, axis: int, tag: Sep, bound: Inside) -> Cond | None:
+        """A bound on the coordinate as a bound on x, where coordinate = x + constant; of a weight, as a mask has it,
+        x and what is affine in the accumulator's coordinates.
+        """
         difference = bound.coordinate.table - tag.table
+        offset: Index | None = algebra.const(int(difference.flat[0]))
         if not (difference == difference.flat[0]).all():
+            offset = self._of_rows(side, axis, difference) if side is self._weight else None
+        if offset is None:
             return None
-        offset = algebra.add(algebra.sub(bound.coordinate.base, tag.base), int(difference.flat[0]))
-        coordinate = algebra.add(algebra.sym(COUNTED), offset)
-        return algebra.all_of((algebra.le(0, coordinate), algebra.lt(coordinate, bound.extent)))
+        return bound.of(algebra.add(algebra.sym(COUNTED), algebra.sub(bound.coordinate.base, tag.base), offset))
+
+    def _of_rows(self, side: Operand, axis: int, table: IntArray) -> Index | None:
+        """A table over an operand as an expression over the accumulator's coordinates; None if it is none."""
+        spread, held = self._over_accumulator(side, numbers(table), axis), self._stmt.target.buffer.layout
+        assert isinstance(held, TV)
+        return affine(spread.table, held) if isinstance(spread, Sep) else None
 
     def _terms(self, name: str, rest: Cond) -> tuple[Term, ...] | str:
         """The multiset of x that one element receives, as runs of consecutive numbers."""

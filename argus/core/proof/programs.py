@@ -136,7 +136,7 @@ def _not_padding(flow: Flow, store: Access) -> Iterator[Obligation]:
     """What is stored, or added, inside a tensor is what the tags say and no padding."""
     for piece in flow.written(store.step):
         if isinstance(piece.value, Data) and store.places is not None:
-            for bound in piece.value.inside:
+            for bound in (*piece.value.inside, *piece.value.loose):
                 owed = not_padding(
                     store, store.places, bound, (*store.step.context, piece.guard), store.view.buffer.shape
                 )

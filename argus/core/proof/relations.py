@@ -97,7 +97,7 @@ def _goal(case: Case, cond: Cond) -> Cond | str:
     if plain is algebra.TRUE or not case.inside:
         return plain
     bounds = [(bound, Symbol(f"place_{n}", "fresh")) for n, bound in enumerate(case.inside)]
-    outside = [algebra.negate(_within(algebra.sym(symbol), bound.extent)) for bound, symbol in bounds]
+    outside = [algebra.negate(bound.of(algebra.sym(symbol))) for bound, symbol in bounds]
     columns = dict(case.components) | {symbol: bound.coordinate for bound, symbol in bounds}
     return _for_each(case, columns, algebra.any_of((*outside, cond)))
 
@@ -114,10 +114,6 @@ def _for_each(case: Case, columns: Mapping[Symbol, Component], cond: Cond) -> Co
         values = {symbol: cases[int(at)] for (symbol, (cases, _)), at in zip(known.items(), row, strict=True)}
         goals.append(substitute(cond, values))
     return algebra.all_of(goals)
-
-
-def _within(coordinate: Index, extent: Index) -> Cond:
-    return algebra.all_of((algebra.le(0, coordinate), algebra.lt(coordinate, extent)))
 
 
 # -- what the tiles hold -----------------------------------------------------------------------------------------
@@ -268,7 +264,7 @@ def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, 
         met.append(algebra.eq(mine, theirs))
         for bound in case.inside:
             if bound.coordinate.base is part.base and np.array_equal(bound.coordinate.table, part.table):
-                met += [_within(mine, bound.extent), _within(theirs, substitute(bound.extent, other))]
+                met += [bound.of(mine), evolve(bound, extent=substitute(bound.extent, other)).of(theirs)]
     goal = algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in claim.over)
     return Obligation(
         "I39",

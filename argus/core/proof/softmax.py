@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
-from argus.core.proof.content import Data, Inside, Number, Top, Value, why_not
+from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, loosened, unpadded, why_not
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
@@ -30,7 +30,11 @@ class Rules:
     owed: list[Owed] = field(factory=list[Owed])
 
     def op(self, name: str, args: Sequence[Value]) -> Value:
-        """An operation from the table, of values already known."""
+        """An operation from the table, of values already known; loose where one of them is."""
+        value = self._op(name, args)
+        return evolve(value, loose=both_loose((value, *args))) if isinstance(value, Data) else value
+
+    def _op(self, name: str, args: Sequence[Value]) -> Value:
         for arg in args:
             if not isinstance(arg, Data | Number):
                 return Top(why_not(arg))
@@ -185,6 +189,8 @@ class Rules:
 
     def _less(self, left: Data, right: Data, standing: Gap | Drop, after: Sets, *, guarded: bool) -> Value:
         """Less a maximum, which is a number wherever it is over something, or guarded."""
+        if left.inside and left.fill != -inf:
+            left = loosened(unpadded(self.holds, left))
         if (left.root, left.times) != (right.root, right.times):
             return Top(f"{left.form} less {right.form}, which is a maximum of something else")
         if right.inside or (isinstance(left.standing, Maximum) and left.inside):

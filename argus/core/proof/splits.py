@@ -50,13 +50,14 @@ def _bounds(part: Data) -> tuple[Inside, ...]:
 def always(bound: Inside) -> bool:
     """Whether a bound cannot fail, as numbers tell."""
     place, extent = bound.coordinate, bound.extent
-    constant = extent.value if isinstance(extent, Const) and place.base is algebra.const(0) else 0
-    return place.low >= 0 and place.high < constant
+    if not isinstance(extent, Const) or place.base is not algebra.const(0):
+        return False
+    return (bound.open or place.low >= 0) and place.high < extent.value
 
 
 def _alike(one: tuple[Inside, ...], two: tuple[Inside, ...]) -> bool:
     return len(one) == len(two) and all(
-        a.extent is b.extent
+        a.like(b)
         and np.array_equal(a.coordinate.table, b.coordinate.table)
         and same(a.coordinate, b.coordinate) is algebra.TRUE
         for a, b in zip(one, two, strict=True)

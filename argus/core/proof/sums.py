@@ -307,7 +307,7 @@ def _at_start(product: Product, loop: Loop | None) -> Product:
 
 
 def _bounded_alike(one: Sequence[Inside], two: Sequence[Inside]) -> Cond:
-    if len(one) != len(two) or any(a.extent is not b.extent for a, b in zip(one, two, strict=True)):
+    if len(one) != len(two) or any(not a.like(b) for a, b in zip(one, two, strict=True)):
         return algebra.FALSE
     return algebra.all_of(same(a.coordinate, b.coordinate) for a, b in zip(one, two, strict=True))
 

@@ -50,7 +50,8 @@ class Run:
 
     def among(self, coordinates: Sequence[Index]) -> Run:
         """The same for elements whose coordinates are these, of another tile's."""
-        return evolve(self, rest=substitute(self.rest, {}, coordinates))
+        low, high = substitute(self.low, {}, coordinates), substitute(self.high, {}, coordinates)
+        return evolve(self, low=low, high=high, rest=substitute(self.rest, {}, coordinates))
 
     @property
     def member(self) -> Cond:
@@ -95,7 +96,8 @@ class Tally:
         return evolve(self, runs=tuple(each.at(index) for each in self.runs))
 
     def shifted(self, shift: Shift) -> Tally:
-        return Tally(tuple(each.shifted(shift) for each in self.runs), substitute(self.other, shift))
+        runs = (each.shifted(shift) for each in self.runs)
+        return Tally(tuple(each for each in runs if each.low is not each.high), substitute(self.other, shift))
 
     def among(self, coordinates: Sequence[Index]) -> Tally:
         runs = tuple(each.among(coordinates) for each in self.runs)
@@ -129,6 +131,11 @@ class Tally:
         x = {COUNTED: self.runs[0].low} if self.runs else {}
         found = [substitute(each.member, {COUNTED: each.low}) for each in self.runs if each.uniform]
         return algebra.any_of(found) if x else algebra.FALSE
+
+    @property
+    def conds(self) -> tuple[Index | Cond, ...]:
+        """All expressions that it is made of."""
+        return (self.other, *(n for each in self.runs for n in (each.low, each.high, each.rest)))
 
     @property
     def symbols(self) -> frozenset[Symbol]:

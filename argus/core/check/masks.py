@@ -1,0 +1,12 @@
+"""Whether a kernel masks elements by where they lie."""
+
+from __future__ import annotations
+
+from argus.core.elements import nodes
+from argus.core.ir import Holds, Kernel, Map, walk
+
+
+def masked(kernel: Kernel) -> bool:
+    """Whether some element is chosen by a condition on coordinates."""
+    maps = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Map)]
+    return any(isinstance(node, Holds) for stmt in maps for node in nodes(stmt.elem))

@@ -1,0 +1,44 @@
+"""Tables over a register tile as expressions of its elements' coordinates, and any one element of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.index import Cond, Coord, Index, Node, Symbol
+from argus.core.layout import TV
+from argus.core.walk import IntArray, mentions, substitute, topological
+
+
+def affine(table: IntArray, held: TV) -> Index | None:
+    """A table over a register tile as an affine expression of the elements' coordinates; None if it is none."""
+    found: Index = algebra.const(0)
+    rest = table
+    for axis, coordinate in enumerate(held.coordinates()):
+        places = np.broadcast_to(coordinate, table.shape)
+        one = np.flatnonzero((places == 1).ravel())
+        if one.size:
+            others = [np.broadcast_to(c, table.shape).ravel() for a, c in enumerate(held.coordinates()) if a != axis]
+            at = next((i for i in one.tolist() if all(int(other[i]) == 0 for other in others)), None)
+            zero = np.flatnonzero(
+                (places == 0).ravel() & np.all([o == 0 for o in others], axis=0) if others else (places == 0).ravel()
+            )
+            if at is None or not zero.size:
+                return None
+            step = int(table.ravel()[at] - table.ravel()[zero[0]])
+            rest = rest - places * step
+            found = algebra.add(found, algebra.mul(algebra.coord(axis), step))
+    return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None
+
+
+def anywhere(cond: Cond, held: TV) -> Cond:
+    """A condition on an element's coordinates in a tile as one on the coordinates of any element of it."""
+    if not mentions(cond, (Coord,)):
+        return cond
+    places = [Symbol(f"at_{axis}", "fresh", 0, extent - 1) for axis, extent in enumerate(held.tile)]
+    return substitute(cond, {}, [algebra.sym(place) for place in places])
+
+
+def axes(*roots: Node) -> frozenset[int]:
+    """The axes of a tile whose coordinates are mentioned."""
+    return frozenset(node.axis for node in topological(roots) if isinstance(node, Coord))

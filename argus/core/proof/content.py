@@ -18,7 +18,7 @@ import numpy.typing as npt
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.algebra import all_of, lt
+from argus.core.algebra import all_of, any_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
 from argus.core.proof.separate import Component, Mixed, Sep, separate
@@ -34,7 +34,7 @@ BoolArray = npt.NDArray[np.bool_]
 class Inside:
     """`0 <= coordinate < extent`, element by element."""
 
-    coordinate: Sep
+    coordinate: Component
     extent: Index
 
     def at(self, index: tuple[IntArray, ...]) -> Inside:
@@ -182,7 +182,14 @@ def why_not(value: Value) -> str:
 
 def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
     """The assertion speaks of elements within bounds; at least one is, where its least coordinate is."""
-    return tuple(lt(bound.coordinate.least, bound.extent) for bound in inside)
+    return tuple(
+        any_of(lt(least, bound.extent) for least in dict.fromkeys(_numbers(bound.coordinate))) for bound in inside
+    )
+
+
+def _numbers(coordinate: Component) -> tuple[Index, ...]:
+    """The least of a form, or each case: what some element's coordinate is."""
+    return coordinate.cases if isinstance(coordinate, Mixed) else (coordinate.least,)
 
 
 def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
@@ -206,7 +213,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     )
     record = {name: _of_agents([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
     places = (
-        [_affine([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
+        [_of_agents([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
         if alike
         else []
     )

@@ -15,7 +15,7 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.placing import apart_between, apart_within, offset, reaches_all, together
 from argus.core.proof.products import holds_once
-from argus.core.proof.separate import Sep, different, same
+from argus.core.proof.separate import Sep, different, extremes, same
 from argus.core.proof.standing import families
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step, is_whole
@@ -262,7 +262,8 @@ def not_padding(
     for place, extent in zip(places, extents, strict=True):
         if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent:
             return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
-    goal = algebra.all_of((algebra.le(0, bound.coordinate.least), algebra.lt(bound.coordinate.most, bound.extent)))
+    ends = extremes(bound.coordinate)
+    goal = algebra.all_of(part for end in ends for part in (algebra.le(0, end), algebra.lt(end, bound.extent)))
     edge = () if not isinstance(store.step.stmt, Copy) else _within(places, extents)
     return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
 

@@ -198,7 +198,7 @@ class Multiplication:
             depth: list[Cond] = []
             for bound in side.data.inside:
                 spread = self._over_accumulator(side, bound.coordinate, axis)
-                if isinstance(spread, Sep):
+                if spread is not None:
                     rows.append(Inside(spread, bound.extent))
                     continue
                 tag = side.data.record[name]
@@ -213,6 +213,8 @@ class Multiplication:
 
     def _along_counted(self, tag: Sep, bound: Inside) -> Cond | None:
         """A bound on the coordinate as a bound on x, where coordinate = x + constant."""
+        if isinstance(bound.coordinate, Mixed):
+            return None
         difference = bound.coordinate.table - tag.table
         if not (difference == difference.flat[0]).all():
             return None

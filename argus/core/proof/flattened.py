@@ -38,8 +38,7 @@ def flattened(kernel: Kernel) -> Kernel:
     """The kernel with such tensors as tensors of rows; itself if there are none."""
     if kernel.roles is not None:
         return kernel
-    written = dict.fromkeys(s.target.buffer for s in walk(kernel.body) if isinstance(s, Copy))
-    rows = {buffer: _of_rows(buffer) for buffer in kernel.parameters if buffer in written and _is_dense(buffer)}
+    rows = {buffer: _of_rows(buffer) for buffer in kernel.parameters if _is_dense(buffer)}
     rows = {buffer: flat for buffer, flat in rows.items() if _said_of_rows(kernel, buffer, flat)}
     if not rows:
         return kernel
@@ -56,7 +55,7 @@ def _is_dense(buffer: Buffer) -> bool:
         return False
     strides, shape = layout.strides, buffer.shape
     nested = all(algebra.mul(strides[axis + 1], shape[axis + 1]) is strides[axis] for axis in range(len(shape) - 1))
-    return nested and buffer.promise is algebra.TRUE
+    return nested and buffer.dtype.family == "float" and buffer.promise is algebra.TRUE
 
 
 def _of_rows(buffer: Buffer) -> Buffer:
@@ -70,10 +69,16 @@ def _of_rows(buffer: Buffer) -> Buffer:
 def _said_of_rows(kernel: Kernel, buffer: Buffer, flat: Buffer) -> bool:
     """Whether all statements that speak of a tensor can, and one numbers rows across axes."""
     found = [view for stmt in walk(kernel.body) for view in _views(stmt, buffer)]
-    moved = [s.target for s in walk(kernel.body) if isinstance(s, Copy) and s.target.buffer is buffer]
-    read = any(isinstance(s, Copy) and s.source.buffer is buffer for s in walk(kernel.body))
-    plain = all(is_whole(view) for view in found)
-    return not read and plain and all(_rows_of(view, flat) is not None for view in moved)
+    moved = [view for s in walk(kernel.body) if isinstance(s, Copy) for view in _moved(s, buffer)]
+    rows = bool(moved) and all(view is not None and _rows_of(view, flat) is not None for view in moved)
+    return rows and all(is_whole(view) for view in found)
+
+
+def _moved(stmt: Copy, buffer: Buffer) -> Iterator[View | None]:
+    """The views of a tensor that a copy has; None for one that an instruction takes by its axes."""
+    for view in (stmt.source, stmt.target):
+        if view.buffer is buffer:
+            yield None if stmt.atom.box is not None or stmt.through is not None else view
 
 
 def _views(stmt: Stmt, buffer: Buffer) -> Iterator[View]:
@@ -95,10 +100,9 @@ def _views(stmt: Stmt, buffer: Buffer) -> Iterator[View]:
 def _in_rows(stmt: Stmt, rows: Mapping[Buffer, Buffer]) -> Stmt:
     inner = with_bodies(stmt, tuple(tuple(_in_rows(s, rows) for s in body) for body in bodies(stmt)))
     match inner:
-        case Copy(target=target) if target.buffer in rows:
-            found = _rows_of(target, rows[target.buffer])
-            assert found is not None
-            return evolve(inner, target=found)
+        case Copy(source=source, target=target):
+            one, two = (_taken(view, rows) for view in (source, target))
+            return inner if one is source and two is target else evolve(inner, source=one, target=two)
         case Tag(view=view, names=names) if view.buffer in rows:
             return evolve(inner, view=whole(rows[view.buffer]), names=_of_elements(names, view.buffer))
         case Assert(claim=WrittenOnce(view=view, record=record, where=where)) if view.buffer in rows:
@@ -107,6 +111,12 @@ def _in_rows(stmt: Stmt, rows: Mapping[Buffer, Buffer]) -> Stmt:
             return evolve(inner, claim=claim)
         case _:
             return inner
+
+
+def _taken(view: View, rows: Mapping[Buffer, Buffer]) -> View:
+    found = _rows_of(view, rows[view.buffer]) if view.buffer in rows else view
+    assert found is not None
+    return found
 
 
 def _of_elements(names: Sequence[tuple[str, Index]], buffer: Buffer) -> tuple[tuple[str, Index], ...]:

@@ -15,7 +15,7 @@ test: .venv/.stamp
 	@echo "[2/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES)
 	@echo "[3/5] pyright (strict)"; $(BIN)/pyright
 	@echo "[4/5] import contracts"; $(BIN)/lint-imports
-	@echo "[5/5] pytest"; $(BIN)/python -m pytest
+	@echo "[5/5] pytest"; $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: test
 

@@ -20,7 +20,7 @@ from argus.core.proof.roles.reading import Spoken, spoken
 from argus.core.proof.roles.turns import turned
 from argus.core.protocol.ring import ArriveFull, Copy, Meet, Read, Release, Role, WaitEmpty, WaitFull, WaitGroups
 from argus.core.query import Budget
-from argus.core.walk import evaluate
+from argus.core.walk import evaluate, symbols
 from argus.interp.agents import Agent
 from argus.interp.barriers import Phased
 from argus.interp.prepared import Prepared
@@ -44,6 +44,20 @@ class Reading:
     roles: tuple[Parsed, ...]
     rings: tuple[Storage, ...]
     spoken: Spoken
+
+
+def compared(kernel: Kernel) -> bool:
+    """Whether the events of a kernel, read as a protocol, follow from its sizes as `expected` has them: one block, a
+    number of uses that sizes decide and is one for all rings, each use of a ring by a trip of one loop.
+    """
+    found = reading(kernel)
+    if found is None or any(extent != 1 for extent in kernel.cluster):
+        return False
+    protocol = found.spoken.protocol
+    known = {*kernel.sizes, *kernel.blocks}
+    whole = all(symbols(role.uses) <= known for role in found.roles)
+    plain = not any(ring.once or ring.fewer for ring in protocol.rings) and len(protocol.rings) == len(found.rings)
+    return whole and plain and not any(role.before or role.after for role in protocol.roles)
 
 
 def reading(kernel: Kernel) -> Reading | None:

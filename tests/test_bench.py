@@ -161,7 +161,7 @@ def test_narrowing_keeps_a_model_near_and_impossible_queries_impossible() -> Non
 
 def test_what_is_compared_by_default() -> None:
     assert "argus.kernels.gemm" in shipped()
-    assert [path.rsplit("/", 1)[1] for path in checkout()] == ["proved", "refuted", "unknown"]
+    assert [path.rsplit("/", 1)[1] for path in checkout()] == ["proved", "refuted", "unknown", "traced"]
 
 
 def test_files_without_kernels_ask_nothing_and_broken_ones_are_skipped(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_a_bug_of_ours_is_saved_and_not_shown_raw(
     def broken(*_given: object, **_named: object) -> None:
         raise bug
 
-    monkeypatch.setattr(cli, "verify_kernel", broken)
+    monkeypatch.setattr(cli.Asked, "report", broken)
 
     assert main(["verify", str(PROVED)]) == 4
     err = capsys.readouterr().err
@@ -224,7 +224,7 @@ def test_a_bug_is_told_even_where_nothing_can_be_saved(
         raise InternalError("two answers")
 
     own_cache.touch()
-    monkeypatch.setattr(cli, "verify_kernel", broken)
+    monkeypatch.setattr(cli.Asked, "report", broken)
 
     assert main(["verify", str(PROVED)]) == 4
     assert "not saved" in capsys.readouterr().err

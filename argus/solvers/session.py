@@ -16,7 +16,7 @@ from argus.core.walk import evaluate, mentions, symbols
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Asked, Cache
 from argus.solvers.model import describe, fault
-from argus.solvers.slicing import cone, multiplies
+from argus.solvers.slicing import cone, generalised, multiplies
 
 _NORMAL_FORM = "normal form"
 _ENUMERATION = "enumerate"
@@ -87,6 +87,11 @@ class Session:
         if len(linear) < len(connected) and not multiplies(denied):
             # Products of symbols are what solvers give up on, and a linear goal seldom needs them.
             answer = self._answer(Query((*linear, denied)))
+            if isinstance(answer, Unsat):
+                return answer
+        if multiplies(denied):
+            # A product that plays no part but its own number needs no solver that multiplies.
+            answer = self._answer(Query(tuple(map(generalised, (*connected, denied)))))
             if isinstance(answer, Unsat):
                 return answer
         answer = self._answer(Query((*connected, denied)))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 from weakref import WeakKeyDictionary
 
-from argus.core.index import Bin, Cond, Const, Held, Read, Sym, Symbol
-from argus.core.walk import topological
+from argus.core.algebra import sym
+from argus.core.index import Bin, Cond, Const, Held, Node, Read, Sym, Symbol
+from argus.core.walk import fold, rebuild, topological
 
 Anchor = Symbol | tuple[str, str]
 
@@ -59,10 +61,26 @@ def cone(hypotheses: Sequence[Cond], goal: Cond) -> tuple[tuple[Cond, ...], tupl
 
 def multiplies(condition: Cond) -> bool:
     """Whether a condition multiplies, or divides by, what is not a number."""
-    return any(
-        isinstance(node, Bin) and node.op in ("*", "//", "%") and not isinstance(node.right, Const)
-        for node in topological([condition])
-    )
+    return any(_is_product(node) for node in topological([condition]))
+
+
+def _is_product(node: Node) -> bool:
+    return isinstance(node, Bin) and node.op in ("*", "//", "%") and not isinstance(node.right, Const)
+
+
+def generalised(condition: Cond) -> Cond:
+    """The condition with each product, and each quotient by what is no number, as any number of its range.
+
+    What holds for all such numbers holds for the products: unsatisfiable stays so, satisfiable need not.
+    """
+
+    def visit(node: Node, parts: Sequence[Node]) -> Node:
+        if not _is_product(node):
+            return rebuild(node, parts)
+        low, high = cast(Bin, node).range
+        return sym(Symbol(f"term_{node.digest.hex()}", "fresh", low, high))
+
+    return cast(Cond, fold(condition, visit))
 
 
 def _holders(pairs: Iterable[tuple[Cond, frozenset[Anchor]]]) -> dict[Anchor, list[Cond]]:

@@ -114,7 +114,8 @@ def test_the_search_names_the_cause_and_replays_it(fault: str, code: str) -> Non
     found = refuted(kernel)
     assert found.counterexample.code == code, found.counterexample.message
     assert isinstance(found.diagnostic, Diagnostic)
-    assert found.diagnostic.help == advised(code) or code in ("I6", "I8")
+    assert found.diagnostic.help == advised(code) or code in ("I1", "I6", "I8")
+    assert code != "I1" or "take the tile from `16*k` on" in found.diagnostic.help
     assert found.counterexample.replayed == "interpreter"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from keyword import iskeyword
 from typing import Any, Union, cast
 
@@ -164,13 +164,14 @@ class Tensor:
                 help="keep the number of elements",
             )
         coords: list[Index] = []
-        position = _position(new)
-        for size in reversed(old[1:]):
-            coords.append(algebra.mod(position, size))
-            position = algebra.floordiv(position, size)
-        made = self._view(new, [position, *reversed(coords)] if old else [])
-        # Beyond the last row lies nothing, but beyond the end of another axis begins the next row.
-        return Tensor(made.view, made.outside, frozenset(range(1, len(new))))
+        computed: set[int] = set()
+        for mine, theirs in _groups(old, new):
+            numbered = [algebra.coord(axis) for axis in theirs]
+            coords += _numbered(_position([new[axis] for axis in theirs], numbered), [old[axis] for axis in mine])
+            # Beyond the last row lies nothing, but beyond the end of another axis begins the next row.
+            computed |= set(theirs[1:])
+        made = self._view(new, coords)
+        return Tensor(made.view, made.outside, made.computed | frozenset(computed))
 
     def gather(
         self, shape: tuple[IntLike, ...], where: OfInts[Iterable[IntLike]], *, outside: float | None = None
@@ -245,19 +246,41 @@ def _completed(shape: tuple[IntLike, ...], old: tuple[Index, ...]) -> tuple[Inde
     return tuple(found if axis in unknown else size for axis, size in enumerate(given))
 
 
-def _position(shape: tuple[Index, ...]) -> Index:
-    """The number of the element at a view's coordinates, in row-major order."""
+def _position(shape: Sequence[Index], coords: Sequence[Index]) -> Index:
+    """The number of the element at these coordinates, in row-major order."""
     position: Index = algebra.const(0)
-    for axis, size in enumerate(shape):
-        position = algebra.add(algebra.mul(position, size), algebra.coord(axis))
+    for size, coord in zip(shape, coords, strict=True):
+        position = algebra.add(algebra.mul(position, size), coord)
     return position
+
+
+def _numbered(number: Index, shape: Sequence[Index]) -> list[Index]:
+    """The coordinates of the element with this number."""
+    coords: list[Index] = []
+    for size in reversed(shape[1:]):
+        coords.append(algebra.mod(number, size))
+        number = algebra.floordiv(number, size)
+    return [number, *reversed(coords)] if shape else []
+
+
+def _groups(old: tuple[Index, ...], new: tuple[Index, ...]) -> Iterator[tuple[range, range]]:
+    """Runs of axes that hold equally many elements, as short as can be seen: each is numbered by itself."""
+    at, to = 0, 0
+    while at < len(old) or to < len(new):
+        ends = ((a, b) for a in range(at + 1, len(old) + 1) for b in range(to + 1, len(new) + 1))
+        whole = [
+            (a, b) for a, b in ends if (a == len(old)) == (b == len(new)) and _product(old[at:a]) is _product(new[to:b])
+        ]
+        a, b = whole[0] if whole else (len(old), len(new))
+        yield range(at, a), range(to, b)
+        at, to = a, b
 
 
 def _shape(sizes: tuple[Index, ...]) -> str:
     return f"({', '.join(show(size) for size in sizes)})"
 
 
-def _product(sizes: tuple[Index, ...]) -> Index:
+def _product(sizes: Sequence[Index]) -> Index:
     total: Index = algebra.const(1)
     for size in sizes:
         total = algebra.mul(total, size)

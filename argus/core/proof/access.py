@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.check import claim_views
@@ -19,8 +19,9 @@ from argus.core.elements import gets
 from argus.core.index import Cond, Index
 from argus.core.ir import Assert, Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.layout import TV, Layout
-from argus.core.proof.separate import Sep, evaluate, numbers
-from argus.core.proof.timeline import Shift, Step, Timeline, is_whole
+from argus.core.proof.mixed import component
+from argus.core.proof.separate import Component, Sep, evaluate, numbers
+from argus.core.proof.timeline import Shift, Step, Timeline, is_gathered, is_whole
 from argus.core.walk import IntArray, substitute
 from argus.core.walk import evaluate as valued
 
@@ -33,7 +34,7 @@ class Access:
 
     places: per buffer axis, the coordinate of element (thread, value); None where it does not come apart. Registers
     have one axis, thread times values plus value. by: who moves what. mask: the elements that are moved at all, where
-    not all are.
+    not all are. gathered: of a load from a tensor, its places whether they come apart or not.
     """
 
     step: Step
@@ -43,6 +44,7 @@ class Access:
     shape: tuple[int, int]
     by: TV | None = None
     mask: npt.NDArray[np.bool_] | None = None
+    gathered: tuple[Component, ...] | None = None
 
     @property
     def moved(self) -> npt.NDArray[np.bool_]:
@@ -180,6 +182,11 @@ class Accesses:
         coords = [numbers(axis) for axis in self.coordinates(by)]
         return evaluate(expression, coords, self.timeline.kernel.thread, (by.threads.size(), by.values.size()))
 
+    def component(self, expression: Index, by: TV) -> Component | None:
+        """The same whether or not symbols and coordinates come apart."""
+        coords = [numbers(axis) for axis in self.coordinates(by)]
+        return component(expression, coords, self.timeline.kernel.thread, (by.threads.size(), by.values.size()))
+
     def held(self, step: Step, view: View, by: TV) -> Access:
         """The registers under a view, by the layout of its elements."""
         return self._access(step, Side(view, "read", by))
@@ -196,8 +203,20 @@ class Accesses:
             return Access(step, side.view, side.mode, self._registers(side), shape, side.by, mask)
         found = [self.place(expression, side.by) for expression in side.view.at]
         places = tuple(place for place in found if place is not None)
+        unusual = side.view.where is not algebra.TRUE or len(places) < len(found)
+        if unusual and is_gathered(step.stmt, side.view):
+            return self._gathered(step, side, shape)
         mask = self._moved(step, side, shape)
         return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by, mask)
+
+    def _gathered(self, step: Step, side: Side, shape: tuple[int, int]) -> Access:
+        """A load whose condition says what is padding: every thread moves all its elements."""
+        whole = [self.component(expression, side.by) for expression in side.view.at]
+        known = tuple(place for place in whole if place is not None)
+        gathered = known if len(known) == len(whole) else None
+        plain = evolve(side, view=evolve(side.view, where=algebra.TRUE))
+        mask = self._moved(step, plain, shape)
+        return Access(step, side.view, side.mode, None, shape, side.by, mask, gathered)
 
     def _moved(self, step: Step, side: Side, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
         """The elements that the threads chosen by a view's condition move, of waves that execute the step; `timeline`

@@ -33,6 +33,7 @@ from argus.core.proof.carried import Carried, carried, connect
 from argus.core.proof.cases import cases
 from argus.core.proof.content import Left
 from argus.core.proof.crossing import reading
+from argus.core.proof.flattened import flattened
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.programs import ALONE, Others
@@ -82,8 +83,11 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
     if taken is not None:
         return _unread(kernel, NotModelled(taken, "integers that a launch before wrote are not built yet"))
     if kernel.roles is None:
-        alone = Agent(kernel.body, kernel.threads, "cta", frozenset())
-        return _analysed(kernel, prover, alone, others, lambda _: budgets.of_shared(kernel))
+        rows = flattened(kernel) if others is ALONE else kernel
+        alone = Agent(rows.body, kernel.threads, "cta", frozenset())
+        found = _analysed(rows, prover, alone, others, lambda _: budgets.of_shared(kernel))
+        positive = () if rows is kernel or found.unmodelled else tuple(divisors.obligations(timeline(kernel)))
+        return evolve(found, obligations=(*positive, *found.obligations))
     read = unrolled(kernel, prover)
     if isinstance(read, RefusedError):
         return _unread(kernel, NotModelled(read.stmt, read.reason))

@@ -18,11 +18,11 @@ import numpy.typing as npt
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.algebra import all_of, lt
+from argus.core.algebra import all_of, any_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Stmt
 from argus.core.proof.affine import axes
-from argus.core.proof.separate import Component, Mixed, Sep, same, separate
+from argus.core.proof.separate import Component, Mixed, Sep, extremes, same, separate
 from argus.core.proof.standing import PLAIN, Standing, changed, families
 from argus.core.proof.tally import Sets, Tally
 from argus.core.proof.timeline import Shift
@@ -35,7 +35,7 @@ BoolArray = npt.NDArray[np.bool_]
 class Inside:
     """`0 <= coordinate < extent`, element by element; open: `coordinate < extent` alone, as a mask has it."""
 
-    coordinate: Sep
+    coordinate: Component
     extent: Index
     open: bool = False
 
@@ -148,8 +148,7 @@ def unpadded(holds: Callable[[Cond], bool], data: Data) -> Data:
     """The same without the bounds that are known to hold of all elements."""
 
     def known(bound: Inside) -> bool:
-        least = algebra.TRUE if bound.open else algebra.le(0, bound.coordinate.least)
-        return holds(all_of((least, lt(bound.coordinate.most, bound.extent))))
+        return holds(all_of(bound.of(end) for end in extremes(bound.coordinate)))
 
     return evolve(data, inside=tuple(bound for bound in data.inside if not known(bound)))
 
@@ -238,7 +237,14 @@ def both_loose(values: Sequence[Value]) -> tuple[Inside, ...]:
 
 def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
     """The assertion speaks of elements within bounds; at least one is, where its least coordinate is."""
-    return tuple(lt(bound.coordinate.least, bound.extent) for bound in inside)
+    return tuple(
+        any_of(lt(least, bound.extent) for least in dict.fromkeys(_numbers(bound.coordinate))) for bound in inside
+    )
+
+
+def _numbers(coordinate: Component) -> tuple[Index, ...]:
+    """The least of a form, or each case: what some element's coordinate is."""
+    return coordinate.cases if isinstance(coordinate, Mixed) else (coordinate.least,)
 
 
 def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
@@ -272,7 +278,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
     )
     record = {name: _of_agents([d.record[name] for d in found], agent, low) for name in first.record} if alike else {}
     places = (
-        [_affine([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
+        [_of_agents([d.inside[p].coordinate for d in found], agent, low) for p in range(len(first.inside))]
         if alike
         else []
     )

@@ -20,7 +20,7 @@ from argus.core.index import Cond, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.layout import TV
 from argus.core.proof.affine import anywhere
-from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, why_not
+from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.masking import masked, masks
 from argus.core.proof.obligation import Obligation
@@ -133,14 +133,16 @@ def agreements(flow: Flow) -> Iterator[Obligation]:
 
 
 def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
-    seen: dict[str, Component] = {}
+    seen: dict[str, tuple[Component, tuple[Cond, ...]]] = {}
     assert all(op.name in ELEMENT_OPS for op in nodes(stmt.elem) if isinstance(op, Op))
     for access in flow.accesses.of(step)[:-1]:
         for piece in flow.read(access):
             if not isinstance(piece.value, Data):
                 continue
             for name, sep in piece.value.record.items():
-                goal: Cond = same(seen[name], sep) if name in seen else algebra.TRUE
-                seen.setdefault(name, sep)
+                there = some_element(piece.value.inside)  # what is padding everywhere carries no names
+                other, elsewhere = seen.setdefault(name, (sep, there))
+                goal: Cond = same(other, sep)
                 what = f"elements combined in `{stmt.target.buffer.name}` agree in `{name}`"
-                yield Obligation("I2", what, stmt, goal, (*step.context, piece.guard), compared=sep.table.size)
+                context = (*step.context, piece.guard, *elsewhere, *there)
+                yield Obligation("I2", what, stmt, goal, context, compared=sep.table.size)

@@ -32,12 +32,13 @@ from argus.core.proof.content import (
     shifted,
 )
 from argus.core.proof.epochs import Epochs, epochs_of
+from argus.core.proof.gathers import inside_of
 from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, union
 from argus.core.proof.mixed import component
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
-from argus.core.proof.separate import Component, Sep, same
+from argus.core.proof.separate import Component, same
 from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
 from argus.core.query import Unsat
 from argus.core.walk import IntArray
@@ -288,11 +289,12 @@ class Flow:
 
     def _global(self, access: Access) -> Content:
         stmt = access.step.stmt
-        if access.places is None:
+        places = access.gathered if access.places is None else access.places
+        if places is None:
             return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
         record: dict[str, Component] = {}
         for name, expression in self._tag_of(access.view):
-            found = self.component(expression, access.places, access.shape)
+            found = self.component(expression, places, access.shape)
             if found is None:
                 return everywhere(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
             record[name] = found
@@ -300,13 +302,13 @@ class Flow:
         fill, name = 0.0, access.view.buffer.name
         if isinstance(stmt, Copy) and stmt.edge is not None:
             fill = stmt.edge
-            inside = self._inside(access)
+            found = inside_of(self.accesses, access, places)
+            if found is None:
+                return everywhere(
+                    access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE
+                )
+            inside = found
         return everywhere(access.shape, Data(record, inside, fill, form=name, root=name), algebra.TRUE)
-
-    def _inside(self, access: Access) -> tuple[Inside, ...]:
-        """That the access is inside the tensor, axis by axis; also where that is always so, to keep one form."""
-        assert access.places is not None
-        return tuple(Inside(p, e) for p, e in zip(access.places, access.view.buffer.shape, strict=True))
 
     def origin(self, access: Access) -> Stmt | None:
         """The load from global memory that a read's elements come from, in the run of the loop if there is one."""
@@ -333,7 +335,7 @@ class Flow:
             return self.read(self.accesses.held(step, view, one_by_one(view)))
         return everywhere((1, 1), Top("a claim on tags of this memory is not built yet in the verifier"), algebra.TRUE)
 
-    def component(self, expression: Index, places: Sequence[Sep], shape: tuple[int, int]) -> Component | None:
+    def component(self, expression: Index, places: Sequence[Component], shape: tuple[int, int]) -> Component | None:
         """An expression over a buffer's coordinates, at these places of it."""
         return component(expression, places, self.timeline.kernel.thread, shape)
 

@@ -276,6 +276,8 @@ class Folding:
 
     def _bound(self, sep: Sep, bound: Inside) -> Cond | None:
         x = algebra.sym(COUNTED)
+        if isinstance(bound.coordinate, Mixed):
+            return None
         for factor in (1, 0, -1):
             difference = self.takes.table(bound.coordinate.table - factor * sep.table)
             if not bool((difference == difference[:, :1]).all()):

@@ -8,7 +8,7 @@ from typing import cast
 from argus.core import algebra
 from argus.core.elements import indices
 from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Sum, Symbol
-from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided, static
+from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided, View, static
 from argus.core.proof.access import Access
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
@@ -104,6 +104,20 @@ def of_access(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -
         yield from _offsets(step, stmt, buffer, buffer.layout)
 
 
+def of_gather(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    """The same where places do not come apart: whatever is computed of them, and of the view's condition."""
+    buffer, inner = access.view.buffer, elements(access.view)
+    roots = [substitute(expression, {}, inner) for expression in access.view.at]
+    for axis, root in enumerate(roots):
+        goals = [_fits(node) for node in (root, *_results([root]))]
+        yield Obligation(
+            "I28", f"coordinate {axis} of `{buffer.name}` fits 32 bits", stmt, algebra.all_of(goals), step.context
+        )
+    yield from computed((substitute(access.view.where, {}, inner),), stmt, step.context, "a view's condition")
+    if isinstance(buffer.layout, Strided):
+        yield from _offsets(step, stmt, buffer, buffer.layout)
+
+
 def _fits(expression: Index) -> Cond:
     low, high = expression.range
     if low is not None and high is not None and low >= -_INT32 and high <= _INT32:
@@ -113,12 +127,16 @@ def _fits(expression: Index) -> Cond:
 
 def _intermediate(expression: Index, access: Access) -> Iterator[Index]:
     """Every partial result of a coordinate's computation, for coordinates anywhere in the tile."""
-    extents = [extent.value if isinstance(extent, Const) else None for extent in access.view.shape]
-    inner = [
+    yield from _results([_without_counters(substitute(expression, {}, elements(access.view)))])
+
+
+def elements(view: View) -> list[Index]:
+    """An arbitrary element of a view."""
+    extents = [extent.value if isinstance(extent, Const) else None for extent in view.shape]
+    return [
         algebra.sym(Symbol(f"i{axis}", "fresh", 0, None if extent is None else extent - 1))
         for axis, extent in enumerate(extents)
     ]
-    yield from _results([_without_counters(substitute(expression, {}, inner))])
 
 
 def _counts(node: Node) -> bool:

@@ -8,7 +8,7 @@ from attrs import evolve
 from argus.core.index import Symbol
 from argus.core.proof.access import Access, Meeting
 from argus.core.proof.content import BoolArray, Content, Data, Inside, Piece
-from argus.core.proof.separate import Component, Sep, joined
+from argus.core.proof.separate import Component, joined
 from argus.core.proof.timeline import Shift
 from argus.core.walk import IntArray, symbols
 
@@ -85,8 +85,8 @@ def union(one: Piece, two: Piece) -> Piece | None:
         record[name] = both
     inside: list[Inside] = []
     for mine, theirs in zip(a.inside, b.inside, strict=True):
-        if not mine.like(theirs) or mine.coordinate.base is not theirs.coordinate.base:
+        place = joined(mine.coordinate, theirs.coordinate, one.mask)
+        if not mine.like(theirs) or place is None:
             return None
-        table = np.where(one.mask, mine.coordinate.table, theirs.coordinate.table)
-        inside.append(evolve(mine, coordinate=Sep(mine.coordinate.base, table)))
+        inside.append(evolve(mine, coordinate=place))
     return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))

@@ -16,8 +16,8 @@ from argus.core.index import And, Cmp, Cond, Symbol
 from argus.core.ir import Both, Holds, Test
 from argus.core.layout import TV
 from argus.core.proof.content import Data, Inside, Number, Top, Value, loosened, why_not
+from argus.core.proof.separate import Mixed, numbers
 from argus.core.proof.separate import evaluate as separated
-from argus.core.proof.separate import numbers
 from argus.core.proof.standing import Plain
 
 _PLACE = Symbol("place", "fresh")
@@ -78,6 +78,8 @@ def _implied(holds: Callable[[Cond], bool], bound: Inside, bounds: tuple[Inside,
 
 
 def _follows(holds: Callable[[Cond], bool], bound: Inside, mask: Inside) -> bool:
+    if isinstance(bound.coordinate, Mixed) or isinstance(mask.coordinate, Mixed):
+        return False
     offset = bound.coordinate.table - mask.coordinate.table
     if not bool((offset == offset.flat[0]).all()):
         return False

@@ -10,7 +10,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
 from argus.core.layout import Layout
-from argus.core.proof import boxes, integers
+from argus.core.proof import boxes, gathers, integers
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
@@ -24,11 +24,14 @@ def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
         if isinstance(step.stmt, Copy):
             for access in accesses.of(step):
                 if access.view.buffer.space != "register":
-                    yield from _of_access(step, step.stmt, access)
+                    yield from _of_access(accesses, step, step.stmt, access)
 
 
-def _of_access(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     name = access.view.buffer.name
+    if access.gathered is not None:
+        yield from gathers.obligations(accesses, step, stmt, access)
+        return
     if access.places is None:
         for invariant, what in (("I37", "stays inside"), ("I19", "is aligned in")):
             yield Obligation(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from argus.core.index import Cond, Held, Index, Node, Symbol
+from argus.core.index import Cond, Coord, Held, Index, Node, Symbol
 from argus.core.proof.separate import Component, Sep, cases_of, tabled, together, visit
 from argus.core.walk import IntArray, children, rebuild, topological
 
@@ -31,8 +31,11 @@ class _Cases:
 _Part = Sep | _Cases | None
 
 
-def component(expression: Index, coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]) -> Component | None:
-    """The expression over a fragment of this shape; None where it has no meaning or too many different values.
+def component(
+    expression: Index, coords: Sequence[Component], thread: Symbol, shape: tuple[int, int]
+) -> Component | None:
+    """The expression over a fragment of this shape, at these coordinates; None where it has no meaning or too many
+    different values.
 
     shape: (threads, values). thread: the symbol that counts threads.
     """
@@ -47,9 +50,14 @@ def component(expression: Index, coords: Sequence[Sep], thread: Symbol, shape: t
             return found
 
 
-def _one(node: Node, parts: Sequence[_Part], coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]) -> _Part:
+def _one(
+    node: Node, parts: Sequence[_Part], coords: Sequence[Component], thread: Symbol, shape: tuple[int, int]
+) -> _Part:
+    if isinstance(node, Coord):
+        place = coords[node.axis]
+        return place if isinstance(place, Sep) else _Cases(*cases_of(place))
     plain = [part for part in parts if isinstance(part, Sep)]
-    found = visit(node, plain, coords, thread, shape) if len(plain) == len(parts) else None
+    found = visit(node, plain, (), thread, shape) if len(plain) == len(parts) else None
     return found if found is not None else _by_case(node, parts)
 
 

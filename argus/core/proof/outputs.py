@@ -17,7 +17,7 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.placing import apart_between, apart_within, offset, reaches_all, together
 from argus.core.proof.products import holds_once
-from argus.core.proof.separate import Component, Sep, different, same
+from argus.core.proof.separate import Component, Sep, different, extremes, same
 from argus.core.proof.standing import families
 from argus.core.proof.stated import Stated, stated
 from argus.core.proof.tally import Tally
@@ -287,8 +287,7 @@ def not_padding(
     for place, extent in zip(places, extents, strict=True):
         if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent and not bound.open:
             return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
-    least = algebra.TRUE if bound.open else algebra.le(0, bound.coordinate.least)
-    goal = algebra.all_of((least, algebra.lt(bound.coordinate.most, bound.extent)))
+    goal = algebra.all_of(bound.of(end) for end in extremes(bound.coordinate))
     edge = () if not isinstance(store.step.stmt, Copy) else _within(places, extents)
     return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
 

@@ -244,7 +244,7 @@ class Multiplication:
                 if always(bound):
                     continue
                 spread = self._over_accumulator(side, bound.coordinate, axis)
-                if isinstance(spread, Sep):
+                if spread is not None:
                     rows.append(evolve(bound, coordinate=spread))
                     continue
                 tag = side.data.record[name]
@@ -263,6 +263,8 @@ class Multiplication:
         """A bound on the coordinate as a bound on x, where coordinate = x + constant; of a weight, as a mask has it,
         x and what is affine in the accumulator's coordinates.
         """
+        if isinstance(bound.coordinate, Mixed):
+            return None
         difference = bound.coordinate.table - tag.table
         offset: Index | None = algebra.const(int(difference.flat[0]))
         if not (difference == difference.flat[0]).all():

@@ -263,7 +263,8 @@ def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, 
         theirs = algebra.add(substitute(part.base, other), _offset(axis, part, "'"))
         met.append(algebra.eq(mine, theirs))
         for bound in case.inside:
-            if bound.coordinate.base is part.base and np.array_equal(bound.coordinate.table, part.table):
+            where = bound.coordinate
+            if isinstance(where, Sep) and where.base is part.base and np.array_equal(where.table, part.table):
                 met += [bound.of(mine), evolve(bound, extent=substitute(bound.extent, other)).of(theirs)]
     goal = algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in claim.over)
     return Obligation(

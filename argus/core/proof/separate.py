@@ -130,6 +130,11 @@ def symbolic_of(component: Component) -> tuple[Index, ...]:
     return component.cases if isinstance(component, Mixed) else (component.base,)
 
 
+def extremes(component: Component) -> tuple[Index, ...]:
+    """Integers that are within bounds only if all of a component are."""
+    return component.cases if isinstance(component, Mixed) else (component.least, component.most)
+
+
 def together(tables: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """The different columns of tables of one shape, one row a table, and which of them each element has.
 

@@ -12,7 +12,7 @@ from argus.core import algebra
 from argus.core.index import Const
 from argus.core.ir import Cast, Elem, Get, Op
 from argus.core.proof.content import Data, Inside
-from argus.core.proof.separate import same
+from argus.core.proof.separate import Mixed, same
 
 
 def is_sum(elem: Elem) -> bool:
@@ -50,9 +50,10 @@ def _bounds(part: Data) -> tuple[Inside, ...]:
 def always(bound: Inside) -> bool:
     """Whether a bound cannot fail, as numbers tell."""
     place, extent = bound.coordinate, bound.extent
-    if not isinstance(extent, Const) or place.base is not algebra.const(0):
+    if isinstance(place, Mixed):
         return False
-    return (bound.open or place.low >= 0) and place.high < extent.value
+    constant = extent.value if isinstance(extent, Const) and place.base is algebra.const(0) else 0
+    return (bound.open or place.low >= 0) and place.high < constant
 
 
 def _alike(one: tuple[Inside, ...], two: tuple[Inside, ...]) -> bool:

@@ -277,7 +277,8 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
         case Tag(view=view):
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
         case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
-            partial = any(view.peer is not None for view in (source, target)) or source.where is not algebra.TRUE
+            partial = any(view.peer is not None for view in (source, target))
+            partial |= source.where is not algebra.TRUE and not is_gathered(stmt, source)
             partial |= target.where is not algebra.TRUE and not _chooses_threads(target)
             if partial:
                 return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
@@ -302,6 +303,14 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
             return _elsewhere(atom)
         case _:
             return ""
+
+
+def is_gathered(stmt: Stmt, view: View) -> bool:
+    """Whether a view is what a load into registers takes from a tensor, padding where the view's condition fails."""
+    if not isinstance(stmt, Copy) or stmt.source is not view or view.buffer.space != "global":
+        return False
+    into_registers = stmt.target.buffer.space == "register" and stmt.atom.box is None and stmt.combine is None
+    return into_registers and stmt.edge is not None and not mentions(view.where, (Read, Held))
 
 
 def _chooses_threads(target: View) -> bool:

@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Depthwise convolution, 3 x 3: each channel with its own filter; the loops over the window are unrolled."""
 
 from attrs import frozen

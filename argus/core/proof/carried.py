@@ -23,6 +23,7 @@ from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, 
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.padding import no_looser, padded_alike, with_masks
 from argus.core.proof.products import Product, tally_of
 from argus.core.proof.separate import same, symbolic_of
 from argus.core.proof.softmax import Owed, Rules
@@ -165,10 +166,13 @@ class Carried:
             known = {buffer: _closed(entry[buffer], after[buffer], loop) for buffer in own}
             if all(isinstance(value, Top) for value in known.values()):
                 return known
-            if not any(self._broken(segment, loop, entry, known)):
+            broken = set(self._broken(segment, loop, entry, known))
+            if not broken:
                 return known
-            # What rests on a tile that was not yet guessed is tried again from its entry.
-            guess = {buffer: entry[buffer] if isinstance(value, Top) else value for buffer, value in known.items()}
+            # What rests on a tile that was not yet guessed is tried again from its entry: a sum keeps what went into it.
+            again = {buffer for buffer, value in known.items() if isinstance(value, Top)}
+            again |= {buffer for buffer in broken if _is_sum(known[buffer])}
+            guess = {buffer: entry[buffer] if buffer in again else value for buffer, value in known.items()}
         reason = "what it holds after an iteration does not follow from what it holds before, in a form that is known"
         broken = set(self._broken(segment, loop, entry, guess))
         return {b: Top(f"`{b.name}`: {reason}") if b in broken else value for b, value in guess.items()}
@@ -224,6 +228,10 @@ def _anywhere(goal: Cond | None, buffer: Buffer) -> Cond | None:
     """A goal about the elements of a tile, at any of them."""
     assert isinstance(buffer.layout, TV)
     return None if goal is None else anywhere(goal, buffer.layout)
+
+
+def _is_sum(value: Value) -> bool:
+    return isinstance(value, Data) and value.sets is not None
 
 
 def _weighed(value: Value) -> bool:
@@ -288,7 +296,8 @@ def _closed(entry: Value, after: Value, loop: Loop) -> Value:
     record = {name: sep.shifted(loop.back(1)) for name, sep in after.record.items()}
     inside = tuple(bound.shifted(loop.back(1)) for bound in after.inside)
     loose = tuple(bound.shifted(loop.back(1)) for bound in after.loose)
-    return evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
+    guessed = evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
+    return with_masks(entry, guessed, loop) if isinstance(entry, Data) else guessed
 
 
 def _without_scales(after: Data, loop: Loop) -> Data:
@@ -315,7 +324,7 @@ def _grown(tally: Tally, loop: Loop) -> Tally:
 
 
 def _equal(one: Value, two: Value) -> Cond | None:
-    """The condition that two values are the same; None if they differ in kind.
+    """The condition that two values are the same, wherever the first says something; None if they differ in kind.
 
     A number may stand for what is summed, or maximised, over nothing.
     """
@@ -323,29 +332,20 @@ def _equal(one: Value, two: Value) -> Cond | None:
         return _nothing(one, two.value)
     if not isinstance(one, Data) or not isinstance(two, Data):
         return None
-    if one.record.keys() != two.record.keys() or len(one.inside) != len(two.inside) or not _alike_outside(one, two):
+    padding = padded_alike(one, two)
+    if one.record.keys() != two.record.keys() or padding is None:
         return None
     if (one.root, one.times, one.sets is None, one.scales) != (two.root, two.times, two.sets is None, two.scales):
         return None
     if not set(two.needs) <= set(one.needs):
         return None
-    if len(one.loose) != len(two.loose) or any(not a.like(b) for a, b in zip(one.loose, two.loose, strict=True)):
-        return None
     standing = agreeing(one.standing, two.standing)
     if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
         return None
-    if any(not a.like(b) for a, b in zip(one.inside, two.inside, strict=True)):
-        return None
     closed = [alike({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
     records = [same(one.record[name], two.record[name]) for name in one.record]
-    bounds = ((*one.inside, *one.loose), (*two.inside, *two.loose))
-    places = [same(a.coordinate, b.coordinate) for a, b in zip(*bounds, strict=True)]
-    return algebra.all_of((standing, alike(one.sets or {}, two.sets or {}), *closed, *records, *places))
-
-
-def _alike_outside(one: Data, two: Data) -> bool:
-    """Whether two values have one padding, if any; a number that is not known is like none."""
-    return one.fill == two.fill or not (one.inside or two.inside)
+    known = (padding, no_looser(two, one))
+    return algebra.all_of((standing, *known, alike(one.sets or {}, two.sets or {}), *closed, *records))
 
 
 def _nothing(value: Value, number: float) -> Cond | None:

@@ -169,7 +169,7 @@ class Carried:
             broken = set(self._broken(segment, loop, entry, known))
             if not broken:
                 return known
-            # What rests on a tile that was not yet guessed is tried again from its entry: a sum keeps what went into it.
+            # What rests on a tile that was not yet guessed is tried again from its entry: a sum keeps what was added.
             again = {buffer for buffer, value in known.items() if isinstance(value, Top)}
             again |= {buffer for buffer in broken if _is_sum(known[buffer])}
             guess = {buffer: entry[buffer] if buffer in again else value for buffer, value in known.items()}

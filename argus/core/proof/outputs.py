@@ -17,6 +17,7 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.placing import apart_between, apart_within, offset, reaches_all, together
 from argus.core.proof.products import holds_once
+from argus.core.proof.replicas import replicas
 from argus.core.proof.separate import Component, Sep, different, extremes, same
 from argus.core.proof.standing import families
 from argus.core.proof.stated import Stated, stated
@@ -75,7 +76,7 @@ def _apart(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obl
     if places is None:
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE)
         return
-    distinct = different(places) == places[0].table.size
+    distinct = different(places) == places[0].table.size or replicas(flow, stores, places)
     goal = algebra.TRUE if distinct else algebra.FALSE
     yield Obligation("I4", what + " within a block", store.step.stmt, goal, store.step.context)
     yield apart_between(flow, store, places, buffer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, isfinite, nan
+from math import e, inf, isclose, isfinite, log, nan
 
 from attrs import define, evolve, field
 
@@ -13,12 +13,15 @@ from argus.core.index import Cond
 from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, loosened, unpadded, why_not
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
-from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
+from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Logarithm, Maximum, Plain, Power, Weight
 from argus.core.proof.tally import Sets, Tally, alike, same, within
 
 Owed = tuple[str, str, Cond]
 """An invariant, what must hold, and the condition for it."""
 _EXPONENTIALS = ("exp", "exp2")
+_BASES = {"exp": e, "exp2": 2.0, "log": e, "log2": 2.0}
+_CLOSE = 1e-6
+"""How far two numbers of the program may differ that are one in single precision, relatively."""
 _NEUTRAL = {"add": 0.0, "max": -inf, "min": inf}
 
 
@@ -72,6 +75,11 @@ class Rules:
                     times=1.0,
                     computed=True,
                 )
+            case Weight(over=over, power=power) if name in ("log", "log2") and arg.sets and arg.times == 1:
+                turn = log(_BASES[power[0]]) / log(_BASES[name])
+                closed = (*arg.closed, *arg.sets.items())
+                standing = Logarithm(over, power, turn)
+                return evolve(arg, standing=standing, fill=nan, sets=None, closed=closed, form=form, computed=True)
             case Plain() if name == "neg":
                 return self._scaled(arg, -1.0, form)
             case Plain():
@@ -97,7 +105,7 @@ class Rules:
                 return number
             case _, Maximum() if name in ("mul", "div") and value < 0:
                 return Top("a maximum times a number below 0 is none")
-            case "mul", Plain() | Gap() | Drop() | Maximum() if isfinite(value) and value != 0:
+            case "mul", Plain() | Gap() | Drop() | Maximum() | Logarithm() if isfinite(value) and value != 0:
                 return self._scaled(data, value, form)
             case "div", Plain() | Gap() | Drop() | Maximum() if number is right and isfinite(value) and value != 0:
                 return self._scaled(data, 1 / value, form)
@@ -164,12 +172,32 @@ class Rules:
             ):
                 self._equal_references(one, two, "the sum")
                 return self._added(left, right)
+            case "add", Logarithm(), Maximum():
+                return self._whole(left, right)
+            case "add", Maximum(), Logarithm():
+                return self._whole(right, left)
             case "add", Plain(), Plain() if left.sets and right.sets and left.root == right.root:
                 return self._added(left, right)
             case _, Plain(), Plain():
                 return _generic(name, left, right)
             case _:
                 return Top(f"`{name}` of {left.form} and {right.form} has no rule in the verifier")
+
+    def _whole(self, part: Data, maximum: Data) -> Value:
+        """The logarithm of a sum of exponentials: that of the sum in units of the maximum, and the maximum."""
+        assert isinstance(part.standing, Logarithm)
+        assert isinstance(maximum.standing, Maximum)
+        _, number, root = part.standing.power
+        form = _form("add", part.form, maximum.form)
+        if maximum.root != root or not isclose(maximum.times, part.times * number * part.standing.turn, rel_tol=_CLOSE):
+            return Top(f"`{form}` is no logarithm of a sum: the maximum is another, or in other units")
+        self._equal_references(part.standing.over, maximum.standing.over, "the logarithm")
+        record, needs = {**maximum.record, **part.record}, _needs(part, maximum)
+        inside, closed = (*part.inside, *maximum.inside), _both_closed(part, maximum)
+        return evolve(
+            part, record=record, inside=inside, closed=closed, needs=needs,
+            standing=PLAIN, fill=nan, form=form, root=form, times=1.0,
+        )  # fmt: skip
 
     def _equal_references(self, one: Sets, two: Sets, what: str) -> None:
         self.owed.append(("I23", f"{what} is of weights with equal references", alike(one, two)))

@@ -6,6 +6,7 @@
     Weight(J)         exp of a Gap, and sums of such: e^x in units of e^Maximum(J)
     Factor(J, J')     exp of a Drop: what turns a Weight(J) into a Weight(J')
     Inverse(J)        one over a Weight(J)
+    Logarithm(J)      the logarithm of a Weight(J): that of a sum of e^x, less Maximum(J)
 
 Weights may be added if their references are equal (I23, I24); a quotient of two has none left. A guarded maximum may
 only be subtracted.
@@ -67,7 +68,16 @@ class Inverse:
     power: Power
 
 
-Standing = Plain | Maximum | Gap | Drop | Weight | Factor | Inverse
+@frozen(eq=False)
+class Logarithm:
+    """turn: what a maximum is multiplied by, times the number in `power`, to be what the weights' units are here."""
+
+    over: Sets
+    power: Power
+    turn: float
+
+
+Standing = Plain | Maximum | Gap | Drop | Weight | Factor | Inverse | Logarithm
 PLAIN = Plain()
 
 
@@ -76,7 +86,7 @@ def families(standing: Standing) -> tuple[Sets, ...]:
     match standing:
         case Plain():
             return ()
-        case Maximum(over=over) | Gap(over=over) | Weight(over=over) | Inverse(over=over):
+        case Maximum(over=over) | Gap(over=over) | Weight(over=over) | Inverse(over=over) | Logarithm(over=over):
             return (over,)
         case Drop(before=before, after=after) | Factor(before=before, after=after):
             return before, after
@@ -105,6 +115,8 @@ def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
             return Factor(all_of(before), all_of(after), power)
         case Inverse(over=over, power=power):
             return Inverse(all_of(over), power)
+        case Logarithm(over=over, power=power, turn=turn):
+            return Logarithm(all_of(over), power, turn)
         case _:
             assert_never(standing)
 
@@ -113,6 +125,8 @@ def agreeing(one: Standing, two: Standing) -> Cond | None:
     """The condition that two values stand alike; None if they differ in kind."""
     mine, theirs = families(one), families(two)
     if type(one) is not type(two) or getattr(one, "power", None) != getattr(two, "power", None):
+        return None
+    if getattr(one, "turn", 1.0) != getattr(two, "turn", 1.0):
         return None
     if getattr(one, "guarded", False) != getattr(two, "guarded", False):
         return None

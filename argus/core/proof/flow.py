@@ -33,7 +33,7 @@ from argus.core.proof.content import (
 )
 from argus.core.proof.epochs import Epochs, epochs_of
 from argus.core.proof.gathers import inside_of
-from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, union
+from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, read_back, told_by, union
 from argus.core.proof.mixed import component
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
@@ -248,12 +248,12 @@ class Flow:
         moment = source.moment
         if access.view.buffer.space == "register" and not self._arrived(moment, access, source.guard):
             return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
+        wrote = next(a for a in self.accesses.of(moment.step) if a.mode == "write")
         pieces: list[Piece] = []
         for piece in guarded(shifted(self.written(moment.step), moment.shift), source.guard):
             mask = source.mask & piece.mask[source.taken]
             if mask.any():
-                value = piece.value.at(source.taken) if isinstance(piece.value, Data) else piece.value
-                pieces.append(Piece(mask, piece.guard, value))
+                pieces.append(Piece(mask, piece.guard, read_back(piece.value, wrote, access, source.taken)))
         return pieces
 
     def _arrived(self, moment: Moment, access: Access, guard: Cond) -> bool:
@@ -279,7 +279,7 @@ class Flow:
         stmt = step.stmt
         match stmt:
             case Copy():
-                return self.read(self.accesses.of(step)[0])
+                return told_by(self.read(self.accesses.of(step)[0]), stmt.source)
             case Map():
                 return self.map_rule(self, step, stmt)
             case Fold():

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve
 
-from argus.core.index import Symbol
+from argus.core import algebra
+from argus.core.index import Index, Symbol
+from argus.core.ir import View
 from argus.core.proof.access import Access, Meeting
-from argus.core.proof.content import BoolArray, Content, Data, Inside, Piece
+from argus.core.proof.affine import affine
+from argus.core.proof.content import BoolArray, Content, Data, Inside, Piece, Top, Value
 from argus.core.proof.separate import Component, joined
-from argus.core.proof.timeline import Shift
+from argus.core.proof.timeline import Shift, is_whole
 from argus.core.walk import IntArray, symbols
 
 
@@ -37,6 +40,36 @@ def part_of(content: Content, access: Access) -> Content:
         Piece(piece.mask[index], piece.guard, piece.value.at(index) if isinstance(piece.value, Data) else piece.value)
         for piece in content
     )
+
+
+def told_by(content: Content, view: View) -> Content:
+    """What is read of a register tile, its sets told by the coordinates of a view of it."""
+    if view.buffer.space != "register":
+        return content
+    return tuple(
+        evolve(piece, value=piece.value.among(view.at)) if isinstance(piece.value, Data) else piece for piece in content
+    )
+
+
+def read_back(value: Value, wrote: Access, read: Access, taken: tuple[IntArray, IntArray]) -> Value:
+    """What was written, at the elements read: what is said by coordinates is told by the reader's, not the writer's.
+
+    taken: of each element read, the (thread, value) that wrote it.
+    """
+    if not isinstance(value, Data):
+        return value
+    found = value.at(taken)
+    if not value.axes or (read.view.buffer.space == "register" and is_whole(wrote.view)):
+        return found
+    if read.view.buffer.space == "register" or wrote.by is None or read.by is None:
+        return Top("rows that differ in their sets are part of a register tile")
+    places: list[Index] = []
+    for axis, coordinate in enumerate(wrote.by.coordinates()):
+        place = affine(np.broadcast_to(coordinate, wrote.shape)[taken], read.by)
+        if place is None and axis in value.axes:
+            return Top("rows that differ in their sets are read back in another order")
+        places.append(algebra.const(0) if place is None else place)
+    return found.among(places)
 
 
 def overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:

@@ -232,10 +232,8 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
 
 
 def _held(store: Access) -> TV | None:
-    """The layout of the registers that are stored."""
-    stmt = store.step.stmt
-    layout = stmt.source.buffer.layout if isinstance(stmt, Copy) else None
-    return layout if isinstance(layout, TV) else None
+    """The layout of the elements that are stored."""
+    return store.step.stmt.by if isinstance(store.step.stmt, Copy) else None
 
 
 def _asserted_set(

@@ -63,11 +63,32 @@ def bands(block: Symbol, count: Index, roots: Sequence[Node]) -> Bands | None:
     own = algebra.sym(block)
     for node in topological(roots):
         if isinstance(node, Bin) and node.op == "//" and node.left is own:
-            for rows, columns in ((count.left, count.right), (count.right, count.left)):
+            for rows, columns in _halves(count):
                 height = _multiple(node.right, columns)
                 if height is not None:
                     return _made(block, rows, columns, node, height)
     return None
+
+
+def _halves(count: Index) -> Iterator[tuple[Index, Index]]:
+    """A product as one of its factors and the product of the others, both ways round, each factor in turn."""
+    factors = factors_of(count)
+    for place, factor in enumerate(factors):
+        rest = product_of(factors[:place] + factors[place + 1 :])
+        yield from ((factor, rest), (rest, factor))
+
+
+def factors_of(product: Index) -> list[Index]:
+    if isinstance(product, Bin) and product.op == "*":
+        return [*factors_of(product.left), *factors_of(product.right)]
+    return [product]
+
+
+def product_of(factors: Sequence[Index]) -> Index:
+    found: Index = algebra.const(1)
+    for factor in factors:
+        found = algebra.mul(found, factor)
+    return found
 
 
 def _multiple(divisor: Index, of: Index) -> int | None:

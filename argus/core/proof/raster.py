@@ -15,7 +15,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
-from argus.core.proof.bands import bands, without_row
+from argus.core.proof.bands import bands, factors_of, product_of, without_row
 from argus.core.proof.ragged import Ragged, ragged
 from argus.core.proof.separate import Sep, separate
 from argus.core.proof.timeline import Loop
@@ -61,11 +61,17 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
         banded = _banded(block, count, bases)
         if banded is not None:
             bases, found = banded
-            counts |= found
+            left += found
             continue
         split = _split(block, count, bases)
         if split is None:
-            counts[block] = count
+            own = block
+            if _descends(block, bases):
+                own = Symbol(f"{block.name}_from_the_end", "block", 0)
+                names = {algebra.sym(block): algebra.sub(count, algebra.add(algebra.sym(own), 1))}
+                called.append(names)
+                bases = [_renamed(base, names) for base in bases]
+            counts[own] = count
             continue
         divisor, quotients = split
         own = algebra.sym(block)
@@ -81,20 +87,33 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
     return Raster(counts, named, sequences, tuple(called))
 
 
-def _banded(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[list[Index], dict[Symbol, Index]] | None:
+def _banded(
+    block: Symbol, count: Index, bases: Sequence[Index]
+) -> tuple[list[Index], tuple[tuple[Symbol, Index], ...]] | None:
     """The bases over row and column of a number taken in bands, and their counts; None if it is not taken so alone."""
     found = bands(block, count, bases)
     if found is None:
         return None
     row, column = (Symbol(f"{block.name}_{mark}", "block", 0) for mark in ("row", "column"))
+    names: dict[Node, Index] = {found.row: algebra.sym(row), found.column: algebra.sym(column)}
     moved: list[Index] = []
     for base in bases:
         factor, rest = without_row(base, found)
-        named = _renamed(rest, {found.column: algebra.sym(column)})
-        moved.append(algebra.add(algebra.mul(algebra.sym(row), factor), named))
+        moved.append(algebra.add(algebra.mul(algebra.sym(row), factor), _renamed(rest, names)))
     if any(block in symbols(base) for base in moved):
         return None
-    return moved, {row: found.rows, column: found.columns}
+    return moved, ((row, found.rows), (column, found.columns))
+
+
+def _descends(block: Symbol, bases: Sequence[Index]) -> bool:
+    """Whether places move backwards with a coordinate, wherever they are spoken of by it."""
+    own, factors = algebra.sym(block), list[int]()
+    for base in bases:
+        terms = base.terms if isinstance(base, Sum) else ((base, 1),)
+        factors += [factor for atom, factor in terms if atom is own]
+        if any(atom is not own and block in symbols(atom) for atom, _ in terms):
+            return False
+    return bool(factors) and all(factor < 0 for factor in factors)
 
 
 def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[Index, Index] | None:
@@ -115,21 +134,12 @@ def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> tuple[Index, 
 
 def _without(count: Index, divisor: Index) -> Index | None:
     """The product of the factors of a count that are not those of a divisor."""
-    rest = _factors(count)
-    for factor in _factors(divisor):
+    rest = factors_of(count)
+    for factor in factors_of(divisor):
         if factor not in rest:
             return None
         rest.remove(factor)
-    product: Index = algebra.const(1)
-    for factor in rest:
-        product = algebra.mul(product, factor)
-    return product
-
-
-def _factors(product: Index) -> list[Index]:
-    if isinstance(product, Bin) and product.op == "*":
-        return [*_factors(product.left), *_factors(product.right)]
-    return [product]
+    return product_of(rest)
 
 
 def _renamed(root: Index, names: Mapping[Node, Index]) -> Index:

@@ -121,7 +121,15 @@ def blocks_that_take_turns_by_steps(A: Tensor, C: Tensor) -> None:
         carry(A, C, place(by_columns, t, (rows, columns)))
 
 
+def from_the_last_tile_down(A: Tensor, C: Tensor) -> None:
+    rows, columns = tiles(A)
+    (m,) = block_id((rows,))
+    for n in loop(columns):
+        carry(A, C, (m, columns - 1 - n))
+
+
 RIGHT: tuple[Move, ...] = (
+    from_the_last_tile_down,
     from_the_second_tile_on,
     blocks_that_take_turns,
     blocks_that_take_turns_by_steps,
@@ -198,7 +206,15 @@ def every_second_tile(A: Tensor, C: Tensor) -> None:
         carry(A, C, (m, n))
 
 
+def from_beyond_the_last_tile_down(A: Tensor, C: Tensor) -> None:
+    rows, columns = tiles(A)
+    (m,) = block_id((rows,))
+    for n in loop(columns):
+        carry(A, C, (m, columns - n))
+
+
 WRONG: tuple[Move, ...] = (
+    from_beyond_the_last_tile_down,
     turns_of_other_blocks,
     every_second_tile,
     a_tile_too_few,
@@ -217,11 +233,11 @@ def test_other_walks_are_not_proved(move: Move) -> None:
     assert isinstance(verify(made, solver="z3").verdict, Refuted)
 
 
-def from_the_last_tile_down(A: Tensor, C: Tensor) -> None:
+def rows_turned_by_their_number(A: Tensor, C: Tensor) -> None:
     rows, columns = tiles(A)
     (m,) = block_id((rows,))
     for n in loop(columns):
-        carry(A, C, (m, columns - 1 - n))
+        carry(A, C, (m, (n + m) % columns))
 
 
 def under_a_condition(A: Tensor, C: Tensor) -> None:
@@ -233,7 +249,7 @@ def under_a_condition(A: Tensor, C: Tensor) -> None:
         carry(A, C, (m, n))
 
 
-@pytest.mark.parametrize("move", [from_the_last_tile_down], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("move", [rows_turned_by_their_number], ids=lambda each: each.__name__)
 def test_walks_without_a_form_are_in_doubt(move: Move) -> None:
     made = moved(move)
     assert "I4" in failing(made)

@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """FlashAttention-3 forward on Hopper: causal, grouped heads, 128 of depth; softmax under the products of both groups.
 
 O[b, h, q] = sum over t of softmax(c Q K^T)[q, t] V[t], for t <= q + T - S; LSE is the logarithm of the row's sum. One
@@ -20,6 +20,7 @@ from argus.language import (
     Tensor,
     Turns,
     assert_covers,
+    assert_written_once,
     assume,
     bf16,
     bulk,
@@ -155,6 +156,7 @@ def attention(
             mma(qk, s, q, k_ring.wait().k, init=True)  # of the last block, alone
             wgmma.wait(0)
             k_ring.release()
+            assert_covers(s.tag.d, 0, D)  # each score is a whole product
             prob, _ = softmax(row0, count - 1, masked=True)
             p[:] = prob.to(bf16)  # C layout to A layout: register for register
 
@@ -183,7 +185,10 @@ def attention(
             row = row0 + o.index[0]
             assert_covers(o.tag.t, 0, minimum(T, row + offset + 1), where=row < S)  # causal rows, each key once
             z = total.sum(1)  # across the quad, only here
+            of = row0 + z.index[0]
+            assert_covers(z.tag.t, 0, minimum(T, of + offset + 1), where=of < S)  # the row's sum is over the same keys
             copy(log(z) + high * (c * LN_2), LSE[b, h].tile((64,), (2 * i + wg,)), edge=0)
             store_by_tma(o / where(z == 0, 1.0, z), O[b, h].tile((64, D), (2 * i + wg, 0)), boxes[wg])
         with elected():
             bulk.wait(0)
+    assert_written_once(O, lambda b, h, q, e: dict(b=b, h=h, q=q, e=e))

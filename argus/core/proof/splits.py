@@ -50,10 +50,9 @@ def _bounds(part: Data) -> tuple[Inside, ...]:
 def always(bound: Inside) -> bool:
     """Whether a bound cannot fail, as numbers tell."""
     place, extent = bound.coordinate, bound.extent
-    if isinstance(place, Mixed):
+    if isinstance(place, Mixed) or not isinstance(extent, Const) or place.base is not algebra.const(0):
         return False
-    constant = extent.value if isinstance(extent, Const) and place.base is algebra.const(0) else 0
-    return (bound.open or place.low >= 0) and place.high < constant
+    return (bound.open or place.low >= 0) and place.high < extent.value
 
 
 def _alike(one: tuple[Inside, ...], two: tuple[Inside, ...]) -> bool:

@@ -181,6 +181,8 @@ class _Marks:
                 continue
             if self._varies(name, column, row):
                 found = self._united(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
+            elif self._undecided(column, every):
+                found = np.full(targets.size, LOOSE, np.int64)
             else:
                 found = column[targets].max(axis=1)
             records.note(name, found)
@@ -215,6 +217,16 @@ class _Marks:
         if varies:
             launch.varying.add(key)
         return varies
+
+    @staticmethod
+    def _undecided(column: IntArray, every: IntArray) -> bool:
+        """Whether padding leaves one element a row, all of one component: it may be that of the rows or of the axis."""
+        there = column != MISSING
+        many = there.sum(axis=1)
+        padded = (many == 1) & ((every != MISSING).sum(axis=1) > 1)
+        if not padded.any() or (many > 1).any():
+            return False
+        return np.unique(column[padded].max(axis=1)).size == 1
 
     def _united(self, column: IntArray) -> IntArray:
         sets = self.block.launch.records.sets

@@ -37,7 +37,7 @@ def copy(block: Block, wave: Wave, stmt: Copy, event: Event) -> None:
     )
     if block.launch.tags:
         block.accesses.extend(operation.accesses)
-        note_stores(block, plan, target, rows, event)
+        note_stores(block, plan, (source, target), rows, event)
     _issue(block, wave, stmt, plan, operation, mover)
 
 
@@ -165,7 +165,8 @@ def _accesses(
     )
 
 
-def note_stores(block: Block, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
+def note_stores(block: Block, plan: CopyPlan, places: tuple[Place, Place], rows: slice, event: Event) -> None:
+    place = places[1]
     if plan.target.buffer in block.launch.prepared.contributed:
         contributions.judge(block, block.waves[event.wave], plan, place, rows, event)
     written = block.launch.written.get(plan.target.buffer)
@@ -180,6 +181,11 @@ def note_stores(block: Block, plan: CopyPlan, place: Place, rows: slice, event: 
     if place.inside is not None:
         inside = place.inside[rows].reshape(-1)
         cells, lanes = cells[inside], lanes[inside]
+    held = block.cells(plan.source.buffer).marks
+    if plan.source.buffer.space == "register" and held is not None:
+        at = places[0].address.reshape(-1)[lanes - block.base * registers]
+        each = block.launch.records.once((cells, lanes // registers // block.launch.prepared.unit), held[at])
+        cells, lanes = cells[each], lanes[each]
     written.note(number, cells, lanes)
 
 

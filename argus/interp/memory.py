@@ -127,6 +127,16 @@ class Records:
         result[differs] = np.array(made, np.int64)[back.reshape(-1)]
         return result
 
+    def once(self, keys: tuple[IntArray, ...], marks: IntArray) -> BoolArray:
+        """The elements but for those that have the keys of an earlier one and the same value, as far as marks tell."""
+        _, first, back = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
+        other = marks[first[back.reshape(-1)]]
+        alike = (marks == other) | (marks > 0) & (other > 0)
+        alike &= (self.standing(marks) == self.standing(other)) & np.all(
+            [self.get(name, marks) == self.get(name, other) for name in self.names] or [alike], axis=0
+        )
+        return ~alike | (first[back.reshape(-1)] == np.arange(marks.size))
+
     def of(self, mark: int) -> dict[str, int]:
         """One record."""
         return {name: int(column[mark]) for name, column in self._columns.items() if column[mark] != MISSING}

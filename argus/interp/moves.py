@@ -106,7 +106,7 @@ def copy(unit: Unit, stmt: Copy, event: Event, known: Clock) -> None:
     for side, place in zip((plan.source, plan.target), places, strict=True):
         judge_place(agent, unit, side, place, slice(*rows), event)
     if agent.launch.tags:
-        note_stores(agent, plan, places[1], slice(*rows), event)
+        note_stores(agent, plan, places, slice(*rows), event)
     if not moments.signal and moments.queue is None:
         _at_once(_Move(unit, stmt, event, plan, places, rows))
         return

@@ -108,7 +108,7 @@ def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> It
         other = stores[0].step.stmt if stores else None
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, unknown=reason, other=other)
         return
-    yield apart_within(stores[0], places, what)
+    yield apart_within(stores[0], places, what, once=replicas(flow, stores, places))
     yield apart_between(flow, stores[0], places, buffer)
     given = [way.timeline.given for way in storing]
     yield from reaches_all(flow, stores[0], places, claim.view, claim.where, given)

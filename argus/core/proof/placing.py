@@ -40,11 +40,11 @@ def together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Sep, ...] | None
     return tuple(Sep(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True))
 
 
-def apart_within(store: Access, places: tuple[Sep, ...], what: str) -> Obligation:
-    """Within one block, elements go to different places and fill a box."""
+def apart_within(store: Access, places: tuple[Sep, ...], what: str, *, once: bool) -> Obligation:
+    """Within one block, elements go to different places and fill a box. once: what goes to one place is one element."""
     elements = places[0].table.size
     box = prod(place.high - place.low + 1 for place in places)
-    whole = different(places) == elements == box
+    whole = different(places) == box and (elements == box or once)
     return Obligation(
         "I4",
         what + ", within a block",

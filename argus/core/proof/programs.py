@@ -116,7 +116,7 @@ def _whole(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, shared: froze
         yield Obligation("I34", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=reason)
         return
     owed = (
-        apart_within(store, places, what),
+        apart_within(store, places, what, once=False),
         apart_between(flow, store, places, buffer, shared),
         *reaches_all(flow, store, places, whole(buffer)),
     )

@@ -95,3 +95,4 @@ def attention(
             copy(log(z) + high * (SCALE * natural(2.0)), LSE.tile((64,), (i,)), edge=0)
             copy((o / where(z == 0, 1.0, z)).to(bf16), O.tile((64, 16), (i, 0)), edge=0)
     assert_written_once(O, lambda q, e: dict(q=q, e=e))
+    assert_written_once(LSE, lambda q: dict(q=q))

@@ -98,3 +98,4 @@ def attention(
             copy(log(z) + high * (SCALE * natural(2.0)), LSE[h].tile((64,), (2 * i + wg,)), edge=0)
             copy((o / where(z == 0, 1.0, z)).to(bf16), O[h].tile((64, 16), (2 * i + wg, 0)), edge=0)
     assert_written_once(O, lambda h, q, e: dict(h=h, q=q, e=e))
+    assert_written_once(LSE, lambda h, q: dict(h=h, q=q))

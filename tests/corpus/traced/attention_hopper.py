@@ -192,3 +192,4 @@ def attention(
         with elected():
             bulk.wait(0)
     assert_written_once(O, lambda b, h, q, e: dict(b=b, h=h, q=q, e=e))
+    assert_written_once(LSE, lambda b, h, q: dict(b=b, h=h, q=q))

@@ -247,7 +247,9 @@ def test_changed_launches_show() -> None:
 
 def test_a_program_takes_arrays() -> None:
     a, b = small(1, 5, 8), small(2, 4, 8)
-    found = argus.interpret(namespace("split_k")["gemm_split"], a, b, np.zeros((5, 4), BF16))
+    family = namespace("split_k")["gemm_split"]
+    assert isinstance(family, ProgramTemplate)
+    found = argus.interpret(family, a, b, np.zeros((5, 4), BF16))
     assert list(found) == ["C"]
     assert np.array_equal(found["C"], (wide(a) @ wide(b).T).astype(BF16))
     with pytest.raises(ArgusError) as caught:

@@ -297,7 +297,7 @@ def test_attention_on_hopper(sizes: dict[str, int]) -> None:
 
 
 SPOILED = {
-    "a key beyond the row's own": (("<= row0 + r + offset)", "<= row0 + r + offset + 1)"), "I3"),
+    "a key beyond the row's own": (("<= row0 + r + offset)", "<= row0 + r + offset + 1)"), "I25"),
     "keys of another head": (("V[b, h // (H // G)]", "V[b, h // (H // G) * 0]"), "I26"),
     "values of another block": (("(n, 0)), slot.v", "(n // 2, 0)), slot.v"), "I24"),
 }

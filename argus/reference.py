@@ -167,7 +167,7 @@ def contraction(kernel: Kernel) -> Contraction | None:
     covered = {(claim.of.name, claim.low, claim.high) for claim in claims if isinstance(claim, Covers) and _all(claim)}
     if len(tagged) != 2 or len(written) != 1 or len(covered) != 1 or not all(map(_plain, body)):
         return None
-    if written[0].where is not TRUE:
+    if written[0].where is not TRUE or written[0].view.shape != written[0].view.buffer.shape:
         return None
     (left, a), (right, b) = tagged.items()
     names = _axes(written[0].record, written[0].view.shape)

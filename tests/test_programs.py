@@ -108,7 +108,7 @@ def test_a_program_as_text_and_as_data(capsys: pytest.CaptureFixture[str]) -> No
     text = capsys.readouterr().out
     assert "gemm_split_partial (gfx942): proved" in text
     assert "program gemm_split: proved, 2 launches" in text
-    assert "part (partial -> combine): sum over k with m=i1, n=i2" in text
+    assert "part (partial -> combine): sum over k of A * B with m=i1, n=i2" in text
     assert main(["verify", f"{path}:gemm_split", "--no-cache", "--solver", "z3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert complaints(document) == []

@@ -13,12 +13,13 @@ from argus.core.index import Cond
 from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, loosened, unpadded, why_not
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
-from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
+from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight, guards
 from argus.core.proof.tally import Sets, Tally, alike, same, within
 
 Owed = tuple[str, str, Cond]
 """An invariant, what must hold, and the condition for it."""
 _EXPONENTIALS = ("exp", "exp2")
+_KEPT = "the guard of a maximum may be subtracted, that of a sum divided by, and neither kept (I23)"
 _NEUTRAL = {"add": 0.0, "max": -inf, "min": inf}
 
 
@@ -51,6 +52,13 @@ class Rules:
         assert isinstance(left, Data)
         assert isinstance(right, Data)
         return self._binary(name, left, right)
+
+    @staticmethod
+    def truncated(data: Data, form: str) -> Value:
+        """A value as an integer, which is another value."""
+        if not isinstance(data.standing, Plain):
+            return Top(f"{form} has no rule in the verifier")
+        return _closed(data, form)
 
     # -- one operand -------------------------------------------------------------------------------------
 
@@ -111,8 +119,8 @@ class Rules:
     @staticmethod
     def _added_to_nothing(data: Data) -> Value:
         """A sum of nothing and a value, or a maximum."""
-        if isinstance(data.standing, Maximum) and data.standing.guarded:
-            return Top("the guard of a maximum may be subtracted, and not kept (I23)")
+        if guards(data.standing):
+            return Top(_KEPT)
         return data
 
     @staticmethod
@@ -134,9 +142,9 @@ class Rules:
     # -- two operands ------------------------------------------------------------------------------------
 
     def _binary(self, name: str, left: Data, right: Data) -> Value:
-        for one in (left, right):
-            if isinstance(one.standing, Maximum) and one.standing.guarded and (name != "sub" or one is left):
-                return Top("the guard of a maximum may be subtracted, and not kept (I23)")
+        used = "div" if isinstance(right.standing, Weight) else "sub"
+        if guards(left.standing) or (guards(right.standing) and name != used):
+            return Top(_KEPT)
         match name, left.standing, right.standing:
             case "max", Maximum(over=one), Maximum(over=two):
                 return self._higher(left, right, one, two)
@@ -149,20 +157,20 @@ class Rules:
             case "mul", Factor(), Weight():
                 return self._rescaled(right, left)
             case "mul", Weight(over=one, power=power), Inverse(over=two, power=other):
-                self._equal_references(one, two, "the quotient")
+                self._equal_references(left, right, one, two, "the quotient")
                 same_power = power == other
                 return self._quotient(left, right) if same_power else Top("a quotient of unlike exponentials")
             case "mul", Inverse(), Weight():
                 return self._binary(name, right, left)
             case "div", Weight(over=one, power=power), Weight(over=two, power=other) if right.sets and power == other:
-                self._equal_references(one, two, "the quotient")
+                self._equal_references(left, right, one, two, "the quotient")
                 inverse = self._inverse(right, two, other, right.form)
                 assert isinstance(inverse, Data)
                 return self._quotient(left, inverse)
             case "add", Weight(over=one, power=power), Weight(over=two, power=other) if (
                 power == other and left.root == right.root
             ):
-                self._equal_references(one, two, "the sum")
+                self._equal_references(left, right, one, two, "the sum")
                 return self._added(left, right)
             case "add", Plain(), Plain() if left.sets and right.sets and left.root == right.root:
                 return self._added(left, right)
@@ -171,11 +179,21 @@ class Rules:
             case _:
                 return Top(f"`{name}` of {left.form} and {right.form} has no rule in the verifier")
 
-    def _equal_references(self, one: Sets, two: Sets, what: str) -> None:
+    def _equal_references(self, left: Data, right: Data, one: Sets, two: Sets, what: str) -> None:
         self.owed.append(("I23", f"{what} is of weights with equal references", alike(one, two)))
+        self._one_score(left, right)
 
-    @staticmethod
-    def _higher(left: Data, right: Data, one: Sets, two: Sets) -> Value:
+    def _one_score(self, left: Data, right: Data) -> None:
+        """What two values were computed from is summed over the same sets, where they were made of one thing."""
+        for name, mine in (
+            (*(left.sets or {}).items(), *left.closed) if isinstance(left.standing, Plain) else left.closed
+        ):
+            for other, theirs in right.closed:
+                if name == other:
+                    goal = alike({name: mine}, {name: theirs})
+                    self.owed.append(("I23", f"scores that meet are sums over one set of `{name}`", goal))
+
+    def _higher(self, left: Data, right: Data, one: Sets, two: Sets) -> Value:
         if (
             (left.root, left.times) != (right.root, right.times)
             or one.keys() != two.keys()
@@ -184,6 +202,7 @@ class Rules:
         ):
             return Top(f"the maximum of {left.form} and {right.form} has no rule in the verifier")
         over = {name: one[name].plus(two[name]).once for name in one}
+        self._one_score(left, right)
         record, closed = {**right.record, **left.record}, _both_closed(left, right)
         return evolve(left, record=record, standing=Maximum(over), needs=_needs(left, right), closed=closed)
 
@@ -201,6 +220,7 @@ class Rules:
             return Top(f"{right.form} may be -inf where a thread holds no element: guard the subtraction")
         record = {**right.record, **left.record}
         needs, form = (*_needs(left, right), *there), _form("sub", left.form, right.form)
+        self._one_score(left, right)
         closed = _both_closed(left, right)
         return evolve(left, record=record, standing=standing, needs=needs, computed=True, form=form, closed=closed)
 
@@ -213,13 +233,15 @@ class Rules:
             return Top("weights rescaled by another exponential than their own")
         what = "a sum of weights is rescaled from its own reference"
         self.owed.append(("I23", what, alike(weight.standing.over, before)))
-        for name, tally in (weight.sets or {}).items():
-            if name in before:
-                goal = algebra.any_of((before[name].some, within(tally, before[name])))
-                self.owed.append(("I23", f"what is summed over `{name}` is part of what its reference is over", goal))
+        for name, tally in before.items():
+            summed = (weight.sets or {}).get(name)
+            part = algebra.FALSE if summed is None else within(summed, tally)
+            what = f"what is rescaled is part of what its reference over `{name}` is over, or that is over something"
+            self.owed.append(("I23", what, algebra.any_of((tally.some, part))))
         record = {**factor.record, **weight.record}
         standing = Weight(after, weight.standing.power)
         inside = (*weight.inside, *factor.inside)
+        self._one_score(weight, factor)
         needs, closed = _needs(weight, factor), _both_closed(weight, factor)
         return evolve(weight, record=record, standing=standing, inside=inside, needs=needs, closed=closed)
 

@@ -8,7 +8,7 @@
     Inverse(J)        one over a Weight(J)
 
 Weights may be added if their references are equal (I23, I24); a quotient of two has none left. A guarded maximum may
-only be subtracted.
+only be subtracted, a guarded sum of weights, 1 where nothing was summed, only be divided by.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Drop:
 class Weight:
     over: Sets
     power: Power
+    guarded: bool = False
 
 
 @frozen(eq=False)
@@ -84,6 +85,11 @@ def families(standing: Standing) -> tuple[Sets, ...]:
             assert_never(standing)
 
 
+def guards(standing: Standing) -> bool:
+    """Whether it is another number than its sets say, where they are empty."""
+    return isinstance(standing, Maximum | Weight) and standing.guarded
+
+
 def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
     """The same of other sets."""
 
@@ -99,8 +105,8 @@ def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
             return Gap(all_of(over))
         case Drop(before=before, after=after):
             return Drop(all_of(before), all_of(after))
-        case Weight(over=over, power=power):
-            return Weight(all_of(over), power)
+        case Weight(over=over, power=power, guarded=guarded):
+            return Weight(all_of(over), power, guarded)
         case Factor(before=before, after=after, power=power):
             return Factor(all_of(before), all_of(after), power)
         case Inverse(over=over, power=power):
@@ -114,6 +120,6 @@ def agreeing(one: Standing, two: Standing) -> Cond | None:
     mine, theirs = families(one), families(two)
     if type(one) is not type(two) or getattr(one, "power", None) != getattr(two, "power", None):
         return None
-    if getattr(one, "guarded", False) != getattr(two, "guarded", False):
+    if guards(one) != guards(two):
         return None
     return algebra.all_of(alike(a, b) for a, b in zip(mine, theirs, strict=True))

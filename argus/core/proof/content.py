@@ -20,12 +20,12 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.algebra import all_of, any_of, lt
 from argus.core.index import Cond, Index, Symbol
-from argus.core.ir import Stmt
+from argus.core.ir import Copy, Stmt
 from argus.core.proof.affine import axes
 from argus.core.proof.separate import Component, Mixed, Sep, extremes, same, separate
 from argus.core.proof.standing import PLAIN, Standing, changed, families
 from argus.core.proof.tally import Sets, Tally
-from argus.core.proof.timeline import Shift
+from argus.core.proof.timeline import Shift, is_whole
 from argus.core.walk import IntArray, substitute
 
 BoolArray = npt.NDArray[np.bool_]
@@ -207,6 +207,20 @@ def shifted(content: Content, shift: Shift) -> Content:
         )
         for piece in content
     )
+
+
+def copied(content: Content, copy: Copy) -> Content:
+    """What a copy leaves in its target: sets that differ by an element's coordinates, in terms of the target's."""
+    return tuple(evolve(piece, value=_of_target(piece.value, copy)) for piece in content)
+
+
+def _of_target(value: Value, copy: Copy) -> Value:
+    if not isinstance(value, Data) or not value.axes:
+        return value
+    kept = copy.target.buffer.space == "global" or is_whole(copy.target)
+    if copy.source.buffer.space != "register" or copy.target.buffer.space == "shared" or not kept:
+        return Top(f"{value.form}, over sets that differ by row, is copied to other places")
+    return value.among(copy.source.at)
 
 
 def guarded(content: Content, guard: Cond) -> Content:

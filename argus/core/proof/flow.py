@@ -26,6 +26,7 @@ from argus.core.proof.content import (
     Piece,
     Top,
     Value,
+    copied,
     everywhere,
     guarded,
     over_agents,
@@ -279,7 +280,7 @@ class Flow:
         stmt = step.stmt
         match stmt:
             case Copy():
-                return self.read(self.accesses.of(step)[0])
+                return copied(self.read(self.accesses.of(step)[0]), stmt)
             case Map():
                 return self.map_rule(self, step, stmt)
             case Fold():

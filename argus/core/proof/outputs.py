@@ -231,10 +231,9 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
 
 
 def _held(store: Access) -> TV | None:
-    """The layout of the registers that are stored."""
+    """Who moves which element of the tile that is stored, from registers."""
     stmt = store.step.stmt
-    layout = stmt.source.buffer.layout if isinstance(stmt, Copy) else None
-    return layout if isinstance(layout, TV) else None
+    return stmt.by if isinstance(stmt, Copy) and stmt.source.buffer.space == "register" else None
 
 
 def _asserted_set(

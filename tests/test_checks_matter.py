@@ -41,13 +41,14 @@ from argus.core.proof import (
     timeline,
     visibility,
 )
-from argus.core.proof.content import Data, Value
+from argus.core.proof.content import Data, Number, Value
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.uses import Reader
+from argus.core.proof.standing import Drop, Gap
 from argus.core.proof.timeline import Step
 from argus.core.verdict import Proved, Refuted, Unknown
 from argus.verify import verify
@@ -104,6 +105,17 @@ def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(flow, "copied", lambda content, _: content)
+
+
+def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:
+    computed = softmax.Rules._with_number
+
+    def scaled(rules: softmax.Rules, name: str, left: Value, right: Value) -> Value:
+        if isinstance(left, Data) and isinstance(left.standing, Gap | Drop) and isinstance(right, Number):
+            return rules._scaled(left, right.value, left.form)
+        return computed(rules, name, left, right)
+
+    patch.setattr(softmax.Rules, "_with_number", scaled)
 
 
 def nothing_is_a_guard(patch: pytest.MonkeyPatch) -> None:
@@ -320,6 +332,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("attention_causal_from_the_first_key", "I25", any_count_will_do),
     ("softmax_weights_of_no_reference", "I4", any_weight_may_be_rescaled),
     ("sums_of_other_rows_claimed", "I25", coordinates_stay),
+    ("weights_that_grow", "I4", distances_may_be_turned_round),
     ("softmax_box_not_met", "I5", SEEN),
     ("slices_in_another_order", "I1", without(claims, "products")),
     ("expert_of_no_row", "I27", without(claims, "products")),

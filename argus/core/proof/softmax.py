@@ -103,8 +103,8 @@ class Rules:
                 return self._less(nothing, data, Drop({each: Tally() for each in over}, over), over, guarded=guarded)
             case "mul", Factor() | Weight() if value == 0 and not data.needs:
                 return number
-            case _, Maximum() if name in ("mul", "div") and value < 0:
-                return Top("a maximum times a number below 0 is none")
+            case _, Maximum() | Gap() | Drop() if name in ("mul", "div") and value < 0:
+                return Top("a maximum, or what is measured from one, times a number below 0 grows beyond all bounds")
             case "mul", Plain() | Gap() | Drop() | Maximum() if isfinite(value) and value != 0:
                 return self._scaled(data, value, form)
             case "div", Plain() | Gap() | Drop() | Maximum() if number is right and isfinite(value) and value != 0:

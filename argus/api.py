@@ -16,6 +16,7 @@ from argus.core.target import Target
 from argus.core.verdict import ProgramReport, Report
 from argus.emit.artifact import Artifact
 from argus.interp.interpret import interpret as interpret_kernel
+from argus.interp.interpret import interpret_program
 from argus.interp.schedule import Schedule
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
@@ -26,12 +27,12 @@ Array = npt.NDArray[Any]
 
 
 def interpret(
-    kernel: Kernel | Template,
+    kernel: Kernel | Template | Program | ProgramTemplate,
     *arrays: Array,
     config: str | None = None,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
 ) -> dict[str, Array]:
-    """Run a kernel on one array a parameter, in order, as a launch would; its outputs by name, as new arrays.
+    """Run a kernel, or a program's launches, on one array a parameter, in order; the outputs by name, as new arrays.
 
     An output's contents are ignored (unless the kernel reads them too); its shape binds sizes.
     config: which instance of a family, by default the first. schedule: when asynchronous operations take effect.
@@ -40,6 +41,10 @@ def interpret(
         ArgusError: E401 for an array that does not fit, E402 for an assumption that the sizes break, E501 for
             a construct without a meaning here, E1xx when the kernel cannot be traced.
     """
+    if isinstance(kernel, ProgramTemplate):
+        kernel = kernel.trace(config or kernel.instances()[0])
+    if isinstance(kernel, Program):
+        return interpret_program(kernel, *arrays, schedule=schedule)
     return interpret_kernel(traced(kernel, config), *arrays, schedule=schedule)
 
 

@@ -156,8 +156,8 @@ def _rounding(dtype: np.dtype[Any]) -> float:
 def contraction(kernel: Kernel) -> Contraction | None:
     """The contraction that the kernel claims to compute; None unless its claims say all of it.
 
-    Needed: two tagged matrices that share one name, over all of which a sum is asserted; one output, written once with
-    the other two names; and element-wise statements that do no more than move and convert.
+    Needed: two tagged matrices that share one name, over all of which a sum is asserted; one output, all of it written
+    once with the other two names; and element-wise statements that do no more than move and convert.
     """
     body = tuple(walk(kernel.body))
     tags = [stmt for stmt in body if isinstance(stmt, Tag) and stmt.view.shape == stmt.view.buffer.shape]
@@ -166,6 +166,8 @@ def contraction(kernel: Kernel) -> Contraction | None:
     written = [claim for claim in claims if isinstance(claim, WrittenOnce)]
     covered = {(claim.of.name, claim.low, claim.high) for claim in claims if isinstance(claim, Covers) and _all(claim)}
     if len(tagged) != 2 or len(written) != 1 or len(covered) != 1 or not all(map(_plain, body)):
+        return None
+    if written[0].where is not TRUE or written[0].view.shape != written[0].view.buffer.shape:
         return None
     (left, a), (right, b) = tagged.items()
     names = _axes(written[0].record, written[0].view.shape)

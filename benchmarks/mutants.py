@@ -1,10 +1,12 @@
-"""Mutants of proved kernels: `python benchmarks/mutants.py [--operators NAME,...] [--kernel NAME,...] [--sample N]`.
+"""Mutants of proved kernels: `python benchmarks/mutants.py [--operators NAME,...] [--kernel NAME,...] [--places N]
+[--sample N]`.
 
-Every operator of `argus.core.mutation` is applied to every kernel of tests/corpus/proved and every shipped
-configuration, at every place, or to a sample drawn by a seed that takes operators in turn. Each mutant is verified;
-one that is proved is run at small sizes under directed and random schedules, with tags and numbers. What became of it
-is appended to a journal, so that a run that was cut short, or had its `--minutes`, goes on where it ended; rows of
-another version of Argus are not counted, unless `--keep` says so. It fails if a mutant survives: proved, and wrong.
+Every operator of `argus.core.mutation` is applied to every kernel of tests/corpus/proved, every listing that is
+proved, and every shipped configuration, at every place, at so many drawn by a seed, or to a sample that takes
+operators in turn. Each mutant is verified; one that is proved is run at small sizes under directed and random
+schedules, with tags and numbers. What became of it is appended to a journal, so that a run that was cut short, or had
+its `--minutes`, goes on where it ended; rows of another version of Argus are not counted, unless `--keep` says so. It
+fails if a mutant survives: proved, and wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from argus.prebuilt import sources_digest
 from argus.testing.mutants import Fate, Judge, Thoroughness
 
 ROOT = Path(__file__).resolve().parent.parent
-PROVED = ROOT / "tests" / "corpus" / "proved"
+CORPUS = ROOT / "tests" / "corpus"
 FATES: tuple[Fate, ...] = get_args(Fate)
 Key = tuple[str, str, int]
 """A kernel, an operator, and the number of the place where it applies."""
@@ -39,10 +41,11 @@ Key = tuple[str, str, int]
 
 @lru_cache(maxsize=1)
 def kernels() -> Mapping[str, Kernel]:
-    """Those proved: of the corpus by file, and the shipped family by configuration."""
+    """Those proved: of the corpus and the listings by file, and the shipped family by configuration."""
     files: dict[str, Kernel] = {}
-    for path in sorted(PROVED.glob("*.py")):
-        several = load(str(path))
+    listings = [path for path in CORPUS.glob("traced/*.py") if path.read_text("utf-8").startswith("# verdict: proved")]
+    for path in sorted((*CORPUS.glob("proved/*.py"), *listings)):
+        several = [each for each in load(str(path)) if each.program is None]
         for each in several:
             files[path.stem if len(several) == 1 else f"{path.stem}.{each.name}"] = each.trace()
     return files | {f"gemm.{config}": gemm.trace(config) for config in gemm.instances()}
@@ -58,16 +61,16 @@ def found(name: str, operator: str) -> tuple[Mutant, ...]:
     return tuple(mutated(kernels()[name], named([operator])))
 
 
-def in_turn(names: Sequence[str], operators: Sequence[str], seed: int) -> Iterator[Key]:
-    """Every mutant once, at random, but operators and for each the kernels in turn: a short sample has all of them."""
+def in_turn(names: Sequence[str], operators: Sequence[str], seed: int, most: int | None = None) -> Iterator[Key]:
+    """Every mutant once, or so many of an operator in a kernel, at random but in turn: a short sample has all."""
     drawn = random.Random(seed)  # noqa: S311 reason: a seed makes the figures repeatable
-    rows = [_of_operator(each, drawn.sample(names, len(names)), drawn.random()) for each in operators]
+    rows = [_of_operator(each, drawn.sample(names, len(names)), drawn.random(), most) for each in operators]
     return _merged(rows)
 
 
-def _of_operator(operator: str, names: Sequence[str], seed: float) -> Iterator[Key]:
+def _of_operator(operator: str, names: Sequence[str], seed: float, most: int | None) -> Iterator[Key]:
     drawn = random.Random(seed)  # noqa: S311 reason: as above
-    return _merged([_places(name, operator, drawn) for name in names])
+    return _merged([islice(_places(name, operator, drawn), most) for name in names])
 
 
 def _places(name: str, operator: str, drawn: random.Random) -> Iterator[Key]:
@@ -162,6 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--operators", type=lambda text: text.split(","), default=[each.name for each in OPERATORS])
     parser.add_argument("--kernel", type=lambda text: text.split(","), default=list(kernels()))
+    parser.add_argument("--places", type=int, help="so many places of an operator in a kernel; by default all")
     parser.add_argument("--sample", type=int, help="so many mutants, operators in turn; by default all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no further mutant is judged")
@@ -176,7 +180,7 @@ def main() -> int:
     known = journal(chosen.journal, digest, keep=chosen.keep)
     if chosen.report:
         return 1 if report(list(known.values())) else 0
-    wanted = list(islice(in_turn(chosen.kernel, chosen.operators, chosen.seed), chosen.sample))
+    wanted = list(islice(in_turn(chosen.kernel, chosen.operators, chosen.seed, chosen.places), chosen.sample))
     chosen.journal.parent.mkdir(parents=True, exist_ok=True)
     with chosen.journal.open("a", encoding="utf-8") as file:
         for row in work([key for key in wanted if key not in known], chosen.seconds, chosen.jobs, deadline):

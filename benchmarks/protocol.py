@@ -140,7 +140,7 @@ def fuzz(number: int, states: int, seed: int, minutes: float, *, pairs: bool = F
     for which, count in verdicts.most_common():
         print(f"  {count:6} {which}")
     for judge in judges:
-        print(f"  {judge.name}: {judge.seconds:.2f} s, {1000 * judge.seconds / len(seen):.2f} ms a ring")
+        print(f"  {judge.name}: {judge.seconds:.2f} s, {1000 * judge.seconds / max(1, len(seen)):.2f} ms a ring")
     return wrong
 
 

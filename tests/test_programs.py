@@ -19,7 +19,7 @@ from argus.core.algebra import TRUE
 from argus.core.dtype import f32
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Kernel, Strided
-from argus.core.proof import analysis, claims, outputs, programs
+from argus.core.proof import analysis, claims, crossing, outputs, programs
 from argus.core.proof.launched import launched
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles.ledger import RefusedError
@@ -60,7 +60,7 @@ def verified(path: Path, solver: str) -> ProgramReport:
     return verify_program(program, solver=solver)
 
 
-@pytest.mark.parametrize("kind", ["proved", "refuted"])
+@pytest.mark.parametrize("kind", ["proved", "refuted", "unknown"])
 def test_a_folder_holds_programs_of_its_verdict(kind: str) -> None:
     found = files(kind)
     assert found
@@ -80,6 +80,19 @@ def test_proved(path: Path, solver: str) -> None:
         each.verdict.obligations for each in report.launches if isinstance(each.verdict, Proved)
     )
     assert not any("nothing known" in each.holds for each in report.crossings)
+
+
+@both_solvers
+@pytest.mark.parametrize("path", files("unknown"), ids=named)
+def test_unknown(path: Path, solver: str) -> None:
+    assert isinstance(verified(path, solver).verdict, Unknown)
+
+
+def test_a_tensor_of_unlike_parts_slips_past_without_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Part of it computed, part as it was: a launch that multiplies it must not take all of it for what was loaded."""
+    monkeypatch.setattr(crossing, "_equal", lambda *_: True)
+    path = PROGRAMS / "unknown" / "every_other_slab_doubled.py"
+    assert isinstance(verified(path, "z3").verdict, Proved)
 
 
 @both_solvers
@@ -108,7 +121,7 @@ def test_a_program_as_text_and_as_data(capsys: pytest.CaptureFixture[str]) -> No
     text = capsys.readouterr().out
     assert "gemm_split_partial (gfx942): proved" in text
     assert "program gemm_split: proved, 2 launches" in text
-    assert "part (partial -> combine): sum over k with m=i1, n=i2" in text
+    assert "part (partial -> combine): sum over k of A * B with m=i1, n=i2" in text
     assert main(["verify", f"{path}:gemm_split", "--no-cache", "--solver", "z3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert complaints(document) == []

@@ -8,6 +8,7 @@ import pytest
 from attrs import evolve
 from ml_dtypes import bfloat16
 
+from argus.core import algebra
 from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce
 from argus.kernels.gemm import gemm
 from argus.language import (
@@ -94,6 +95,15 @@ def test_without_one_of_the_claims_nothing_is_known(gone: Callable[[object], boo
     made = gemm.trace("narrow")
 
     assert contraction(evolve(made, prologue=tuple(stmt for stmt in made.prologue if not gone(stmt)))) is None
+
+
+def test_a_claim_about_some_elements_is_no_result_of_all() -> None:
+    made = gemm.trace("narrow")
+    claim = next(stmt for stmt in made.prologue if isinstance(stmt, Assert) and isinstance(stmt.claim, WrittenOnce))
+    some = evolve(claim, claim=evolve(claim.claim, where=algebra.eq(algebra.mod(algebra.coord(1), 2), 0)))
+
+    assert contraction(made) is not None
+    assert contraction(evolve(made, prologue=tuple(some if s is claim else s for s in made.prologue))) is None
 
 
 def test_arithmetic_after_the_sum_is_not_in_the_claims() -> None:

@@ -58,7 +58,7 @@ def test_a_kernel_without_outputs_does_not_pass() -> None:
 def test_the_shipped_kernels_are_proved_without_unknowns(solver: str, config: str) -> None:
     report = argus.verify(gemm, solver=solver, config=config)
     assert isinstance(report.verdict, Proved)
-    assert report.verdict.results == ("each element of `C` is bf16(sum over k)",)
+    assert report.verdict.results == ("each element of `C` is bf16(sum over k of A * B)",)
     assert {finding.standing for finding in report.findings} == {"proved", "not applicable"}
     assert report.exit_code == 0
 

@@ -262,7 +262,7 @@ def number(op: BinOp, a: Value, b: Value) -> Value:
         case "*":
             return a * b
         case "//" | "%":
-            if np.any(np.equal(b, 0)):
+            if np.any(np.equal(b, 0)) and np.size(a):  # of no elements, nothing is divided
                 raise ZeroDivisionError(f"{op} by zero in an index expression")
             return a // b if op == "//" else a % b
         case "min":

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from argus.core.index import Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.solvers.allocation import keep_freed_memory
 from argus.solvers.base import Capabilities
 from argus.solvers.form import (
     AtMost,
@@ -56,7 +57,7 @@ class Z3:
             return GaveUp(self.name, f"z3 failed: {error}")
 
     def _decide(self, lowered: Lowered, budget: Budget) -> Answer:
-        context = z3.Context()
+        context = _context()
         solver = _solver(budget, context)
         terms = _terms(lowered.steps, context)
         solver.add(*(terms[position] for position in lowered.asserted))
@@ -85,7 +86,7 @@ class Z3Text:
             return GaveUp(self.name, f"z3 failed: {error}")
 
     def _decide(self, query: Query, text: str, budget: Budget) -> Answer:
-        context = z3.Context()
+        context = _context()
         solver = _solver(budget, context)
         solver.from_string(text)
         outcome = solver.check()
@@ -96,6 +97,11 @@ class Z3Text:
         model = solver.model()
         terms = {symbol: z3.Int(plain(symbol_name(symbol)), context) for symbol in query.symbols}
         return Sat(self.name, {symbol: _value(model, term) for symbol, term in terms.items()})
+
+
+def _context() -> z3.Context:
+    keep_freed_memory()
+    return z3.Context()
 
 
 def _solver(budget: Budget, context: z3.Context) -> z3.Solver:

@@ -47,9 +47,8 @@ def _by_a_vector(_: Kernel, stmt: Copy | Mma) -> Iterator[Change]:
 
 def _by_a_tile(_: Kernel, stmt: Copy | Mma) -> Iterator[Change]:
     for name, view in _views(stmt):
-        extents = view.shape
-        for axis, at in enumerate(view.at[-len(extents) :], start=len(view.at) - len(extents)):
-            extent = extents[axis - (len(view.at) - len(extents))]
+        first = max(0, len(view.at) - len(view.shape))
+        for axis, (at, extent) in enumerate(zip(view.at[first:], view.shape, strict=False), start=first):
             if isinstance(extent, Const):
                 for by in (extent.value, -extent.value):
                     yield from _moved(stmt, name, view, axis, add(at, by), f"+ {by}")

@@ -27,7 +27,7 @@ from argus.core.proof.padding import no_looser, padded_alike, with_masks
 from argus.core.proof.products import Product, tally_of
 from argus.core.proof.separate import same, symbolic_of
 from argus.core.proof.softmax import Owed, Rules
-from argus.core.proof.standing import Maximum, agreeing, changed, families
+from argus.core.proof.standing import Maximum, agreeing, changed, families, guards
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.tally import Run, Sets, Tally, alike, merged, telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, Timeline, is_whole
@@ -265,9 +265,8 @@ def _one_name(before: Value, added: Data, name: str) -> Cond:
 
 def _summed(product: Product) -> Data:
     """What a product adds to each element."""
-    assert product.contracted is not None
     sets = {product.contracted: tally_of(product.terms)}
-    form, root = f"sum over {product.contracted}", f"sum over {product.contracted} of {product.root}"
+    form, root = (f"sum over {product.contracted} of {what}" for what in (product.form, product.root))
     plain = Data(product.record, product.inside, 0.0, sets, form, root=root, loose=product.loose)
     weight = product.weighed
     if weight is None:
@@ -354,7 +353,9 @@ def _nothing(value: Value, number: float) -> Cond | None:
         return algebra.TRUE if value.value == number else None
     if not isinstance(value, Data):
         return None
-    if isinstance(value.standing, Maximum) and number == float("-inf") and not value.standing.guarded:
+    if guards(value.standing):
+        return None
+    if isinstance(value.standing, Maximum) and number == float("-inf"):
         return _empty(value.standing.over)
     if value.sets and number == 0:
         return _empty(value.sets)

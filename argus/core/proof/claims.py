@@ -25,7 +25,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.proof import relations
-from argus.core.proof.affine import anywhere
+from argus.core.proof.affine import anywhere, axes
 from argus.core.proof.content import Data, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
@@ -34,7 +34,7 @@ from argus.core.proof.products import Multiplication, holds_once
 from argus.core.proof.sequence import ordered
 from argus.core.proof.standing import Weight, families
 from argus.core.proof.sums import Accumulator
-from argus.core.proof.timeline import Step
+from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show
 
 
@@ -154,6 +154,10 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
         count = piece.value.sets[name].count
         if count is None:
             reason = f"threads hold different parts of the sum over `{name}`"
+            yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
+            continue
+        if not is_whole(claim.of.view) and axes(count, claim.low, claim.high, claim.where):
+            reason = "a claim on part of a tile whose rows sum over different sets"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
         goal = anywhere(holds_once(count, claim.low, claim.high), held)

@@ -104,6 +104,11 @@ class Data:
         """Whether it is what was loaded, or sums of it, and things computed from these alone."""
         return self.standing is PLAIN and not self.closed and not self.needs and not self.loose
 
+    @property
+    def within_bounds(self) -> Data:
+        """The same of its elements within bounds alone."""
+        return evolve(self, loose=())
+
     def at(self, index: tuple[IntArray, ...]) -> Data:
         def there(tally: Tally) -> Tally:
             return tally.at(index)

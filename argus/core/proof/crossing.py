@@ -153,9 +153,8 @@ def _equal(one: Left, two: Left) -> bool:
     if isinstance(one, Top) or isinstance(two, Top):
         return False
     pairs = ((one.record, two.record), (one.sets, two.sets))
-    return (one.inside, one.fill) == (two.inside, two.fill) and all(
-        a.keys() == b.keys() and all(a[name] is b[name] for name in a) for a, b in pairs
-    )
+    told = (one.inside, one.fill, one.form, one.computed) == (two.inside, two.fill, two.form, two.computed)
+    return told and all(a.keys() == b.keys() and all(a[name] is b[name] for name in a) for a, b in pairs)
 
 
 # -- as the next launch reads it -----------------------------------------------------------------------------

@@ -88,8 +88,8 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             found = _value(terms, arg, operands)
             if not isinstance(found, Data):
                 return found
-            exact = dtype.family == "float"
-            return evolve(found, form=f"{dtype}({found.form})", computed=found.computed or not exact)
+            form = f"{dtype}({found.form})"
+            return evolve(found, form=form) if dtype.family == "float" else terms.rules.truncated(found, form)
         case Op(name=name, args=args):
             return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():
@@ -109,8 +109,9 @@ def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value
         wanted, instead = test.right.value, choice.then.value if isinstance(choice.then, Lit) else None
         if isinstance(other, Data) and isinstance(other.standing, Maximum) and (wanted, instead) == (-inf, 0):
             return evolve(other, standing=evolve(other.standing, guarded=True))
-        if isinstance(other, Data) and isinstance(other.standing, Weight) and wanted == 0 and instead == 1:
-            return other
+        summed = isinstance(other, Data) and isinstance(other.standing, Weight) and bool(other.sets)
+        if isinstance(other, Data) and isinstance(other.standing, Weight) and summed and (wanted, instead) == (0, 1):
+            return evolve(other, standing=evolve(other.standing, guarded=True))
     return Top("a choice between elements has no tag rule yet in the verifier")
 
 

@@ -249,12 +249,8 @@ class Flow:
         if access.view.buffer.space == "register" and not self._arrived(moment, access, source.guard):
             return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
         wrote = next(a for a in self.accesses.of(moment.step) if a.mode == "write")
-        pieces: list[Piece] = []
-        for piece in guarded(shifted(self.written(moment.step), moment.shift), source.guard):
-            mask = source.mask & piece.mask[source.taken]
-            if mask.any():
-                pieces.append(Piece(mask, piece.guard, read_back(piece.value, wrote, access, source.taken)))
-        return pieces
+        content = guarded(shifted(self.written(moment.step), moment.shift), source.guard)
+        return read_back(content, wrote, access, source.mask, source.taken)
 
     def _arrived(self, moment: Moment, access: Access, guard: Cond) -> bool:
         if queue_of(moment.step.stmt) is None:

@@ -20,7 +20,7 @@ from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, 
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Mixed, Sep
-from argus.core.proof.standing import PLAIN, Maximum, Plain, Weight, families
+from argus.core.proof.standing import PLAIN, Maximum, Plain, Weight, families, guards
 from argus.core.proof.tally import COUNTED, Run, Tally, run
 from argus.core.proof.timeline import Step
 from argus.core.walk import IntArray
@@ -152,7 +152,9 @@ class Folding:
                 return Top(f"the `{name}` folded has no one form over the elements of a tile")
             else:
                 run_along[name] = sep
-        if op == "max" and isinstance(data.standing, Maximum) and not data.standing.guarded:
+        if guards(data.standing):
+            return Top(f"a fold by `{op}` of a guard, which is another number than what it guards (I23)")
+        if op == "max" and isinstance(data.standing, Maximum):
             return self._again(kept, run_along)
         if op == "add" and data.sets and isinstance(data.standing, Plain | Weight):
             return self._again(kept, run_along)

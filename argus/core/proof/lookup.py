@@ -51,11 +51,20 @@ def told_by(content: Content, view: View) -> Content:
     )
 
 
-def read_back(value: Value, wrote: Access, read: Access, taken: tuple[IntArray, IntArray]) -> Value:
-    """What was written, at the elements read: what is said by coordinates is told by the reader's, not the writer's.
+def read_back(
+    content: Content, wrote: Access, read: Access, mask: BoolArray, taken: tuple[IntArray, IntArray]
+) -> list[Piece]:
+    """What was written, at the elements of a mask that are read; taken: the (thread, value) that wrote each."""
+    found: list[Piece] = []
+    for piece in content:
+        here = mask & piece.mask[taken]
+        if here.any():
+            found.append(Piece(here, piece.guard, _retold(piece.value, wrote, read, taken)))
+    return found
 
-    taken: of each element read, the (thread, value) that wrote it.
-    """
+
+def _retold(value: Value, wrote: Access, read: Access, taken: tuple[IntArray, IntArray]) -> Value:
+    """A value at the elements read: what is said by coordinates is told by the reader's, not the writer's."""
     if not isinstance(value, Data):
         return value
     found = value.at(taken)

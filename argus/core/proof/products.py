@@ -52,6 +52,14 @@ class Term:
         return algebra.pick(here, self.times, 0)
 
 
+def one_sum(products: Iterable[Product]) -> str:
+    """Why products are not summed as one: over names, or of tensors, that differ; empty if they are."""
+    known = tuple(products)
+    if len({each.contracted for each in known}) != 1:
+        return "one accumulator sums over different names"
+    return "one accumulator sums products of different tensors" if len({each.root for each in known}) != 1 else ""
+
+
 def tally_of(terms: Iterable[Term]) -> Tally:
     """The same contributions as runs that all elements count alike."""
     runs = (run(t.low, t.high, t.rest, np.array([[t.times]], np.int64), None) for t in terms)
@@ -63,16 +71,17 @@ class Product:
     """What one `Mma` adds: the record of each accumulator element, and contributions of contracted names.
 
     inside: conditions on the accumulator's elements; where one fails the element receives only zeros. weighed: the
-    operand that is a weight of a softmax, if one is (`softmax`). root: what is multiplied.
+    operand that is a weight of a softmax, if one is (`softmax`). root: what is multiplied; form: the same in words.
     """
 
     record: dict[str, Component]
     inside: tuple[Inside, ...]
-    contracted: str | None
+    contracted: str
     terms: tuple[Term, ...]
     fill: float = 0.0
     weighed: Data | None = None
     root: str = ""
+    form: str = ""
     loose: tuple[Inside, ...] = ()
 
 
@@ -182,8 +191,9 @@ class Multiplication:
         weighed = None if self._weight is None else self._moved(self._weight)
         if isinstance(weighed, str):
             return weighed
-        root, loose = f"{self._a.data.root} {self._b.data.root}", tuple(loose)
-        return Product(record, inside, name, terms, weighed=weighed, loose=loose, root=root)
+        both = (self._a.data, self._b.data)
+        root, form = (" * ".join(told) for told in ([data.root for data in both], [data.form for data in both]))
+        return Product(record, inside, name, terms, weighed=weighed, root=root, form=form, loose=tuple(loose))
 
     @property
     def _weight(self) -> Operand | None:

@@ -275,6 +275,7 @@ def _joined(before: Crossed | Number, found: Crossed, buffer: Buffer) -> Left:
         not alike
         or before.inside
         or before.computed
+        or before.form != found.form
         or any(before.record[name] is not found.record[name] for name in found.record)
     ):
         return Top(f"what is added to `{buffer.name}` has other tags than what is there")

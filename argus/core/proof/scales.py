@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.elements import gets, nodes
-from argus.core.index import Cond
+from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Elem, Get, Map, Op, Relation, Stmt
 from argus.core.proof.content import Content, Data, Number, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.separate import same
 from argus.core.proof.timeline import Step
+from argus.core.walk import substitute
 
 
 @frozen(eq=False)
@@ -78,7 +79,8 @@ def _scaled(
 ) -> Iterator[Obligation]:
     summed, scale = values
     name_of_sum, name_of_scale = scaling.sum.view.buffer.name, scaling.scale.view.buffer.name
-    loaded = scale.plain and summed.plain  # the softmax has rules of its own for what it scales by
+    # The softmax has rules of its own for what it scales by.
+    loaded = all(value.within_bounds.plain for value in values)
     if loaded and not scale.record:
         reason = f"`{name_of_scale}` carries no tag that could tell what it belongs to"
         yield Obligation("I35", _what(scaling.sum, scaling.scale), stmt, algebra.FALSE, context, unknown=reason)
@@ -107,7 +109,7 @@ def _scaled(
 
 
 def _related(flow: Flow, step: Step, scaling: _Scaling, name: str) -> bool:
-    """Whether a relation before the product, of what is still held then, speaks of the name and of the sum."""
+    """Whether a relation before the product, of what is still held then, decides the name by what the sum is of."""
     scales, sums = _made_of(flow, scaling.scale.view.buffer), _made_of(flow, scaling.sum.view.buffer)
     for other in flow.timeline.segments[step.segment].steps:
         if other.position >= step.position or other.guard is not step.guard or not isinstance(other.stmt, Assert):
@@ -115,11 +117,19 @@ def _related(flow: Flow, step: Step, scaling: _Scaling, name: str) -> bool:
         claim = other.stmt.claim
         if not isinstance(claim, Relation):
             continue
-        scale = [of.view.buffer for _, of in claim.names if of.view.buffer in scales and of.name == name]
+        scale = {symbol: of.view.buffer for symbol, of in claim.names if of.view.buffer in scales and of.name == name}
         total = [of.view.buffer for _, of in claim.names if of.view.buffer in sums and of.view.buffer in flow.sums]
-        if scale and total and not _written(flow, (*scale, *total), other, step):
+        held = scale and total and not _written(flow, (*scale.values(), *total), other, step)
+        if held and _decides(flow, step, claim, tuple(scale)):
             return True
     return False
+
+
+def _decides(flow: Flow, step: Step, claim: Relation, symbols: tuple[Symbol, ...]) -> bool:
+    """Whether a relation leaves each of the components one number, whatever the others are."""
+    other: dict[Symbol, Index] = {symbol: algebra.sym(evolve(symbol, name=f"{symbol.name}'")) for symbol in symbols}
+    one = algebra.all_of(algebra.eq(algebra.sym(symbol), number) for symbol, number in other.items())
+    return flow.holds((*step.context, claim.cond, substitute(claim.cond, other)), one)
 
 
 def _made_of(flow: Flow, buffer: Buffer) -> frozenset[Buffer]:

@@ -13,15 +13,28 @@ from argus.core.index import Cond
 from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, loosened, unpadded, why_not
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
-from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Logarithm, Maximum, Plain, Power, Weight
+from argus.core.proof.standing import (
+    PLAIN,
+    Drop,
+    Factor,
+    Gap,
+    Inverse,
+    Logarithm,
+    Maximum,
+    Plain,
+    Power,
+    Weight,
+    guards,
+)
 from argus.core.proof.tally import Sets, Tally, alike, same, within
 
 Owed = tuple[str, str, Cond]
 """An invariant, what must hold, and the condition for it."""
-_EXPONENTIALS = ("exp", "exp2")
+_EXPONENTIALS, _LOGARITHMS = ("exp", "exp2"), ("log", "log2")
 _BASES = {"exp": e, "exp2": 2.0, "log": e, "log2": 2.0}
 _CLOSE = 1e-6
 """How far two numbers of the program may differ that are one in single precision, relatively."""
+_KEPT = "the guard of a maximum may be subtracted, that of a sum divided by, and neither kept (I23)"
 _NEUTRAL = {"add": 0.0, "max": -inf, "min": inf}
 
 
@@ -55,6 +68,13 @@ class Rules:
         assert isinstance(right, Data)
         return self._binary(name, left, right)
 
+    @staticmethod
+    def truncated(data: Data, form: str) -> Value:
+        """A value as an integer, which is another value."""
+        if not isinstance(data.standing, Plain):
+            return Top(f"{form} has no rule in the verifier")
+        return _closed(data, form)
+
     # -- one operand -------------------------------------------------------------------------------------
 
     def _unary(self, name: str, arg: Data) -> Value:
@@ -75,7 +95,7 @@ class Rules:
                     times=1.0,
                     computed=True,
                 )
-            case Weight(over=over, power=power) if name in ("log", "log2") and arg.sets and arg.times == 1:
+            case Weight(over=over, power=power, guarded=False) if name in _LOGARITHMS and arg.sets and arg.times == 1:
                 turn = log(_BASES[power[0]]) / log(_BASES[name])
                 closed = (*arg.closed, *arg.sets.items())
                 standing = Logarithm(over, power, turn)
@@ -103,8 +123,8 @@ class Rules:
                 return self._less(nothing, data, Drop({each: Tally() for each in over}, over), over, guarded=guarded)
             case "mul", Factor() | Weight() if value == 0 and not data.needs:
                 return number
-            case _, Maximum() if name in ("mul", "div") and value < 0:
-                return Top("a maximum times a number below 0 is none")
+            case _, Maximum() | Gap() | Drop() if name in ("mul", "div") and value < 0:
+                return Top("a maximum, or what is measured from one, times a number below 0 grows beyond all bounds")
             case "mul", Plain() | Gap() | Drop() | Maximum() | Logarithm() if isfinite(value) and value != 0:
                 return self._scaled(data, value, form)
             case "div", Plain() | Gap() | Drop() | Maximum() if number is right and isfinite(value) and value != 0:
@@ -119,8 +139,8 @@ class Rules:
     @staticmethod
     def _added_to_nothing(data: Data) -> Value:
         """A sum of nothing and a value, or a maximum."""
-        if isinstance(data.standing, Maximum) and data.standing.guarded:
-            return Top("the guard of a maximum may be subtracted, and not kept (I23)")
+        if guards(data.standing):
+            return Top(_KEPT)
         return data
 
     @staticmethod
@@ -142,9 +162,9 @@ class Rules:
     # -- two operands ------------------------------------------------------------------------------------
 
     def _binary(self, name: str, left: Data, right: Data) -> Value:
-        for one in (left, right):
-            if isinstance(one.standing, Maximum) and one.standing.guarded and (name != "sub" or one is left):
-                return Top("the guard of a maximum may be subtracted, and not kept (I23)")
+        used = "div" if isinstance(right.standing, Weight) else "sub"
+        if guards(left.standing) or (guards(right.standing) and name != used):
+            return Top(_KEPT)
         match name, left.standing, right.standing:
             case "max", Maximum(over=one), Maximum(over=two):
                 return self._higher(left, right, one, two)
@@ -157,20 +177,20 @@ class Rules:
             case "mul", Factor(), Weight():
                 return self._rescaled(right, left)
             case "mul", Weight(over=one, power=power), Inverse(over=two, power=other):
-                self._equal_references(one, two, "the quotient")
+                self._equal_references(left, right, one, two, "the quotient")
                 same_power = power == other
                 return self._quotient(left, right) if same_power else Top("a quotient of unlike exponentials")
             case "mul", Inverse(), Weight():
                 return self._binary(name, right, left)
             case "div", Weight(over=one, power=power), Weight(over=two, power=other) if right.sets and power == other:
-                self._equal_references(one, two, "the quotient")
+                self._equal_references(left, right, one, two, "the quotient")
                 inverse = self._inverse(right, two, other, right.form)
                 assert isinstance(inverse, Data)
                 return self._quotient(left, inverse)
             case "add", Weight(over=one, power=power), Weight(over=two, power=other) if (
                 power == other and left.root == right.root
             ):
-                self._equal_references(one, two, "the sum")
+                self._equal_references(left, right, one, two, "the sum")
                 return self._added(left, right)
             case "add", Logarithm(), Maximum():
                 return self._whole(left, right)
@@ -191,7 +211,7 @@ class Rules:
         form = _form("add", part.form, maximum.form)
         if maximum.root != root or not isclose(maximum.times, part.times * number * part.standing.turn, rel_tol=_CLOSE):
             return Top(f"`{form}` is no logarithm of a sum: the maximum is another, or in other units")
-        self._equal_references(part.standing.over, maximum.standing.over, "the logarithm")
+        self._equal_references(part, maximum, part.standing.over, maximum.standing.over, "the logarithm")
         record, needs = {**maximum.record, **part.record}, _needs(part, maximum)
         inside, closed = (*part.inside, *maximum.inside), _both_closed(part, maximum)
         return evolve(
@@ -199,11 +219,21 @@ class Rules:
             standing=PLAIN, fill=nan, form=form, root=form, times=1.0,
         )  # fmt: skip
 
-    def _equal_references(self, one: Sets, two: Sets, what: str) -> None:
+    def _equal_references(self, left: Data, right: Data, one: Sets, two: Sets, what: str) -> None:
         self.owed.append(("I23", f"{what} is of weights with equal references", alike(one, two)))
+        self._one_score(left, right)
 
-    @staticmethod
-    def _higher(left: Data, right: Data, one: Sets, two: Sets) -> Value:
+    def _one_score(self, left: Data, right: Data) -> None:
+        """What two values were computed from is summed over the same sets, where they were made of one thing."""
+        for name, mine in (
+            (*(left.sets or {}).items(), *left.closed) if isinstance(left.standing, Plain) else left.closed
+        ):
+            for other, theirs in right.closed:
+                if name == other:
+                    goal = alike({name: mine}, {name: theirs})
+                    self.owed.append(("I23", f"scores that meet are sums over one set of `{name}`", goal))
+
+    def _higher(self, left: Data, right: Data, one: Sets, two: Sets) -> Value:
         if (
             (left.root, left.times) != (right.root, right.times)
             or one.keys() != two.keys()
@@ -212,6 +242,7 @@ class Rules:
         ):
             return Top(f"the maximum of {left.form} and {right.form} has no rule in the verifier")
         over = {name: one[name].plus(two[name]).once for name in one}
+        self._one_score(left, right)
         record, closed = {**right.record, **left.record}, _both_closed(left, right)
         return evolve(left, record=record, standing=Maximum(over), needs=_needs(left, right), closed=closed)
 
@@ -229,6 +260,7 @@ class Rules:
             return Top(f"{right.form} may be -inf where a thread holds no element: guard the subtraction")
         record = {**right.record, **left.record}
         needs, form = (*_needs(left, right), *there), _form("sub", left.form, right.form)
+        self._one_score(left, right)
         closed = _both_closed(left, right)
         return evolve(left, record=record, standing=standing, needs=needs, computed=True, form=form, closed=closed)
 
@@ -241,13 +273,15 @@ class Rules:
             return Top("weights rescaled by another exponential than their own")
         what = "a sum of weights is rescaled from its own reference"
         self.owed.append(("I23", what, alike(weight.standing.over, before)))
-        for name, tally in (weight.sets or {}).items():
-            if name in before:
-                goal = algebra.any_of((before[name].some, within(tally, before[name])))
-                self.owed.append(("I23", f"what is summed over `{name}` is part of what its reference is over", goal))
+        for name, tally in before.items():
+            summed = (weight.sets or {}).get(name)
+            part = algebra.FALSE if summed is None else within(summed, tally)
+            what = f"what is rescaled is part of what its reference over `{name}` is over, or that is over something"
+            self.owed.append(("I23", what, algebra.any_of((tally.some, part))))
         record = {**factor.record, **weight.record}
         standing = Weight(after, weight.standing.power)
         inside = (*weight.inside, *factor.inside)
+        self._one_score(weight, factor)
         needs, closed = _needs(weight, factor), _both_closed(weight, factor)
         return evolve(weight, record=record, standing=standing, inside=inside, needs=needs, closed=closed)
 

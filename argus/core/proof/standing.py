@@ -9,7 +9,7 @@
     Logarithm(J)      the logarithm of a Weight(J): that of a sum of e^x, less Maximum(J)
 
 Weights may be added if their references are equal (I23, I24); a quotient of two has none left. A guarded maximum may
-only be subtracted.
+only be subtracted, a guarded sum of weights, 1 where nothing was summed, only be divided by.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Drop:
 class Weight:
     over: Sets
     power: Power
+    guarded: bool = False
 
 
 @frozen(eq=False)
@@ -94,6 +95,11 @@ def families(standing: Standing) -> tuple[Sets, ...]:
             assert_never(standing)
 
 
+def guards(standing: Standing) -> bool:
+    """Whether it is another number than its sets say, where they are empty."""
+    return isinstance(standing, Maximum | Weight) and standing.guarded
+
+
 def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
     """The same of other sets."""
 
@@ -109,8 +115,8 @@ def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
             return Gap(all_of(over))
         case Drop(before=before, after=after):
             return Drop(all_of(before), all_of(after))
-        case Weight(over=over, power=power):
-            return Weight(all_of(over), power)
+        case Weight(over=over, power=power, guarded=guarded):
+            return Weight(all_of(over), power, guarded)
         case Factor(before=before, after=after, power=power):
             return Factor(all_of(before), all_of(after), power)
         case Inverse(over=over, power=power):
@@ -128,6 +134,6 @@ def agreeing(one: Standing, two: Standing) -> Cond | None:
         return None
     if getattr(one, "turn", 1.0) != getattr(two, "turn", 1.0):
         return None
-    if getattr(one, "guarded", False) != getattr(two, "guarded", False):
+    if guards(one) != guards(two):
         return None
     return algebra.all_of(alike(a, b) for a, b in zip(mine, theirs, strict=True))

@@ -18,7 +18,7 @@ from argus.core.proof.affine import affine, axes
 from argus.core.proof.content import Data
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Sep
-from argus.core.proof.timeline import Step
+from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import substitute, symbols
 
 
@@ -63,7 +63,9 @@ def _of_elements(
     if not named:
         return Stated(*parts)
     content, own = flow.tile(step, claim.of.view), claim.of.view.buffer.layout
-    if held is None or not isinstance(own, TV) or len(content) != 1 or not isinstance(content[0].value, Data):
+    if held is None or not isinstance(own, TV) or not is_whole(claim.of.view):
+        return None
+    if len(content) != 1 or not isinstance(content[0].value, Data):
         return None
     known, places = content[0].value.record, list[Index]()
     for axis in range(len(own.tile)):

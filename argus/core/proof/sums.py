@@ -19,8 +19,8 @@ from argus.core.layout import TV
 from argus.core.proof.content import Bottom, Content, Data, Inside, Number, Top, everywhere
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.products import Multiplication, Product, Term, tally_of
-from argus.core.proof.separate import Component, same
+from argus.core.proof.products import Multiplication, Product, Term, one_sum, tally_of
+from argus.core.proof.separate import same
 from argus.core.proof.tally import Tally
 from argus.core.proof.telescoping import telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, is_whole
@@ -29,14 +29,13 @@ from argus.core.walk import show, substitute
 
 @frozen(eq=False)
 class Held:
-    """A sum: its elements' record and bounds, how often x went into it, and when it has been set at all.
+    """A sum: how often x went into it, and when it has been set at all.
 
-    terms: what `count` adds up, of a sum that a product has set and others have added to; else empty.
+    product: the first that it sums; all are of the same tensors, with its record and bounds. terms: what `count` adds
+    up, of a sum that a product has set and others have added to; else empty.
     """
 
-    record: dict[str, Component]
-    inside: tuple[Inside, ...]
-    contracted: str
+    product: Product
     count: Index
     valid: Cond
     terms: tuple[Term, ...] = ()
@@ -109,20 +108,8 @@ class Accumulator:
     def content(self, at: Step) -> Content:
         """The same, as the domain's value."""
         match self.state(at):
-            case Held(record=record, inside=inside, contracted=name, valid=valid) as held:
-                set_here = self.flow.holds(at.context, valid)
-                value = (
-                    Data(
-                        record,
-                        inside,
-                        0.0,
-                        {name: _tally(held)},
-                        f"sum over {name}",
-                        root=f"sum over {name} into {self.buffer.name}",
-                    )
-                    if set_here
-                    else Bottom()
-                )
+            case Held(valid=valid) as held:
+                value = _content(held) if self.flow.holds(at.context, valid) else Bottom()
             case Zero():
                 value = Number(0.0)
             case Bottom() | Top() as other:
@@ -177,8 +164,9 @@ class Accumulator:
         if reasons:
             return Top(reasons[0])
         known = [each for each in products if isinstance(each, Product)]
-        if len({each.contracted for each in known}) != 1:
-            return Top("one accumulator sums over different names")
+        unlike = one_sum(known)
+        if unlike:
+            return Top(unlike)
         closed = telescoped(_terms(events, known), loop)
         if isinstance(closed, str):
             return Top(closed)
@@ -272,6 +260,14 @@ class Accumulator:
         yield Obligation("I3", what, events[0].stmt, goal, loop.facts)
 
 
+def _content(held: Held) -> Data:
+    """A sum as the domain's value."""
+    product, name = held.product, held.product.contracted
+    sets = {name: _tally(held)}
+    form, root = (f"sum over {name} of {what}" for what in (product.form, product.root))
+    return Data(product.record, product.inside, 0.0, sets, form, root=root)
+
+
 def _tally(held: Held) -> Tally:
     """How often x went into a sum: by runs, where it is what one product has set."""
     return tally_of(held.terms) if held.terms else Tally((), held.count)
@@ -338,16 +334,13 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
 
     resets: the first iteration discards what was there; before it, that is still there.
     """
-    assert first.contracted is not None
     fresh = algebra.eq(algebra.sym(loop.symbol), loop.stmt.start) if resets else algebra.FALSE
-    summed = Held(
-        first.record, first.inside, first.contracted, total, algebra.negate(fresh) if resets else algebra.TRUE
-    )
+    summed = Held(first, total, algebra.negate(fresh) if resets else algebra.TRUE)
     match before:
         case Zero():
             return evolve(summed, valid=algebra.TRUE)
-        case Held(contracted=name) if name != first.contracted:
-            return Top("one accumulator sums over different names")
+        case Held(product=product) if one_sum((product, first)):
+            return Top(one_sum((product, first)))
         case Held(count=count, valid=valid):
             carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)
             set_before = algebra.any_of((valid, algebra.negate(fresh))) if resets else valid
@@ -362,15 +355,14 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
     """One statement more: what was there counts unless it is reset."""
     terms = [evolve(t, rest=algebra.all_of((t.rest, guard))) for t in product.terms]
     added = algebra.add(*(term.count for term in terms)) if terms else algebra.const(0)
-    assert product.contracted is not None
-    alone = Held(product.record, product.inside, product.contracted, added, init, tuple(terms))
+    alone = Held(product, added, init, tuple(terms))
     if init is algebra.TRUE:
         return alone
     match state:
         case Zero():
             return evolve(alone, valid=algebra.TRUE)
-        case Held(contracted=name) if name != product.contracted:
-            return Top("one accumulator sums over different names")
+        case Held(product=first) if one_sum((first, product)):
+            return Top(one_sum((first, product)))
         case Held(count=count, valid=valid, terms=before):
             kept = algebra.pick(init, 0, count)
             both = (*before, *terms) if before and init is algebra.FALSE else ()

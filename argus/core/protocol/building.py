@@ -152,12 +152,15 @@ def _empty(built: Built, party: Party) -> Fails | None:
         return None
     offsets = [slot_offset(release.slot, stages, loses=loses(role)) for role, release in releases]
     target = offsets[0]
+    # What nobody waits for may complete as it likes: a slot that another ring's barriers hand over.
+    watched = party.wait is not None or party.filler.finishes
     for (role, release), source in zip(releases, offsets, strict=True):
         if source is None or target is None:
             return _restarted(event(role, release))
         for use in range(built.period):
             number = matching(use, source, target, stages)
-            _counts(built, event(role, release), None, use, (party.empty, number, stages))
+            if watched:
+                _counts(built, event(role, release), None, use, (party.empty, number, stages))
     if party.wait is None or target is None:
         return None
     return _wait(built, party.filler, party.wait, (party.empty, target, stages), -2 * stages)

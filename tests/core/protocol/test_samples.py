@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from argus.core import protocol as package
 from argus.core.algebra import sym
@@ -13,7 +14,7 @@ from argus.core.protocol.lemma import Certified, Shape, certify
 from argus.core.protocol.mistakes import seeded
 from argus.core.protocol.obligations import Obliged, obligations, oblige
 from argus.core.protocol.outcome import Fails, Holds, Size, Unknown
-from argus.core.protocol.ring import Protocol, alternating, attention, pingpong, plain
+from argus.core.protocol.ring import Protocol, WaitEmpty, alternating, attention, flash, pingpong, plain
 from argus.core.protocol.search import Bound, replay, search
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Solver
@@ -95,6 +96,18 @@ def test_pingpong_needs_its_turns() -> None:
     assert machine.claim == "RAW"
     assert isinstance(drawn, Fails)
     assert drawn.claim == "window"
+
+
+def test_barriers_that_nobody_waits_for_may_complete_as_they_like() -> None:
+    """The values' slots are free once the keys' are; who gives both back may give back values late."""
+    whole = flash(1, 2, turns=False)
+    filler, *drains = whole.roles
+    body = tuple(op for op in filler.body if not (isinstance(op, WaitEmpty) and op.ring == 1))
+    trusting = evolve(whole, roles=(evolve(filler, body=body), *drains))
+
+    assert names(trusting) == ("Holds", "Holds", "Unknown")
+    more = evolve(trusting, rings=(evolve(whole.rings[0], stages=3), *whole.rings[1:]))
+    assert names(more) == ("Fails", "Fails", "Unknown")
 
 
 def test_named_barriers_need_a_first_arrival() -> None:

@@ -1,0 +1,45 @@
+# verdict: unknown
+"""What a thread has summed is guarded before it is added: a thread without elements adds 1."""
+
+from math import inf
+
+from argus.language import (
+    Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, exp, f32, first_lane,
+    kernel, load, loop, maximum, registers, shared, sm_90a, spread, sync, tag, thread, warp, where,
+)
+
+THREADS, CHUNK = 64, 256
+
+
+def across_cta(x, op):
+    """Fold one value a thread: lanes by shuffles, warps through shared memory; every thread gets the result."""
+    box = shared(f32, (THREADS // 32,))
+    copy(x.fold(0, op, within=warp), box, by=first_lane)
+    sync()
+    return load(box, all_to_each(THREADS)).fold(0, op, within=thread)
+
+
+@kernel(target=sm_90a, threads=THREADS)
+def softmax(X: Tensor["R N", f32], Y: Tensor["R N", f32]):
+    R, N = X.shape
+    tag(X, lambda r, n: dict(r=r, n=n))
+    assume(N % 4 == 0)
+    (row,) = block_id((R,))
+    x, y = X[row], Y[row]
+    by = spread((CHUNK,), threads=THREADS, vector=4)
+    high, total = registers(f32, by.partial(0)), registers(f32, by.partial(0))
+    high[:], total[:] = -inf, 0.0
+    for i in loop(ceil_div(N, CHUNK)):
+        v = load(x.tile((CHUNK,), (i,)), by, edge=-inf)
+        now = maximum(high, v.max(0, within=thread))
+        guard = where(now == -inf, 0.0, now)
+        total[:] = total * exp(high - guard) + exp(v - guard).sum(0, within=thread)
+        high[:] = now
+    top = across_cta(high, maximum)
+    part = total * exp(high - top)
+    whole = across_cta(where(part == 0.0, 1.0, part), add)
+    assert_covers(whole.tag.n, 0, N)
+    for i in loop(ceil_div(N, CHUNK)):
+        v = load(x.tile((CHUNK,), (i,)), by, edge=-inf)
+        copy(exp(v - top) / whole, y.tile((CHUNK,), (i,)), edge=0)
+    assert_written_once(Y, lambda r, n: dict(r=r, n=n))

@@ -156,7 +156,7 @@ def _conclude(
     unbuilt = next((finding for finding in findings if finding.standing == "not built yet"), None)
     if unbuilt is not None:
         return _without_a_check(kernel, solver, unbuilt, findings, session, start)
-    verdict = _proved(analysis, judged)
+    verdict = _proved(kernel, analysis, judged)
     names = _uncovered(kernel, findings)
     warnings = tuple(_unreached(kernel, name) for name in names)
     return _report(kernel, solver, verdict, findings, warnings, session, start, names)
@@ -217,17 +217,16 @@ def _others(kernel: Kernel, found: Refutation, suspects: Sequence[Judged]) -> tu
     return tuple(static_fault(kernel, _suspect(kernel, j)).diagnostic for c, j in others.items() if c != code)
 
 
-def _proved(analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
+def _proved(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
     methods = Counter(j.method for j in judged)
     coverage: Counter[str] = Counter()
     for j in judged:
         coverage[j.obligation.invariant] += j.obligation.compared
-    kernel = analysis.timeline.kernel
     listed = [show(cond) for cond in analysis.assumptions]
     listed += [f"{show(cond)} for every element: a contract on data, checked at launch" for cond in told(kernel)]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
-    listed += presumed(analysis.timeline.kernel)
+    listed += presumed(kernel)
     listed += dict.fromkeys(j.obligation.presumed for j in judged if j.obligation.presumed)
     results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
     return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)

@@ -41,7 +41,7 @@ from argus.core.proof import (
     timeline,
     visibility,
 )
-from argus.core.proof.content import Data, Number, Value
+from argus.core.proof.content import Content, Data, Number, Value
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
@@ -92,7 +92,7 @@ def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
-    owing = softmax.Rules._rescaled
+    owing: Callable[..., Value] = vars(softmax.Rules)["_rescaled"]
 
     def rescaled(rules: softmax.Rules, weight: Data, factor: Data) -> Value:
         before = len(rules.owed)
@@ -104,15 +104,20 @@ def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
 
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(flow, "copied", lambda content, _: content)
+    patch.setattr(flow, "copied", as_it_is)
+
+
+def as_it_is(content: Content, _: object) -> Content:
+    return content
 
 
 def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:
-    computed = softmax.Rules._with_number
+    computed: Callable[..., Value] = vars(softmax.Rules)["_with_number"]
+    times: Callable[..., Value] = vars(softmax.Rules)["_scaled"].__func__
 
     def scaled(rules: softmax.Rules, name: str, left: Value, right: Value) -> Value:
         if isinstance(left, Data) and isinstance(left.standing, Gap | Drop) and isinstance(right, Number):
-            return rules._scaled(left, right.value, left.form)
+            return times(left, right.value, left.form)
         return computed(rules, name, left, right)
 
     patch.setattr(softmax.Rules, "_with_number", scaled)
@@ -128,8 +133,12 @@ def never(*_: object) -> bool:
 
 
 def every_sum_is_of_scores(patch: pytest.MonkeyPatch) -> None:
-    told = sums._content
-    patch.setattr(sums, "_content", lambda held: evolve(told(held), root="scores"))
+    told: Callable[[object], Data] = vars(sums)["_content"]
+
+    def of_scores(held: object) -> Data:
+        return evolve(told(held), root="scores")
+
+    patch.setattr(sums, "_content", of_scores)
 
 
 def any_products_are_one_sum(patch: pytest.MonkeyPatch) -> None:

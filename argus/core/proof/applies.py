@@ -40,6 +40,7 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.proof.budgets import shares_registers
+from argus.core.proof.refills import unfenced
 from argus.core.walk import mentions
 
 
@@ -230,15 +231,12 @@ def presumed(kernel: Kernel) -> tuple[str, ...]:
     """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
     stmts = list(walk(kernel.body))
     groups = any(isinstance(s, Mma) and s.atom.moments.queue == "wgmma" for s in stmts)
-    copies = [s for s in stmts if isinstance(s, Copy)]
-    refilled = {s.target.buffer for s in copies if s.atom.proxy == "async" and s.target.buffer.space == "shared"}
-    read = {s.source.buffer for s in copies if s.atom.proxy == "generic"}
     shared = ("register tiles that hold nothing at one time share registers; the build tells what spills",)
     return (
         *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),
         *(shared if shares_registers(kernel) else ()),
         *((_FINITE,) if masked(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
-        *((_REFILL,) if refilled & read else ()),
+        *((_REFILL,) if unfenced(kernel) else ()),
     )
 
 

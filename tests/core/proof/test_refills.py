@@ -1,0 +1,44 @@
+"""Which kernels rest on the copy engine's refilling a slot after ordinary reads of it (reads-before-refill)."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.core.ir import Fence, Kernel, One
+from argus.core.proof.applies import presumed
+from argus.core.proof.refills import unfenced
+from argus.loader import load
+from tests.core.proof.rings import edited, every, of_role
+
+PROVED = "tests/corpus/proved"
+
+
+def traced(name: str) -> Kernel:
+    (kernel,) = load(f"{PROVED}/{name}.py")
+    return kernel.trace()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ordinary_reads_of_slots", True),
+        ("ordinary_reads_fenced", False),
+        ("slabs_by_ordinary_copies", False),
+        ("one_slot", False),
+        ("double_buffer", False),
+    ],
+)
+def test_ordinary_reads_are_presumed_over_unless_their_readers_fence_them(name: str, expected: bool) -> None:
+    kernel = traced(name)
+    assert unfenced(kernel) is expected
+    assert any("reads-before-refill" in each for each in presumed(kernel)) is expected
+
+
+def test_a_fence_of_one_thread_or_after_the_release_fences_nothing() -> None:
+    kernel = traced("ordinary_reads_fenced")
+    (fence,) = [stmt for stmt in every(kernel, Fence) if stmt.kind == "async_proxy"]
+    (release,) = of_role(kernel, "store", One)
+
+    assert unfenced(edited(kernel, fence))
+    assert unfenced(edited(kernel, fence, One((fence,))))
+    assert unfenced(edited(edited(kernel, fence), release, release, fence))

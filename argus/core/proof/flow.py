@@ -83,7 +83,15 @@ class Flow:
     def apart(self) -> Flow:
         """The same questions with nothing answered yet, for a trial of what tiles may hold."""
         return Flow(
-            self.timeline, self.prover, self.facts, self.accesses, self.map_rule, self.fold_rule, dict(self.sums)
+            self.timeline,
+            self.prover,
+            self.facts,
+            self.accesses,
+            self.map_rule,
+            self.fold_rule,
+            sums=dict(self.sums),
+            given=dict(self.given),
+            ways=self.ways,
         )
 
     @property

@@ -237,7 +237,7 @@ def _begun(rest: Cond, loop: Loop) -> tuple[Cond, Index] | None:
 
 
 def _since(cond: Cond, loop: Loop) -> Index | None:
-    """The iteration from which on a condition on the loop's variable alone holds; None where it is no such condition."""
+    """The iteration from which on a condition on the loop's variable holds; None where it is no such condition."""
     k, step = algebra.sym(loop.symbol), loop.stmt.step
     if cond is algebra.negate(algebra.eq(k, loop.stmt.start)):
         return algebra.add(loop.stmt.start, step)

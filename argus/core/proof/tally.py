@@ -205,10 +205,10 @@ def telescoped(each: Run, loop: Loop) -> Run | None:
 
     A run that is counted from some iteration on has none before it: its bounds then lie the other way round.
     """
-    begun = _begun(each.rest, loop)
-    if begun is None or algebra.mod(algebra.sub(each.high, each.low), each.period).range != (0, 0):
+    known = begun(each.rest, loop)
+    if known is None or algebra.mod(algebra.sub(each.high, each.low), each.period).range != (0, 0):
         return None
-    rest, first = begun
+    rest, first = known
     ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
     start = {loop.symbol: first}
     length = algebra.sub(each.high, each.low).range
@@ -221,7 +221,7 @@ def telescoped(each: Run, loop: Loop) -> Run | None:
     return None
 
 
-def _begun(rest: Cond, loop: Loop) -> tuple[Cond, Index] | None:
+def begun(rest: Cond, loop: Loop) -> tuple[Cond, Index] | None:
     """What a condition says of x alone, and the first iteration for which all of it holds; None if it says more."""
     kept: list[Cond] = []
     first = loop.stmt.start

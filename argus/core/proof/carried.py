@@ -102,7 +102,10 @@ class Carried:
         tile = self._after(buffer, before[-1]) if before else self._start(segment, buffer)
         layout = buffer.layout
         assert isinstance(layout, TV)
-        shape = layout.threads.size(), layout.values.size()
+        return self._seen(tile, at, (layout.threads.size(), layout.values.size()))
+
+    def _seen(self, tile: Tile, at: Step, shape: tuple[int, int]) -> Content:
+        """What a step finds of a tile: cases, where nothing tells whether it is there."""
         if self.flow.holds(at.context, tile.there):
             return everywhere(shape, tile.value, algebra.TRUE)
         absent = algebra.negate(tile.there)
@@ -140,7 +143,7 @@ class Carried:
         before = Number(0.0) if stmt.init is algebra.TRUE else self._before(buffer, step)
         if stmt.init not in (algebra.TRUE, algebra.FALSE):
             return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
-        held, added = buffer.layout, _summed(product, step.guard)
+        held, added = buffer.layout, summed(product, step.guard)
         assert isinstance(held, TV)
         rules = Rules(lambda cond: self.flow.holds(step.context, anywhere(cond, held)))
         names = dict.fromkeys((*before.record, *added.record)) if isinstance(before, Data) else {}
@@ -295,7 +298,7 @@ def _one_name(before: Value, added: Data, name: str) -> Cond:
     return same(before.record[name], added.record[name])
 
 
-def _summed(product: Product, guard: Cond) -> Data:
+def summed(product: Product, guard: Cond) -> Data:
     """What a product adds to each element, under the guard of its statement."""
     assert product.contracted is not None
     terms = [evolve(term, rest=algebra.all_of((term.rest, guard))) for term in product.terms]

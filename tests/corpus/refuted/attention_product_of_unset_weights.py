@@ -5,7 +5,7 @@ from math import inf
 
 from argus.language import (
     Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, exp2, f32, gfx942, kernel, load,
-    loop, maximum, mfma, mfma_f32_16x16x16_bf16, mma, registers, tag, thread, vmem, when, where,
+    loop, maximum, mfma, mfma_f32_16x16x16_bf16, mma, registers, tag, thread, vmem, where,
 )
 
 SCALE = 0.25
@@ -27,10 +27,9 @@ def attention(Q: Tensor["S 16", bf16], K: Tensor["T 16", bf16], V: Tensor["E T",
     q = load(Q.tile((16, 16), (i, 0)), mm.B)
     vmem.wait(0)
     for n in loop(count):
-        with when(n < count):
-            v = load(V.tile((16, 16), (e, n - 1)), mm.A, edge=0)
-            vmem.wait(0)
-            mma(mm, ot, v, p)
+        v = load(V.tile((16, 16), (e, n - 1)), mm.A, edge=0)
+        vmem.wait(0)
+        mma(mm, ot, v, p)
         k = load(K.tile((16, 16), (n, 0)), mm.A, edge=0)
         vmem.wait(0)
         mma(mm, st, k, q, init=True)

@@ -25,6 +25,7 @@ from argus.core.proof import (
     epochs,
     flow,
     folding,
+    guesses,
     integers,
     maps,
     memory,
@@ -41,7 +42,7 @@ from argus.core.proof import (
     timeline,
     visibility,
 )
-from argus.core.proof.content import Data, Number, Value
+from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
@@ -201,8 +202,21 @@ def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
 def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(softmax, "alike", yes)
     patch.setattr(softmax, "within", yes)
-    patch.setattr(carried, "agreeing", yes)
+    patch.setattr(guesses, "agreeing", yes)
     patch.setattr(folding.Folding, "alike_in_each", always)
+
+
+def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(carried.Carried, "_seen", there_at_once)
+
+
+def there_at_once(_: object, tile: carried.Tile, __: object, shape: tuple[int, int]) -> Content:
+    return everywhere(shape, tile.value, TRUE)
+
+
+def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
+    summed = carried.summed
+    patch.setattr(carried, "summed", lambda product, _: summed(product, TRUE))
 
 
 def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
@@ -359,6 +373,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
+    ("attention_product_of_unset_weights", "I38", every_tile_is_there),
+    ("attention_product_from_the_third_block", "I25", every_branch_is_taken),
+    ("attention_guarded_rescaled_too_early", "I23", any_reference_will_do),
+    ("product_a_block_behind_from_the_third", "I3", any_count_will_do),
     ("grouped_heads_by_remainder", "I26", without(claims, "products")),
     ("grouped_heads_in_opposite_order", "I26", without(claims, "products")),
 )

@@ -109,17 +109,25 @@ def _search(place: Place, suspects: Sequence[Suspect], go_on: Callable[[], bool]
 
 
 def _sizes(place: Place, suspects: Sequence[Suspect]) -> Iterator[Sizes]:
-    """Small sizes, those that some launch's own tiles suggest; then those at which a solver saw a failure."""
+    """Small sizes at which a solver saw a failure; then small ones that some launch's own tiles suggest, among others
+    at which a solver saw one.
+    """
     models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
     seen: set[tuple[int, ...]] = set()
     each = chain(*(sizes_in_order(launch.kernel) for launch in place.launches), models)
-    for size in sorted(each, key=lambda size: sum(size.values())):
+    first = [model for model in models if max(model.values(), default=0) <= _SMALL]
+    for size in (*sorted(first, key=_sum), *sorted(each, key=_sum)):
         key = tuple(size[symbol.name] for symbol in place.program.sizes)
         if key not in seen and max(key, default=0) <= _LARGEST:
             seen.add(key)
             yield {symbol.name: size[symbol.name] for symbol in place.program.sizes}
 
 
+def _sum(size: Sizes) -> int:
+    return sum(size.values())
+
+
+_SMALL = 1 << 8
 _LARGEST = 1 << 12
 
 

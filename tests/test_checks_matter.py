@@ -25,7 +25,9 @@ from argus.core.proof import (
     epochs,
     flow,
     folding,
+    guesses,
     integers,
+    lookup,
     maps,
     memory,
     ordering,
@@ -41,7 +43,7 @@ from argus.core.proof import (
     timeline,
     visibility,
 )
-from argus.core.proof.content import Content, Data, Number, Value
+from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
@@ -51,6 +53,7 @@ from argus.core.proof.roles.uses import Reader
 from argus.core.proof.standing import Drop, Gap
 from argus.core.proof.timeline import Step
 from argus.core.verdict import Proved, Refuted, Unknown
+from argus.core.walk import IntArray
 from argus.verify import verify
 from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
@@ -104,11 +107,22 @@ def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
 
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(flow, "copied", as_it_is)
+    def there(value: Value, _: object, __: object, taken: tuple[IntArray, IntArray]) -> Value:
+        return value.at(taken) if isinstance(value, Data) else value
+
+    patch.setattr(lookup, "_retold", there)
 
 
-def as_it_is(content: Content, _: object) -> Content:
-    return content
+def any_lanes_store_one_number(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outputs, "replicas", always)
+
+
+def any_units_of_a_logarithm(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(softmax, "isclose", lambda *_, **__: True)
+
+
+def masks_are_alike(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(guesses, "padded_alike", yes)
 
 
 def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:
@@ -210,8 +224,21 @@ def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
 def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(softmax, "alike", yes)
     patch.setattr(softmax, "within", yes)
-    patch.setattr(carried, "agreeing", yes)
+    patch.setattr(guesses, "agreeing", yes)
     patch.setattr(folding.Folding, "alike_in_each", always)
+
+
+def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(carried.Carried, "_seen", there_at_once)
+
+
+def there_at_once(_: object, tile: carried.Tile, __: object, shape: tuple[int, int]) -> Content:
+    return everywhere(shape, tile.value, TRUE)
+
+
+def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
+    summed = carried.summed
+    patch.setattr(carried, "summed", lambda product, _: summed(product, TRUE))
 
 
 def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
@@ -368,6 +395,15 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
+    ("attention_product_of_unset_weights", "I38", every_tile_is_there),
+    ("attention_product_from_the_third_block", "I25", every_branch_is_taken),
+    ("attention_guarded_rescaled_too_early", "I23", any_reference_will_do),
+    ("product_a_block_behind_from_the_third", "I3", any_count_will_do),
+    ("attention_rings_in_opposite_orders", "I24", without(claims, "products")),
+    ("attention_values_released_under_the_product", "I10", without(obligations, "flights")),
+    ("attention_last_keys_see_one_more", "I25", any_count_will_do),
+    ("attention_last_keys_weights_not_masked", "I25", masks_are_alike),
+    ("replicas_of_two_warps", "I4", any_lanes_store_one_number),
     ("grouped_heads_by_remainder", "I26", without(claims, "products")),
     ("grouped_heads_in_opposite_order", "I26", without(claims, "products")),
 )
@@ -375,6 +411,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
 
 UNKNOWN: tuple[tuple[str, Patch], ...] = (
     ("guarded_sums_added", nothing_is_a_guard),
+    ("attention_logarithm_in_other_units", any_units_of_a_logarithm),
     ("two_keys_of_one_maximum", every_sum_is_of_scores),
     ("two_weights_in_one_sum", any_products_are_one_sum),
     ("scales_of_a_loose_relation", any_relation_decides),

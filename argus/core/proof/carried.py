@@ -5,13 +5,17 @@ The body is run on what the tiles hold on entry, with the loop's variable free; 
 `sums`, everything else is what one iteration leaves, an iteration later. The body is then run on the guess, which holds
 if it gives the guess of the next iteration, and what there was on entry is the guess of the first. How a guess was come
 by does not matter. Tiles of one loop are guessed together.
+
+A tile that is not set before the loop holds something from the second iteration on, if the first sets it: what it holds
+comes with the condition that it is there. A product in a branch adds where the branch is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from attrs import define, evolve, field
+import numpy as np
+from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.elements import gets
@@ -19,23 +23,35 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Alloc, Buffer, Fold, Map, Mma, Reset
 from argus.core.layout import TV
 from argus.core.proof.affine import anywhere
-from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, everywhere
+from argus.core.proof.content import Bottom, Content, Data, Number, Piece, Top, Value, everywhere
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
+from argus.core.proof.guesses import closed, equal
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.padding import no_looser, padded_alike, with_masks
 from argus.core.proof.products import Product, tally_of
-from argus.core.proof.separate import same, symbolic_of
+from argus.core.proof.separate import same
 from argus.core.proof.softmax import Owed, Rules
-from argus.core.proof.standing import Maximum, agreeing, changed, families, guards
+from argus.core.proof.standing import families
 from argus.core.proof.sums import Accumulator
-from argus.core.proof.tally import Run, Sets, Tally, alike, merged, telescoped
-from argus.core.proof.timeline import Loop, Segment, Step, Timeline, is_whole
-from argus.core.walk import substitute, symbols
+from argus.core.proof.timeline import Loop, Segment, Shift, Step, Timeline, is_whole
+from argus.core.walk import substitute
 
 _ROUNDS = 3
 
-State = Mapping[Buffer, Value]
+
+@frozen(eq=False)
+class Tile:
+    """What a tile holds where `there` is true; elsewhere it may never have been set."""
+
+    value: Value
+    there: Cond = algebra.TRUE
+
+    def shifted(self, shift: Shift) -> Tile:
+        value = self.value.shifted(shift) if isinstance(self.value, Data) else self.value
+        return Tile(value, substitute(self.there, shift))
+
+
+State = Mapping[Buffer, Tile]
 
 
 def carried(line: Timeline) -> tuple[Buffer, ...]:
@@ -83,10 +99,20 @@ class Carried:
         """What a tile holds just before a step."""
         segment = self.flow.timeline.segments[at.segment]
         before = [step for step in self._writes(segment, buffer) if step.position < at.position]
-        value = self._after(buffer, before[-1]) if before else self._start(segment, buffer)
+        tile = self._after(buffer, before[-1]) if before else self._start(segment, buffer)
         layout = buffer.layout
         assert isinstance(layout, TV)
-        return everywhere((layout.threads.size(), layout.values.size()), value, algebra.TRUE)
+        return self._seen(tile, at, (layout.threads.size(), layout.values.size()))
+
+    def _seen(self, tile: Tile, at: Step, shape: tuple[int, int]) -> Content:
+        """What a step finds of a tile: cases, where nothing tells whether it is there."""
+        if self.flow.holds(at.context, tile.there):
+            return everywhere(shape, tile.value, algebra.TRUE)
+        absent = algebra.negate(tile.there)
+        if self.flow.holds(at.context, absent):
+            return everywhere(shape, Bottom(), algebra.TRUE)
+        whole = np.ones(shape, np.bool_)
+        return Piece(whole, tile.there, tile.value), Piece(whole, absent, Bottom())
 
     def _writes(self, segment: Segment, buffer: Buffer) -> list[Step]:
         """The steps of a segment that write a tile or make it anew."""
@@ -97,27 +123,27 @@ class Carried:
             return step.stmt.buffer is buffer
         return any(a.mode == "write" and a.view.buffer is buffer for a in self.flow.accesses.of(step))
 
-    def _after(self, buffer: Buffer, step: Step) -> Value:
+    def _after(self, buffer: Buffer, step: Step) -> Tile:
         """What a tile holds after a step that writes it."""
         if isinstance(step.stmt, Alloc | Reset):
-            return Bottom()
+            return Tile(Bottom())
+        if isinstance(step.stmt, Mma) and (step.guard is algebra.TRUE or step.stmt.init is algebra.FALSE):
+            return Tile(self._added(buffer, step, step.stmt)[0])
         if step.guard is not algebra.TRUE:
-            return Top(f"`{buffer.name}` is assigned in a branch")
-        if isinstance(step.stmt, Mma):
-            return self._added(buffer, step, step.stmt)[0]
+            return Tile(Top(f"`{buffer.name}` is assigned in a branch"))
         if not isinstance(step.stmt, Map | Fold) or not is_whole(step.stmt.target):
-            return Top(f"`{buffer.name}` is written by more than assignments")
-        return single(self.flow.written(step))
+            return Tile(Top(f"`{buffer.name}` is written by more than assignments"))
+        return Tile(single(self.flow.written(step)))
 
     def _added(self, buffer: Buffer, step: Step, stmt: Mma) -> tuple[Value, tuple[Owed, ...]]:
-        """What a tile holds after a product, and the conditions that this presumes."""
+        """What a tile holds after a product, and the conditions that this presumes where the product takes place."""
         product = self.sums[buffer].product(step)
         if isinstance(product, str):
             return Top(product), ()
-        before: Value = Number(0.0) if stmt.init is algebra.TRUE else single(self.content(buffer, step))
+        before = Number(0.0) if stmt.init is algebra.TRUE else self._before(buffer, step)
         if stmt.init not in (algebra.TRUE, algebra.FALSE):
             return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
-        held, added = buffer.layout, _summed(product)
+        held, added = buffer.layout, summed(product, step.guard)
         assert isinstance(held, TV)
         rules = Rules(lambda cond: self.flow.holds(step.context, anywhere(cond, held)))
         names = dict.fromkeys((*before.record, *added.record)) if isinstance(before, Data) else {}
@@ -127,14 +153,18 @@ class Carried:
         value = rules.op("add", (before, added))
         return value, tuple((code, what, anywhere(goal, held)) for code, what, goal in rules.owed)
 
-    def _start(self, segment: Segment, buffer: Buffer) -> Value:
+    def _before(self, buffer: Buffer, step: Step) -> Value:
+        """What a product adds to; where a branch passes it by, this is what stays."""
+        return single(self.content(buffer, step if step.guard is algebra.TRUE else evolve(step, guard=algebra.TRUE)))
+
+    def _start(self, segment: Segment, buffer: Buffer) -> Tile:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""
         if segment.loop is not None and self._writes(segment, buffer):
             self._asked.add((segment, buffer))
             return self.head(segment)[buffer]
         return self._entry(segment, buffer)
 
-    def _entry(self, segment: Segment, buffer: Buffer) -> Value:
+    def _entry(self, segment: Segment, buffer: Buffer) -> Tile:
         """What a tile holds before a segment is come to."""
         line = self.flow.timeline.segments
         for earlier in reversed(line[: line.index(segment)]):
@@ -143,8 +173,9 @@ class Carried:
                 continue
             if earlier.loop is None:
                 return self._after(buffer, writes[-1])
-            return _shifted(self.head(earlier)[buffer], earlier.loop, _end(earlier.loop))
-        return Bottom()
+            loop = earlier.loop
+            return self.head(earlier)[buffer].shifted({loop.symbol: _end(loop)})
+        return Tile(Bottom())
 
     # -- heads of loops ----------------------------------------------------------------------------------
 
@@ -163,19 +194,25 @@ class Carried:
         guess: State = entry
         for _ in range(_ROUNDS):
             after = self._supposing(segment, guess)
-            known = {buffer: _closed(entry[buffer], after[buffer], loop) for buffer in own}
-            if all(isinstance(value, Top) for value in known.values()):
+            known = {buffer: self._closed(entry[buffer], after[buffer], loop) for buffer in own}
+            if all(isinstance(tile.value, Top) for tile in known.values()):
                 return known
             broken = set(self._broken(segment, loop, entry, known))
             if not broken:
                 return known
             # What rests on a tile that was not yet guessed is tried again from its entry: a sum keeps what was added.
-            again = {buffer for buffer, value in known.items() if isinstance(value, Top)}
-            again |= {buffer for buffer in broken if _is_sum(known[buffer])}
-            guess = {buffer: entry[buffer] if buffer in again else value for buffer, value in known.items()}
+            again = {buffer for buffer, tile in known.items() if isinstance(tile.value, Top)}
+            again |= {buffer for buffer in broken if _is_sum(known[buffer].value)}
+            guess = {buffer: entry[buffer] if buffer in again else tile for buffer, tile in known.items()}
         reason = "what it holds after an iteration does not follow from what it holds before, in a form that is known"
         broken = set(self._broken(segment, loop, entry, guess))
-        return {b: Top(f"`{b.name}`: {reason}") if b in broken else value for b, value in guess.items()}
+        return {b: Tile(Top(f"`{b.name}`: {reason}")) if b in broken else tile for b, tile in guess.items()}
+
+    def _closed(self, entry: Tile, after: Tile, loop: Loop) -> Tile:
+        """What is guessed of a tile: of one that need not be set before the loop, once an iteration has been."""
+        late = isinstance(entry.value, Bottom) or not self.flow.holds((), entry.there)
+        value = closed(Bottom() if late else entry.value, after.value, loop)
+        return Tile(value, loop.has_earlier(1) if late else algebra.TRUE)
 
     def _supposing(self, segment: Segment, state: State) -> State:
         """What the tiles hold after an iteration that begins with this state."""
@@ -197,9 +234,10 @@ class Carried:
         """Per tile, that the guess holds on entry, and after an iteration if before it."""
         after = self._supposing(segment, guess)
         ahead = algebra.add(algebra.sym(loop.symbol), loop.stmt.step)
-        for buffer, value in guess.items():
-            yield buffer, _anywhere(_equal(_shifted(value, loop, loop.stmt.start), entry[buffer]), buffer), ()
-            yield buffer, _anywhere(_equal(_shifted(value, loop, ahead), after[buffer]), buffer), loop.facts
+        for buffer, tile in guess.items():
+            first, next_one = tile.shifted({loop.symbol: loop.stmt.start}), tile.shifted({loop.symbol: ahead})
+            yield buffer, _anywhere(_stands(first, entry[buffer]), buffer), ()
+            yield buffer, _anywhere(_stands(next_one, after[buffer]), buffer), loop.facts
 
     def obligations(self) -> Iterator[Obligation]:
         """Base and step of each guess that was kept, and what products presume."""
@@ -213,8 +251,8 @@ class Carried:
                 continue
             entry = {buffer: self._entry(segment, buffer) for buffer in own}
             for buffer, goal, context in self._checks(segment, segment.loop, entry, self.head(segment)):
-                value = self.head(segment)[buffer]
-                code = "I23" if any(_weighed(held) for held in self.head(segment).values()) else "I3"
+                value = self.head(segment)[buffer].value
+                code = "I23" if any(_weighed(held.value) for held in self.head(segment).values()) else "I3"
                 what = f"what `{buffer.name}` holds after {segment.loop.symbol.name} iterations has a closed form"
                 stmt = self._writes(segment, buffer)[-1].stmt
                 if goal is not None and not isinstance(value, Top | Bottom):
@@ -252,8 +290,12 @@ def _end(loop: Loop) -> Index:
     return algebra.add(loop.stmt.start, algebra.mul(loop.trips, loop.stmt.step))
 
 
-def _shifted(value: Value, loop: Loop, to: Index) -> Value:
-    return value.shifted({loop.symbol: to}) if isinstance(value, Data) else value
+def _stands(supposed: Tile, found: Tile) -> Cond | None:
+    """The condition that a tile is there, and holds what is supposed, wherever it is supposed to be there."""
+    if supposed.there is algebra.FALSE:
+        return algebra.TRUE
+    goal = equal(supposed.value, found.value)
+    return None if goal is None else algebra.implies(supposed.there, algebra.all_of((goal, found.there)))
 
 
 def _one_name(before: Value, added: Data, name: str) -> Cond:
@@ -263,109 +305,13 @@ def _one_name(before: Value, added: Data, name: str) -> Cond:
     return same(before.record[name], added.record[name])
 
 
-def _summed(product: Product) -> Data:
-    """What a product adds to each element."""
-    sets = {product.contracted: tally_of(product.terms)}
+def summed(product: Product, guard: Cond) -> Data:
+    """What a product adds to each element, under the guard of its statement."""
+    terms = [evolve(term, rest=algebra.all_of((term.rest, guard))) for term in product.terms]
+    sets = {product.contracted: tally_of(terms)}
     form, root = (f"sum over {product.contracted} of {what}" for what in (product.form, product.root))
     plain = Data(product.record, product.inside, 0.0, sets, form, root=root, loose=product.loose)
     weight = product.weighed
     if weight is None:
         return plain
     return evolve(plain, standing=weight.standing, closed=weight.closed, needs=weight.needs, computed=True)
-
-
-# -- guesses -------------------------------------------------------------------------------------------------
-
-
-def _closed(entry: Value, after: Value, loop: Loop) -> Value:
-    """What is held before iteration k if an iteration on what was held on entry leaves `after`."""
-    if not isinstance(after, Data):
-        return after
-    if loop.symbol in symbols(*after.needs):
-        return Top("what a tile holds presumes something of every iteration")
-    after = _without_scales(after, loop)
-    names = {loop.symbol} & symbols(*(case for part in after.record.values() for case in symbolic_of(part)))
-    grows = not names and not isinstance(entry, Bottom)
-
-    def guess(tally: Tally) -> Tally:
-        return _grown(tally, loop) if grows else tally.shifted(loop.back(1))
-
-    sets = None if after.sets is None else {name: guess(tally) for name, tally in after.sets.items()}
-    standing = changed(after.standing, guess)
-    record = {name: sep.shifted(loop.back(1)) for name, sep in after.record.items()}
-    inside = tuple(bound.shifted(loop.back(1)) for bound in after.inside)
-    loose = tuple(bound.shifted(loop.back(1)) for bound in after.loose)
-    guessed = evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
-    return with_masks(entry, guessed, loop) if isinstance(entry, Data) else guessed
-
-
-def _without_scales(after: Data, loop: Loop) -> Data:
-    """Of a sum over iterations, the names in which its summands' scales differ are no longer names of it."""
-    if not after.plain or not after.sets:
-        return after
-    gone = {n for n, part in after.record.items() if n in after.scales and loop.symbol in symbols(*symbolic_of(part))}
-    return evolve(after, record={name: part for name, part in after.record.items() if name not in gone})
-
-
-def _grown(tally: Tally, loop: Loop) -> Tally:
-    """Runs that follow each other from iteration to iteration, all of them before this one; others as they were."""
-    runs: list[Run] = []
-    for each in tally.runs:
-        if loop.symbol not in symbols(each.low, each.high, each.rest):
-            runs.append(each)
-            continue
-        grown = telescoped(each, loop)
-        runs.append(each.shifted(loop.back(1)) if grown is None else grown)
-    return Tally(merged(runs), substitute(tally.other, loop.back(1)))
-
-
-# -- equality ------------------------------------------------------------------------------------------------
-
-
-def _equal(one: Value, two: Value) -> Cond | None:
-    """The condition that two values are the same, wherever the first says something; None if they differ in kind.
-
-    A number may stand for what is summed, or maximised, over nothing.
-    """
-    if isinstance(two, Number):
-        return _nothing(one, two.value)
-    if not isinstance(one, Data) or not isinstance(two, Data):
-        return None
-    padding = padded_alike(one, two)
-    if one.record.keys() != two.record.keys() or padding is None:
-        return None
-    if (one.root, one.times, one.sets is None, one.scales) != (two.root, two.times, two.sets is None, two.scales):
-        return None
-    if not set(two.needs) <= set(one.needs):
-        return None
-    standing = agreeing(one.standing, two.standing)
-    if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
-        return None
-    closed = [alike({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
-    records = [same(one.record[name], two.record[name]) for name in one.record]
-    known = (padding, no_looser(two, one))
-    return algebra.all_of((standing, *known, alike(one.sets or {}, two.sets or {}), *closed, *records))
-
-
-def _nothing(value: Value, number: float) -> Cond | None:
-    """The condition that a value is this number because nothing has been folded into it."""
-    if isinstance(value, Number):
-        return algebra.TRUE if value.value == number else None
-    if not isinstance(value, Data):
-        return None
-    if guards(value.standing):
-        return None
-    if isinstance(value.standing, Maximum) and number == float("-inf"):
-        return _empty(value.standing.over)
-    if value.sets and number == 0:
-        return _empty(value.sets)
-    return None
-
-
-def _empty(sets: Sets) -> Cond:
-    """The condition on x that nothing is counted."""
-    goals: list[Cond] = []
-    for tally in sets.values():
-        goals += [algebra.le(each.high, each.low) for each in tally.runs]
-        goals.append(algebra.eq(tally.other, 0))
-    return algebra.all_of(goals)

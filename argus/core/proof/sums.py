@@ -24,7 +24,7 @@ from argus.core.proof.separate import same
 from argus.core.proof.tally import Tally
 from argus.core.proof.telescoping import telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, is_whole
-from argus.core.walk import show, substitute
+from argus.core.walk import show, substitute, symbols
 
 
 @frozen(eq=False)
@@ -258,6 +258,10 @@ class Accumulator:
         goal = algebra.eq(algebra.add(now, added), substitute(now, after))
         what = f"the sum in `{self.buffer.name}` after {loop.symbol.name} iterations has a closed form"
         yield Obligation("I3", what, events[0].stmt, goal, loop.facts)
+        if any(loop.symbol in symbols(term.rest) for term in terms):
+            none = algebra.eq(substitute(now, {loop.symbol: loop.stmt.start}), 0)
+            what = f"nothing is in `{self.buffer.name}` before the first of {loop.symbol.name}"
+            yield Obligation("I3", what, events[0].stmt, none)
 
 
 def _content(held: Held) -> Data:

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Coord, Index, Symbol
+from argus.core.index import And, Cmp, Cond, Coord, Index, Symbol
 from argus.core.proof.timeline import Loop, Shift
 from argus.core.walk import IntArray, mentions, substitute, symbols
 
@@ -201,19 +201,50 @@ def within(one: Tally, two: Tally) -> Cond:
 
 
 def telescoped(each: Run, loop: Loop) -> Run | None:
-    """What a loop counts before iteration k, of which each iteration counts this run; None if it has no closed form."""
-    ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
-    start = {loop.symbol: loop.stmt.start}
-    if loop.symbol in symbols(each.rest) or algebra.mod(algebra.sub(each.high, each.low), each.period).range != (0, 0):
+    """What a loop counts before iteration k, of which each iteration counts this run; None if it has no closed form.
+
+    A run that is counted from some iteration on has none before it: its bounds then lie the other way round.
+    """
+    known = begun(each.rest, loop)
+    if known is None or algebra.mod(algebra.sub(each.high, each.low), each.period).range != (0, 0):
         return None
+    rest, first = known
+    ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
+    start = {loop.symbol: first}
     length = algebra.sub(each.high, each.low).range
     if length[0] is None or length[0] < 0:
         return None
     if substitute(each.low, ahead) is each.high:
-        return evolve(each, low=substitute(each.low, start), high=each.low)
+        return evolve(each, low=substitute(each.low, start), high=each.low, rest=rest)
     if substitute(each.high, ahead) is each.low:
-        return evolve(each, low=each.high, high=substitute(each.high, start))
+        return evolve(each, low=each.high, high=substitute(each.high, start), rest=rest)
     return None
+
+
+def begun(rest: Cond, loop: Loop) -> tuple[Cond, Index] | None:
+    """What a condition says of x alone, and the first iteration for which all of it holds; None if it says more."""
+    kept: list[Cond] = []
+    first = loop.stmt.start
+    for part in rest.parts if isinstance(rest, And) else (rest,):
+        if loop.symbol not in symbols(part):
+            kept.append(part)
+            continue
+        since = _since(part, loop)
+        if since is None:
+            return None
+        first = (algebra.maximum if loop.stmt.step > 0 else algebra.minimum)(first, since)
+    return algebra.all_of(kept), first
+
+
+def _since(cond: Cond, loop: Loop) -> Index | None:
+    """The iteration from which on a condition on the loop's variable holds; None where it is no such condition."""
+    k, step = algebra.sym(loop.symbol), loop.stmt.step
+    if cond is algebra.negate(algebra.eq(k, loop.stmt.start)):
+        return algebra.add(loop.stmt.start, step)
+    if not isinstance(cond, Cmp) or cond.op != "<=" or abs(step) != 1:
+        return None
+    since = algebra.sub(k, algebra.mul(algebra.sub(cond.right, cond.left), step))
+    return None if {loop.symbol, COUNTED} & symbols(since) else since
 
 
 Sets = Mapping[str, Tally]

@@ -8,26 +8,32 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.proof.products import Term
+from argus.core.proof.tally import begun
 from argus.core.proof.timeline import Loop
-from argus.core.walk import substitute, symbols
+from argus.core.walk import substitute
 
 
 def telescoped(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str:
-    """The sum of the terms over all iterations before k, or why it has no closed form."""
+    """The sum of the terms over all iterations before k, or why it has no closed form.
+
+    A term that is added from some iteration on has nothing before it: its bounds then lie the other way round.
+    """
     merged = _merge(list(terms))
     ahead = {loop.symbol: algebra.add(algebra.sym(loop.symbol), loop.stmt.step)}
-    start = {loop.symbol: loop.stmt.start}
     closed: list[Term] = []
     for term in merged:
-        if loop.symbol in symbols(term.rest):
+        since = begun(term.rest, loop)
+        if since is None:
             return f"contributions under a condition on `{loop.symbol.name}`"
+        rest, first = since
+        start = {loop.symbol: first}
         length = algebra.sub(term.high, term.low).range
         if length[0] is None or length[0] < 0:
             return "contributions of a run of unknown length"
         if substitute(term.low, ahead) is term.high:
-            closed.append(evolve(term, low=substitute(term.low, start), high=term.low))
+            closed.append(evolve(term, low=substitute(term.low, start), high=term.low, rest=rest))
         elif substitute(term.high, ahead) is term.low:
-            closed.append(evolve(term, low=term.high, high=substitute(term.high, start)))
+            closed.append(evolve(term, low=term.high, high=substitute(term.high, start), rest=rest))
         else:
             return "runs of contributions that do not follow each other from iteration to iteration"
     return tuple(closed)

@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Attention on MI300X: S^T = K Q^T, V transposed by a kernel before, two groups of four waves a phase apart.
 
 O[b, h, q] = sum over t of softmax(c Q K^T)[q, t] V[t]. While one group multiplies, the other computes exponentials and
@@ -145,6 +145,7 @@ def attend(
             kn = load(lds_k[n % 2], st_mm.A.tiled(k=128), via=ds_read_b64)
             lds.wait(0)
             mma(st_mm, st, kn, queries, init=True)
+            assert_covers(st.tag.d, 0, 128)
         sync()
         bring(n + 1 + group)  # vector phase: the groups fetch at different distances
         prob, owed = softmax(st.T, n)
@@ -157,8 +158,11 @@ def attend(
     values = load(vt.tile((128, keys), (0, count - 1)), ot_mm.A.tiled(k=keys), edge=0)
     vmem.wait(0)
     mma(ot_mm, ot, values, p)
+    z = total.sum(0)
     assert_covers(ot.tag.t, 0, T)
-    copy((ot / total.sum(0)).T.to(bf16), o.tile((rows, 128), (i, 0)), edge=0)
+    assert_covers(z.tag.t, 0, T)
+    copy((ot / z).T.to(bf16), o.tile((rows, 128), (i, 0)), edge=0)
+    assert_written_once(O, lambda b, h, q, e: dict(b=b, h=h, q=q, e=e))
 
 
 @program(configs={"mi300x": Cdna3()})

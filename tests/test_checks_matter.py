@@ -45,6 +45,7 @@ from argus.core.proof import (
 )
 from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.products import Product
 from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
@@ -238,7 +239,11 @@ def there_at_once(_: object, tile: carried.Tile, __: object, shape: tuple[int, i
 
 def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
     summed = carried.summed
-    patch.setattr(carried, "summed", lambda product, _: summed(product, TRUE))
+
+    def always_added(product: Product, _: Cond) -> Data:
+        return summed(product, TRUE)
+
+    patch.setattr(carried, "summed", always_added)
 
 
 def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ class Carried:
 
     def _seen(self, tile: Tile, at: Step, shape: tuple[int, int]) -> Content:
         """What a step finds of a tile: cases, where nothing tells whether it is there."""
-        if self.flow.holds(at.context, tile.there):
+        if tile.there is algebra.TRUE or self.flow.holds(at.context, tile.there):
             return everywhere(shape, tile.value, algebra.TRUE)
         absent = algebra.negate(tile.there)
         if self.flow.holds(at.context, absent):

@@ -1,0 +1,55 @@
+# verdict: unknown
+"""The sum is brought to the new maximum in all iterations but the first, when it is zero: an assignment in a branch."""
+
+from math import inf
+
+from argus.language import (
+    Tensor, assert_covers, assert_written_once, assume, bf16, block_id, ceil_div, copy, exp2, f32, gfx942, kernel, load,
+    loop, maximum, mfma, mfma_f32_16x16x16_bf16, mma, registers, tag, thread, vmem, when, where,
+)
+
+SCALE = 0.25
+
+
+@kernel(target=gfx942, threads=64)
+def attention(Q: Tensor["S 16", bf16], K: Tensor["T 16", bf16], V: Tensor["E T", bf16], O: Tensor["S E", bf16]):
+    (S, _), (T, _), (E, _) = Q.shape, K.shape, V.shape
+    assume(S % 16 == 0, E % 16 == 0, T % 4 == 0, T >= 1)
+    tag(Q, lambda s, d: dict(s=s, d=d))
+    tag(K, lambda t, d: dict(t=t, d=d))
+    tag(V, lambda e, t: dict(e=e, t=t))
+    mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(1, 1), tile=(16, 16))
+    i, e = block_id((S // 16, E // 16))
+    count = ceil_div(T, 16)
+    st, ot, p = registers(f32, mm.C), registers(f32, mm.C), registers(bf16, mm.B)
+    high, total = registers(f32, mm.C.axis(1)), registers(f32, mm.C.partial(0))
+    high[:], total[:], ot[:] = -inf, 0.0, 0.0
+    q = load(Q.tile((16, 16), (i, 0)), mm.B)
+    vmem.wait(0)
+    for n in loop(count):
+        with when(n > 0):
+            v = load(V.tile((16, 16), (e, n - 1)), mm.A, edge=0)
+            vmem.wait(0)
+            mma(mm, ot, v, p)
+        k = load(K.tile((16, 16), (n, 0)), mm.A, edge=0)
+        vmem.wait(0)
+        mma(mm, st, k, q, init=True)
+        assert_covers(st.tag.d, 0, 16)
+        j, _ = st.index
+        seen = where(16 * n + j < T, st, -inf)
+        now = maximum(high, seen.max(0))
+        owed = exp2((high - now) * SCALE)
+        prob = exp2(seen * SCALE - now * SCALE)
+        total[:] = total * owed + prob.sum(0, within=thread)
+        high[:] = now
+        p[:] = prob.T.to(bf16)
+        with when(n > 0):
+            ot[:] = ot * owed
+    last = load(V.tile((16, 16), (e, count - 1)), mm.A, edge=0)
+    vmem.wait(0)
+    mma(mm, ot, last, p)
+    assert_covers(ot.tag.t, 0, T)
+    z = total.sum(0)
+    assert_covers(z.tag.t, 0, T)
+    copy((ot / z).T.to(bf16), O.tile((16, 16), (i, e)))
+    assert_written_once(O, lambda s, e: dict(s=s, e=e))

@@ -82,9 +82,7 @@ class Flow:
 
     def apart(self) -> Flow:
         """The same questions with nothing answered yet, for a trial of what tiles may hold."""
-        return Flow(
-            self.timeline, self.prover, self.facts, self.accesses, self.map_rule, self.fold_rule, dict(self.sums)
-        )
+        return evolve(self, sums=dict(self.sums), carried={})
 
     @property
     def ordering(self) -> Ordering:

@@ -26,6 +26,7 @@ from argus.core.proof import (
     flow,
     folding,
     integers,
+    lookup,
     maps,
     memory,
     ordering,
@@ -41,7 +42,7 @@ from argus.core.proof import (
     timeline,
     visibility,
 )
-from argus.core.proof.content import Content, Data, Number, Value
+from argus.core.proof.content import Data, Number, Value
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
@@ -51,6 +52,7 @@ from argus.core.proof.roles.uses import Reader
 from argus.core.proof.standing import Drop, Gap
 from argus.core.proof.timeline import Step
 from argus.core.verdict import Proved, Refuted, Unknown
+from argus.core.walk import IntArray
 from argus.verify import verify
 from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
@@ -104,11 +106,11 @@ def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
 
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(flow, "copied", as_it_is)
+    patch.setattr(lookup, "_retold", told_as_it_was)
 
 
-def as_it_is(content: Content, _: object) -> Content:
-    return content
+def told_as_it_was(value: Value, _wrote: object, _read: object, taken: tuple[IntArray, IntArray]) -> Value:
+    return value.at(taken) if isinstance(value, Data) else value
 
 
 def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from argus.core.algebra import TRUE, add, const, sub
 from argus.core.atoms.sm_90a.tma import ATOMS
 from argus.core.dsl.kernel import Template
 from argus.core.index import Cond
-from argus.core.ir import Assert, Await, Copy, Fence, Kernel
+from argus.core.ir import Assert, Await, Copy, Fence, Kernel, View
 from argus.core.mutation import named
 from argus.core.proof import (
     analysis,
@@ -136,6 +136,10 @@ def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:
         return computed(rules, name, left, right)
 
     patch.setattr(softmax.Rules, "_with_number", scaled)
+
+
+def any_lanes_may_be_chosen(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(timeline, "_chooses_threads", always)
 
 
 def nothing_is_a_guard(patch: pytest.MonkeyPatch) -> None:
@@ -488,6 +492,17 @@ def rows_that_overlap() -> Kernel:
     return next(mutant.kernel for mutant in overlap(kernel) if "axis 1" in mutant.what)
 
 
+def lanes_that_write_outside() -> Kernel:
+    """One lane's value is stored, and nothing keeps the others from storing theirs beside the box."""
+    kernel = KERNELS["row_softmax"]
+    (dropped,) = named(["drop_edge"])
+    return next(m.kernel for m in dropped(kernel) if any(t.where is not TRUE for t in _without_edge(m.kernel)))
+
+
+def _without_edge(kernel: Kernel) -> list[View]:
+    return [copy.target for copy in every(kernel, Copy) if copy.edge is None]
+
+
 def slots_that_overlap() -> Kernel:
     """The second slot begins in the middle of the first."""
     kernel = KERNELS["early_wait_for_one"]
@@ -500,6 +515,7 @@ MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
     (copy_of_another_swizzle, "I17", without(boxes, "of_box")),
     (rows_that_overlap, "I22", without(budgets, "of_cells")),
     (slots_that_overlap, "I22", without(budgets, "of_cells")),
+    (lanes_that_write_outside, "I37", any_lanes_may_be_chosen),
     (one_box_for_both_agents, "I13", without(analysis, "apart")),
     (turns_a_phase_ahead, "I6", turns_need_no_order),
 )

@@ -20,6 +20,7 @@ from argus.core.dtype import f32
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Kernel, Strided
 from argus.core.proof import analysis, claims, crossing, outputs, programs
+from argus.core.proof.flow import Flow
 from argus.core.proof.launched import launched
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles.ledger import RefusedError
@@ -86,6 +87,18 @@ def test_proved(path: Path, solver: str) -> None:
 @pytest.mark.parametrize("path", files("unknown"), ids=named)
 def test_unknown(path: Path, solver: str) -> None:
     assert isinstance(verified(path, solver).verdict, Unknown)
+
+
+def test_a_loop_that_knows_nothing_of_launches_before_slips_past(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tiles hold round a loop is tried on what launches before left, padding included."""
+    whole: Callable[[Flow], Flow] = vars(Flow)["apart"]
+
+    def forgetful(flow: Flow) -> Flow:
+        return evolve(whole(flow), given={})
+
+    monkeypatch.setattr(Flow, "apart", forgetful)
+    path = PROGRAMS / "refuted" / "zeros_beside_what_is_summed.py"
+    assert isinstance(verified(path, "z3").verdict, Proved)
 
 
 def alike(*_: object) -> bool:

@@ -82,8 +82,7 @@ class Flow:
 
     def apart(self) -> Flow:
         """The same questions with nothing answered yet, for a trial of what tiles may hold."""
-        nothing = dict[Buffer, Callable[[Step], Content]]()
-        return evolve(self, sums=dict(self.sums), carried=nothing)
+        return evolve(self, sums=dict(self.sums), carried={})
 
     @property
     def ordering(self) -> Ordering:

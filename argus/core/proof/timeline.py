@@ -279,7 +279,7 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
         case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
             partial = any(view.peer is not None for view in (source, target))
             partial |= source.where is not algebra.TRUE and not is_gathered(stmt, source)
-            partial |= target.where is not algebra.TRUE and not _chooses_threads(target)
+            partial |= target.where is not algebra.TRUE and not _chooses_threads(stmt)
             if partial:
                 return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
             if stmt.combine and (source.buffer.space != "register" or target.buffer.space != "global"):
@@ -313,11 +313,14 @@ def is_gathered(stmt: Stmt, view: View) -> bool:
     return into_registers and stmt.edge is not None and not mentions(view.where, (Read, Held))
 
 
-def _chooses_threads(target: View) -> bool:
-    """Whether the elements of shared memory that a view means are those of some threads, whatever the sizes."""
+def _chooses_threads(stmt: Copy) -> bool:
+    """Whether the elements of shared memory that a copy writes are those of some threads, whatever the sizes, and the
+    others write nothing.
+    """
+    target = stmt.target
     chosen = symbols(target.where)
     alone = all(symbol.kind == "thread" for symbol in chosen) and not mentions(target.where, (Coord, Read, Held))
-    return target.buffer.space == "shared" and alone
+    return stmt.edge is not None and target.buffer.space == "shared" and alone
 
 
 def _elsewhere(atom: Atom) -> str:

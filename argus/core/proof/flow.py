@@ -32,6 +32,7 @@ from argus.core.proof.content import (
     shifted,
 )
 from argus.core.proof.epochs import Epochs, epochs_of
+from argus.core.proof.flattened import Seen
 from argus.core.proof.gathers import inside_of
 from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, union
 from argus.core.proof.mixed import component
@@ -59,7 +60,9 @@ class Source:
 
 @define(eq=False)
 class Flow:
-    """The data flow of one timeline. ways: the accesses of all lines that blocks of the kernel run, this one's too."""
+    """The data flow of one timeline. ways: the accesses of all lines that blocks of the kernel run, this one's too.
+    seen: what stands for tensors that the kernel sees through one view.
+    """
 
     timeline: Timeline
     prover: Prover
@@ -71,6 +74,7 @@ class Flow:
     carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     given: dict[Buffer, Callable[[Access], Content]] = field(factory=dict[Buffer, Callable[[Access], Content]])
     ways: tuple[Accesses, ...] = ()
+    seen: tuple[Seen, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)

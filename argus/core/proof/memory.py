@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from argus.core.proof.timeline import Step, Timeline
 from argus.core.walk import IntArray, show
 
 
-def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
-    """For each copy of the timeline."""
+def obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:
+    """For each copy of the timeline; of: which buffers are meant."""
     for step in timeline.steps:
         if isinstance(step.stmt, Copy):
             for access in accesses.of(step):
-                if access.view.buffer.space != "register":
+                if access.view.buffer.space != "register" and of(access.view.buffer):
                     yield from _of_access(accesses, step, step.stmt, access)
 
 

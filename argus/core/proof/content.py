@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.algebra import all_of, any_of, lt
 from argus.core.index import Cond, Index, Symbol
-from argus.core.ir import Stmt
+from argus.core.ir import Buffer, Stmt
 from argus.core.proof.affine import axes
 from argus.core.proof.separate import Component, Mixed, Sep, extremes, same, separate
 from argus.core.proof.standing import PLAIN, Standing, changed, families
@@ -83,6 +83,7 @@ class Data:
     by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
     scales: names that only the scales of a sum carry, in which its summands may differ, such as a block of k.
     loose: bounds outside of which an element is any number, and nothing here speaks of it.
+    factors: the tensor that it was loaded from, or the two of whose elements it sums products; none of what was computed.
     """
 
     record: Mapping[str, Component]
@@ -98,6 +99,7 @@ class Data:
     needs: tuple[Cond, ...] = ()
     scales: frozenset[str] = frozenset()
     loose: tuple[Inside, ...] = ()
+    factors: tuple[Buffer, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -262,6 +264,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
             [(i.extent, i.open) for i in d.inside],
             d.plain,
             d.scales,
+            d.factors,
             _counts(d),
         )
         == (
@@ -272,6 +275,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
             [(i.extent, i.open) for i in first.inside],
             True,
             first.scales,
+            first.factors,
             _counts(first),
         )
         for d in found

@@ -297,7 +297,7 @@ class Flow:
         if places is None:
             return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
         record: dict[str, Component] = {}
-        for name, expression in self._tag_of(access.view):
+        for name, expression in self.names(access.view.buffer):
             found = self.component(expression, places, access.shape)
             if found is None:
                 return everywhere(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
@@ -312,7 +312,8 @@ class Flow:
                     access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE
                 )
             inside = found
-        return everywhere(access.shape, Data(record, inside, fill, form=name, root=name), algebra.TRUE)
+        loaded = Data(record, inside, fill, form=name, root=name, factors=(access.view.buffer,))
+        return everywhere(access.shape, loaded, algebra.TRUE)
 
     def origin(self, access: Access) -> Stmt | None:
         """The load from global memory that a read's elements come from, in the run of the loop if there is one."""
@@ -343,11 +344,9 @@ class Flow:
         """An expression over a buffer's coordinates, at these places of it."""
         return component(expression, places, self.timeline.kernel.thread, shape)
 
-    def _tag_of(self, view: View) -> tuple[tuple[str, Index], ...]:
+    def names(self, buffer: Buffer) -> tuple[tuple[str, Index], ...]:
         """The record that the program gives the tensor's elements; names given twice count as not given."""
-        given = [
-            s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is view.buffer
-        ]
+        given = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is buffer]
         names = [name for record in given for name, _ in record]
         return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
 
@@ -397,7 +396,7 @@ class Flow:
             return False
         if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
             return False
-        if (one.root, one.times) != (two.root, two.times) or (one.form, one.computed) != (two.form, two.computed):
+        if (one.root, one.times, one.factors) != (two.root, two.times, two.factors) or (one.form, one.computed) != (two.form, two.computed):
             return False
         pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
         for mine, theirs in zip(one.inside, two.inside, strict=True):

@@ -94,7 +94,7 @@ def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> It
     if not storing:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
-    reason = _claimed_apart(flow, stmt)
+    reason = claimed_apart(flow, stmt)
     if not stores and not reason:
         return  # that the elements meant are stored by other blocks is asked where they are
     places = None if any(map(adds, stores)) else together(flow.timeline.kernel, stores) if stores else None
@@ -121,7 +121,7 @@ def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> It
         yield from _holds_record(flow, store, store.places, claim)
 
 
-def _claimed_apart(flow: Flow, stmt: Assert) -> str:
+def claimed_apart(flow: Flow, stmt: Assert) -> str:
     """Why a claim is not judged that some blocks do not make; empty if all do."""
     made = all(any(step.stmt is stmt for step in way.timeline.steps) for way in flow.ways)
     return "" if made else "a claim on a tensor under a condition is not built yet in the verifier"
@@ -225,12 +225,12 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
     for cond in value.needs:
         what = f"what is stored in `{name}` comes from rows that have an element"
         edge = _within(store.places or (), store.view.buffer.shape)
-        held = _held(store)
+        held = held_by(store)
         goal, inside = cond if held is None else anywhere(cond, held), _elements(store, held)
         yield Obligation("I23", what, store.step.stmt, goal, (*context, *edge, *inside))
 
 
-def _held(store: Access) -> TV | None:
+def held_by(store: Access) -> TV | None:
     """The layout of the registers that are stored."""
     stmt = store.step.stmt
     layout = stmt.source.buffer.layout if isinstance(stmt, Copy) else None
@@ -245,7 +245,7 @@ def _asserted_set(
     record: Mapping[str, Component],
     context: tuple[Cond, ...],
 ) -> Obligation:
-    count, name, held = tally.count, store.view.buffer.name, _held(store)
+    count, name, held = tally.count, store.view.buffer.name, held_by(store)
     sets = tuple(stated(flow, counted, record, held))
     reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
     if count is None:

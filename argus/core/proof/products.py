@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
-from argus.core.ir import Mma
+from argus.core.ir import Buffer, Mma
 from argus.core.layout import TV
 from argus.core.proof.affine import affine
 from argus.core.proof.content import Data, Inside
@@ -63,7 +63,7 @@ class Product:
     """What one `Mma` adds: the record of each accumulator element, and contributions of contracted names.
 
     inside: conditions on the accumulator's elements; where one fails the element receives only zeros. weighed: the
-    operand that is a weight of a softmax, if one is (`softmax`). root: what is multiplied.
+    operand that is a weight of a softmax, if one is (`softmax`). root, factors: what is multiplied.
     """
 
     record: dict[str, Component]
@@ -74,6 +74,7 @@ class Product:
     weighed: Data | None = None
     root: str = ""
     loose: tuple[Inside, ...] = ()
+    factors: tuple[Buffer, ...] = ()
 
 
 @frozen(eq=False)
@@ -188,7 +189,8 @@ class Multiplication:
         if isinstance(weighed, str):
             return weighed
         root, loose = f"{self._a.data.root} {self._b.data.root}", tuple(loose)
-        return Product(record, inside, name, terms, weighed=weighed, loose=loose, root=root)
+        factors = (*self._a.data.factors, *self._b.data.factors)
+        return Product(record, inside, name, terms, weighed=weighed, loose=loose, root=root, factors=factors)
 
     def _counted(self) -> str | None:
         """The name by which products are counted: of several that vary along k the one that has one form there, in

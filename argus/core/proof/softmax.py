@@ -32,7 +32,11 @@ class Rules:
     def op(self, name: str, args: Sequence[Value]) -> Value:
         """An operation from the table, of values already known; loose where one of them is."""
         value = self._op(name, args)
-        return evolve(value, loose=both_loose((value, *args))) if isinstance(value, Data) else value
+        if not isinstance(value, Data):
+            return value
+        same_products = name == "add" and all(isinstance(a, Data) and a.factors == value.factors for a in args)
+        factors = value.factors if same_products or any(value is arg for arg in args) else ()
+        return evolve(value, loose=both_loose((value, *args)), factors=factors)
 
     def _op(self, name: str, args: Sequence[Value]) -> Value:
         for arg in args:

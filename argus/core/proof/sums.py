@@ -32,6 +32,7 @@ class Held:
     """A sum: its elements' record and bounds, how often x went into it, and when it has been set at all.
 
     terms: what `count` adds up, of a sum that a product has set and others have added to; else empty.
+    factors: the two tensors whose elements are multiplied, where all products are of these.
     """
 
     record: dict[str, Component]
@@ -40,6 +41,7 @@ class Held:
     count: Index
     valid: Cond
     terms: tuple[Term, ...] = ()
+    factors: tuple[Buffer, ...] = ()
 
 
 @frozen(eq=False)
@@ -119,6 +121,7 @@ class Accumulator:
                         {name: _tally(held)},
                         f"sum over {name}",
                         root=f"sum over {name} into {self.buffer.name}",
+                        factors=held.factors,
                     )
                     if set_here
                     else Bottom()
@@ -183,7 +186,7 @@ class Accumulator:
         if isinstance(closed, str):
             return Top(closed)
         total = algebra.add(*(term.count for term in closed))
-        first = _at_start(known[0], loop)
+        first = evolve(_at_start(known[0], loop), factors=_common([each.factors for each in known]))
         stmt = events[0].stmt
         assert isinstance(stmt, Mma)
         return _entered(before, first, total, loop, resets=stmt.init is not algebra.FALSE)
@@ -293,6 +296,11 @@ def _single(content: Content) -> Data | str:
     return value
 
 
+def _common(factors: Sequence[tuple[Buffer, ...]]) -> tuple[Buffer, ...]:
+    """The tensors that all products are of, where they are of the same."""
+    return factors[0] if all(each == factors[0] for each in factors) else ()
+
+
 def _first_trip(init: Cond, loop: Loop | None) -> bool:
     """Whether the condition says: this is the first iteration."""
     return loop is not None and isinstance(init, Cmp) and init is algebra.eq(algebra.sym(loop.symbol), loop.stmt.start)
@@ -340,9 +348,8 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
     """
     assert first.contracted is not None
     fresh = algebra.eq(algebra.sym(loop.symbol), loop.stmt.start) if resets else algebra.FALSE
-    summed = Held(
-        first.record, first.inside, first.contracted, total, algebra.negate(fresh) if resets else algebra.TRUE
-    )
+    valid_now = algebra.negate(fresh) if resets else algebra.TRUE
+    summed = Held(first.record, first.inside, first.contracted, total, valid_now, factors=first.factors)
     match before:
         case Zero():
             return evolve(summed, valid=algebra.TRUE)
@@ -351,7 +358,8 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
         case Held(count=count, valid=valid):
             carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)
             set_before = algebra.any_of((valid, algebra.negate(fresh))) if resets else valid
-            return evolve(before, count=carried, valid=set_before, terms=())
+            factors = _common([before.factors, first.factors])
+            return evolve(before, count=carried, valid=set_before, terms=(), factors=factors)
         case Bottom():
             return summed if resets else before
         case Top():
@@ -363,7 +371,7 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
     terms = [evolve(t, rest=algebra.all_of((t.rest, guard))) for t in product.terms]
     added = algebra.add(*(term.count for term in terms)) if terms else algebra.const(0)
     assert product.contracted is not None
-    alone = Held(product.record, product.inside, product.contracted, added, init, tuple(terms))
+    alone = Held(product.record, product.inside, product.contracted, added, init, tuple(terms), product.factors)
     if init is algebra.TRUE:
         return alone
     match state:
@@ -375,7 +383,8 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
             kept = algebra.pick(init, 0, count)
             both = (*before, *terms) if before and init is algebra.FALSE else ()
             set_now = algebra.any_of((valid, init))
-            return evolve(state, count=algebra.add(kept, added), valid=set_now, terms=both)
+            factors = _common([state.factors, product.factors])
+            return evolve(state, count=algebra.add(kept, added), valid=set_now, terms=both, factors=factors)
         case Bottom():
             return state if init is algebra.FALSE else alone
         case Top():

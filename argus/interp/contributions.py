@@ -61,10 +61,10 @@ class _Judge:
         givers = self._givers()
         if not (givers.known(a).all() and givers.known(b).all()):
             return
-        factors = [self._factor(givers, side) for side in (a, b)]
-        if None in factors or factors[0] == factors[1]:
+        factors = self._factors(givers, a, b)
+        if factors is None:
             return
-        first, second = (cast(int, each) for each in factors)
+        first, second = factors
         tensors = givers.tensors[first], givers.tensors[second]
         every = elements(self.launch, self.claim.view)
         where = np.full(int(every.cell.max(initial=0)) + 1, -1, np.int64)
@@ -90,11 +90,20 @@ class _Judge:
             launch.givers = Givers.of(read, launch.records.size)
         return launch.givers
 
-    @staticmethod
-    def _factor(givers: Givers, marks: IntArray) -> int | None:
-        """The one input that all values of an operand come from."""
-        owners = np.unique(givers.owner[marks[marks >= 0]])
-        return int(owners[0]) if owners.size == 1 else None
+    def _factors(self, givers: Givers, a: IntArray, b: IntArray) -> tuple[int, int] | None:
+        """The one input that all values of each operand come from; of one without values, the one that is left."""
+        owners = [np.unique(givers.owner[marks[marks >= 0]]) for marks in (a, b)]
+        if max(each.size for each in owners) > 1:
+            return None
+        ranks = {len(place) for pair in self.claim.products for place in pair}
+        taken = {int(each[0]) for each in owners if each.size}
+        fitting = [n for n, buffer in enumerate(givers.tensors) if len(buffer.shape) in ranks and n not in taken]
+        if len(taken) == 2:
+            return int(owners[0][0]), int(owners[1][0])
+        if len(taken) != 1 or len(fitting) != 1:
+            return None
+        one, other = next(iter(taken)), fitting[0]
+        return (one, other) if owners[0].size else (other, one)
 
     def _found(
         self, givers: Givers, a: IntArray, b: IntArray, tensors: tuple[Buffer, Buffer], *, swapped: bool

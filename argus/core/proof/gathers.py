@@ -12,7 +12,7 @@ import numpy as np
 from argus.core import algebra
 from argus.core.index import And, Cmp, Cond, Coord
 from argus.core.ir import Copy, Strided, View
-from argus.core.proof import integers
+from argus.core.proof import integers, vectors
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.boxes import whole_rows
 from argus.core.proof.content import Inside
@@ -68,7 +68,7 @@ def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> I
     what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {align} bytes"
     reason = _irregular(access, stmt, inside_of(accesses, access, access.gathered or ()), count)
     if reason:
-        yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown=reason)
+        yield from vectors.obligations(step, stmt, access)
         return
     last = (access.gathered or (None,))[-1]
     assert isinstance(last, Sep)

@@ -69,7 +69,8 @@ class _Judge:
         every = elements(self.launch, self.claim.view)
         where = np.full(int(every.cell.max(initial=0)) + 1, -1, np.int64)
         where[every.cell] = np.arange(every.cell.size)
-        step = max(1, _AT_ONCE // max(1, a.shape[1]))
+        claimed = prod(number(self.launch, size) for _, size in self.claim.over) * len(self.claim.products)
+        step = max(1, _AT_ONCE // max(1, a.shape[1], claimed))
         for start in range(0, stored.cells.size, step):
             part = slice(start, start + step)
             found = self._found(givers, a[stored.m[part]], b[stored.n[part]], tensors, swapped=first > second)

@@ -22,7 +22,7 @@ from argus.interp.violation import Violation
 _SIZES = 40
 _SHAPES = 10
 _LARGEST = 6
-_RUNGS = 4
+_TIMES = (2, 3)
 
 
 def find(
@@ -59,7 +59,7 @@ def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> I
     if by_events(kernel):
         yield from _of_shapes(kernel, allowed, _allowed(kernel, assumption, extra))
         return
-    together = _all_larger(kernel, ladders) if _sums_windows(kernel) else ()
+    together = _all_larger(kernel, assumption) if _sums_windows(kernel) else ()
     yield from _allowed(kernel, assumption, [*allowed[:_SIZES], *together, *extra])
 
 
@@ -68,10 +68,10 @@ def _sums_windows(kernel: Kernel) -> bool:
     return any(isinstance(stmt, Assert) and isinstance(stmt.claim, Products) for stmt in walk(kernel.body))
 
 
-def _all_larger(kernel: Kernel, ladders: Mapping[Symbol, tuple[int, ...]]) -> Iterator[dict[str, int]]:
-    """All sizes at one rung of their ladders."""
-    for rung in range(1, _RUNGS):
-        yield {symbol.name: ladders[symbol][min(rung, len(ladders[symbol]) - 1)] for symbol in kernel.sizes}
+def _all_larger(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
+    """All sizes twice the least that is allowed, then three times."""
+    for times in _TIMES:
+        yield {symbol.name: times * _least(symbol, assumption) for symbol in kernel.sizes}
 
 
 def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:

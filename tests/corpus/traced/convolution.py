@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Convolution as an implicit product of matrices with padding: the input is gathered, the mainloop is the GEMM's."""
 
 from typing import assert_never

@@ -21,6 +21,7 @@ from argus.core.proof import (
     budgets,
     carried,
     claims,
+    contributions,
     elementwise,
     epochs,
     flow,
@@ -39,6 +40,7 @@ from argus.core.proof import (
     sums,
     terms,
     timeline,
+    vectors,
     visibility,
 )
 from argus.core.proof.obligation import Obligation
@@ -160,6 +162,10 @@ def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
 def no_agreement(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scales, "obligations", nothing)
     patch.setattr(elementwise, "agreements", nothing)
+
+
+def any_places_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(contributions, "agreeing", yes)
 
 
 def every_role_counts_alike(patch: pytest.MonkeyPatch) -> None:
@@ -306,6 +312,9 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
     ("grouped_heads_by_remainder", "I26", without(claims, "products")),
     ("grouped_heads_in_opposite_order", "I26", without(claims, "products")),
+    ("convolution_exchanges_its_axes", "I3", any_places_will_do),
+    ("convolution_transposed_without_gaps", "I3", any_places_will_do),
+    ("convolution_of_odd_channels", "I19", without(vectors, "_wide")),
 )
 
 

@@ -157,7 +157,9 @@ def _analysed(
     owed = [*more(found)]
     leaves: dict[Buffer, Left] = {}
     for line, accesses in zip(lines, found, strict=True):
-        flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content, ways=found, seen=rows.seen)
+        flow = Flow(
+            line, prover, line.facts, accesses, elementwise.content, folding.content, ways=found, seen=rows.seen
+        )
         flow.given.update(reading(flow, others.brought))
         owed += _obligations(flow, agent, others)
         leaves |= programs.leaves(flow, others)

@@ -83,7 +83,8 @@ class Data:
     by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
     scales: names that only the scales of a sum carry, in which its summands may differ, such as a block of k.
     loose: bounds outside of which an element is any number, and nothing here speaks of it.
-    factors: the tensor that it was loaded from, or the two of whose elements it sums products; none of what was computed.
+    factors: the tensor that it was loaded from, or the two of whose elements it sums products; none of what was
+    computed.
     """
 
     record: Mapping[str, Component]

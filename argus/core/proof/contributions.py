@@ -195,7 +195,7 @@ class _Judge:
         if not padded:
             return ""
         finite = ", ".join(f"`{name}`" for name in others or padded)
-        return f"{finite} holds finite numbers: where `{padded[0]}` has no element, they are multiplied by 0"
+        return f"finite-factors: {finite} holds finite numbers, which are multiplied by 0 beyond `{padded[0]}`"
 
     def owed(
         self, goal: Cond, context: tuple[Cond, ...], store: Access | None = None, unknown: str = "", presumed: str = ""
@@ -211,7 +211,7 @@ class _Judge:
             least=sizes_first(goal),
             compared=0 if store is None else store.shape[0] * store.shape[1],
             presumed=presumed,
-            help="compare the places that are loaded with those of the claim: strides, offsets, and which axis is which",
+            help="compare the places that are loaded with those of the claim: strides, offsets, which axis is which",
         )
 
 

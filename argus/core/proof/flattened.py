@@ -1,10 +1,10 @@
 """Tensors that a kernel sees through one view, as tensors with the view's coordinates.
 
-`Y.reshape(-1, C)` puts row m at `(m // Q // P, m // Q % P, m % Q)` of a tensor of shape (B, P, Q, C): two groups of axes
-become one axis each. Where extents are positive, which is proved apart (I28), these coordinates and those are one to one,
-and one is inside where the other is. A tagged view that gathers, `X.gather(shape, pixel, outside=0)`, becomes a tensor of
-its own, whose elements are those that it names and zeros where it names none; where they lie is asked of the kernel as
-it is. A tensor is taken for another one only if all that the kernel says of it can be said of that.
+`Y.reshape(-1, C)` puts row m at `(m // Q // P, m // Q % P, m % Q)` of a tensor of shape (B, P, Q, C): two groups of
+axes become one axis each. Where extents are positive, which is proved apart (I28), these coordinates and those are one
+to one, and one is inside where the other is. A tagged view that gathers, `X.gather(shape, pixel, outside=0)`, becomes a
+tensor of its own, whose elements are those that it names and zeros where it names none; where they lie is asked of the
+kernel as it is. A tensor is taken for another one only if all that the kernel says of it can be said of that.
 """
 
 from __future__ import annotations

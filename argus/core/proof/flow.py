@@ -396,7 +396,9 @@ class Flow:
             return False
         if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
             return False
-        if (one.root, one.times, one.factors) != (two.root, two.times, two.factors) or (one.form, one.computed) != (two.form, two.computed):
+        if (one.root, one.times, one.factors) != (two.root, two.times, two.factors):
+            return False
+        if (one.form, one.computed) != (two.form, two.computed):
             return False
         pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
         for mine, theirs in zip(one.inside, two.inside, strict=True):

@@ -36,6 +36,14 @@ def obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     if found is None or reason:
         yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown=reason)
         return
+    yield from _wide(step, stmt, access, found, what)
+    yield from integers.of_gather(step, stmt, access)
+
+
+def _wide(step: Step, stmt: Copy, access: Access, found: _Vector, what: str) -> Iterator[Obligation]:
+    """That vectors are aligned, and lie in the tensor as a whole or not at all."""
+    buffer, count = access.view.buffer, found.count
+    align = stmt.atom.operands["source"].align
     assert isinstance(buffer.layout, Strided)
     wide = max(align * 8 // buffer.dtype.bits, count)
     rows = (whole_rows(stride, wide) for stride in buffer.layout.strides[:-1])
@@ -58,7 +66,6 @@ def obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
         compared=access.shape[0] * access.shape[1] // count,
         help="`assume` that the row length is whole vectors, or use a narrower instruction",
     )
-    yield from integers.of_gather(step, stmt, access)
 
 
 def _along(access: Access, count: int) -> int | None:
@@ -96,12 +103,13 @@ class _Vector:
     def _places(self, element: int) -> tuple[Index, ...]:
         return tuple(cast(Index, self._at(at, element)) for at in self.view.at)
 
-    def _at(self, node: Node, element: int) -> Node:
+    def _at(self, node: Index | Cond, element: int) -> Node:
         """An expression over the view's coordinates, at an element of a vector anywhere in the view."""
         anywhere = integers.elements(self.view)
         begin = algebra.mul(algebra.sym(Symbol("vector", "fresh", 0, None)), self.count)
         coords = [algebra.add(begin, element) if a == self.axis else at for a, at in enumerate(anywhere)]
-        return fold(substitute(node, {}, coords), self._split)
+        moved: Node = substitute(node, {}, coords)
+        return fold(moved, self._split)
 
     def _split(self, node: Node, parts: Sequence[Node]) -> Node:
         """Less than a vector's length, before a division by whole vectors, stays what it is."""

@@ -108,8 +108,7 @@ class _Vector:
         anywhere = integers.elements(self.view)
         begin = algebra.mul(algebra.sym(Symbol("vector", "fresh", 0, None)), self.count)
         coords = [algebra.add(begin, element) if a == self.axis else at for a, at in enumerate(anywhere)]
-        moved: Node = substitute(node, {}, coords)
-        return fold(moved, self._split)
+        return fold(substitute(cast(Index, node), {}, coords), self._split)
 
     def _split(self, node: Node, parts: Sequence[Node]) -> Node:
         """Less than a vector's length, before a division by whole vectors, stays what it is."""

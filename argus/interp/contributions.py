@@ -18,7 +18,7 @@ from argus.interp.machine import Wave
 from argus.interp.memory import BoolArray, IntArray
 from argus.interp.places import Place
 from argus.interp.prepared import CopyPlan, grid
-from argus.interp.state import Block
+from argus.interp.state import Block, Factors
 from argus.interp.sums import alike
 from argus.interp.violation import Event
 
@@ -38,6 +38,10 @@ class _Stored:
 def judge(block: Block, wave: Wave, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
     """Judge the claims about the tensor that a store writes; a sum that is not known is passed over."""
     for stmt, claim in block.launch.prepared.contributed.get(plan.target.buffer, ()):
+        products = block.products.get((plan.source.buffer, wave.number))
+        if products and plan.source.fixed is not None:
+            _one_by_one(_Judge(block, wave, event, stmt, claim), products, plan, place, rows)
+            continue
         known = block.sums.get((plan.source.buffer, wave.number))
         if known is None or not known.open or known.scaled or not alike(known.log) or plan.source.fixed is None:
             continue
@@ -50,6 +54,17 @@ def judge(block: Block, wave: Wave, plan: CopyPlan, place: Place, rows: slice, e
         stored = _Stored(place.address[rows][inside], m, n, np.flatnonzero(inside.reshape(-1)))
         a, b = (np.concatenate([getattr(entry, side) for entry in known.log], axis=1) for side in ("a", "b"))
         _Judge(block, wave, event, stmt, claim).run(stored, a, b, source.shape[1])
+
+
+def _one_by_one(judge: _Judge, products: Factors, plan: CopyPlan, place: Place, rows: slice) -> None:
+    """Judge sums of products of elements, each of which is in a register of its own."""
+    assert plan.source.fixed is not None
+    source = plan.source.fixed.address[rows]
+    inside = np.ones(source.shape, np.bool_) if place.inside is None else place.inside[rows]
+    number = source[inside] - judge.wave.first * products[0][0].shape[1]
+    stored = _Stored(place.address[rows][inside], number, number, np.flatnonzero(inside.reshape(-1)))
+    a, b = (np.stack([pair[side].reshape(-1) for pair in products], axis=1) for side in (0, 1))
+    judge.run(stored, a, b, source.shape[1])
 
 
 class _Judge:

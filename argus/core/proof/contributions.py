@@ -12,20 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import permutations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Coord, Index, Symbol
 from argus.core.ir import Assert, Buffer, Products, View, WrittenOnce, whole
 from argus.core.proof.access import Access
 from argus.core.proof.affine import anywhere
-from argus.core.proof.content import Data, some_element, why_not
+from argus.core.proof.content import Data, Multiplied, Value, some_element, why_not
 from argus.core.proof.flattened import unflattened
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
-from argus.core.proof.outputs import claimed_apart, held_by, stores_of, written_once
+from argus.core.proof.outputs import claimed_apart, held_by, not_padding, stores_of, written_once
 from argus.core.proof.products import holds_once
-from argus.core.proof.separate import same
+from argus.core.proof.separate import Component, same
 from argus.core.proof.tally import COUNTED
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import mentions, substitute
@@ -82,7 +82,8 @@ class _Judge:
         """Unless another claim says so."""
         others = (s.stmt.claim for s in self.flow.timeline.steps if isinstance(s.stmt, Assert))
         if not any(isinstance(other, WrittenOnce) and self._of_all(other) for other in others):
-            yield from written_once(self.flow, self.step, self.stmt, WrittenOnce(whole(self.output), ()))
+            once, padded = WrittenOnce(whole(self.output), ()), not self.claim.over
+            yield from written_once(self.flow, self.step, self.stmt, once, padded=padded)
 
     def _of_all(self, other: WrittenOnce) -> bool:
         return other.view.buffer is self.output and is_whole(other.view) and other.where is algebra.TRUE
@@ -92,11 +93,59 @@ class _Judge:
         for piece in self.flow.written(store.step):
             context = (*store.step.context, piece.guard)
             value = piece.value
+            if not self.claim.over:
+                yield from self._one_by_one(store, value, context)
+                continue
             reason = why_not(value) if not isinstance(value, Data) else self._unknown(value)
             if reason or not isinstance(value, Data):
                 yield self.owed(algebra.FALSE, context, store, unknown=reason)
                 continue
             yield from self._of_sum(store, value, context)
+
+    def _one_by_one(self, store: Access, value: Value, context: tuple[Cond, ...]) -> Iterator[Obligation]:
+        """That an element is the sum of just these products of two elements that were loaded."""
+        known = isinstance(value, Data) and value.plain and not value.sets and store.places is not None
+        terms = tuple(map(self._in_order_of_parameters, value.terms)) if known and isinstance(value, Data) else ()
+        if not terms or any(len(term.tensors) != 2 or term.tensors != terms[0].tensors for term in terms):
+            reason = why_not(value) or "what is stored is not known as a sum of products of two tensors' elements"
+            yield self.owed(algebra.FALSE, context, store, unknown=reason)
+            return
+        goal = self._matched(store, terms)
+        yield self.owed(goal, context, store, presumed=self._finite(terms[0]))
+        for term in terms:
+            edges = [(c, e) for t, p in zip(term.tensors, term.places, strict=True) for c, e in _axes(t, p)]
+            for bound in term.inside:
+                is_edge = any(bound.extent is e and same(bound.coordinate, c) is algebra.TRUE for c, e in edges)
+                if bound.open or not is_edge:
+                    yield not_padding(store, store.places or (), bound, context, self.output.shape)
+
+    def _in_order_of_parameters(self, term: Multiplied) -> Multiplied:
+        if len(term.tensors) != 2 or self._order(term.tensors[0]) <= self._order(term.tensors[1]):
+            return term
+        return evolve(term, tensors=term.tensors[::-1], places=term.places[::-1])
+
+    def _matched(self, store: Access, terms: Sequence[Multiplied]) -> Cond:
+        """That the products are those of the claim: each of one that no other is."""
+        if len(terms) != len(self.claim.products) or terms[0].tensors[0] is terms[0].tensors[1]:
+            return algebra.FALSE
+        left = [self._components(store, pair) for pair in self.claim.products]
+        goals: list[Cond] = []
+        for term in terms:
+            found = [_alike(term.places, places) for places in left]
+            place = next((n for n, goal in enumerate(found) if goal is algebra.TRUE), 0)
+            goals.append(found[place])
+            left.pop(place)
+        return algebra.all_of(goals)
+
+    def _components(self, store: Access, pair: Sequence[tuple[Index, ...]]) -> tuple[tuple[Component | None, ...], ...]:
+        """The places of one product of the claim, for each element that is stored."""
+        at = [tuple(substitute(node, {}, self.view.at) for node in place) for place in pair]
+        places = store.places or ()
+        return tuple(tuple(self.flow.component(node, places, store.shape) for node in place) for place in at)
+
+    def _finite(self, term: Multiplied) -> str:
+        names = " and ".join(f"`{tensor.name}`" for tensor in term.tensors)
+        return f"finite-factors: {names} hold finite numbers, which are multiplied by 0 beyond the other"
 
     def _unknown(self, value: Data) -> str:
         if value.computed or value.times != 1 or not value.plain or len(value.factors) != 2 or not value.sets:
@@ -227,6 +276,18 @@ def agreeing(factors: Sequence[_Factor], claimed: Places) -> Cond:
     if one is two and algebra.all_of(equal) is algebra.TRUE:
         return algebra.TRUE
     return algebra.all_of((algebra.implies(one, algebra.all_of((two, *equal))), algebra.implies(two, one)))
+
+
+def _axes(tensor: Buffer, place: Sequence[Component]) -> Iterator[tuple[Component, Index]]:
+    return zip(place, tensor.shape, strict=True)
+
+
+def _alike(mine: Sequence[Sequence[Component]], claimed: Sequence[Sequence[Component | None]]) -> Cond:
+    """That two pairs of places are one, for all elements."""
+    if [len(place) for place in mine] != [len(place) for place in claimed]:
+        return algebra.FALSE
+    pairs = [pair for place, other in zip(mine, claimed, strict=True) for pair in zip(place, other, strict=True)]
+    return algebra.all_of(algebra.FALSE if b is None else same(a, b) for a, b in pairs)
 
 
 def _inside(place: Sequence[Index], buffer: Buffer) -> Cond:

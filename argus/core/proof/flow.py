@@ -14,7 +14,7 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
-from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Reset, Stmt, Tag, View
+from argus.core.ir import Alloc, Assert, Buffer, Copy, Fold, Map, Products, Reset, Stmt, Tag, View
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, meeting, one_by_one
 from argus.core.proof.content import (
@@ -23,6 +23,7 @@ from argus.core.proof.content import (
     Content,
     Data,
     Inside,
+    Multiplied,
     Piece,
     Top,
     Value,
@@ -30,6 +31,7 @@ from argus.core.proof.content import (
     guarded,
     over_agents,
     shifted,
+    whole_only,
 )
 from argus.core.proof.epochs import Epochs, epochs_of
 from argus.core.proof.flattened import Seen
@@ -77,12 +79,15 @@ class Flow:
     seen: tuple[Seen, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
+    _by_place: bool = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
     _open: set[Step] = field(factory=set[Step], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.history = History(self.timeline)
         self.epochs = epochs_of(self.timeline)
+        claims = [step.stmt.claim for step in self.timeline.steps if isinstance(step.stmt, Assert)]
+        self._by_place = any(isinstance(claim, Products) and not claim.over for claim in claims)
 
     def apart(self) -> Flow:
         """The same questions with nothing answered yet, for a trial of what tiles may hold."""
@@ -219,7 +224,7 @@ class Flow:
             return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
         for held in (self.sums, self.carried):
             if buffer in held:
-                return part_of(held[buffer](access.step), access)
+                return part_of(whole_only(held[buffer](access.step)), access)
         if buffer.space == "global":
             return self.given[buffer](access) if buffer in self.given else self._global(access)
         agent = agent_among_cells(access)
@@ -287,7 +292,7 @@ class Flow:
             case Map():
                 return self.map_rule(self, step, stmt)
             case Fold():
-                return self.fold_rule(self, step, stmt)
+                return whole_only(self.fold_rule(self, step, stmt))
             case _:
                 return self._everywhere(step, Top(f"`{type(stmt).__name__}` has no tag rule yet in the verifier"))
 
@@ -312,7 +317,8 @@ class Flow:
                     access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE
                 )
             inside = found
-        loaded = Data(record, inside, fill, form=name, root=name, factors=(access.view.buffer,))
+        terms = (Multiplied((access.view.buffer,), (tuple(places),), inside),) if self._by_place and fill == 0 else ()
+        loaded = Data(record, inside, fill, form=name, root=name, factors=(access.view.buffer,), terms=terms)
         return everywhere(access.shape, loaded, algebra.TRUE)
 
     def origin(self, access: Access) -> Stmt | None:
@@ -392,7 +398,7 @@ class Flow:
 
     def _agree(self, one: Data, two: Data, mask: BoolArray, context: Sequence[Cond]) -> bool:
         """Whether the elements of the mask have one formula in both."""
-        if one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
+        if one.terms or two.terms or one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
             return False
         if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
             return False

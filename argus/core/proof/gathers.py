@@ -53,11 +53,12 @@ def _bound(accesses: Accesses, access: Access, cond: Cond) -> Inside | None:
     if not isinstance(cond, Cmp) or cond.op != "<=" or mentions(cond.right, (Coord,)):
         return None
     assert access.by is not None
-    place = accesses.component(cond.left, access.by)
-    anywhere = algebra.le(0, substitute(cond.left, {}, integers.elements(access.view)))
-    if place is None or anywhere is not algebra.TRUE:
-        return None
-    return Inside(place, algebra.add(cond.right, 1))
+    for left in (algebra.sub(cond.left, 1), cond.left):
+        place = accesses.component(left, access.by)
+        anywhere = algebra.le(0, substitute(left, {}, integers.elements(access.view)))
+        if place is not None and anywhere is algebra.TRUE:
+            return Inside(place, algebra.add(cond.right, algebra.sub(left, cond.left), 1))
+    return None
 
 
 def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:

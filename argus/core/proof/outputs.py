@@ -81,8 +81,12 @@ def _apart(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obl
     yield apart_between(flow, store, places, buffer)
 
 
-def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> Iterator[Obligation]:
-    """For the blocks of one line; what is said of the whole grid counts in the other lines that blocks run."""
+def written_once(
+    flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce, *, padded: bool = False
+) -> Iterator[Obligation]:
+    """For the blocks of one line; what is said of the whole grid counts in the other lines that blocks run. padded:
+    that what is stored is no padding is asked elsewhere.
+    """
     buffer = claim.view.buffer
     what = f"each element of `{buffer.name}` is written exactly once"
     if not _from_the_first(claim.view):
@@ -118,7 +122,7 @@ def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> It
     for store in stores:
         assert store.places is not None
         yield from _meant(store, store.places, claim)
-        yield from _holds_record(flow, store, store.places, claim)
+        yield from _holds_record(flow, store, store.places, claim, padded=padded)
 
 
 def claimed_apart(flow: Flow, stmt: Assert) -> str:
@@ -161,7 +165,9 @@ def _meant(store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterat
     )
 
 
-def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:
+def _holds_record(
+    flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce, *, padded: bool
+) -> Iterator[Obligation]:
     """What is stored at coordinates carries the record that the claim gives them."""
     name = store.view.buffer.name
     for piece in flow.written(store.step):
@@ -174,7 +180,7 @@ def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: Wri
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
         yield from _covered(flow, store, piece.value, context)
-        for bound in (*piece.value.inside, *piece.value.loose):
+        for bound in () if padded else (*piece.value.inside, *piece.value.loose):
             yield not_padding(store, places, bound, context, claim.view.shape)
 
 

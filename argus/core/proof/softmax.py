@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
-from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, loosened, unpadded, why_not
+from argus.core.proof.content import Data, Inside, Multiplied, Number, Top, Value, both_loose, loosened, unpadded, why_not
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight
@@ -36,7 +36,8 @@ class Rules:
             return value
         same_products = name == "add" and all(isinstance(a, Data) and a.factors == value.factors for a in args)
         factors = value.factors if same_products or any(value is arg for arg in args) else ()
-        return evolve(value, loose=both_loose((value, *args)), factors=factors)
+        terms = value.terms if any(value is arg for arg in args) else _terms(name, args)
+        return evolve(value, loose=both_loose((value, *args)), factors=factors, terms=terms)
 
     def _op(self, name: str, args: Sequence[Value]) -> Value:
         for arg in args:
@@ -261,6 +262,21 @@ class Rules:
         return evolve(
             left, record=record, inside=inside, fill=fill, sets=sets, needs=needs, closed=closed, scales=scales
         )
+
+
+def _terms(name: str, args: Sequence[Value]) -> tuple[Multiplied, ...]:
+    """What a product of two elements, or a sum of such products, is the sum of."""
+    known = [arg for arg in args if isinstance(arg, Data) and arg.terms and arg.plain and not arg.sets]
+    if len(known) != len(args) or len(args) != 2:
+        return ()
+    factors = [len(term.tensors) for arg in known for term in arg.terms]
+    if name == "add" and set(factors) == {2}:
+        return tuple(term for arg in known for term in arg.terms)
+    if name != "mul" or factors != [1, 1] or any(arg.computed for arg in known):
+        return ()
+    (one,), (two,) = (arg.terms for arg in known)
+    product = Multiplied((*one.tensors, *two.tensors), (*one.places, *two.places), (*one.inside, *two.inside))
+    return (product,)
 
 
 def _closed(data: Data, form: str) -> Data:

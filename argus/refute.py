@@ -14,7 +14,7 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Read
 from argus.core.invariants import invariant
-from argus.core.ir import Assert, Copy, For, Kernel, Stmt, trips, walk
+from argus.core.ir import Assert, Copy, For, Kernel, Stmt, Tag, trips, walk
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.span import NOWHERE, Span
 from argus.core.verdict import Counterexample
@@ -172,7 +172,9 @@ _STATIC = frozenset(("I14", "I17", "I18", "I20", "I21", "I22", "I28", "I33"))
 def _affordable(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
     """Whether tensors of these sizes are small enough to run."""
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
-    counts = [prod(int(cast(int, evaluate(extent, env))) for extent in b.shape) for b in kernel.parameters]
+    tagged = [stmt.view for stmt in walk(kernel.body) if isinstance(stmt, Tag)]
+    shapes = [each.shape for each in (*kernel.parameters, *tagged) if symbols(*each.shape) <= env.keys()]
+    counts = [prod(int(cast(int, evaluate(extent, env))) for extent in shape) for shape in shapes]
     return sum(counts) <= _MOST_ELEMENTS
 
 

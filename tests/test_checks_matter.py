@@ -21,6 +21,7 @@ from argus.core.proof import (
     budgets,
     carried,
     claims,
+    contributions,
     elementwise,
     epochs,
     flow,
@@ -41,6 +42,7 @@ from argus.core.proof import (
     sums,
     terms,
     timeline,
+    vectors,
     visibility,
 )
 from argus.core.proof.content import Content, Data, Number, Value, everywhere
@@ -259,6 +261,10 @@ def no_agreement(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(elementwise, "agreements", nothing)
 
 
+def any_places_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(contributions, "agreeing", yes)
+
+
 def every_role_counts_alike(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(obligations, "_same_walk", nothing)
     patch.setattr(Ledger, "equal", always)
@@ -415,6 +421,9 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("replicas_of_two_warps", "I4", any_lanes_store_one_number),
     ("grouped_heads_by_remainder", "I26", without(claims, "products")),
     ("grouped_heads_in_opposite_order", "I26", without(claims, "products")),
+    ("convolution_exchanges_its_axes", "I3", any_places_will_do),
+    ("convolution_transposed_without_gaps", "I3", any_places_will_do),
+    ("convolution_of_odd_channels", "I19", without(vectors, "_wide")),
 )
 
 

@@ -18,7 +18,7 @@ from argus.interp.machine import Wave
 from argus.interp.memory import BoolArray, IntArray
 from argus.interp.places import Place
 from argus.interp.prepared import CopyPlan, grid
-from argus.interp.state import Block
+from argus.interp.state import Block, Factors
 from argus.interp.sums import alike
 from argus.interp.violation import Event
 
@@ -38,6 +38,10 @@ class _Stored:
 def judge(block: Block, wave: Wave, plan: CopyPlan, place: Place, rows: slice, event: Event) -> None:
     """Judge the claims about the tensor that a store writes; a sum that is not known is passed over."""
     for stmt, claim in block.launch.prepared.contributed.get(plan.target.buffer, ()):
+        products = block.products.get((plan.source.buffer, wave.number))
+        if products and plan.source.fixed is not None:
+            _one_by_one(_Judge(block, wave, event, stmt, claim), products, plan, place, rows)
+            continue
         known = block.sums.get((plan.source.buffer, wave.number))
         if known is None or not known.open or known.scaled or not alike(known.log) or plan.source.fixed is None:
             continue
@@ -52,6 +56,17 @@ def judge(block: Block, wave: Wave, plan: CopyPlan, place: Place, rows: slice, e
         _Judge(block, wave, event, stmt, claim).run(stored, a, b, source.shape[1])
 
 
+def _one_by_one(judge: _Judge, products: Factors, plan: CopyPlan, place: Place, rows: slice) -> None:
+    """Judge sums of products of elements, each of which is in a register of its own."""
+    assert plan.source.fixed is not None
+    source = plan.source.fixed.address[rows]
+    inside = np.ones(source.shape, np.bool_) if place.inside is None else place.inside[rows]
+    number = source[inside] - judge.wave.first * products[0][0].shape[1]
+    stored = _Stored(place.address[rows][inside], number, number, np.flatnonzero(inside.reshape(-1)))
+    a, b = (np.stack([pair[side].reshape(-1) for pair in products], axis=1) for side in (0, 1))
+    judge.run(stored, a, b, source.shape[1])
+
+
 class _Judge:
     def __init__(self, block: Block, wave: Wave, event: Event, stmt: Assert, claim: Products) -> None:
         self.block, self.wave, self.event, self.stmt, self.claim = block, wave, event, stmt, claim
@@ -61,15 +76,16 @@ class _Judge:
         givers = self._givers()
         if not (givers.known(a).all() and givers.known(b).all()):
             return
-        factors = [self._factor(givers, side) for side in (a, b)]
-        if None in factors or factors[0] == factors[1]:
+        factors = self._factors(givers, a, b)
+        if factors is None:
             return
-        first, second = (cast(int, each) for each in factors)
+        first, second = factors
         tensors = givers.tensors[first], givers.tensors[second]
         every = elements(self.launch, self.claim.view)
         where = np.full(int(every.cell.max(initial=0)) + 1, -1, np.int64)
         where[every.cell] = np.arange(every.cell.size)
-        step = max(1, _AT_ONCE // max(1, a.shape[1]))
+        claimed = prod(number(self.launch, size) for _, size in self.claim.over) * len(self.claim.products)
+        step = max(1, _AT_ONCE // max(1, a.shape[1], claimed))
         for start in range(0, stored.cells.size, step):
             part = slice(start, start + step)
             found = self._found(givers, a[stored.m[part]], b[stored.n[part]], tensors, swapped=first > second)
@@ -90,11 +106,20 @@ class _Judge:
             launch.givers = Givers.of(read, launch.records.size)
         return launch.givers
 
-    @staticmethod
-    def _factor(givers: Givers, marks: IntArray) -> int | None:
-        """The one input that all values of an operand come from."""
-        owners = np.unique(givers.owner[marks[marks >= 0]])
-        return int(owners[0]) if owners.size == 1 else None
+    def _factors(self, givers: Givers, a: IntArray, b: IntArray) -> tuple[int, int] | None:
+        """The one input that all values of each operand come from; of one without values, the one that is left."""
+        owners = [np.unique(givers.owner[marks[marks >= 0]]) for marks in (a, b)]
+        if max(each.size for each in owners) > 1:
+            return None
+        ranks = {len(place) for pair in self.claim.products for place in pair}
+        taken = {int(each[0]) for each in owners if each.size}
+        fitting = [n for n, buffer in enumerate(givers.tensors) if len(buffer.shape) in ranks and n not in taken]
+        if len(taken) == 2:
+            return int(owners[0][0]), int(owners[1][0])
+        if len(taken) != 1 or len(fitting) != 1:
+            return None
+        one, other = next(iter(taken)), fitting[0]
+        return (one, other) if owners[0].size else (other, one)
 
     def _found(
         self, givers: Givers, a: IntArray, b: IntArray, tensors: tuple[Buffer, Buffer], *, swapped: bool

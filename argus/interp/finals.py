@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
 import numpy as np
@@ -174,7 +175,8 @@ def _tuple(numbers: Sequence[int]) -> str:
 def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, more: bool = False) -> None:
     """Give every initialised element of a view of a tensor its record. more: besides the names that it has.
 
-    Of a view that reaches an element twice the names have no one value: they are not tracked.
+    Of a view that reaches an element twice the names have no one value, and of one with padding they are names of
+    padding too: they are not tracked.
     """
     marks = launch.tensors[view.buffer].marks
     if marks is None:
@@ -185,7 +187,7 @@ def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, mor
     several = False
     if not is_whole(view):
         own, first = np.unique(cells, return_index=True)
-        several = own.size < cells.size
+        several = own.size < cells.size or every.cell.size < prod(every.shape)
         cells, where = (own, where[first]) if several else (cells, where)
     if not cells.size:
         return

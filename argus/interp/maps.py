@@ -32,7 +32,7 @@ from argus.interp.memory import (
 from argus.interp.places import is_whole
 from argus.interp.prepared import first_where, lane_values
 from argus.interp.sets import is_single
-from argus.interp.state import Block, Sum, coordinates
+from argus.interp.state import Block, Factors, Sum, coordinates
 from argus.interp.sums import scaled, united
 from argus.interp.violation import Event, not_built
 
@@ -43,7 +43,8 @@ Node = Elem | Test
 class _Lane:
     """What a wave's elements hold: values (weak: they take the type of what they meet), marks, and which sum.
 
-    literal: the number that all of them are, if they are one. sum: None where none is known.
+    literal: the number that all of them are, if they are one. sum: None where none is known. products: of elements that
+    were loaded, which each element sums, where a claim asks; None where they are not known.
     """
 
     values: AnyArray | None
@@ -51,6 +52,7 @@ class _Lane:
     weak: bool = False
     sum: Sum | None = None
     literal: float | None = None
+    products: Factors | None = None
 
 
 def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
@@ -74,6 +76,8 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
         target = Taken(buffer, cells, at, block.launch.moment)
         block.launch.journal.moved(event, block.base + wave.first, target, evaluation.taken)
     block.forget(wave, buffer)
+    if result.products is not None:
+        block.products[buffer, wave.number] = result.products
     if result.sum is not None:
         found = result.sum
         block.sums[buffer, wave.number] = evolve(found, log=list(found.log), standing=dict(found.standing))
@@ -112,7 +116,7 @@ class _Evaluation:
             case Cast(dtype=dtype, arg=arg):
                 lane = self.lanes[arg]
                 values = None if lane.values is None else lane.values.astype(dtype.numpy)
-                return _Lane(values, lane.marks, sum=lane.sum)
+                return _Lane(values, lane.marks, sum=lane.sum, products=lane.products)
             case Where(test=test, then=then, other=other):
                 return self._where(test, self.lanes[then], self.lanes[other])
             case _:
@@ -139,7 +143,7 @@ class _Evaluation:
         lane.literal = value
         if value == 0:
             lane.marks[:] = ZERO
-            lane.sum = Sum()
+            lane.sum, lane.products = Sum(), ()
         elif value == -np.inf:
             lane.marks[:] = LOW
         return lane
@@ -169,7 +173,8 @@ class _Evaluation:
         self._judge(buffer, marks)
         whole = is_whole(get.view) and buffer.layout == self.layout
         known = self.block.sums.get((buffer, self.wave.number)) if whole else None
-        return _Lane(None if cells.values is None else cells.values[at], marks, sum=known)
+        products = self.block.products.get((buffer, self.wave.number)) if whole else None
+        return _Lane(None if cells.values is None else cells.values[at], marks, sum=known, products=products)
 
     def _judge(self, buffer: Buffer, marks: IntArray) -> None:
         bottom = marks == BOTTOM
@@ -200,7 +205,8 @@ class _Evaluation:
         marks = self._combine(name, lanes)
         if records.standings.any:
             marks = self._refer(name, lanes, marks)
-        return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes))
+        products = _products_of(name, lanes) if self.block.launch.prepared.contributed else None
+        return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
 
     def _refer(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
         """What the result stands as in a softmax; references that do not fit are reported (I23).
@@ -333,6 +339,16 @@ def _sum_of(name: str, lanes: list[_Lane]) -> Sum | None:
     if name == "mul" and other is not None and one is None:
         return other
     return one if name in ("mul", "div") and other is None else None
+
+
+def _products_of(name: str, lanes: list[_Lane]) -> Factors | None:
+    """The products that a result sums: one of two elements, or those of two sums."""
+    one, other = lanes[0].products, lanes[1].products
+    if name == "add":
+        return None if one is None or other is None else (*one, *other)
+    if name == "mul" and one is None and other is None:
+        return ((lanes[0].marks.copy(), lanes[1].marks.copy()),)
+    return None
 
 
 def _summed_names(lanes: list[_Lane]) -> frozenset[str]:

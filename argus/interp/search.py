@@ -11,7 +11,7 @@ import numpy as np
 
 from argus.core.algebra import all_of
 from argus.core.index import And, Cond, Const, Coord, Index, Sym, Symbol
-from argus.core.ir import Assume, Copy, For, Kernel, Stmt, View, bodies, trips, walk
+from argus.core.ir import Assert, Assume, Copy, For, Kernel, Products, Stmt, View, bodies, trips, walk
 from argus.core.walk import evaluate, symbols, topological
 from argus.interp.diagnosis import Witness
 from argus.interp.prepared import Prepared
@@ -22,6 +22,7 @@ from argus.interp.violation import Violation
 _SIZES = 40
 _SHAPES = 10
 _LARGEST = 6
+_TIMES = (2, 3)
 
 
 def find(
@@ -58,7 +59,19 @@ def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> I
     if by_events(kernel):
         yield from _of_shapes(kernel, allowed, _allowed(kernel, assumption, extra))
         return
-    yield from _allowed(kernel, assumption, [*allowed[:_SIZES], *extra])
+    together = _all_larger(kernel, assumption) if _sums_windows(kernel) else ()
+    yield from _allowed(kernel, assumption, [*allowed[:_SIZES], *together, *extra])
+
+
+def _sums_windows(kernel: Kernel) -> bool:
+    """Whether a claim tells which products are summed: windows show their faults where all extents are above one."""
+    return any(isinstance(stmt, Assert) and isinstance(stmt.claim, Products) for stmt in walk(kernel.body))
+
+
+def _all_larger(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
+    """All sizes twice the least that is allowed, then three times."""
+    for times in _TIMES:
+        yield {symbol.name: times * _least(symbol, assumption) for symbol in kernel.sizes}
 
 
 def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:

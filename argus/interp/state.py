@@ -113,6 +113,9 @@ class Gathered:
 Past = tuple[Stmt, Symbol, int, tuple[int, ...]]
 """A claim, its name for a component, a wave and the values of the loop variables around."""
 
+Factors = tuple[tuple[IntArray, IntArray], ...]
+"""The marks of both factors of each product that one wave's elements are the sum of, element by element."""
+
 Held = tuple[Buffer, int]
 """The registers of one fragment in one wave."""
 
@@ -131,6 +134,7 @@ class Block:
     local: dict[Buffer, Cells] = field(factory=dict[Buffer, Cells])
     accesses: list[SharedAccess] = field(factory=list[SharedAccess])
     sums: dict[Held, Sum] = field(factory=dict[Held, Sum])
+    products: dict[Held, Factors] = field(factory=dict["Held", "Factors"])
     base: int = 0
     past: dict[Past, IntArray] = field(factory=dict["Past", IntArray])
 
@@ -192,6 +196,7 @@ class Block:
     def forget(self, wave: Wave, buffer: Buffer) -> None:
         """The sums in this wave's registers of `buffer` are no longer there."""
         self.sums.pop((buffer, wave.number), None)
+        self.products.pop((buffer, wave.number), None)
 
     def settle(self, wave: Wave, buffer: Buffer, event: Event, use: str) -> bool:
         """Whether registers about to be `use`d (read, written) are in flight, which is reported."""

@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Read
-from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync
+from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag
 from argus.core.proof import (
     boxes,
     budgets,
@@ -33,7 +33,7 @@ from argus.core.proof.carried import Carried, carried, connect
 from argus.core.proof.cases import cases
 from argus.core.proof.content import Left
 from argus.core.proof.crossing import reading
-from argus.core.proof.flattened import flattened
+from argus.core.proof.flattened import Flattened, flattened
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.programs import ALONE, Others
@@ -83,11 +83,15 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
     if taken is not None:
         return _unread(kernel, NotModelled(taken, "integers that a launch before wrote are not built yet"))
     if kernel.roles is None:
-        rows = flattened(kernel) if others is ALONE else kernel
-        alone = Agent(rows.body, kernel.threads, "cta", frozenset())
+        rows = flattened(kernel) if others is ALONE else Flattened(kernel)
+        alone = Agent(rows.kernel.body, kernel.threads, "cta", frozenset())
         found = _analysed(rows, prover, alone, others, lambda _: budgets.of_shared(kernel))
-        positive = () if rows is kernel or found.unmodelled else tuple(divisors.obligations(timeline(kernel)))
-        return evolve(found, obligations=(*positive, *found.obligations))
+        if not rows.seen or found.unmodelled:
+            return found
+        placed = _where_elements_lie(kernel, rows, prover)
+        if isinstance(placed, NotModelled):
+            return evolve(found, obligations=(), unmodelled=(placed,))
+        return evolve(found, obligations=(*divisors.obligations(timeline(kernel)), *placed, *found.obligations))
     read = unrolled(kernel, prover)
     if isinstance(read, RefusedError):
         return _unread(kernel, NotModelled(read.stmt, read.reason))
@@ -100,7 +104,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
         for copies in read.fills:
             yield from parts(found[0], copies)
 
-    analysed = _analysed(read.line, prover, agent, others, more)
+    analysed = _analysed(Flattened(read.line), prover, agent, others, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
 
 
@@ -114,6 +118,19 @@ class Agent:
     rings: frozenset[Buffer]
 
 
+def _where_elements_lie(kernel: Kernel, rows: Flattened, prover: Prover) -> tuple[Obligation, ...] | NotModelled:
+    """What the loads owe whose elements lie where a view says, of the kernel as it is."""
+    if not rows.gathered:
+        return ()
+    owed: list[Obligation] = []
+    for line in _lines(kernel, prover):
+        refused = next((each for each in line.unmodelled if not isinstance(each.stmt, Tag)), None)
+        if refused is not None:
+            return refused
+        owed += memory.obligations(line, Accesses(line), rows.gathered.__contains__)
+    return tuple(owed)
+
+
 def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
     """What can be said of a kernel whose roles have no reading: what needs none."""
     outside = tuple(stmt for stmt in kernel.prologue if isinstance(stmt, Alloc | Assume))
@@ -124,23 +141,25 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
 
 
 def _analysed(
-    kernel: Kernel,
+    rows: Flattened,
     prover: Prover,
     agent: Agent,
     others: Others,
     more: Callable[[Sequence[Accesses]], Iterator[Obligation]],
 ) -> Analysis:
-    lines = _lines(kernel, prover)
+    lines = _lines(rows.kernel, prover)
     first = lines[0]
     known = (first.assumptions, first.common)
-    unmodelled = (*_data(kernel), *(each for line in lines for each in line.unmodelled))
+    unmodelled = (*_data(rows.kernel), *(each for line in lines for each in line.unmodelled))
     found = tuple(Accesses(line) for line in lines)
     if unmodelled:
         return Analysis(first, tuple(budgets.obligations(first, found[0])), unmodelled, *known)
     owed = [*more(found)]
     leaves: dict[Buffer, Left] = {}
     for line, accesses in zip(lines, found, strict=True):
-        flow = Flow(line, prover, line.facts, accesses, elementwise.content, folding.content, ways=found)
+        flow = Flow(
+            line, prover, line.facts, accesses, elementwise.content, folding.content, ways=found, seen=rows.seen
+        )
         flow.given.update(reading(flow, others.brought))
         owed += _obligations(flow, agent, others)
         leaves |= programs.leaves(flow, others)
@@ -187,7 +206,8 @@ def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent:
     yield from divisors.obligations(line)
     yield from integers.of_control(line)
     yield from terms.obligations(line)
-    yield from memory.obligations(line, accesses)
+    apart = {each.flat for each in flow.seen if each.gathered}
+    yield from memory.obligations(line, accesses, lambda buffer: buffer not in apart)
     yield from _barriers(line)
     yield from _global_order(line)
     yield from reads.obligations(flow)

@@ -27,6 +27,7 @@ from argus.core.layout import TV
 from argus.core.proof import relations
 from argus.core.proof.affine import anywhere, axes
 from argus.core.proof.content import Data, some_element, why_not
+from argus.core.proof.contributions import summed
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
@@ -133,9 +134,7 @@ def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: 
         case Order(of=of):
             yield from ordered(accumulators, step, stmt, of)
         case Products():
-            what = f"`{type(claim).__name__}` holds"
-            reason = "this claim is not built yet in the verifier"
-            yield Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=reason)
+            yield from summed(flow, step, stmt, claim)
         case _:
             assert_never(claim)
 

@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.algebra import all_of, any_of, lt
 from argus.core.index import Cond, Index, Symbol
-from argus.core.ir import Stmt
+from argus.core.ir import Buffer, Stmt
 from argus.core.proof.affine import axes
 from argus.core.proof.separate import Component, Mixed, Sep, extremes, same, separate
 from argus.core.proof.standing import PLAIN, Standing, changed, families
@@ -75,6 +75,23 @@ class Number:
 
 
 @frozen(eq=False)
+class Multiplied:
+    """An element of a tensor, or a product of elements of two, by their places; 0 where a bound does not hold."""
+
+    tensors: tuple[Buffer, ...]
+    places: tuple[tuple[Component, ...], ...]
+    inside: tuple[Inside, ...]
+
+    def at(self, index: tuple[IntArray, ...]) -> Multiplied:
+        places = tuple(tuple(each.at(index) for each in place) for place in self.places)
+        return evolve(self, places=places, inside=tuple(bound.at(index) for bound in self.inside))
+
+    def shifted(self, shift: Shift) -> Multiplied:
+        places = tuple(tuple(each.shifted(shift) for each in place) for place in self.places)
+        return evolve(self, places=places, inside=tuple(bound.shifted(shift) for bound in self.inside))
+
+
+@frozen(eq=False)
 class Data:
     """sets: for each contracted name, how often x was summed.
 
@@ -83,6 +100,8 @@ class Data:
     by; times: that number. closed: sets of sums that went into something that is no sum. needs: presumed conditions.
     scales: names that only the scales of a sum carry, in which its summands may differ, such as a block of k.
     loose: bounds outside of which an element is any number, and nothing here speaks of it.
+    factors: the tensor that it was loaded from, or the two of whose elements it sums products; none of what was
+    computed. terms: what it is the sum of, element by element, where a claim tells products one by one; else none.
     """
 
     record: Mapping[str, Component]
@@ -98,6 +117,8 @@ class Data:
     needs: tuple[Cond, ...] = ()
     scales: frozenset[str] = frozenset()
     loose: tuple[Inside, ...] = ()
+    factors: tuple[Buffer, ...] = ()
+    terms: tuple[Multiplied, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -115,7 +136,8 @@ class Data:
 
         record = {name: sep.at(index) for name, sep in self.record.items()}
         inside, loose = (tuple(i.at(index) for i in bounds) for bounds in (self.inside, self.loose))
-        return evolve(self._with_sets(there), record=record, inside=inside, loose=loose)
+        terms = tuple(each.at(index) for each in self.terms)
+        return evolve(self._with_sets(there), record=record, inside=inside, loose=loose, terms=terms)
 
     def among(self, coordinates: Sequence[Index]) -> Data:
         """The same for elements with these coordinates, which are another tile's."""
@@ -141,7 +163,8 @@ class Data:
             tuple(i.shifted(shift) for i in self.loose),
         )
         moved = self._with_sets(lambda tally: tally.shifted(shift))
-        return evolve(moved, record=record, inside=inside, needs=needs, loose=loose)
+        terms = tuple(each.shifted(shift) for each in self.terms)
+        return evolve(moved, record=record, inside=inside, needs=needs, loose=loose, terms=terms)
 
     def _with_sets(self, change: Callable[[Tally], Tally]) -> Data:
         sets = None if self.sets is None else {name: change(each) for name, each in self.sets.items()}
@@ -213,6 +236,14 @@ def guarded(content: Content, guard: Cond) -> Content:
     return tuple(evolve(piece, guard=all_of((piece.guard, guard))) for piece in content)
 
 
+def whole_only(content: Content) -> Content:
+    """The same, with nothing told of what each element is the sum of."""
+    return tuple(
+        evolve(piece, value=evolve(piece.value, terms=())) if isinstance(piece.value, Data) else piece
+        for piece in content
+    )
+
+
 def why_not(value: Value) -> str:
     """What keeps a value from being a record; empty if it is one."""
     match value:
@@ -267,6 +298,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
             [(i.extent, i.open) for i in d.inside],
             d.plain,
             d.scales,
+            d.factors,
             _counts(d),
         )
         == (
@@ -277,6 +309,7 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
             [(i.extent, i.open) for i in first.inside],
             True,
             first.scales,
+            first.factors,
             _counts(first),
         )
         for d in found
@@ -291,7 +324,8 @@ def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
         return Top("what agents read has no one form over their numbers")
     bounds = zip(places, first.inside, strict=True)
     inside = tuple(evolve(i, coordinate=place) for place, i in bounds if place is not None)
-    return evolve(first, record={name: sep for name, sep in record.items() if sep is not None}, inside=inside)
+    found_record = {name: sep for name, sep in record.items() if sep is not None}
+    return evolve(first, record=found_record, inside=inside, terms=())
 
 
 def _counts(data: Data) -> dict[str, Index | Tally]:

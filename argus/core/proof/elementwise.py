@@ -89,7 +89,9 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             if not isinstance(found, Data):
                 return found
             form = f"{dtype}({found.form})"
-            return evolve(found, form=form) if dtype.family == "float" else terms.rules.truncated(found, form)
+            if dtype.family == "float":
+                return evolve(found, form=form)
+            return terms.rules.truncated(evolve(found, terms=()), form)
         case Op(name=name, args=args):
             return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():

@@ -14,7 +14,7 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
-from argus.core.ir import Alloc, Buffer, Copy, Fold, Map, Reset, Stmt, Tag, View
+from argus.core.ir import Alloc, Assert, Buffer, Copy, Fold, Map, Products, Reset, Stmt, Tag, View
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, meeting, one_by_one
 from argus.core.proof.content import (
@@ -23,6 +23,7 @@ from argus.core.proof.content import (
     Content,
     Data,
     Inside,
+    Multiplied,
     Piece,
     Top,
     Value,
@@ -30,8 +31,10 @@ from argus.core.proof.content import (
     guarded,
     over_agents,
     shifted,
+    whole_only,
 )
 from argus.core.proof.epochs import Epochs, epochs_of
+from argus.core.proof.flattened import Seen
 from argus.core.proof.gathers import inside_of
 from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, read_back, told_by, union
 from argus.core.proof.mixed import component
@@ -59,7 +62,9 @@ class Source:
 
 @define(eq=False)
 class Flow:
-    """The data flow of one timeline. ways: the accesses of all lines that blocks of the kernel run, this one's too."""
+    """The data flow of one timeline. ways: the accesses of all lines that blocks of the kernel run, this one's too.
+    seen: what stands for tensors that the kernel sees through one view.
+    """
 
     timeline: Timeline
     prover: Prover
@@ -71,14 +76,18 @@ class Flow:
     carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     given: dict[Buffer, Callable[[Access], Content]] = field(factory=dict[Buffer, Callable[[Access], Content]])
     ways: tuple[Accesses, ...] = ()
+    seen: tuple[Seen, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
+    _by_place: bool = field(init=False)
     _written: dict[Step, Content] = field(factory=dict[Step, Content], init=False)
     _open: set[Step] = field(factory=set[Step], init=False)
 
     def __attrs_post_init__(self) -> None:
         self.history = History(self.timeline)
         self.epochs = epochs_of(self.timeline)
+        claims = [step.stmt.claim for step in self.timeline.steps if isinstance(step.stmt, Assert)]
+        self._by_place = any(isinstance(claim, Products) and not claim.over for claim in claims)
 
     def apart(self) -> Flow:
         """The same questions with nothing answered yet, for a trial of what tiles may hold."""
@@ -213,7 +222,7 @@ class Flow:
             return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
         for held in (self.sums, self.carried):
             if buffer in held:
-                return part_of(held[buffer](access.step), access)
+                return part_of(whole_only(held[buffer](access.step)), access)
         if buffer.space == "global":
             return self.given[buffer](access) if buffer in self.given else self._global(access)
         agent = agent_among_cells(access)
@@ -277,7 +286,7 @@ class Flow:
             case Map():
                 return self.map_rule(self, step, stmt)
             case Fold():
-                return self.fold_rule(self, step, stmt)
+                return whole_only(self.fold_rule(self, step, stmt))
             case _:
                 return self._everywhere(step, Top(f"`{type(stmt).__name__}` has no tag rule yet in the verifier"))
 
@@ -287,7 +296,7 @@ class Flow:
         if places is None:
             return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
         record: dict[str, Component] = {}
-        for name, expression in self._tag_of(access.view):
+        for name, expression in self.names(access.view.buffer):
             found = self.component(expression, places, access.shape)
             if found is None:
                 return everywhere(access.shape, Top(f"tag `{name}` has too many different values"), algebra.TRUE)
@@ -302,7 +311,9 @@ class Flow:
                     access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE
                 )
             inside = found
-        return everywhere(access.shape, Data(record, inside, fill, form=name, root=name), algebra.TRUE)
+        terms = (Multiplied((access.view.buffer,), (tuple(places),), inside),) if self._by_place and fill == 0 else ()
+        loaded = Data(record, inside, fill, form=name, root=name, factors=(access.view.buffer,), terms=terms)
+        return everywhere(access.shape, loaded, algebra.TRUE)
 
     def origin(self, access: Access) -> Stmt | None:
         """The load from global memory that a read's elements come from, in the run of the loop if there is one."""
@@ -333,11 +344,9 @@ class Flow:
         """An expression over a buffer's coordinates, at these places of it."""
         return component(expression, places, self.timeline.kernel.thread, shape)
 
-    def _tag_of(self, view: View) -> tuple[tuple[str, Index], ...]:
+    def names(self, buffer: Buffer) -> tuple[tuple[str, Index], ...]:
         """The record that the program gives the tensor's elements; names given twice count as not given."""
-        given = [
-            s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is view.buffer
-        ]
+        given = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is buffer]
         names = [name for record in given for name, _ in record]
         return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
 
@@ -383,11 +392,19 @@ class Flow:
 
     def _agree(self, one: Data, two: Data, mask: BoolArray, context: Sequence[Cond]) -> bool:
         """Whether the elements of the mask have one formula in both."""
-        if one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
+        if (
+            one.terms
+            or two.terms
+            or one.record.keys() != two.record.keys()
+            or one.fill != two.fill
+            or len(one.inside) != len(two.inside)
+        ):
             return False
         if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
             return False
-        if (one.root, one.times) != (two.root, two.times) or (one.form, one.computed) != (two.form, two.computed):
+        if (one.root, one.times, one.factors) != (two.root, two.times, two.factors):
+            return False
+        if (one.form, one.computed) != (two.form, two.computed):
             return False
         pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
         for mine, theirs in zip(one.inside, two.inside, strict=True):

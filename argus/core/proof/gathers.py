@@ -12,7 +12,7 @@ import numpy as np
 from argus.core import algebra
 from argus.core.index import And, Cmp, Cond, Coord
 from argus.core.ir import Copy, Strided, View
-from argus.core.proof import integers
+from argus.core.proof import integers, vectors
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.boxes import whole_rows
 from argus.core.proof.content import Inside
@@ -53,11 +53,12 @@ def _bound(accesses: Accesses, access: Access, cond: Cond) -> Inside | None:
     if not isinstance(cond, Cmp) or cond.op != "<=" or mentions(cond.right, (Coord,)):
         return None
     assert access.by is not None
-    place = accesses.component(cond.left, access.by)
-    anywhere = algebra.le(0, substitute(cond.left, {}, integers.elements(access.view)))
-    if place is None or anywhere is not algebra.TRUE:
-        return None
-    return Inside(place, algebra.add(cond.right, 1))
+    for left in (algebra.sub(cond.left, 1), cond.left):
+        place = accesses.component(left, access.by)
+        anywhere = algebra.le(0, substitute(left, {}, integers.elements(access.view)))
+        if place is not None and anywhere is algebra.TRUE:
+            return Inside(place, algebra.add(cond.right, algebra.sub(left, cond.left), 1))
+    return None
 
 
 def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
@@ -68,7 +69,7 @@ def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> I
     what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {align} bytes"
     reason = _irregular(access, stmt, inside_of(accesses, access, access.gathered or ()), count)
     if reason:
-        yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown=reason)
+        yield from vectors.obligations(step, stmt, access)
         return
     last = (access.gathered or (None,))[-1]
     assert isinstance(last, Sep)

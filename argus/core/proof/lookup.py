@@ -131,4 +131,4 @@ def union(one: Piece, two: Piece) -> Piece | None:
         if not mine.like(theirs) or place is None:
             return None
         inside.append(evolve(mine, coordinate=place))
-    return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside)))
+    return Piece(one.mask | two.mask, one.guard, evolve(a, record=record, inside=tuple(inside), terms=()))

@@ -65,6 +65,7 @@ def masked(holds: Callable[[Cond], bool], value: Value, bounds: tuple[Inside, ..
         return Top("a choice between elements has no tag rule yet in the verifier")
     if not isinstance(value.standing, Plain):
         return Top(f"a mask of {value.form} has no rule in the verifier")
+    value = evolve(value, terms=())
     inside = tuple(bound for bound in value.inside if not _implied(holds, bound, bounds))
     if inside and value.fill != other.value:
         # A row of padding is no row of anything: nothing is said of it from here on.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -10,20 +10,20 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
 from argus.core.layout import Layout
-from argus.core.proof import boxes, gathers, integers
+from argus.core.proof import boxes, gathers, integers, vectors
 from argus.core.proof.access import Access, Accesses
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
-from argus.core.proof.timeline import Step, Timeline
+from argus.core.proof.timeline import Step, Timeline, is_gathered
 from argus.core.walk import IntArray, show
 
 
-def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
-    """For each copy of the timeline."""
+def obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:
+    """For each copy of the timeline; of: which buffers are meant."""
     for step in timeline.steps:
         if isinstance(step.stmt, Copy):
             for access in accesses.of(step):
-                if access.view.buffer.space != "register":
+                if access.view.buffer.space != "register" and of(access.view.buffer):
                     yield from _of_access(accesses, step, step.stmt, access)
 
 
@@ -31,6 +31,9 @@ def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> It
     name = access.view.buffer.name
     if access.gathered is not None:
         yield from gathers.obligations(accesses, step, stmt, access)
+        return
+    if access.places is None and is_gathered(stmt, access.view):
+        yield from vectors.obligations(step, stmt, access)
         return
     if access.places is None:
         for invariant, what in (("I37", "stays inside"), ("I19", "is aligned in")):

@@ -82,8 +82,12 @@ def _apart(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obl
     yield apart_between(flow, store, places, buffer)
 
 
-def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> Iterator[Obligation]:
-    """For the blocks of one line; what is said of the whole grid counts in the other lines that blocks run."""
+def written_once(
+    flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce, *, padded: bool = False
+) -> Iterator[Obligation]:
+    """For the blocks of one line; what is said of the whole grid counts in the other lines that blocks run. padded:
+    that what is stored is no padding is asked elsewhere.
+    """
     buffer = claim.view.buffer
     what = f"each element of `{buffer.name}` is written exactly once"
     if not _from_the_first(claim.view):
@@ -95,7 +99,7 @@ def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> It
     if not storing:
         yield Obligation("I4", what, stmt, algebra.FALSE, step.context, help=f"store the result into `{buffer.name}`")
         return
-    reason = _claimed_apart(flow, stmt)
+    reason = claimed_apart(flow, stmt)
     if not stores and not reason:
         return  # that the elements meant are stored by other blocks is asked where they are
     places = None if any(map(adds, stores)) else together(flow.timeline.kernel, stores) if stores else None
@@ -119,10 +123,10 @@ def written_once(flow: Flow, step: Step, stmt: Assert, claim: WrittenOnce) -> It
     for store in stores:
         assert store.places is not None
         yield from _meant(store, store.places, claim)
-        yield from _holds_record(flow, store, store.places, claim)
+        yield from _holds_record(flow, store, store.places, claim, padded=padded)
 
 
-def _claimed_apart(flow: Flow, stmt: Assert) -> str:
+def claimed_apart(flow: Flow, stmt: Assert) -> str:
     """Why a claim is not judged that some blocks do not make; empty if all do."""
     made = all(any(step.stmt is stmt for step in way.timeline.steps) for way in flow.ways)
     return "" if made else "a claim on a tensor under a condition is not built yet in the verifier"
@@ -162,7 +166,9 @@ def _meant(store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterat
     )
 
 
-def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:
+def _holds_record(
+    flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce, *, padded: bool
+) -> Iterator[Obligation]:
     """What is stored at coordinates carries the record that the claim gives them."""
     name = store.view.buffer.name
     for piece in flow.written(store.step):
@@ -175,7 +181,7 @@ def _holds_record(flow: Flow, store: Access, places: tuple[Sep, ...], claim: Wri
         for tag, expression in claim.record:
             yield _component_held(flow, store, places, piece.value, tag, expression, context)
         yield from _covered(flow, store, piece.value, context)
-        for bound in (*piece.value.inside, *piece.value.loose):
+        for bound in () if padded else (*piece.value.inside, *piece.value.loose):
             yield not_padding(store, places, bound, context, claim.view.shape)
 
 
@@ -226,12 +232,12 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
     for cond in value.needs:
         what = f"what is stored in `{name}` comes from rows that have an element"
         edge = _within(store.places or (), store.view.buffer.shape)
-        held = _held(store)
+        held = held_by(store)
         goal, inside = cond if held is None else anywhere(cond, held), _elements(store, held)
         yield Obligation("I23", what, store.step.stmt, goal, (*context, *edge, *inside))
 
 
-def _held(store: Access) -> TV | None:
+def held_by(store: Access) -> TV | None:
     """The layout of the elements that are stored."""
     return store.step.stmt.by if isinstance(store.step.stmt, Copy) else None
 
@@ -244,7 +250,7 @@ def _asserted_set(
     record: Mapping[str, Component],
     context: tuple[Cond, ...],
 ) -> Obligation:
-    count, name, held = tally.count, store.view.buffer.name, _held(store)
+    count, name, held = tally.count, store.view.buffer.name, held_by(store)
     sets = tuple(stated(flow, counted, record, held))
     reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
     if count is None:

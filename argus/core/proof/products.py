@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
-from argus.core.ir import Mma
+from argus.core.ir import Buffer, Mma
 from argus.core.layout import TV
 from argus.core.proof.affine import affine
 from argus.core.proof.content import Data, Inside
@@ -71,7 +71,8 @@ class Product:
     """What one `Mma` adds: the record of each accumulator element, and contributions of contracted names.
 
     inside: conditions on the accumulator's elements; where one fails the element receives only zeros. weighed: the
-    operand that is a weight of a softmax, if one is (`softmax`). root: what is multiplied; form: the same in words.
+    operand that is a weight of a softmax, if one is (`softmax`). root, factors: what is multiplied; form: the same in
+    words.
     """
 
     record: dict[str, Component]
@@ -83,6 +84,7 @@ class Product:
     root: str = ""
     form: str = ""
     loose: tuple[Inside, ...] = ()
+    factors: tuple[Buffer, ...] = ()
 
 
 @frozen(eq=False)
@@ -104,6 +106,11 @@ def _constant_over(table: IntArray, axes: tuple[int, ...]) -> bool:
 
 
 _ROWS, _DEPTH = (1, 3), (2, 4)
+
+
+def _once_a_row(table: IntArray) -> IntArray:
+    """The same with one row, where all rows are alike."""
+    return table[:, :1, :, :1] if _constant_over(table, _ROWS) else table
 
 
 class Multiplication:
@@ -147,8 +154,8 @@ class Multiplication:
     def _clash_of_cases(self, name: str, one: Component, two: Component) -> Clash:
         """The same where the elements multiplied are compared expression by expression."""
         (mine, first), (theirs, second) = cases_of(one), cases_of(two)
-        a = first[self._a.held.thread, self._a.held.value][:, :, None, :, :, None, :]
-        b = second[self._b.held.thread, self._b.held.value][:, None, :, :, None, :, :]
+        a = _once_a_row(first[self._a.held.thread, self._a.held.value])[:, :, None, :, :, None, :]
+        b = _once_a_row(second[self._b.held.thread, self._b.held.value])[:, None, :, :, None, :, :]
         pairs, _ = together(np.broadcast_arrays(a, b), (len(mine), len(theirs)))
         goal = algebra.all_of(algebra.eq(mine[int(i)], theirs[int(j)]) for i, j in pairs.T)
         return Clash(name, goal, self._a.place((0,) * 5), self._b.place((0,) * 5), name in self.contracted)
@@ -166,13 +173,13 @@ class Multiplication:
                 return f"an operand is {side.data.form}, of which a product has no rule yet in the verifier"
             if side.data.computed:
                 return f"an operand was computed, as {side.data.form}: its products are not those of what was loaded"
-        if len(self.contracted) != 1:
+        name = self._counted()
+        if name is None:
             return f"{len(self.contracted)} names vary along k in both operands, one is expected"
-        name = self.contracted[0]
         record: dict[str, Component] = {}
         for side, axis in ((self._a, 0), (self._b, 1)):
             for other, sep in side.data.record.items():
-                if other == name:
+                if other in self.contracted:
                     continue
                 spread = self._over_accumulator(side, sep, axis)
                 if spread is None:
@@ -191,9 +198,24 @@ class Multiplication:
         weighed = None if self._weight is None else self._moved(self._weight)
         if isinstance(weighed, str):
             return weighed
-        both = (self._a.data, self._b.data)
+        both = self._both
         root, form = (" * ".join(told) for told in ([data.root for data in both], [data.form for data in both]))
-        return Product(record, inside, name, terms, weighed=weighed, root=root, form=form, loose=tuple(loose))
+        factors = (*both[0].factors, *both[1].factors)
+        made = Product(record, inside, name, terms, weighed=weighed, root=root, form=form)
+        return evolve(made, loose=tuple(loose), factors=factors)
+
+    def _counted(self) -> str | None:
+        """The name by which products are counted: of several that vary along k the one that has one form there, in
+        which no two products are alike; operands agree in the others too, which say nothing more.
+        """
+        if len(self.contracted) == 1:
+            return self.contracted[0]
+        formed = [name for name in self.contracted if all(isinstance(d.record[name], Sep) for d in self._both)]
+        return formed[0] if len(formed) == 1 else None
+
+    @property
+    def _both(self) -> tuple[Data, Data]:
+        return self._a.data, self._b.data
 
     @property
     def _weight(self) -> Operand | None:

@@ -10,7 +10,18 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
-from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, loosened, unpadded, why_not
+from argus.core.proof.content import (
+    Data,
+    Inside,
+    Multiplied,
+    Number,
+    Top,
+    Value,
+    both_loose,
+    loosened,
+    unpadded,
+    why_not,
+)
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import (
@@ -48,7 +59,12 @@ class Rules:
     def op(self, name: str, args: Sequence[Value]) -> Value:
         """An operation from the table, of values already known; loose where one of them is."""
         value = self._op(name, args)
-        return evolve(value, loose=both_loose((value, *args))) if isinstance(value, Data) else value
+        if not isinstance(value, Data):
+            return value
+        same_products = name == "add" and all(isinstance(a, Data) and a.factors == value.factors for a in args)
+        factors = value.factors if same_products or any(value is arg for arg in args) else ()
+        terms = value.terms if any(value is arg for arg in args) else _terms(name, args)
+        return evolve(value, loose=both_loose((value, *args)), factors=factors, terms=terms)
 
     def _op(self, name: str, args: Sequence[Value]) -> Value:
         for arg in args:
@@ -319,6 +335,21 @@ class Rules:
         return evolve(
             left, record=record, inside=inside, fill=fill, sets=sets, needs=needs, closed=closed, scales=scales
         )
+
+
+def _terms(name: str, args: Sequence[Value]) -> tuple[Multiplied, ...]:
+    """What a product of two elements, or a sum of such products, is the sum of."""
+    known = [arg for arg in args if isinstance(arg, Data) and arg.terms and arg.plain and not arg.sets]
+    if len(known) != len(args) or len(args) != 2:
+        return ()
+    factors = [len(term.tensors) for arg in known for term in arg.terms]
+    if name == "add" and set(factors) == {2}:
+        return tuple(term for arg in known for term in arg.terms)
+    if name != "mul" or factors != [1, 1] or any(arg.computed for arg in known):
+        return ()
+    (one,), (two,) = (arg.terms for arg in known)
+    product = Multiplied((*one.tensors, *two.tensors), (*one.places, *two.places), (*one.inside, *two.inside))
+    return (product,)
 
 
 def _closed(data: Data, form: str) -> Data:

@@ -31,8 +31,9 @@ from argus.core.walk import show, substitute, symbols
 class Held:
     """A sum: how often x went into it, and when it has been set at all.
 
-    product: the first that it sums; all are of the same tensors, with its record and bounds. terms: what `count` adds
-    up, of a sum that a product has set and others have added to; else empty.
+    product: the first that it sums; all are of the same tensors, with its record and bounds; its factors are the two
+    tensors whose elements are multiplied, where all products are of these. terms: what `count` adds up, of a sum that a
+    product has set and others have added to; else empty.
     """
 
     product: Product
@@ -171,7 +172,7 @@ class Accumulator:
         if isinstance(closed, str):
             return Top(closed)
         total = algebra.add(*(term.count for term in closed))
-        first = _at_start(known[0], loop)
+        first = evolve(_at_start(known[0], loop), factors=_common([each.factors for each in known]))
         stmt = events[0].stmt
         assert isinstance(stmt, Mma)
         return _entered(before, first, total, loop, resets=stmt.init is not algebra.FALSE)
@@ -269,7 +270,7 @@ def _content(held: Held) -> Data:
     product, name = held.product, held.product.contracted
     sets = {name: _tally(held)}
     form, root = (f"sum over {name} of {what}" for what in (product.form, product.root))
-    return Data(product.record, product.inside, 0.0, sets, form, root=root)
+    return Data(product.record, product.inside, 0.0, sets, form, root=root, factors=product.factors)
 
 
 def _tally(held: Held) -> Tally:
@@ -291,6 +292,16 @@ def _single(content: Content) -> Data | str:
     value = content[0].value
     assert isinstance(value, Data)
     return value
+
+
+def _common(factors: Sequence[tuple[Buffer, ...]]) -> tuple[Buffer, ...]:
+    """The tensors that all products are of, where they are of the same."""
+    return factors[0] if all(each == factors[0] for each in factors) else ()
+
+
+def _both(summed: Product, other: Product) -> Product:
+    """What a sum is of that another product goes into."""
+    return evolve(summed, factors=_common([summed.factors, other.factors]))
 
 
 def _first_trip(init: Cond, loop: Loop | None) -> bool:
@@ -348,7 +359,8 @@ def _entered(before: State, first: Product, total: Index, loop: Loop, *, resets:
         case Held(count=count, valid=valid):
             carried = algebra.pick(fresh, count, total) if resets else algebra.add(count, total)
             set_before = algebra.any_of((valid, algebra.negate(fresh))) if resets else valid
-            return evolve(before, count=carried, valid=set_before, terms=())
+            same = _both(before.product, first)
+            return evolve(before, product=same, count=carried, valid=set_before, terms=())
         case Bottom():
             return summed if resets else before
         case Top():
@@ -371,7 +383,8 @@ def _added(state: State, product: Product, guard: Cond, init: Cond) -> State:
             kept = algebra.pick(init, 0, count)
             both = (*before, *terms) if before and init is algebra.FALSE else ()
             set_now = algebra.any_of((valid, init))
-            return evolve(state, count=algebra.add(kept, added), valid=set_now, terms=both)
+            same = _both(state.product, product)
+            return evolve(state, product=same, count=algebra.add(kept, added), valid=set_now, terms=both)
         case Bottom():
             return state if init is algebra.FALSE else alone
         case Top():

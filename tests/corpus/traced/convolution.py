@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Convolution as an implicit product of matrices with padding: the input is gathered, the mainloop is the GEMM's."""
 
 from typing import assert_never
@@ -49,6 +49,7 @@ def conv2d(X: Tensor["B IH IW C", bf16], W: Tensor["O R S C", bf16], Y: Tensor["
     stride, pad, dilation = cfg.stride, cfg.pad, cfg.dilation
     assume(Cin % 8 == 0, R >= 1, S >= 1, P >= 1, Q >= 1)  # rows of 16-byte vectors; something to divide by
     assume(batch * IH * IW * Cin < 1 << 31, batch * P * Q * Cout < 1 << 31)  # a buffer descriptor spans 4 GiB
+    assume(R * S * Cin < 1 << 30)  # the loop counts past the last product
 
     def pixel(m, k):
         (b, p, q), (r, s, c) = unflatten(m, (batch, P, Q)), unflatten(k, (R, S, Cin))

@@ -18,6 +18,7 @@ from argus.core.elements import gets
 from argus.core.index import Cond, Index
 from argus.core.ir import Alloc, Buffer, Fold, Map, Mma, Reset
 from argus.core.layout import TV
+from argus.core.proof import ratios
 from argus.core.proof.affine import anywhere
 from argus.core.proof.content import Bottom, Content, Data, Number, Top, Value, everywhere
 from argus.core.proof.elementwise import single
@@ -26,7 +27,8 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Product, tally_of
 from argus.core.proof.separate import same, symbolic_of
 from argus.core.proof.softmax import Owed, Rules
-from argus.core.proof.standing import Maximum, agreeing, changed, families
+from argus.core.proof.standing import Maximum, Statistic, agreeing, changed, families
+from argus.core.proof.statistics import united
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.tally import Run, Sets, Tally, alike, merged, telescoped
 from argus.core.proof.timeline import Loop, Segment, Step, Timeline, is_whole
@@ -179,7 +181,7 @@ class Carried:
         other = Carried(flow, self.buffers, (segment, state))
         other._heads = {s: heads for s, heads in self._heads.items() if s is not segment}
         connect(flow, other)
-        return {buffer: other._after(buffer, other._writes(segment, buffer)[-1]) for buffer in state}
+        return {buffer: united(other._after(buffer, other._writes(segment, buffer)[-1])) for buffer in state}
 
     def _broken(self, segment: Segment, loop: Loop, entry: State, guess: State) -> Iterator[Buffer]:
         """The tiles of which the guess is not shown to hold."""
@@ -358,6 +360,8 @@ def _nothing(value: Value, number: float) -> Cond | None:
         return _empty(value.standing.over)
     if value.sets and number == 0:
         return _empty(value.sets)
+    if isinstance(value.standing, Statistic) and ratios.value_of_nothing(value.standing.value) == number:
+        return algebra.all_of(_empty({name: tally}) for name, tally in value.standing.sets)
     return None
 
 

@@ -6,6 +6,7 @@ The elements that one target takes are a table, from layouts alone; sums must be
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -15,12 +16,13 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Fold, static
 from argus.core.layout import TV
+from argus.core.proof import statistics
 from argus.core.proof.affine import affine, anywhere
 from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere, loosened, unpadded
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Mixed, Sep
-from argus.core.proof.standing import PLAIN, Maximum, Plain, Weight, families
+from argus.core.proof.standing import PLAIN, Maximum, Plain, Statistic, Weight, families
 from argus.core.proof.tally import COUNTED, Run, Tally, run
 from argus.core.proof.timeline import Step
 from argus.core.walk import IntArray
@@ -152,6 +154,8 @@ class Folding:
                 return Top(f"the `{name}` folded has no one form over the elements of a tile")
             else:
                 run_along[name] = sep
+        if isinstance(data.standing, Statistic):
+            return self._of_statistics(data.standing, kept, run_along)
         if op == "max" and isinstance(data.standing, Maximum) and not data.standing.guarded:
             return self._again(kept, run_along)
         if op == "add" and data.sets and isinstance(data.standing, Plain | Weight):
@@ -171,6 +175,38 @@ class Folding:
         ((name, sep),) = run_along.items()
         tally = self._tally(sep)
         return tally if isinstance(tally, Top) else self._started(name, tally, kept)
+
+    def _of_statistics(self, standing: Statistic, kept: dict[str, Component], run_along: dict[str, Sep]) -> Value:
+        """Sums of means, distances from them and the like: of elements that differ, or of sets."""
+        data, op = statistics.united(self.data), self.stmt.op
+        assert isinstance(data, Data)
+        holds = partial(self.flow.holds, self.step.context)
+        if op != "add" or len(run_along) > 1 or (data.inside and data.fill != 0):
+            return Top(f"a fold by `{op}` of {statistics.told(standing, data.root)} has no tag rule in the verifier")
+        assert isinstance(data.standing, Statistic)
+        standing = data.standing
+        if run_along:
+            if not self.alike_in_each(data):
+                return Top("elements that are folded together differ in the sets that they speak of")
+            ((name, sep),) = run_along.items()
+            tally = self._tally(sep)
+            if isinstance(tally, Top):
+                return tally
+            base = evolve(data.at(self.takes.first), record=kept, inside=(), fill=0.0)
+            assert isinstance(base.standing, Statistic)
+            made = statistics.started(base.standing, name, tally, holds)
+            return Top("powers above squares are summed") if made is None else evolve(base, standing=made)
+        for number in statistics.summed_set(standing):
+            others = tuple(each for at, each in enumerate(standing.sets) if at != number)
+            if data.inside or not self.alike_in_each(evolve(data, standing=evolve(standing, sets=others))):
+                continue
+            base = evolve(data.at(self.takes.first), record=kept)
+            assert isinstance(base.standing, Statistic)
+            sets = list(base.standing.sets)
+            sets[number] = (sets[number][0], self._together(standing.sets[number][1]))
+            whole = statistics.merged(Statistic(standing.value, tuple(sets)), holds)
+            return evolve(base, standing=whole)
+        return Top(f"a fold by `{op}` of {statistics.told(standing, data.root)} has no tag rule in the verifier")
 
     def _moved(self) -> Data | None:
         """What is folded, its sets in terms of the target's coordinates; None if they have no such form."""

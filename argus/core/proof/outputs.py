@@ -20,6 +20,7 @@ from argus.core.proof.products import holds_once
 from argus.core.proof.separate import Component, Sep, different, extremes, same
 from argus.core.proof.standing import families
 from argus.core.proof.stated import Stated, stated
+from argus.core.proof.statistics import closed
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show, substitute
@@ -211,7 +212,7 @@ def _component_held(
 
 def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) -> Iterator[Obligation]:
     """Each set that went into what is stored is the very set that an assertion speaks of."""
-    name = store.view.buffer.name
+    name, value = store.view.buffer.name, closed(value)
     told = f"each element of `{name}` is {value.form}"
     yield Obligation("I4", f"what `{name}` holds is known", store.step.stmt, algebra.TRUE, context, tells=told)
     context = (*context, *some_element((*value.inside, *value.loose)))

@@ -10,6 +10,7 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
+from argus.core.proof import statistics
 from argus.core.proof.content import Data, Inside, Number, Top, Value, both_loose, loosened, unpadded, why_not
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
@@ -39,6 +40,8 @@ class Rules:
             if not isinstance(arg, Data | Number):
                 return Top(why_not(arg))
         numbers = [arg.value for arg in args if isinstance(arg, Number)]
+        if any(map(statistics.is_statistic, args)):
+            return self._of_statistics(name, args)
         if len(numbers) == len(args):
             return Number(float(ELEMENT_OPS[name].meaning(*numbers)))
         if len(args) == 1:
@@ -51,6 +54,19 @@ class Rules:
         assert isinstance(left, Data)
         assert isinstance(right, Data)
         return self._binary(name, left, right)
+
+    def _of_statistics(self, name: str, args: Sequence[Value]) -> Value:
+        """An operation on sums of powers over sets, which stay such values or are closed."""
+        found: Value | None = None
+        if len(args) == 2:
+            left, right = args
+            if isinstance(left, Number) or isinstance(right, Number):
+                found = statistics.with_number(name, left, right)
+            elif isinstance(left, Data) and isinstance(right, Data):
+                found = statistics.combined(name, left, right, self.holds)
+        if found is not None:
+            return found
+        return self._op(name, [statistics.closed(arg) if isinstance(arg, Data) else arg for arg in args])
 
     # -- one operand -------------------------------------------------------------------------------------
 

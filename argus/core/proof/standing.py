@@ -6,6 +6,7 @@
     Weight(J)         exp of a Gap, and sums of such: e^x in units of e^Maximum(J)
     Factor(J, J')     exp of a Drop: what turns a Weight(J) into a Weight(J')
     Inverse(J)        one over a Weight(J)
+    Statistic(J...)   counts, sums and sums of squares over sets of a row's elements, as layer norm makes of them
 
 Weights may be added if their references are equal (I23, I24); a quotient of two has none left. A guarded maximum may
 only be subtracted.
@@ -20,6 +21,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond
+from argus.core.proof.ratios import Polynomial
 from argus.core.proof.tally import Sets, Tally, alike
 
 Power = tuple[str, float, str]
@@ -67,7 +69,15 @@ class Inverse:
     power: Power
 
 
-Standing = Plain | Maximum | Gap | Drop | Weight | Factor | Inverse
+@frozen(eq=False)
+class Statistic:
+    """A value over the numbers of these sets, each with the name that it is of."""
+
+    value: Polynomial
+    sets: tuple[tuple[str, Tally], ...]
+
+
+Standing = Plain | Maximum | Gap | Drop | Weight | Factor | Inverse | Statistic
 PLAIN = Plain()
 
 
@@ -80,6 +90,8 @@ def families(standing: Standing) -> tuple[Sets, ...]:
             return (over,)
         case Drop(before=before, after=after) | Factor(before=before, after=after):
             return before, after
+        case Statistic(sets=sets):
+            return tuple({name: tally} for name, tally in sets)
         case _:
             assert_never(standing)
 
@@ -105,6 +117,8 @@ def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
             return Factor(all_of(before), all_of(after), power)
         case Inverse(over=over, power=power):
             return Inverse(all_of(over), power)
+        case Statistic(value=value, sets=sets):
+            return Statistic(value, tuple((name, change(each)) for name, each in sets))
         case _:
             assert_never(standing)
 
@@ -112,6 +126,8 @@ def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
 def agreeing(one: Standing, two: Standing) -> Cond | None:
     """The condition that two values stand alike; None if they differ in kind."""
     mine, theirs = families(one), families(two)
+    if getattr(one, "value", None) != getattr(two, "value", None) or len(mine) != len(theirs):
+        return None
     if type(one) is not type(two) or getattr(one, "power", None) != getattr(two, "power", None):
         return None
     if getattr(one, "guarded", False) != getattr(two, "guarded", False):

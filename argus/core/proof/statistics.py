@@ -276,6 +276,14 @@ def summed_set(statistic: Statistic) -> tuple[int, ...]:
     return tuple(n for n in ratios.mentioned(statistic.value) if ratios.linear_in(statistic.value, n))
 
 
+def sets_over(data: Data, name: str) -> tuple[Tally, ...]:
+    """The sets over a name that a value is summed over, or is a statistic of; none where it is of others too."""
+    if not isinstance(data.standing, Statistic):
+        return () if data.sets is None or name not in data.sets else (data.sets[name],)
+    found = [data.standing.sets[number] for number in ratios.mentioned(data.standing.value)]
+    return tuple(tally for _, tally in found) if all(each == name for each, _ in found) else ()
+
+
 # -- the end -------------------------------------------------------------------------------------------------
 
 

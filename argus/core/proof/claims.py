@@ -33,7 +33,7 @@ from argus.core.proof.outputs import written_once
 from argus.core.proof.products import Multiplication, holds_once
 from argus.core.proof.sequence import ordered
 from argus.core.proof.standing import Statistic, Weight, families
-from argus.core.proof.statistics import sets_over
+from argus.core.proof.statistics import is_folded, sets_over
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Step
 from argus.core.walk import show
@@ -159,7 +159,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
         goal = anywhere(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
-        of_masked = isinstance(piece.value.standing, Weight | Statistic)
+        of_masked = isinstance(piece.value.standing, Weight | Statistic) or is_folded(piece.value)
         code = "I25" if of_masked and masked(flow.timeline.kernel) else "I3"
         yield Obligation(
             code,

@@ -284,13 +284,15 @@ def _closed(data: Data, form: str) -> Data:
 def _generic(name: str, left: Data, right: Data) -> Value:
     """Things computed from two plain values: what went into them stays known. One sum times something is a sum."""
     record: dict[str, Component] = {**left.record, **right.record}
-    inside: tuple[Inside, ...] = (*left.inside, *right.inside)
+    both = common_bounds(left, right)
+    inside: tuple[Inside, ...] = both or (*left.inside, *right.inside)
+    fill = float(ELEMENT_OPS[name].meaning(left.fill, right.fill)) if both and name != "div" else nan
     linear = (name == "mul" and bool(left.sets) != bool(right.sets)) or (name == "div" and not right.sets)
     sets: dict[str, Tally] = {**(left.sets or {}), **(right.sets or {})} if linear else {}
     over = () if linear else (*(left.sets or {}).items(), *(right.sets or {}).items())
     closed, root = (*left.closed, *right.closed, *over), _form(name, _rooted(left), _rooted(right))
     return Data(
-        record, inside, nan, sets or None, _form(name, left.form, right.form), computed=True, root=root, closed=closed,
+        record, inside, fill, sets or None, _form(name, left.form, right.form), computed=True, root=root, closed=closed,
         needs=_needs(left, right), scales=_only_of_scales(left, right) if sets else frozenset(),
     )  # fmt: skip
 

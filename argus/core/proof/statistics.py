@@ -25,7 +25,7 @@ from argus.core.proof.separate import Mixed
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import PLAIN, Plain, Statistic
 from argus.core.proof.tally import COUNTED, Tally, same
-from argus.core.walk import substitute
+from argus.core.walk import show, substitute
 
 PLACE = "a place"
 """The name of what is counted without looking at it; no tag is called so."""
@@ -37,6 +37,11 @@ Sets = tuple[tuple[str, Tally], ...]
 
 def is_statistic(value: Value) -> bool:
     return isinstance(value, Data) and isinstance(value.standing, Statistic)
+
+
+def is_folded(data: Data) -> bool:
+    """Whether it is a sum of elements and not of products."""
+    return bool(data.sets) and data.root.startswith(_SUM_OF)
 
 
 def counted(value: Number, bounds: Sequence[Inside], other: Value) -> Data | None:
@@ -341,8 +346,11 @@ def _term(monomial: ratios.Monomial, coefficient: Fraction, sets: Sets, root: st
                 what = ("number", "sum", "sum of squares")[which.power]
                 text = f"{what} of {root or 'elements'} over {sets[number][0]}"
             case Many(of=of):
-                text = f"number of {', '.join(f'set {number}' for number in sorted(of))}"
-            case _:
-                text = "a size"
+                over_names = sorted({sets[number][0] for number in of})
+                text = f"number of {root or 'elements'} over {', '.join(over_names)}"
+            case Size(value=size):
+                text = show(size)
+            case Power():
+                text = f"sum of powers of {root}"
         parts.append(f"({text})" + (f"^{exponent}" if exponent != 1 else ""))
     return " ".join(parts)

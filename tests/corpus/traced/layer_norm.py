@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Layer norm of rows of any length: mean and squared deviations together, as Welford, merged chunk by chunk.
 
 The second member of the family of softmax: the pair (mean, m2) stands where the maximum and the sum stood. Padding

@@ -6,7 +6,7 @@ is held, repeated with its period. `rest` may name the element's own coordinates
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
@@ -123,7 +123,7 @@ class Tally:
         return Tally(merged([each for each in runs if each is not None]), self.other)
 
     def plus(self, other: Tally) -> Tally:
-        return Tally(merged([*self.runs, *other.runs]), algebra.add(self.other, other.other))
+        return Tally(merged(_piled([*self.runs, *other.runs])), algebra.add(self.other, other.other))
 
     @property
     def some(self) -> Cond:
@@ -140,6 +140,48 @@ class Tally:
     @property
     def symbols(self) -> frozenset[Symbol]:
         return symbols(self.other, *(n for each in self.runs for n in (each.low, each.high, each.rest)))
+
+
+def _piled(runs: Iterable[Run]) -> list[Run]:
+    """Runs over the same numbers of which elements count different ones, as one: how often it counts adds up."""
+    found: list[Run] = []
+    for each in runs:
+        made: Run | None = None
+        for place, other in enumerate(found):
+            made = _both(other, each)
+            if made is not None:
+                found[place] = made
+                break
+        if made is None:
+            found.append(each)
+    return found
+
+
+def _both(one: Run, two: Run) -> Run | None:
+    if one.low is not two.low or one.high is not two.high or one.rest is not two.rest:
+        return None
+    if one.which is None or two.which is None or one.which.shape != two.which.shape or one.period != two.period:
+        return None
+    pairs, back = np.unique(np.stack([one.which.ravel(), two.which.ravel()]), axis=1, return_inverse=True)
+    patterns = one.patterns[pairs[0]] + two.patterns[pairs[1]]
+    return run(one.low, one.high, one.rest, patterns, back.reshape(one.which.shape))
+
+
+def prefixed(each: Run, own: Callable[[IntArray], Index | None]) -> Run:
+    """A run of which each element counts the first so many numbers, by how many that is of its place; else as it is.
+
+    own: a table over the elements as an expression of their coordinates, where it is one.
+    """
+    if each.which is None or algebra.sub(each.high, each.low) is not algebra.const(each.period):
+        return each
+    many = each.patterns.sum(axis=1)
+    if not np.array_equal(each.patterns, np.arange(each.period)[None, :] < many[:, None]):
+        return each
+    upto = own(many[each.which])
+    if upto is None:
+        return each
+    high = algebra.add(each.low, upto)
+    return Run(each.low, high, each.rest, np.ones((1, 1), np.int64), None)
 
 
 def merged(runs: Iterable[Run]) -> tuple[Run, ...]:

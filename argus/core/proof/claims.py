@@ -25,7 +25,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.proof import relations
-from argus.core.proof.affine import anywhere
+from argus.core.proof.affine import anywhere, by_places
 from argus.core.proof.content import Data, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
@@ -35,7 +35,7 @@ from argus.core.proof.sequence import ordered
 from argus.core.proof.standing import Statistic, Weight, families
 from argus.core.proof.statistics import is_folded, sets_over
 from argus.core.proof.sums import Accumulator
-from argus.core.proof.timeline import Step
+from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show
 
 
@@ -153,6 +153,8 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             reason = why_not(piece.value) or f"no set of contributions is known for `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
+        places = by_places(held) if is_whole(claim.of.view) else None
+        counts = tuple(each if places is None else each.prefixed(places) for each in counts)
         known = [each.count for each in counts if each.count is not None]
         if len(known) < len(counts):
             reason = f"threads hold different parts of the sum over `{name}`"

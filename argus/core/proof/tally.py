@@ -111,6 +111,13 @@ class Tally:
         parts = [algebra.pick(each.member, int(each.patterns[0, 0]), 0) for each in self.runs]
         return algebra.add(self.other, *parts) if parts else self.other
 
+    def prefixed(self, own: Callable[[IntArray], Index | None]) -> Tally:
+        """The same with what counts the first so many numbers as runs whose ends the elements' places decide.
+
+        own: a table over the elements as an expression of their coordinates, where it is one.
+        """
+        return Tally(tuple(prefixed(each, own) for each in self.runs), self.other)
+
     @property
     def alike_everywhere(self) -> bool:
         """Whether all elements of the tile count alike, wherever they lie."""

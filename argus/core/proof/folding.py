@@ -237,11 +237,12 @@ class Folding:
             if each.which is None:
                 times = many[:, None]
             else:
-                kinds = range(len(each.patterns))
                 own = each.which.reshape(-1)[np.maximum(self.takes.cells, 0)]
-                times = np.stack([((own == kind) & (self.takes.cells >= 0)).sum(axis=1) for kind in kinds], axis=1)
+                times = np.zeros((len(own), len(each.patterns)), np.int64)
+                np.add.at(times, (np.arange(len(own))[:, None], own), self.takes.cells >= 0)
             mixes, back = np.unique(times, axis=0, return_inverse=True)
-            made = run(each.low, each.high, each.rest, mixes @ each.patterns, back.reshape(self.takes.shape))
+            patterns = np.rint(mixes.astype(np.float64) @ each.patterns.astype(np.float64)).astype(np.int64)
+            made = run(each.low, each.high, each.rest, patterns, back.reshape(self.takes.shape))
             runs += [] if made is None else [made]
         if tally.other is not algebra.const(0):
             assert bool((many == many[0]).all())

@@ -70,16 +70,29 @@ class Run:
 def run(low: Index, high: Index, rest: Cond, patterns: IntArray, which: IntArray | None) -> Run | None:
     """Normal form: kinds that occur, each once; None if nothing is counted."""
     if which is not None:
-        used, back = np.unique(which, return_inverse=True)
-        kinds, place = np.unique(patterns[used], axis=0, return_inverse=True)
-        patterns, which = kinds, place.reshape(-1)[back].reshape(which.shape)
-        if len(kinds) == 1:
+        patterns, which = _kinds(patterns, which)
+        if len(patterns) == 1:
             which = None
     if not patterns.any():
         return None
     if which is None and bool((patterns == patterns[0, 0]).all()):
         patterns = patterns[:, :1]
     return Run(low, high, rest, patterns, which)
+
+
+def _kinds(patterns: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
+    """The patterns that occur, each once, in the order in which elements have them first."""
+    used, first = np.unique(which, return_index=True)
+    number: dict[bytes, int] = {}
+    kept: list[int] = []
+    place = np.zeros(len(patterns), np.int64)
+    for kind in used[np.argsort(first)].tolist():
+        content = patterns[kind].tobytes()
+        if content not in number:
+            number[content] = len(kept)
+            kept.append(kind)
+        place[kind] = number[content]
+    return patterns[kept], place[which]
 
 
 _NOTHING = algebra.const(0)

@@ -224,9 +224,11 @@ class _Judge:
             self._report(code, message, stated.of, divmod(worst[0], width), ())
 
     def _sum_code(self, marks: IntArray) -> str:
-        """What is broken where a sum is over another set: of exponentials, or of what has a mean, that are masked, I25."""
+        """What is broken where a sum is over another set: of masked exponentials, or elements with a mean, I25."""
         standing = self.records.standing(marks)
-        plain = ~self.records.standings.weights(standing) & (self.records.standings.but_statistics(standing) == standing)
+        plain = ~self.records.standings.weights(standing) & (
+            self.records.standings.but_statistics(standing) == standing
+        )
         return "I25" if self.block.launch.prepared.masked and not bool(plain[marks > 0].all()) else "I3"
 
     def _judge_mean(self, stated: Covers, held: BoolArray, marks: IntArray) -> None:

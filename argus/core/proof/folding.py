@@ -39,7 +39,6 @@ from argus.core.proof.tally import COUNTED, Run, Tally, run
 from argus.core.proof.timeline import Step
 from argus.core.walk import IntArray
 
-
 _KNOWN = (("total", "add"), ("total", "max"), ("total", "last"), ("prefix", "add"))
 
 

@@ -37,7 +37,9 @@ def shuffled(stmt: Copy, held: Content, unit: int) -> Content:
     value = one.value
     if not isinstance(value, Data):
         same = isinstance(value, Number) and value.value == stmt.edge
-        return everywhere(shape, value if same or not isinstance(value, Number) else Top("numbers are moved"), algebra.TRUE)
+        return everywhere(
+            shape, value if same or not isinstance(value, Number) else Top("numbers are moved"), algebra.TRUE
+        )
     if bool(taken.there.all()):
         return everywhere(shape, value.at(taken.at), algebra.TRUE)
     summed = _nothing_elsewhere(value.at(taken.at), taken.there) if stmt.edge == 0 else None
@@ -82,7 +84,10 @@ def _nothing_elsewhere(value: Data, there: BoolArray) -> Value | None:
         return None
     if value.loose or any(tally.other is not algebra.const(0) for tally in value.sets.values()):
         return None
-    sets = {name: Tally(tuple(filter(None, (_masked(each, there) for each in tally.runs)))) for name, tally in value.sets.items()}
+    sets = {
+        name: Tally(tuple(filter(None, (_masked(each, there) for each in tally.runs))))
+        for name, tally in value.sets.items()
+    }
     return evolve(value, sets=sets)
 
 

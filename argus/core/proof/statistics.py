@@ -18,7 +18,7 @@ from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond, Index
 from argus.core.proof import ratios
-from argus.core.proof.content import Data, Inside, Number, Top, Value
+from argus.core.proof.content import Data, Inside, Number, Value
 from argus.core.proof.products import holds_once
 from argus.core.proof.ratios import Many, Own, Polynomial, Power, Size, atom
 from argus.core.proof.separate import Mixed

@@ -13,14 +13,14 @@ from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
 from argus.core.index import And, Cond, Coord, Index, Symbol
 from argus.core.invariants import INVARIANTS
-from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
+from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Stmt, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.applies import BUILT, not_applicable, presumed
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.proof.promises import one_of_each, told
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
-from argus.core.walk import evaluate, show, topological
+from argus.core.walk import evaluate, mentions, show, topological
 from argus.refute import Refutation, Suspect, is_static, refute, static_fault
 from argus.solver_choice import resolve
 from argus.solvers.base import Solver
@@ -243,7 +243,7 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]
     claimed = {
         s.claim.view.buffer
         for s in stmts
-        if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and _tells_apart(s.claim)
+        if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and _tells_apart(s.claim, stmts)
     }
     compared = any(f.invariant == "I4" and f.compared for f in findings)
     if not outputs:
@@ -251,10 +251,16 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]
     return tuple(buffer.name for buffer in outputs if buffer not in claimed or not compared)
 
 
-def _tells_apart(claim: WrittenOnce) -> bool:
-    """Whether the record mentions every coordinate: a constant record would hold of anything."""
+def _tells_apart(claim: WrittenOnce, stmts: Sequence[Stmt]) -> bool:
+    """Whether the record mentions every coordinate: a constant record would hold of anything.
+
+    Of prefixes, what tells elements along one axis apart is where their sums end.
+    """
     axes = {n.axis for n in topological([e for _, e in claim.record]) if isinstance(n, Coord)}
-    return len(axes) == len(claim.view.shape)
+    stored = {s.source.buffer for s in stmts if isinstance(s, Copy) and s.target.buffer is claim.view.buffer}
+    covers = [s.claim for s in stmts if isinstance(s, Assert) and isinstance(s.claim, Covers)]
+    ends = any(c.of.view.buffer in stored and mentions(c.high, (Coord,)) for c in covers)
+    return len(axes) + (ends and len(axes) < len(claim.view.shape)) == len(claim.view.shape)
 
 
 def _open(

@@ -190,6 +190,7 @@ class _Judge:
         held = judged & summed & (is_set(components) | is_single(components))
         if held.any():
             self._judge_sets(stated, held, components, low, high, code=self._sum_code(marks))
+            self._judge_mean(stated, held, marks)
         bare = judged & ~summed
         if bare.any():
             message = f"`{view.buffer.name}` holds no sum of products"
@@ -223,9 +224,28 @@ class _Judge:
             self._report(code, message, stated.of, divmod(worst[0], width), ())
 
     def _sum_code(self, marks: IntArray) -> str:
-        """What is broken where a sum is over another set: of exponentials that are masked, I25."""
-        weights = self.records.standings.weights(self.records.standing(marks))
-        return "I25" if self.block.launch.prepared.masked and bool(weights[marks > 0].any()) else "I3"
+        """What is broken where a sum is over another set: of masked exponentials, or elements with a mean, I25."""
+        standing = self.records.standing(marks)
+        plain = ~self.records.standings.weights(standing) & (
+            self.records.standings.but_statistics(standing) == standing
+        )
+        return "I25" if self.block.launch.prepared.masked and not bool(plain[marks > 0].all()) else "I3"
+
+    def _judge_mean(self, stated: Covers, held: BoolArray, marks: IntArray) -> None:
+        """Squared distances are summed over what their mean is of."""
+        standing = self.records.standing(marks)
+        for number in np.unique(standing[held]).tolist():
+            known = self.records.standings.of(number)
+            if known is not None and known.kind in ("squares", "moved") and known.over != known.before:
+                name = stated.of.name
+                own, mean = (
+                    self.records.sets.text(self.records.sets.of(sorted(at for of, at in each if of == name)))
+                    for each in (known.over, known.before)
+                )
+                message = f"squared distances over {name} = {own} are from the mean over {name} = {mean}"
+                at = first_where(held & (standing == number))
+                self._report(self._sum_code(marks), message, stated.of, at, ())
+                return
 
     def _judge_sets(
         self, stated: Covers, held: BoolArray, components: IntArray, low: IntArray, high: IntArray, *, code: str

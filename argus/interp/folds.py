@@ -16,6 +16,7 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.ir import Fold, static
 from argus.core.layout import TV
 from argus.core.walk import evaluate
+from argus.interp import statistics
 from argus.interp.journal import Taken
 from argus.interp.machine import Wave
 from argus.interp.memory import (
@@ -108,13 +109,14 @@ class _Marks:
         if several.any():
             standing = self._standing(marks, several)
             result[several] = self._records(marks[several], marks, row, np.flatnonzero(several))
-            result = self.block.launch.records.restood(result, standing)
+            result = self.block.launch.records.restood(result, self._statistics(marks, several, result, standing))
         return result
 
     def _standing(self, marks: IntArray, several: BoolArray) -> IntArray:
         """What each target stands as in a softmax: a maximum of its elements, or weights of one reference."""
         records = self.block.launch.records
-        known, standings = records.standing(marks), records.standings
+        standings = records.standings
+        known = standings.but_statistics(records.standing(marks))
         found = np.zeros(len(marks), np.int64)
         if self.stmt.op == "add" and standings.any:
             least = np.where(marks > 0, known, np.iinfo(np.int64).max).min(axis=1)
@@ -128,6 +130,17 @@ class _Marks:
             for at in np.flatnonzero(several).tolist():
                 found[at] = standings.number(Standing("maximum", self._elements(marks[at], known[at])))
         return found
+
+    def _statistics(self, marks: IntArray, several: BoolArray, result: IntArray, standing: IntArray) -> IntArray:
+        """What each target stands as, sums of squared distances from a mean too."""
+        records = self.block.launch.records
+        if self.stmt.op != "add" or not records.standings.any:
+            return standing
+        for at in np.flatnonzero(several).tolist():
+            row = marks[at]
+            found = statistics.folded(records, sorted(set(row[row > 0].tolist())), int(result[at]))
+            standing[at] = records.standings.number(found) if found is not None else standing[at]
+        return standing
 
     def _elements(self, marks: IntArray, known: IntArray) -> Elements:
         """What a maximum of these is of."""

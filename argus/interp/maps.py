@@ -14,6 +14,7 @@ from argus.core.ir import Both, Buffer, Cast, Compare, Either, Elem, Get, Holds,
 from argus.core.layout import TV
 from argus.core.walk import evaluate
 from argus.interp import marks as rules
+from argus.interp import statistics
 from argus.interp.journal import Spot, Taken
 from argus.interp.machine import Wave
 from argus.interp.memory import (
@@ -203,7 +204,7 @@ class _Evaluation:
                 marks = records.restood(marks, records.standings.mapped(name, records.standing(lanes[0].marks)))
             return _Lane(values, marks, weak=weak)
         marks = self._combine(name, lanes)
-        if records.standings.any:
+        if records.standings.any or (name == "div" and records.folded):
             marks = self._refer(name, lanes, marks)
         products = _products_of(name, lanes) if self.block.launch.prepared.contributed else None
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
@@ -222,8 +223,11 @@ class _Evaluation:
         if bad.any():
             message = f"a sum of exponentials meets `{name}` with another reference than its own"
             self._report("I23", message, self.stmt.target.buffer, bad)
+        made, told, lost = statistics.referred(records, name, left, right)
+        found, bad = np.where(told, made, found), bad & ~told
         neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))
         neutral |= ((right == LOW) | (right == OUTSIDE) | (right == ZERO)) & (left > 0) & (name in ("add", "max"))
+        marks = records.untracked(marks, lost & ~neutral)
         return records.restood(marks, np.where(neutral, np.maximum(one, two), found))
 
     def _where(self, asked: Test, then: _Lane, other: _Lane) -> _Lane:

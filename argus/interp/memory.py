@@ -10,7 +10,7 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
-from argus.interp.references import Standings
+from argus.interp.references import Standings, components
 from argus.interp.sets import LOOSE, MISSING, BoolArray, IntArray, Sets, is_set, is_single
 
 AnyArray = npt.NDArray[Any]
@@ -120,7 +120,12 @@ class Records:
         fresh = [pair for pair in wanted if pair not in self._restood]
         if fresh:
             old = np.array([mark for mark, _ in fresh], np.int64)
-            first = self.add(old.size, {name: self.get(name, old) for name in self.names}, self._summed[old])
+            columns = {name: self.get(name, old) for name in self.names}
+            for at, (_, stands) in enumerate(fresh):
+                for name, component in components(self.sets, self.standings.of(stands)).items():
+                    columns[name][at] = component
+                    self.note(name, columns[name])
+            first = self.add(old.size, columns, self._summed[old])
             self._standing[first : first + old.size] = [stands for _, stands in fresh]
             self._restood.update({pair: first + at for at, pair in enumerate(fresh)})
         made = [self._restood[pair] for pair in wanted]
@@ -213,6 +218,21 @@ class Records:
             sets = is_set(column) & (result > 0)
             if sets.any():
                 result = self._without(name, result, sets)
+        return result
+
+    def untracked(self, marks: IntArray, where: BoolArray) -> IntArray:
+        """The records, of which nothing is known of their sets where this says so."""
+        where = where & (marks > 0)
+        if not where.any():
+            return marks
+        old, back = np.unique(marks[where], return_inverse=True)
+        columns = {name: self.get(name, old) for name in self.names}
+        columns = {name: np.where(is_set(column), LOOSE, column) for name, column in columns.items()}
+        for name, column in columns.items():
+            self.note(name, column)
+        first = self.add(old.size, columns, self._summed[old])
+        result = marks.copy()
+        result[where] = first + back.reshape(-1)
         return result
 
     def _without(self, name: str, marks: IntArray, where: BoolArray) -> IntArray:

@@ -13,12 +13,21 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field, frozen
 
+from argus.interp.sets import MISSING, Sets
+
 IntArray = npt.NDArray[np.int64]
 Elements = frozenset[tuple[str, int]]
 """What a maximum is of: the elements' components, each with its name."""
-Kind = Literal["maximum", "gap", "drop", "weight", "factor", "inverse"]
+Kind = Literal[
+    "maximum", "gap", "drop", "weight", "factor", "inverse",
+    "mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved",
+]  # fmt: skip
+"""In the first line what stands in a softmax, in the second what stands to a mean (`statistics`)."""
 
 NONE = 0
+STATISTICS: frozenset[Kind] = frozenset(
+    ("mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved")
+)
 
 
 @frozen
@@ -52,6 +61,11 @@ class Standings:
             self._known[standing] = len(self._all)
         return self._known[standing]
 
+    def but_statistics(self, numbers: IntArray) -> IntArray:
+        """The same, where a value stands in a softmax."""
+        kept = np.array([False, *(standing.kind not in STATISTICS for standing in self._all)], np.bool_)
+        return np.where(kept[numbers], numbers, NONE)
+
     def weights(self, numbers: IntArray) -> npt.NDArray[np.bool_]:
         """Which of these stand as exponentials."""
         kinds = np.array([False, *(standing.kind == "weight" for standing in self._all)], np.bool_)
@@ -75,6 +89,17 @@ class Standings:
         found = np.array([self.number(standing) for standing, _ in outcomes], np.int64)
         bad = np.array([wrong for _, wrong in outcomes], np.bool_)
         return found[back].reshape(a.shape), bad[back].reshape(a.shape)
+
+
+def components(sets: Sets, standing: Standing | None) -> dict[str, int]:
+    """The components of what stands to a mean in this way, of the names of its sets; none for what keeps its own."""
+    if standing is None or standing.kind not in STATISTICS - {"apart", "square"}:
+        return {}
+    elements = standing.over | standing.before if standing.kind in ("shift", "shift2") else standing.over
+    names = sorted({name for name, _ in standing.over | standing.before})
+    if standing.kind in ("less", "less2"):
+        return dict.fromkeys(names, MISSING)
+    return {name: sets.of(sorted(each for own, each in elements if own == name)) for name in names}
 
 
 def _exponential(name: str, one: Standing | None) -> Standing | None:

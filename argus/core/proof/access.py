@@ -17,11 +17,11 @@ from argus.core import algebra
 from argus.core.check import claim_views
 from argus.core.elements import gets
 from argus.core.index import Cond, Index
-from argus.core.ir import Assert, Copy, Fold, Get, Map, Mma, Stmt, View, static
+from argus.core.ir import Assert, Buffer, Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.layout import TV, Layout
 from argus.core.proof.mixed import component
 from argus.core.proof.separate import Component, Sep, evaluate, numbers
-from argus.core.proof.timeline import Shift, Step, Timeline, is_gathered, is_whole
+from argus.core.proof.timeline import Shift, Step, Timeline, is_gathered, is_shuffle, is_whole
 from argus.core.walk import IntArray, substitute
 from argus.core.walk import evaluate as valued
 
@@ -106,6 +106,8 @@ class Side:
 def sides(stmt: Stmt) -> tuple[Side, ...]:
     """The views a statement reads, then those it writes, with who holds what."""
     match stmt:
+        case Copy(source=source, target=target) if is_shuffle(stmt):
+            return Side(whole(source.buffer), "read", _held(source)), Side(target, "write", _held(target))
         case Copy(source=source, target=target, by=by):
             return Side(source, "read", by), Side(target, "write", by)
         case Map(target=target, elem=elem):
@@ -119,6 +121,11 @@ def sides(stmt: Stmt) -> tuple[Side, ...]:
             return *reads, Side(target, "write", _held(target))
         case _:
             return ()
+
+
+def whole(buffer: Buffer) -> View:
+    """All of a buffer, coordinate by coordinate."""
+    return View(buffer, buffer.shape, tuple(algebra.coord(axis) for axis in range(len(buffer.shape))))
 
 
 def _under(get: Get, target: View) -> View:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from argus.core import algebra
@@ -29,6 +31,12 @@ def affine(table: IntArray, held: TV) -> Index | None:
             rest = rest - places * step
             found = algebra.add(found, algebra.mul(algebra.coord(axis), step))
     return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None
+
+
+def by_places(held: TV) -> Callable[[IntArray], Index | None]:
+    """Tables over a register tile as expressions of its elements' coordinates."""
+    shape = held.threads.size(), held.values.size()
+    return lambda table: affine(table, held) if table.shape == shape else None
 
 
 def anywhere(cond: Cond, held: TV) -> Cond:

@@ -32,6 +32,7 @@ from argus.core.proof.products import Product, tally_of
 from argus.core.proof.separate import same
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import families
+from argus.core.proof.statistics import united
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Loop, Segment, Shift, Step, Timeline, is_whole
 from argus.core.walk import substitute
@@ -220,7 +221,8 @@ class Carried:
         other = Carried(flow, self.buffers, (segment, state))
         other._heads = {s: heads for s, heads in self._heads.items() if s is not segment}
         connect(flow, other)
-        return {buffer: other._after(buffer, other._writes(segment, buffer)[-1]) for buffer in state}
+        after = {buffer: other._after(buffer, other._writes(segment, buffer)[-1]) for buffer in state}
+        return {buffer: evolve(tile, value=united(tile.value)) for buffer, tile in after.items()}
 
     def _broken(self, segment: Segment, loop: Loop, entry: State, guess: State) -> Iterator[Buffer]:
         """The tiles of which the guess is not shown to hold."""

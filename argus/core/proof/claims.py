@@ -25,7 +25,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.proof import relations
-from argus.core.proof.affine import anywhere, axes
+from argus.core.proof.affine import anywhere, axes, by_places
 from argus.core.proof.content import Data, some_element, why_not
 from argus.core.proof.contributions import summed
 from argus.core.proof.flow import Flow
@@ -33,7 +33,8 @@ from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs import written_once
 from argus.core.proof.products import Multiplication, holds_once
 from argus.core.proof.sequence import ordered
-from argus.core.proof.standing import Weight, families
+from argus.core.proof.standing import Statistic, Weight, families
+from argus.core.proof.statistics import is_folded, sets_over
 from argus.core.proof.sums import Accumulator
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show
@@ -146,21 +147,25 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
     assert isinstance(held, TV)
     for piece in flow.tile(step, claim.of.view):
         context = (*step.context, piece.guard)
-        if not isinstance(piece.value, Data) or piece.value.sets is None or name not in piece.value.sets:
+        counts = sets_over(piece.value, name) if isinstance(piece.value, Data) else ()
+        if not isinstance(piece.value, Data) or not counts:
             reason = why_not(piece.value) or f"no set of contributions is known for `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        count = piece.value.sets[name].count
-        if count is None:
+        places = by_places(held) if is_whole(claim.of.view) else None
+        counts = tuple(each if places is None else each.prefixed(places) for each in counts)
+        known = [each.count for each in counts if each.count is not None]
+        if len(known) < len(counts):
             reason = f"threads hold different parts of the sum over `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        if not is_whole(claim.of.view) and axes(count, claim.low, claim.high, claim.where):
+        if not is_whole(claim.of.view) and axes(*known, claim.low, claim.high, claim.where):
             reason = "a claim on part of a tile whose rows sum over different sets"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        goal = anywhere(holds_once(count, claim.low, claim.high), held)
-        code = "I25" if isinstance(piece.value.standing, Weight) and masked(flow.timeline.kernel) else "I3"
+        goal = anywhere(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
+        of_masked = isinstance(piece.value.standing, Weight | Statistic) or is_folded(piece.value)
+        code = "I25" if of_masked and masked(flow.timeline.kernel) else "I3"
         yield Obligation(
             code,
             what,

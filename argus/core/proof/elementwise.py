@@ -19,6 +19,7 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.layout import TV
+from argus.core.proof import statistics
 from argus.core.proof.affine import anywhere
 from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, some_element, why_not
 from argus.core.proof.flow import Flow
@@ -91,7 +92,13 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             form = f"{dtype}({found.form})"
             if dtype.family == "float":
                 return evolve(found, form=form)
-            return terms.rules.truncated(evolve(found, terms=()), form)
+            return terms.rules.truncated(evolve(statistics.closed(found), terms=()), form)
+        case Op(name="div", args=(left, Num(value=size))):
+            value = _value(terms, left, operands)
+            divided = statistics.over(value, size, terms.rules.holds) if isinstance(value, Data) else None
+            if divided is not None:
+                return evolve(divided, factors=(), terms=())
+            return terms.rules.op("div", (value, _value(terms, elem.args[1], operands)))
         case Op(name=name, args=args):
             return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():
@@ -114,6 +121,9 @@ def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value
         summed = isinstance(other, Data) and isinstance(other.standing, Weight) and bool(other.sets)
         if isinstance(other, Data) and isinstance(other.standing, Weight) and summed and (wanted, instead) == (0, 1):
             return evolve(other, standing=evolve(other.standing, guarded=True))
+        count = statistics.guarded(other) if isinstance(other, Data) and (wanted, instead) == (0, 1) else None
+        if count is not None:
+            return count
     return Top("a choice between elements has no tag rule yet in the verifier")
 
 

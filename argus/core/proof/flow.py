@@ -42,7 +42,8 @@ from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
 from argus.core.proof.separate import Component, same
-from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
+from argus.core.proof.shuffles import shuffled
+from argus.core.proof.timeline import Segment, Step, Timeline, is_shuffle, is_whole
 from argus.core.query import Unsat
 from argus.core.walk import IntArray
 
@@ -281,6 +282,8 @@ class Flow:
     def _write(self, step: Step) -> Content:
         stmt = step.stmt
         match stmt:
+            case Copy() if is_shuffle(stmt):
+                return shuffled(stmt, self.read(self.accesses.of(step)[0]), self.timeline.kernel.target.unit)
             case Copy():
                 return told_by(self.read(self.accesses.of(step)[0]), stmt.source)
             case Map():

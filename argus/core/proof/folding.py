@@ -5,105 +5,41 @@ The elements that one target takes are a table, from layouts alone; sums must be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from math import inf
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
 from argus.core import algebra
-from argus.core.index import Cond, Index
-from argus.core.ir import Fold, static
+from argus.core.index import Cond, Const, Index
+from argus.core.ir import Fold
 from argus.core.layout import TV
+from argus.core.proof import statistics
 from argus.core.proof.affine import affine, anywhere
-from argus.core.proof.content import Content, Data, Inside, Number, Top, Value, everywhere, loosened, unpadded
+from argus.core.proof.content import (
+    BoolArray,
+    Content,
+    Data,
+    Inside,
+    Number,
+    Top,
+    Value,
+    everywhere,
+    loosened,
+    unpadded,
+)
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Mixed, Sep
-from argus.core.proof.standing import PLAIN, Maximum, Plain, Weight, families, guards
+from argus.core.proof.standing import PLAIN, Maximum, Plain, Statistic, Weight, families, guards
+from argus.core.proof.taking import Takes, takes
 from argus.core.proof.tally import COUNTED, Run, Tally, run
 from argus.core.proof.timeline import Step
 from argus.core.walk import IntArray
 
-
-@frozen(eq=False)
-class Takes:
-    """Which elements of the source go into each target. cells: (targets, most), numbers of (thread, value); -1: none.
-    first: one element of each target, (thread, value) of the target's shape, twice. held: who holds the target.
-    twins: of each element of the source the one that is taken for it: what several threads hold counts once.
-    """
-
-    cells: IntArray
-    twins: IntArray
-    first: tuple[IntArray, IntArray]
-    held: TV
-    values: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.first[0].shape[0], self.first[0].shape[1]
-
-    def table(self, table: IntArray) -> IntArray:
-        """What the elements of each target have in a table over the source; the first's where there is none."""
-        flat = np.broadcast_to(table, (table.shape[0], self.values)).reshape(-1)
-        own = flat[np.maximum(self.cells, 0)]
-        return np.where(self.cells >= 0, own, own[:, :1])
-
-    def replicated(self, table: IntArray) -> bool:
-        """Whether elements that count as one have one number in a table over the source."""
-        flat = np.broadcast_to(table, (table.shape[0], self.values)).reshape(-1)
-        return np.array_equal(flat, flat[self.twins])
-
-
-def takes(stmt: Fold, unit: int) -> Takes | None:
-    """The table of a fold of whole tiles, each element of a row once; None if some target takes nothing."""
-    source, target = stmt.source.buffer.layout, stmt.target.buffer.layout
-    assert isinstance(source, TV)
-    assert isinstance(target, TV)
-    shape = tuple(static(extent) for extent in stmt.source.shape)
-    coordinates = source.coordinates()
-    size = source.threads.size(), source.values.size()
-    others = [axis for axis in range(len(shape)) if axis != stmt.axis]
-    group = np.arange(size[0])[:, None] // (1 if stmt.within == "thread" else unit)
-    rows = _number(
-        [np.broadcast_to(coordinates[axis], size) for axis in others], [shape[axis] for axis in others], size
-    )
-    keys = (np.broadcast_to(group, size) * max(1, int(np.prod([shape[axis] for axis in others]))) + rows).reshape(-1)
-    along = np.broadcast_to(coordinates[stmt.axis], size).reshape(-1)
-    order = np.lexsort((along, keys))
-    fresh = np.ones(order.size, np.bool_)
-    fresh[1:] = (keys[order][1:] != keys[order][:-1]) | (along[order][1:] != along[order][:-1])
-    twins = np.empty(order.size, np.int64)
-    twins[order] = order[fresh][np.cumsum(fresh) - 1]
-    order = order[fresh]
-    names, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
-    wanted = _wanted(stmt, target, shape, others, unit)
-    place = np.searchsorted(names, wanted)
-    if (place >= len(names)).any() or (names[place] != wanted).any():
-        return None
-    number = np.arange(int(counts.max()))[None, :]
-    flat = place.reshape(-1)
-    there = number < counts[flat][:, None]
-    cells = np.where(there, order[np.minimum(starts[flat][:, None] + number, order.size - 1)], -1)
-    first = cells[:, 0].reshape(wanted.shape)
-    return Takes(cells, twins, (first // size[1], first % size[1]), target, size[1])
-
-
-def _number(parts: Sequence[IntArray], extents: Sequence[int], shape: tuple[int, int]) -> IntArray:
-    number, below = np.zeros(shape, np.int64), 1
-    for part, extent in zip(parts, extents, strict=True):
-        number, below = number + part * below, below * extent
-    return number
-
-
-def _wanted(stmt: Fold, target: TV, shape: tuple[int, ...], others: Sequence[int], unit: int) -> IntArray:
-    """The key of the row that each target takes."""
-    axes, size = target.coordinates(), (target.threads.size(), target.values.size())
-    dropped = len(target.tile) < len(shape)
-    kept = [np.broadcast_to(axes[at if not dropped else at - (at > stmt.axis)], size) for at in others]
-    rows = _number(kept, [shape[axis] for axis in others], size)
-    group = np.arange(size[0])[:, None] // (1 if stmt.within == "thread" else unit)
-    return np.broadcast_to(group, size) * max(1, int(np.prod([shape[axis] for axis in others]))) + rows
+_KNOWN = (("total", "add"), ("total", "max"), ("total", "last"), ("prefix", "add"))
 
 
 def content(flow: Flow, step: Step, stmt: Fold) -> Content:
@@ -117,8 +53,9 @@ def _folded(flow: Flow, step: Step, stmt: Fold) -> Value:
     if isinstance(value, Number) and value.value == (0.0 if stmt.op == "add" else -inf) and stmt.op in ("add", "max"):
         return value
     if not isinstance(value, Data):
-        return value if isinstance(value, Top) else Top("a number is folded")
-    if stmt.keep != "total" or stmt.op not in ("add", "max"):
+        whole = stmt.op == "last" and isinstance(value, Number)
+        return value if whole or isinstance(value, Top) else Top("a number is folded")
+    if (stmt.keep, stmt.op) not in _KNOWN:
         return Top(f"a fold by `{stmt.op}` that keeps its {stmt.keep} has no tag rule yet in the verifier")
     found = takes(stmt, flow.timeline.kernel.target.unit)
     if found is None:
@@ -140,6 +77,8 @@ class Folding:
         self.data = moved
         if not all(self.takes.replicated(table) for table in self._tables()):
             return Top("threads that hold one element of a row hold different things")
+        if op == "last":
+            return data.at(self.takes.first)
         if not all(self._of_targets(bound.coordinate.table) for bound in data.loose):
             return Top(f"padding of another number than the mask's goes into a fold by `{op}`")
         kept: dict[str, Component] = {}
@@ -154,6 +93,8 @@ class Folding:
                 run_along[name] = sep
         if guards(data.standing):
             return Top(f"a fold by `{op}` of a guard, which is another number than what it guards (I23)")
+        if isinstance(data.standing, Statistic):
+            return self._of_statistics(data.standing, kept, run_along)
         if op == "max" and isinstance(data.standing, Maximum):
             return self._again(kept, run_along)
         if op == "add" and data.sets and isinstance(data.standing, Plain | Weight):
@@ -173,6 +114,38 @@ class Folding:
         ((name, sep),) = run_along.items()
         tally = self._tally(sep)
         return tally if isinstance(tally, Top) else self._started(name, tally, kept)
+
+    def _of_statistics(self, standing: Statistic, kept: dict[str, Component], run_along: dict[str, Sep]) -> Value:
+        """Sums of means, distances from them and the like: of elements that differ, or of sets."""
+        data, op = statistics.united(self.data), self.stmt.op
+        assert isinstance(data, Data)
+        holds = partial(self.flow.holds, self.step.context)
+        if op != "add" or len(run_along) > 1 or (data.inside and data.fill != 0):
+            return Top(f"a fold by `{op}` of {statistics.told(standing, data.root)} has no tag rule in the verifier")
+        assert isinstance(data.standing, Statistic)
+        standing = data.standing
+        if run_along:
+            if not self.alike_in_each(data):
+                return Top("elements that are folded together differ in the sets that they speak of")
+            ((name, sep),) = run_along.items()
+            tally = self._tally(sep)
+            if isinstance(tally, Top):
+                return tally
+            base = evolve(data.at(self.takes.first), record=kept, inside=(), fill=0.0)
+            assert isinstance(base.standing, Statistic)
+            made = statistics.started(base.standing, name, tally, holds)
+            return Top("powers above squares are summed") if made is None else evolve(base, standing=made)
+        for number in statistics.summed_set(standing):
+            others = tuple(each for at, each in enumerate(standing.sets) if at != number)
+            if data.inside or not self.alike_in_each(evolve(data, standing=evolve(standing, sets=others))):
+                continue
+            base = evolve(data.at(self.takes.first), record=kept)
+            assert isinstance(base.standing, Statistic)
+            sets = list(base.standing.sets)
+            sets[number] = (sets[number][0], self._together(standing.sets[number][1]))
+            whole = statistics.merged(Statistic(standing.value, tuple(sets)), holds)
+            return evolve(base, standing=whole)
+        return Top(f"a fold by `{op}` of {statistics.told(standing, data.root)} has no tag rule in the verifier")
 
     def _moved(self) -> Data | None:
         """What is folded, its sets in terms of the target's coordinates; None if they have no such form."""
@@ -226,8 +199,15 @@ class Folding:
     def _again(self, kept: dict[str, Component], run_along: dict[str, Sep]) -> Value:
         """A fold of folds: sets of the parts, together."""
         data = self.data
-        if run_along or data.inside:
+        if run_along:
             return Top(f"a fold of {data.form} along what it has not summed yet")
+        if data.inside:
+            chosen = self._chosen(data)
+            if chosen is None:
+                return Top(f"a fold of {data.form}, some of which is padding")
+            data = evolve(data, inside=(), fill=0.0)
+            self.takes = evolve(self.takes, cells=np.where(chosen[self.takes.cells], self.takes.cells, -1))
+            self.data = data
         if isinstance(data.standing, Maximum):
             over = {name: self._together(tally).once for name, tally in data.standing.over.items()}
             return evolve(evolve(data, standing=PLAIN).at(self.takes.first), record=kept, standing=Maximum(over))
@@ -235,6 +215,20 @@ class Folding:
             return Top("sums of weights with different references are folded")
         sets = {name: self._together(tally) for name, tally in (data.sets or {}).items()}
         return evolve(evolve(data, sets=None).at(self.takes.first), record=kept, sets=sets)
+
+    def _chosen(self, data: Data) -> BoolArray | None:
+        """The elements of the source, one after another, that are no zeros of a mask; None if numbers do not tell."""
+        if data.fill != 0 or isinstance(data.standing, Maximum):
+            return None
+        chosen = np.ones(self.takes.twins.size, np.bool_)
+        for bound in data.inside:
+            place, extent = bound.coordinate, bound.extent
+            if isinstance(place, Mixed) or place.base is not algebra.const(0) or not isinstance(extent, Const):
+                return None
+            shape = place.table.shape[0], self.takes.values
+            table = np.broadcast_to(place.table, shape).reshape(-1)
+            chosen &= (table < extent.value) & (bound.open | (table >= 0))
+        return chosen
 
     def _together(self, tally: Tally) -> Tally:
         """The sets of all elements of each target: counts add up."""
@@ -244,11 +238,12 @@ class Folding:
             if each.which is None:
                 times = many[:, None]
             else:
-                kinds = range(len(each.patterns))
                 own = each.which.reshape(-1)[np.maximum(self.takes.cells, 0)]
-                times = np.stack([((own == kind) & (self.takes.cells >= 0)).sum(axis=1) for kind in kinds], axis=1)
+                times = np.zeros((len(own), len(each.patterns)), np.int64)
+                np.add.at(times, (np.arange(len(own))[:, None], own), self.takes.cells >= 0)
             mixes, back = np.unique(times, axis=0, return_inverse=True)
-            made = run(each.low, each.high, each.rest, mixes @ each.patterns, back.reshape(self.takes.shape))
+            patterns = np.rint(mixes.astype(np.float64) @ each.patterns.astype(np.float64)).astype(np.int64)
+            made = run(each.low, each.high, each.rest, patterns, back.reshape(self.takes.shape))
             runs += [] if made is None else [made]
         if tally.other is not algebra.const(0):
             assert bool((many == many[0]).all())

@@ -10,10 +10,11 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import Cond
+from argus.core.proof import ratios
 from argus.core.proof.content import Bottom, Data, Number, Top, Value
 from argus.core.proof.padding import no_looser, padded_alike, with_masks
 from argus.core.proof.separate import same, symbolic_of
-from argus.core.proof.standing import Maximum, agreeing, changed, guards
+from argus.core.proof.standing import Maximum, Statistic, agreeing, changed, guards
 from argus.core.proof.tally import Run, Sets, Tally, alike, merged, telescoped
 from argus.core.proof.timeline import Loop
 from argus.core.walk import substitute, symbols
@@ -101,6 +102,8 @@ def _nothing(value: Value, number: float) -> Cond | None:
         return _empty(value.standing.over)
     if value.sets and number == 0:
         return _empty(value.sets)
+    if isinstance(value.standing, Statistic) and ratios.value_of_nothing(value.standing.value) == number:
+        return algebra.all_of(_empty({name: tally}) for name, tally in value.standing.sets)
     return None
 
 

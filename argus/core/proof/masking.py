@@ -18,7 +18,8 @@ from argus.core.layout import TV
 from argus.core.proof.content import Data, Inside, Number, Top, Value, loosened, why_not
 from argus.core.proof.separate import Mixed, numbers
 from argus.core.proof.separate import evaluate as separated
-from argus.core.proof.standing import Plain
+from argus.core.proof.standing import Plain, Statistic
+from argus.core.proof.statistics import counted
 
 _PLACE = Symbol("place", "fresh")
 
@@ -59,11 +60,14 @@ def _bound(cond: Cond | None, layout: TV, thread: Symbol) -> Inside | None:
 
 def masked(holds: Callable[[Cond], bool], value: Value, bounds: tuple[Inside, ...], other: Value) -> Value:
     """What a tile holds that keeps a value within bounds and has another number elsewhere."""
+    count = counted(value, bounds, other) if isinstance(value, Number) else None
+    if count is not None:
+        return count
     if not isinstance(value, Data):
         return Top(why_not(value))
     if not isinstance(other, Number):
         return Top("a choice between elements has no tag rule yet in the verifier")
-    if not isinstance(value.standing, Plain):
+    if not isinstance(value.standing, Plain | Statistic):
         return Top(f"a mask of {value.form} has no rule in the verifier")
     value = evolve(value, terms=())
     inside = tuple(bound for bound in value.inside if not _implied(holds, bound, bounds))

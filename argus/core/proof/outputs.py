@@ -11,7 +11,7 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Assert, Buffer, Copy, View, WrittenOnce
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses
-from argus.core.proof.affine import affine, anywhere, axes
+from argus.core.proof.affine import affine, anywhere, axes, by_places
 from argus.core.proof.content import Data, Inside, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
@@ -20,7 +20,8 @@ from argus.core.proof.products import holds_once
 from argus.core.proof.replicas import replicas
 from argus.core.proof.separate import Component, Sep, different, extremes, same
 from argus.core.proof.standing import families
-from argus.core.proof.stated import Stated, stated
+from argus.core.proof.stated import Stated, of_own_places, stated
+from argus.core.proof.statistics import closed
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import Step, is_whole
 from argus.core.walk import show, substitute
@@ -218,7 +219,7 @@ def _component_held(
 
 def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) -> Iterator[Obligation]:
     """Each set that went into what is stored is the very set that an assertion speaks of."""
-    name = store.view.buffer.name
+    name, value = store.view.buffer.name, closed(value)
     told = f"each element of `{name}` is {value.form}"
     yield Obligation("I4", f"what `{name}` holds is known", store.step.stmt, algebra.TRUE, context, tells=told)
     context = (*context, *some_element((*value.inside, *value.loose)))
@@ -250,8 +251,11 @@ def _asserted_set(
     record: Mapping[str, Component],
     context: tuple[Cond, ...],
 ) -> Obligation:
-    count, name, held = tally.count, store.view.buffer.name, held_by(store)
-    sets = tuple(stated(flow, counted, record, held))
+    name, held = store.view.buffer.name, held_by(store)
+    places = by_places(held) if held is not None and is_whole(_source(store)) else None
+    count = (tally if places is None else tally.prefixed(places)).count
+    ending = of_own_places(flow, counted, store.step, _source(store), _at(store, held)) if places is not None else ()
+    sets = (*stated(flow, counted, record, held), *(each for each, _ in ending))
     reason = "" if sets else f"no `assert_covers` speaks of the sum over `{counted}` stored in `{name}`"
     if count is None:
         reason = f"threads hold different parts of the sum over `{counted}`"
@@ -264,7 +268,24 @@ def _asserted_set(
         anywhere(goal, held) if held is not None else goal,
         (*context, *_elements(store, held)) if differs else context,
         unknown=reason,
+        tells=f"the `{counted}` summed into an element of `{name}` are {ending[0][1]}" if ending else "",
     )
+
+
+def _source(store: Access) -> View:
+    """The tile that is stored."""
+    stmt = store.step.stmt
+    assert isinstance(stmt, Copy)
+    return stmt.source
+
+
+def _at(store: Access, held: TV | None) -> tuple[Index | None, ...]:
+    """Where elements are stored, by their coordinates in the tile; None along axes where that has no form."""
+    found: list[Index | None] = []
+    for place in store.places or ():
+        own = None if held is None else affine(place.table, held)
+        found.append(None if own is None else algebra.add(place.base, own))
+    return tuple(found)
 
 
 def _is_of(count: Index, each: Stated) -> Cond:
@@ -275,12 +296,8 @@ def _elements(store: Access, held: TV | None) -> tuple[Cond, ...]:
     """Of any one element that is stored: that it lies in the tensor."""
     if held is None or store.places is None:
         return ()
-    found: list[Cond] = []
-    for place, extent in zip(store.places, store.view.buffer.shape, strict=True):
-        own = affine(place.table, held)
-        if own is not None:
-            found.append(anywhere(algebra.lt(algebra.add(place.base, own), extent), held))
-    return tuple(found)
+    pairs = zip(_at(store, held), store.view.buffer.shape, strict=True)
+    return tuple(anywhere(algebra.lt(at, extent), held) for at, extent in pairs if at is not None)
 
 
 def not_padding(

@@ -10,6 +10,7 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
+from argus.core.proof import statistics
 from argus.core.proof.content import (
     Data,
     Inside,
@@ -71,6 +72,8 @@ class Rules:
             if not isinstance(arg, Data | Number):
                 return Top(why_not(arg))
         numbers = [arg.value for arg in args if isinstance(arg, Number)]
+        if any(map(statistics.is_statistic, args)):
+            return self._of_statistics(name, args)
         if len(numbers) == len(args):
             return Number(float(ELEMENT_OPS[name].meaning(*numbers)))
         if len(args) == 1:
@@ -90,6 +93,19 @@ class Rules:
         if not isinstance(data.standing, Plain):
             return Top(f"{form} has no rule in the verifier")
         return _closed(data, form)
+
+    def _of_statistics(self, name: str, args: Sequence[Value]) -> Value:
+        """An operation on sums of powers over sets, which stay such values or are closed."""
+        found: Value | None = None
+        if len(args) == 2:
+            left, right = args
+            if isinstance(left, Number) or isinstance(right, Number):
+                found = statistics.with_number(name, left, right)
+            elif isinstance(left, Data) and isinstance(right, Data):
+                found = statistics.combined(name, left, right, self.holds)
+        if found is not None:
+            return found
+        return self._op(name, [statistics.closed(arg) if isinstance(arg, Data) else arg for arg in args])
 
     # -- one operand -------------------------------------------------------------------------------------
 
@@ -361,13 +377,15 @@ def _closed(data: Data, form: str) -> Data:
 def _generic(name: str, left: Data, right: Data) -> Value:
     """Things computed from two plain values: what went into them stays known. One sum times something is a sum."""
     record: dict[str, Component] = {**left.record, **right.record}
-    inside: tuple[Inside, ...] = (*left.inside, *right.inside)
+    both = common_bounds(left, right)
+    inside: tuple[Inside, ...] = both or (*left.inside, *right.inside)
+    fill = float(ELEMENT_OPS[name].meaning(left.fill, right.fill)) if both and name != "div" else nan
     linear = (name == "mul" and bool(left.sets) != bool(right.sets)) or (name == "div" and not right.sets)
     sets: dict[str, Tally] = {**(left.sets or {}), **(right.sets or {})} if linear else {}
     over = () if linear else (*(left.sets or {}).items(), *(right.sets or {}).items())
     closed, root = (*left.closed, *right.closed, *over), _form(name, _rooted(left), _rooted(right))
     return Data(
-        record, inside, nan, sets or None, _form(name, left.form, right.form), computed=True, root=root, closed=closed,
+        record, inside, fill, sets or None, _form(name, left.form, right.form), computed=True, root=root, closed=closed,
         needs=_needs(left, right), scales=_only_of_scales(left, right) if sets else frozenset(),
     )  # fmt: skip
 

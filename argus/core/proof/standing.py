@@ -7,6 +7,7 @@
     Factor(J, J')     exp of a Drop: what turns a Weight(J) into a Weight(J')
     Inverse(J)        one over a Weight(J)
     Logarithm(J)      the logarithm of a Weight(J): that of a sum of e^x, less Maximum(J)
+    Statistic(J...)   counts, sums and sums of squares over sets of a row's elements, as layer norm makes of them
 
 Weights may be added if their references are equal (I23, I24); a quotient of two has none left. A guarded maximum may
 only be subtracted, a guarded sum of weights, 1 where nothing was summed, only be divided by.
@@ -21,6 +22,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond
+from argus.core.proof.ratios import Polynomial
 from argus.core.proof.tally import Sets, Tally, alike
 
 Power = tuple[str, float, str]
@@ -78,7 +80,15 @@ class Logarithm:
     turn: float
 
 
-Standing = Plain | Maximum | Gap | Drop | Weight | Factor | Inverse | Logarithm
+@frozen(eq=False)
+class Statistic:
+    """A value over the numbers of these sets, each with the name that it is of."""
+
+    value: Polynomial
+    sets: tuple[tuple[str, Tally], ...]
+
+
+Standing = Plain | Maximum | Gap | Drop | Weight | Factor | Inverse | Logarithm | Statistic
 PLAIN = Plain()
 
 
@@ -91,6 +101,8 @@ def families(standing: Standing) -> tuple[Sets, ...]:
             return (over,)
         case Drop(before=before, after=after) | Factor(before=before, after=after):
             return before, after
+        case Statistic(sets=sets):
+            return tuple({name: tally} for name, tally in sets)
         case _:
             assert_never(standing)
 
@@ -123,6 +135,8 @@ def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
             return Inverse(all_of(over), power)
         case Logarithm(over=over, power=power, turn=turn):
             return Logarithm(all_of(over), power, turn)
+        case Statistic(value=value, sets=sets):
+            return Statistic(value, tuple((name, change(each)) for name, each in sets))
         case _:
             assert_never(standing)
 
@@ -130,6 +144,8 @@ def changed(standing: Standing, change: Callable[[Tally], Tally]) -> Standing:
 def agreeing(one: Standing, two: Standing) -> Cond | None:
     """The condition that two values stand alike; None if they differ in kind."""
     mine, theirs = families(one), families(two)
+    if getattr(one, "value", None) != getattr(two, "value", None) or len(mine) != len(theirs):
+        return None
     if type(one) is not type(two) or getattr(one, "power", None) != getattr(two, "power", None):
         return None
     if getattr(one, "turn", 1.0) != getattr(two, "turn", 1.0):

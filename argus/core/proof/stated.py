@@ -6,20 +6,20 @@ the one meant if it has the same tags: a coordinate is found by the name that it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
-from argus.core.ir import Assert, Covers
+from argus.core.ir import Assert, Covers, View
 from argus.core.layout import TV
 from argus.core.proof.affine import affine, axes
 from argus.core.proof.content import Data
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Sep
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import substitute, symbols
+from argus.core.walk import show, substitute, symbols
 
 
 @frozen(eq=False)
@@ -43,6 +43,32 @@ def stated(flow: Flow, counted: str, record: Mapping[str, Component], held: TV |
         own = {step.loop.symbol} if step.loop is not None else set[Symbol]()
         if found is not None and not own & symbols(found.low, found.high, found.where):
             yield found
+
+
+def of_own_places(
+    flow: Flow, counted: str, at: Step, tile: View, places: Sequence[Index | None]
+) -> tuple[tuple[Stated, str], ...]:
+    """Each set that an assertion in the same iteration states of the very tile that is stored, with words for it.
+
+    Nothing but its place tells which element is meant then, so the set's end must be that place, along some axis, up
+    to what is the same for all elements and iterations. places: where the elements are stored, by coordinates.
+    """
+    found: list[tuple[Stated, str]] = []
+    for step in flow.timeline.steps:
+        if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers) or step.loop is not at.loop:
+            continue
+        claim = step.stmt.claim
+        own = set[Symbol]() if step.loop is None else {step.loop.symbol}
+        alone = claim.of.name == counted and step.guard is algebra.TRUE and is_whole(claim.of.view)
+        if not alone or claim.of.view.buffer is not tile.buffer or axes(claim.low) or own & symbols(claim.low):
+            continue
+        for axis, place in enumerate(places):
+            rest = None if place is None else algebra.sub(claim.high, place)
+            if rest is not None and not axes(rest) and not own & symbols(rest):
+                words = f"[{show(claim.low)}, its place along axis {axis} + {show(rest)})"
+                found.append((Stated(claim.low, claim.high, claim.where), words))
+                break
+    return tuple(found)
 
 
 def everywhere_alike(flow: Flow, counted: str) -> frozenset[tuple[Index, Index]]:

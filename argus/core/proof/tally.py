@@ -6,7 +6,7 @@ is held, repeated with its period. `rest` may name the element's own coordinates
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
@@ -70,16 +70,29 @@ class Run:
 def run(low: Index, high: Index, rest: Cond, patterns: IntArray, which: IntArray | None) -> Run | None:
     """Normal form: kinds that occur, each once; None if nothing is counted."""
     if which is not None:
-        used, back = np.unique(which, return_inverse=True)
-        kinds, place = np.unique(patterns[used], axis=0, return_inverse=True)
-        patterns, which = kinds, place.reshape(-1)[back].reshape(which.shape)
-        if len(kinds) == 1:
+        patterns, which = _kinds(patterns, which)
+        if len(patterns) == 1:
             which = None
     if not patterns.any():
         return None
     if which is None and bool((patterns == patterns[0, 0]).all()):
         patterns = patterns[:, :1]
     return Run(low, high, rest, patterns, which)
+
+
+def _kinds(patterns: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
+    """The patterns that occur, each once, in the order in which elements have them first."""
+    used, first = np.unique(which, return_index=True)
+    number: dict[bytes, int] = {}
+    kept: list[int] = []
+    place = np.zeros(len(patterns), np.int64)
+    for kind in used[np.argsort(first)].tolist():
+        content = patterns[kind].tobytes()
+        if content not in number:
+            number[content] = len(kept)
+            kept.append(kind)
+        place[kind] = number[content]
+    return patterns[kept], place[which]
 
 
 _NOTHING = algebra.const(0)
@@ -111,6 +124,13 @@ class Tally:
         parts = [algebra.pick(each.member, int(each.patterns[0, 0]), 0) for each in self.runs]
         return algebra.add(self.other, *parts) if parts else self.other
 
+    def prefixed(self, own: Callable[[IntArray], Index | None]) -> Tally:
+        """The same with what counts the first so many numbers as runs whose ends the elements' places decide.
+
+        own: a table over the elements as an expression of their coordinates, where it is one.
+        """
+        return Tally(tuple(prefixed(each, own) for each in self.runs), self.other)
+
     @property
     def alike_everywhere(self) -> bool:
         """Whether all elements of the tile count alike, wherever they lie."""
@@ -123,7 +143,7 @@ class Tally:
         return Tally(merged([each for each in runs if each is not None]), self.other)
 
     def plus(self, other: Tally) -> Tally:
-        return Tally(merged([*self.runs, *other.runs]), algebra.add(self.other, other.other))
+        return Tally(merged(_piled([*self.runs, *other.runs])), algebra.add(self.other, other.other))
 
     @property
     def some(self) -> Cond:
@@ -140,6 +160,48 @@ class Tally:
     @property
     def symbols(self) -> frozenset[Symbol]:
         return symbols(self.other, *(n for each in self.runs for n in (each.low, each.high, each.rest)))
+
+
+def _piled(runs: Iterable[Run]) -> list[Run]:
+    """Runs over the same numbers of which elements count different ones, as one: how often it counts adds up."""
+    found: list[Run] = []
+    for each in runs:
+        made: Run | None = None
+        for place, other in enumerate(found):
+            made = _both(other, each)
+            if made is not None:
+                found[place] = made
+                break
+        if made is None:
+            found.append(each)
+    return found
+
+
+def _both(one: Run, two: Run) -> Run | None:
+    if one.low is not two.low or one.high is not two.high or one.rest is not two.rest:
+        return None
+    if one.which is None or two.which is None or one.which.shape != two.which.shape or one.period != two.period:
+        return None
+    pairs, back = np.unique(np.stack([one.which.ravel(), two.which.ravel()]), axis=1, return_inverse=True)
+    patterns = one.patterns[pairs[0]] + two.patterns[pairs[1]]
+    return run(one.low, one.high, one.rest, patterns, back.reshape(one.which.shape))
+
+
+def prefixed(each: Run, own: Callable[[IntArray], Index | None]) -> Run:
+    """A run of which each element counts the first so many numbers, by how many that is of its place; else as it is.
+
+    own: a table over the elements as an expression of their coordinates, where it is one.
+    """
+    if each.which is None or algebra.sub(each.high, each.low) is not algebra.const(each.period):
+        return each
+    many = each.patterns.sum(axis=1)
+    if not np.array_equal(each.patterns, np.arange(each.period)[None, :] < many[:, None]):
+        return each
+    upto = own(many[each.which])
+    if upto is None:
+        return each
+    high = algebra.add(each.low, upto)
+    return Run(each.low, high, each.rest, np.ones((1, 1), np.int64), None)
 
 
 def merged(runs: Iterable[Run]) -> tuple[Run, ...]:

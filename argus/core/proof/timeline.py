@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.atom import Atom
+from argus.core.atoms.lanes import SHUFFLES
 from argus.core.check import expressions, reads
 from argus.core.check.parts import views
 from argus.core.index import And, Bin, Cond, Const, Coord, Held, Index, Node, Read, Sym, Symbol
@@ -278,7 +279,7 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
         case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
             partial = any(view.peer is not None for view in (source, target))
-            partial |= source.where is not algebra.TRUE and not is_gathered(stmt, source)
+            partial |= source.where is not algebra.TRUE and not (is_gathered(stmt, source) or is_shuffle(stmt))
             partial |= target.where is not algebra.TRUE and not _chooses_threads(stmt)
             if partial:
                 return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
@@ -311,6 +312,14 @@ def is_gathered(stmt: Stmt, view: View) -> bool:
         return False
     into_registers = stmt.target.buffer.space == "register" and stmt.atom.box is None and stmt.combine is None
     return into_registers and stmt.edge is not None and not mentions(view.where, (Read, Held))
+
+
+def is_shuffle(stmt: Stmt) -> bool:
+    """Whether a copy takes elements of a register tile from other lanes, a number where its condition fails."""
+    if not isinstance(stmt, Copy) or stmt.atom not in SHUFFLES.values() or stmt.edge is None:
+        return False
+    plain = is_whole(stmt.target) and stmt.combine is None and stmt.signal is None
+    return plain and not symbols(stmt.source.where, *stmt.source.at) and not mentions(stmt.source.where, (Read, Held))
 
 
 def _chooses_threads(stmt: Copy) -> bool:

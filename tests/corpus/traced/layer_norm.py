@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Layer norm of rows of any length: mean and squared deviations together, as Welford, merged chunk by chunk.
 
 The second member of the family of softmax: the pair (mean, m2) stands where the maximum and the sum stood. Padding
@@ -9,7 +9,7 @@ from attrs import frozen
 
 from argus.core.target import Target
 from argus.language import (
-    Tensor, add, all_to_each, assert_written_once, assume, block_id, ceil_div, copy, f32, first_lane, gfx942, kernel, lds,
+    Tensor, add, all_to_each, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, f32, first_lane, gfx942, kernel, lds,
     load, loop, ones, registers, rsqrt, shared, sm_90a, spread, sync, tag, thread, vmem, warp, where,
 )
 
@@ -91,6 +91,8 @@ def layer_norm(
         seen[:] = both
     center = across_cta(mean * seen, add, cfg) / N
     spread_ = across_cta(m2 + seen * (mean - center) * (mean - center), add, cfg) / N
+    assert_covers(center.tag.n, 0, N)
+    assert_covers(spread_.tag.n, 0, N)
     scale = rsqrt(spread_ + cfg.epsilon)
     for i in loop(ceil_div(N, cfg.chunk)):
         v = load(x.tile((cfg.chunk,), (i,)), by, edge=0)

@@ -1,4 +1,4 @@
-# verdict: traced
+# verdict: proved
 """Inclusive scan of rows of any length: a run a thread, lanes by shuffles, warps through shared memory, a carry."""
 
 from attrs import frozen

@@ -73,16 +73,24 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     """Every node below the roots, once, children before parents."""
     order: list[Node] = []
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
+    stack: list[Node | None] = list(roots)
     while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            order.append(node)
+        node = stack.pop()
+        if node is None:  # what follows has all its children listed
+            order.append(cast(Node, stack.pop()))
         elif node not in seen:
             seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in children(node) if child not in seen)
+            inner = children(node)
+            if inner:
+                stack += (node, None, *inner)
+            else:
+                order.append(node)
     return order
+
+
+def within(root: Node) -> tuple[Node, ...]:
+    """Every node under the root and the root, once, children before parents."""
+    return *below(root), root
 
 
 def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
@@ -115,7 +123,7 @@ def in_multiples(root: Node, symbol: Symbol, unit: int) -> bool:
 
     Such an expression of a thread's number is one of its wave's number, if the unit is a wave's size.
     """
-    for node in topological([root]):
+    for node in within(root):
         for child in children(node):
             if isinstance(child, Sym) and child.symbol == symbol and not _quotient(node, unit):
                 return False

@@ -52,7 +52,8 @@ def _within(access: Access) -> Iterator[Obligation]:
         reason = "its address does not separate into slot and cell"
         yield Obligation("I5", what, access.step.stmt, algebra.FALSE, access.step.context, unknown=reason)
         return
-    distinct = len(np.unique(own.first)) == own.first.size
+    cells = np.sort(own.first, axis=None)
+    distinct = not (cells[1:] == cells[:-1]).any()
     goal = algebra.TRUE if distinct else algebra.FALSE
     yield Obligation("I5", what, access.step.stmt, goal, access.step.context, compared=own.first.size)
 
@@ -190,9 +191,9 @@ def _two_waves(mine: IntArray, theirs: IntArray) -> bool:
 
 def _waves(cells: IntArray, access: Access, unit: int, size: int) -> IntArray:
     """Per cell, the set of waves that touch it, as bits."""
-    wave = np.arange(access.shape[0], dtype=np.int64)[:, None] // unit
     bits = np.zeros(size, np.int64)
-    np.bitwise_or.at(bits, cells.ravel(), np.broadcast_to(np.int64(1) << wave, cells.shape).ravel())
+    for wave, first in enumerate(range(0, access.shape[0], unit)):
+        bits[cells[first : first + unit]] |= 1 << wave
     return bits
 
 

@@ -296,7 +296,15 @@ def number(op: BinOp, a: Value, b: Value) -> Value:
 
 def show(root: Node) -> str:
     """The expression as a person writes it: `128*m0 + 3`, `k < K`; parts of thousands of characters as `...`."""
-    return fold(root, _show_short).text
+    known = _SHOWN.get(root)
+    if known is None:
+        known = fold(root, _show_short).text
+        _SHOWN[root] = known
+    return known
+
+
+_SHOWN: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+"""The texts of nodes: a pure function of them, asked for by every report."""
 
 
 _LOOSE, _TIGHT, _ATOM = 0, 1, 2

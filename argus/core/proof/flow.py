@@ -33,27 +33,27 @@ from argus.core.proof.content import (
 )
 from argus.core.proof.epochs import Epochs, epochs_of
 from argus.core.proof.gathers import inside_of
-from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, union
+from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, part_of, union
 from argus.core.proof.mixed import component
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
 from argus.core.proof.separate import Component, same
 from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
+from argus.core.proof.touching import Taken
 from argus.core.query import Unsat
-from argus.core.walk import IntArray
 
 _PIECE_LIMIT = 8
 
 
 @define(eq=False)
 class Source:
-    """Where some elements of a read come from. taken: per element read, the (thread, value) that wrote it."""
+    """Where some elements of a read come from. taken: who wrote each element read."""
 
     mask: BoolArray
     guard: Cond
     moment: Moment | None
-    taken: tuple[IntArray, IntArray] | None
+    taken: Taken | None
     unknown: str = ""
 
 
@@ -189,7 +189,8 @@ class Flow:
                 return [(mask, guard)]
             found.append(Source(mask, guard, None, None, "its address does not separate into slot and cell"))
             return []
-        met, taken = overlap(met_at, write.shape[1])
+        taken = met_at.cells.taken
+        met = taken.covered
         hit = mask & met
         cond = algebra.all_of((met_at.slots, moment.exists))
         if not hit.any() or cond is algebra.FALSE or self.impossible(context, cond):
@@ -250,10 +251,10 @@ class Flow:
             return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
         pieces: list[Piece] = []
         for piece in guarded(shifted(self.written(moment.step), moment.shift), source.guard):
-            mask = source.mask & piece.mask[source.taken]
+            there = piece if source.taken.same else piece.at(source.taken.place)
+            mask = source.mask & there.mask
             if mask.any():
-                value = piece.value.at(source.taken) if isinstance(piece.value, Data) else piece.value
-                pieces.append(Piece(mask, piece.guard, value))
+                pieces.append(Piece(mask, there.guard, there.value))
         return pieces
 
     def _arrived(self, moment: Moment, access: Access, guard: Cond) -> bool:

@@ -6,11 +6,11 @@ import numpy as np
 from attrs import evolve
 
 from argus.core.index import Symbol
-from argus.core.proof.access import Access, Meeting
-from argus.core.proof.content import BoolArray, Content, Data, Inside, Piece
+from argus.core.proof.access import Access
+from argus.core.proof.content import Content, Data, Inside, Piece
 from argus.core.proof.separate import Component, joined
 from argus.core.proof.timeline import Shift
-from argus.core.walk import IntArray, symbols
+from argus.core.walk import symbols
 
 
 def agent_among_cells(access: Access) -> Symbol | None:
@@ -33,21 +33,7 @@ def part_of(content: Content, access: Access) -> Content:
     assert access.places is not None
     values = content[0].mask.shape[1]
     index = access.places[0].table // values, access.places[0].table % values
-    return tuple(
-        Piece(piece.mask[index], piece.guard, piece.value.at(index) if isinstance(piece.value, Data) else piece.value)
-        for piece in content
-    )
-
-
-def overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:
-    """Elements of the read that the write covers, and the (thread, value) that wrote each (else 0)."""
-    wrote = np.full(int(max(met.first.max(), met.second.max())) + 1, -1, np.int64)
-    flat = met.second.ravel()
-    wrote[flat] = np.arange(flat.size)
-    taken = wrote[met.first]
-    covered = taken >= 0
-    taken = np.where(covered, taken, 0)
-    return covered, (taken // values, taken % values)
+    return tuple(piece.at(index) for piece in content)
 
 
 _BITS = 62

@@ -70,7 +70,8 @@ class Sep:
         return Sep(self.base, self.table[index])
 
     def shifted(self, shift: Shift) -> Sep:
-        return self if not shift else separate(substitute(self.base, shift), self.table)
+        base = substitute(self.base, shift)
+        return self if base is self.base else separate(base, self.table)
 
 
 def different(places: Sequence[Sep]) -> int:
@@ -162,6 +163,13 @@ def separate(base: Index, table: IntArray) -> Sep:
 
 def numbers(table: IntArray) -> Sep:
     return Sep(algebra.const(0), table)
+
+
+def lasting(table: IntArray) -> IntArray:
+    """A table of its own that nobody can change: what is kept must stay what it was."""
+    kept = table.copy()
+    kept.setflags(write=False)
+    return kept
 
 
 def evaluate(expression: Index, coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]) -> Sep | None:

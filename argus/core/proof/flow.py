@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import define, field
 
 from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
@@ -33,12 +33,13 @@ from argus.core.proof.content import (
 )
 from argus.core.proof.epochs import Epochs, epochs_of
 from argus.core.proof.gathers import inside_of
-from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, part_of, union
+from argus.core.proof.joining import merged
+from argus.core.proof.lookup import agent_among_cells, of_agent, part_of
 from argus.core.proof.mixed import component
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
-from argus.core.proof.separate import Component, same
+from argus.core.proof.separate import Component
 from argus.core.proof.timeline import Segment, Step, Timeline, is_whole
 from argus.core.proof.touching import Taken
 from argus.core.query import Unsat
@@ -225,7 +226,7 @@ class Flow:
         pieces: list[Piece] = []
         for source in self.sources(access):
             pieces += self._from(access, source)
-        return self._merge(tuple(pieces), access.step)
+        return merged(tuple(pieces), access.step.context, self.holds)
 
     def _by_agent(self, access: Access, agent: Symbol) -> Content:
         """A read whose cells depend on the agent's number: looked up for each, then one form over the number."""
@@ -347,59 +348,3 @@ class Flow:
         ]
         names = [name for record in given for name, _ in record]
         return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
-
-    # -- merging cases -----------------------------------------------------------------------------------
-
-    def _merge(self, pieces: Content, step: Step) -> Content:
-        """Join pieces whose formulas agree: the case of the first iteration with that of the others, element by
-        element; then elements that hold one formula.
-        """
-        cases = self._joined(by_region(pieces), step)
-        settled = tuple(self._simplify(piece, step) for piece in cases)
-        return settled if len(settled) == 1 else self._joined(settled, step)
-
-    def _joined(self, pieces: Content, step: Step) -> Content:
-        merged: list[Piece] = []
-        for piece in reversed(pieces):
-            for place, other in enumerate(merged):
-                joined = self._join(other, piece, step)
-                if joined is not None:
-                    merged[place] = joined
-                    break
-            else:
-                merged.append(piece)
-        return tuple(merged)
-
-    def _simplify(self, piece: Piece, step: Step) -> Piece:
-        return evolve(piece, guard=algebra.TRUE) if self.holds(step.context, piece.guard) else piece
-
-    def _join(self, one: Piece, two: Piece, step: Step) -> Piece | None:
-        if not isinstance(one.value, Data) or not isinstance(two.value, Data):
-            return None
-        if np.array_equal(one.mask, two.mask):
-            guard = algebra.any_of((one.guard, two.guard))
-            for kept, other in ((one, two), (two, one)):
-                assert isinstance(kept.value, Data)
-                assert isinstance(other.value, Data)
-                if self._agree(kept.value, other.value, kept.mask, [*step.context, other.guard]):
-                    return evolve(kept, guard=guard)
-            return None
-        if one.guard is two.guard and not (one.mask & two.mask).any():
-            return union(one, two)
-        return None
-
-    def _agree(self, one: Data, two: Data, mask: BoolArray, context: Sequence[Cond]) -> bool:
-        """Whether the elements of the mask have one formula in both."""
-        if one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
-            return False
-        if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
-            return False
-        if (one.root, one.times) != (two.root, two.times) or (one.form, one.computed) != (two.form, two.computed):
-            return False
-        pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
-        for mine, theirs in zip(one.inside, two.inside, strict=True):
-            if not mine.like(theirs):
-                return False
-            pairs.append((mine.coordinate, theirs.coordinate))
-        where = () if mask.all() else np.nonzero(mask)
-        return all(self.holds(context, same(a.at(where), b.at(where))) for a, b in pairs)

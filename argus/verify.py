@@ -174,8 +174,11 @@ def _suspect(kernel: Kernel, judged: Judged) -> Suspect:
 
 def _findings(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> Iterator[Finding]:
     absent = not_applicable(kernel)
+    found: dict[str, list[Judged]] = {}
+    for j in judged:
+        found.setdefault(j.obligation.invariant, []).append(j)
     for each in INVARIANTS:
-        mine = [j for j in judged if j.obligation.invariant == each.id]
+        mine = found.get(each.id, [])
         if not mine and each.id in absent:
             yield Finding(each.id, each.title, "not applicable", absent[each.id])
         elif each.id not in BUILT:

@@ -24,6 +24,9 @@ from argus.kernels.gemm import gemm
 from argus.solvers.cache import Cache
 
 SOLVER = "z3"
+HEADER = (
+    f"{'kernel':16} {'warm s':>8} {'same s':>9} {'edits':>6} {'wrong':>6} {'least':>8} {'median':>8} {'greatest':>8}"
+)
 
 
 def repeated(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
@@ -97,8 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one run of each instead of five")
     quick = parser.parse_args().quick
-    names = f"{'kernel':16} {'warm s':>8} {'same s':>9} {'edits':>6} {'wrong':>6}"
-    print(f"{names} {'least':>8} {'median':>8} {'greatest':>8}")
+    print(HEADER)
     for config in gemm.instances():
         row(config, 1 if quick else 5)
 

@@ -1,10 +1,11 @@
 """Verification figures: `python benchmarks/verify.py [--quick] [--solvers z3,cvc5] [PART ...]`.
 
-Parts: shipped (each configuration of the GEMM), proved (each kernel of the corpus that is proved), twins (each that is
-refuted), lines. cold: a new process with an empty answer cache, imports included; MB: the most that process held. warm:
-another proof in one process, answer cache off. cached: the same with answers kept. Each is the minimum of five. Twins:
-time from the traced kernel to the replayed counterexample, minimum of three. How a proof's cost grows, and what an edit
-costs: `growth.py`, `edits.py`.
+Parts: shipped (each configuration of the GEMM), proved (each kernel of the corpus that is proved), growth (of a kernel
+one parameter varied at a time), edits (of one line), twins (each that is refuted), lines. cold: a new process with an
+empty answer cache, imports included; MB: the most that process held. warm: another proof in one process, answer cache
+off. cached: the same with answers kept. Each is the minimum of five. Growth has the same columns, then warm as a ratio
+to the first row of its parameter and that of the unit which it is compared with (`growth.py`). Edits are those of
+`edits.py`. Twins: time from the traced kernel to the replayed counterexample, minimum of three.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import edits
+import growth
 from attrs import frozen
 
 from argus.language import Template
@@ -38,6 +41,10 @@ import argus
 if sys.argv[2] == "-":
     from argus.kernels.gemm import gemm as kernel
     config = sys.argv[3] or None
+elif sys.argv[2] == "growth":
+    sys.path.insert(0, "benchmarks")
+    import growth
+    kernel, config = list(growth.rows())[int(sys.argv[3])].family, None
 else:
     import runpy
     named = runpy.run_path(sys.argv[2])
@@ -104,6 +111,23 @@ def proved(times: int, solvers: Sequence[str]) -> None:
     )
 
 
+def grown(times: int, solvers: Sequence[str]) -> None:
+    print(f"\ngrowth\n{HEADER}")
+    for solver in solvers:
+        first: dict[str, tuple[float, int]] = {}
+        for number, row in enumerate(growth.rows()):
+            name = f"{row.what} {row.value}"
+            shown, found = _figures(row.family, None, "growth", str(number), solver, times)
+            warm, unit = first.setdefault(row.what, (found.warm, row.unit))
+            print(f"{name:28} {shown} {found.warm / warm:8.2f} {row.unit / unit:8.2f}", flush=True)
+
+
+def edited(times: int) -> None:
+    print(f"\nedits of one line, {edits.SOLVER}\n{edits.HEADER}")
+    for config in edits.gemm.instances():
+        edits.row(config, times)
+
+
 def _table(kernels: Sequence[tuple[Template, str | None, str, str]], times: int, solvers: Sequence[str]) -> None:
     """A row a kernel and solver, then the median and the greatest of each solver's columns."""
     for solver in solvers:
@@ -114,10 +138,19 @@ def _table(kernels: Sequence[tuple[Template, str | None, str, str]], times: int,
 
 
 def _timed(family: Template, config: str | None, path: str, name: str, solver: str, times: int) -> Figures:
+    shown, found = _figures(family, config, path, config or "", solver, times)
+    print(f"{name:28} {shown}", flush=True)
+    return found
+
+
+def _figures(
+    family: Template, config: str | None, path: str, told: str, solver: str, times: int
+) -> tuple[str, Figures]:
+    """What stands in the table, and the times in it. path, told: what tells a new process which kernel it is."""
     import argus  # noqa: PLC0415  # timed apart, in children
     from argus.solvers.cache import Cache  # noqa: PLC0415  # as above
 
-    runs = [child(COLD, solver, path, config or "") for _ in range(times)]
+    runs = [child(COLD, solver, path, told) for _ in range(times)]
     cold = min(float(run[0]) for run in runs)
     warm = seconds(lambda: argus.verify(family, solver=solver, config=config), times)
     with tempfile.TemporaryDirectory() as folder:
@@ -127,8 +160,7 @@ def _timed(family: Template, config: str | None, path: str, name: str, solver: s
         cache.close()
     asked, smt, verdict, held = runs[0][1:]
     figures = f"{cold:8.3f} {held:>5} {warm:8.3f} {cached:9.3f} {asked:>6} {smt:>5}"
-    print(f"{name:28} {solver:10} {figures}   {verdict}", flush=True)
-    return Figures(cold, warm, cached)
+    return f"{solver:10} {figures}   {verdict}", Figures(cold, warm, cached)
 
 
 def twins(times: int) -> None:
@@ -182,7 +214,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one run of each instead of five")
     parser.add_argument("--solvers", default=",".join(SOLVERS), help="for the kernels that are proved")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="shipped, proved, twins, lines; by default all")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help="shipped, proved, growth, edits, twins, lines; all by default"
+    )
     chosen = parser.parse_args()
     times, solvers = (1 if chosen.quick else 5), chosen.solvers.split(",")
     os.environ["ARGUS_CACHE_DIR"] = tempfile.mkdtemp()
@@ -190,6 +224,8 @@ def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "shipped": lambda: shipped(times, solvers),
         "proved": lambda: proved(times, solvers),
+        "growth": lambda: grown(times, solvers),
+        "edits": lambda: edited(times),
         "twins": lambda: twins(1 if chosen.quick else 3),
         "lines": lines,
     }

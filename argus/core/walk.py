@@ -73,16 +73,24 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     """Every node below the roots, once, children before parents."""
     order: list[Node] = []
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
+    stack: list[Node | None] = list(roots)
     while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            order.append(node)
+        node = stack.pop()
+        if node is None:  # what follows has all its children listed
+            order.append(cast(Node, stack.pop()))
         elif node not in seen:
             seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in children(node) if child not in seen)
+            inner = children(node)
+            if inner:
+                stack += (node, None, *inner)
+            else:
+                order.append(node)
     return order
+
+
+def within(root: Node) -> tuple[Node, ...]:
+    """Every node under the root and the root, once, children before parents."""
+    return *below(root), root
 
 
 def fold(root: Node, visit: Callable[[Node, Sequence[T]], T]) -> T:
@@ -115,7 +123,7 @@ def in_multiples(root: Node, symbol: Symbol, unit: int) -> bool:
 
     Such an expression of a thread's number is one of its wave's number, if the unit is a wave's size.
     """
-    for node in topological([root]):
+    for node in within(root):
         for child in children(node):
             if isinstance(child, Sym) and child.symbol == symbol and not _quotient(node, unit):
                 return False
@@ -288,7 +296,15 @@ def number(op: BinOp, a: Value, b: Value) -> Value:
 
 def show(root: Node) -> str:
     """The expression as a person writes it: `128*m0 + 3`, `k < K`; parts of thousands of characters as `...`."""
-    return fold(root, _show_short).text
+    known = _SHOWN.get(root)
+    if known is None:
+        known = fold(root, _show_short).text
+        _SHOWN[root] = known
+    return known
+
+
+_SHOWN: WeakKeyDictionary[Node, str] = WeakKeyDictionary()
+"""The texts of nodes: a pure function of them, asked for by every report."""
 
 
 _LOOSE, _TIGHT, _ATOM = 0, 1, 2

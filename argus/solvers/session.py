@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import cast
+from typing import Literal, cast, get_args
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from argus.core.algebra import FALSE, TRUE, all_of, eq, le, negate
 from argus.core.diagnostic import InternalError
@@ -42,6 +42,10 @@ class Stats:
     seconds: float = 0.0
 
 
+_Count = Literal["asked", "by_normal_form", "memory_hits", "disk_hits", "enumerated", "reached_smt", "gave_up"]
+_COUNTS: tuple[_Count, ...] = get_args(_Count)
+
+
 @define
 class Session:
     """A solver with a budget a query, a memory and, if given, a disk cache. Not to be shared by threads.
@@ -52,23 +56,29 @@ class Session:
     solver: Solver
     budget: Budget = field(factory=Budget)
     cache: Cache | None = None
-    stats: Stats = field(factory=Stats, init=False)
+    _tally: dict[_Count, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0), init=False, repr=False)
+    _seconds: float = field(default=0.0, init=False, repr=False)
     _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False, repr=False)
     _put: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+
+    @property
+    def stats(self) -> Stats:
+        """Where the answers given so far came from."""
+        return Stats(**self._tally, seconds=self._seconds)
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         """Unsat if the goal holds whenever the hypotheses do; Sat is a counterexample to that.
 
         The counterexample assigns the symbols of the goal and of all hypotheses.
         """
-        self.stats = evolve(self.stats, asked=self.stats.asked + 1)
+        self._tally["asked"] += 1
         if goal is TRUE:
-            self.stats = evolve(self.stats, by_normal_form=self.stats.by_normal_form + 1)
+            self._tally["by_normal_form"] += 1
             return Unsat(_NORMAL_FORM)
         asked = (tuple(hypotheses), goal)
         known = self._put.get(asked) or (self.cache.recall(asked) if self.cache is not None else None)
         if known is not None:
-            self.stats = evolve(self.stats, memory_hits=self.stats.memory_hits + 1)
+            self._tally["memory_hits"] += 1
             return known
         answer = self._proved(hypotheses, goal)
         self._put[asked] = answer
@@ -80,7 +90,7 @@ class Session:
         pieces = _pieces(hypotheses)
         denied = negate(goal)
         if _evident(pieces, goal, denied):
-            self.stats = evolve(self.stats, by_normal_form=self.stats.by_normal_form + 1)
+            self._tally["by_normal_form"] += 1
             return Unsat(_NORMAL_FORM)
         connected, others = cone(pieces, denied)
         linear = tuple(piece for piece in connected if not multiplies(piece))
@@ -104,10 +114,10 @@ class Session:
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
         """Whether all assertions can hold at once."""
-        self.stats = evolve(self.stats, asked=self.stats.asked + 1)
+        self._tally["asked"] += 1
         pieces = _pieces(assertions)
         if all_of(pieces) is FALSE:
-            self.stats = evolve(self.stats, by_normal_form=self.stats.by_normal_form + 1)
+            self._tally["by_normal_form"] += 1
             return Unsat(_NORMAL_FORM)
         return self._answer(Query(pieces))
 
@@ -149,7 +159,7 @@ class Session:
     def _answer(self, query: Query) -> Answer:
         remembered = self._memory.get(query.key)
         if remembered is not None:
-            self.stats = evolve(self.stats, memory_hits=self.stats.memory_hits + 1)
+            self._tally["memory_hits"] += 1
             return remembered
         answer = self._from_disk(query) or self._solve(query)
         self._memory[query.key] = answer
@@ -159,20 +169,16 @@ class Session:
         kept = self.cache.get(query) if self.cache is not None else None
         if kept is None or (isinstance(kept, Sat) and fault(query, kept.model) is not None):
             return None
-        self.stats = evolve(self.stats, disk_hits=self.stats.disk_hits + 1)
+        self._tally["disk_hits"] += 1
         return kept
 
     def _solve(self, query: Query) -> Answer:
         start = perf_counter()
         answer = self.solver.check(query, self.budget)
         enumerated = answer.solver == _ENUMERATION and not isinstance(answer, GaveUp)
-        self.stats = evolve(
-            self.stats,
-            enumerated=self.stats.enumerated + enumerated,
-            reached_smt=self.stats.reached_smt + (not enumerated),
-            gave_up=self.stats.gave_up + isinstance(answer, GaveUp),
-            seconds=self.stats.seconds + perf_counter() - start,
-        )
+        self._seconds += perf_counter() - start
+        self._tally["enumerated" if enumerated else "reached_smt"] += 1
+        self._tally["gave_up"] += isinstance(answer, GaveUp)
         answer = self._checked(query, answer) if isinstance(answer, Sat) else answer
         if self.cache is not None:
             self.cache.put(query, answer)

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from argus.core.algebra import sym
 from argus.core.index import Bin, Cond, Const, Held, Node, Read, Sym, Symbol
-from argus.core.walk import fold, rebuild, topological
+from argus.core.walk import fold, rebuild, within
 
 Anchor = Symbol | tuple[str, str]
 
@@ -27,7 +27,7 @@ def anchors(condition: Cond) -> frozenset[Anchor]:
 
 def _anchors_of(condition: Cond) -> frozenset[Anchor]:
     found: set[Anchor] = set()
-    for node in topological([condition]):
+    for node in within(condition):
         match node:
             case Sym(symbol=symbol):
                 found.add(symbol)
@@ -61,7 +61,7 @@ def cone(hypotheses: Sequence[Cond], goal: Cond) -> tuple[tuple[Cond, ...], tupl
 
 def multiplies(condition: Cond) -> bool:
     """Whether a condition multiplies, or divides by, what is not a number."""
-    return any(_is_product(node) for node in topological([condition]))
+    return any(_is_product(node) for node in within(condition))
 
 
 def _is_product(node: Node) -> bool:

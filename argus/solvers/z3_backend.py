@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
 import z3
@@ -113,37 +113,72 @@ def _solver(budget: Budget, context: z3.Context) -> z3.Solver:
 
 
 def _terms(steps: tuple[Step, ...], context: z3.Context) -> list[Term]:
+    maker = _Maker(context)
     terms: list[Term] = []
     for step in steps:
-        terms.append(_term(step, terms, context))
+        terms.append(_term(step, terms, maker))
     return terms
 
 
-def _term(step: Step, terms: list[Term], context: z3.Context) -> Term:
+class _Maker:
+    """Terms made by Z3's own constructors: its Python operators look at the sorts of all operands each time."""
+
+    def __init__(self, context: z3.Context) -> None:
+        self.context = context
+        self._numbers: dict[int, Term] = {}
+
+    def number(self, value: int) -> Term:
+        if value not in self._numbers:
+            self._numbers[value] = z3.IntVal(value, self.context)
+        return self._numbers[value]
+
+    def integer(self, make: Callable[..., Any], *operands: Term) -> Term:
+        """A sum or a product of integers."""
+        return z3.ArithRef(self._of_many(make, operands), self.context)
+
+    def compared(self, make: Callable[..., Any], left: Term, right: Term) -> Term:
+        return z3.BoolRef(make(self.context.ref(), left.ast, right.ast), self.context)
+
+    def junction(self, make: Callable[..., Any], parts: Sequence[Term]) -> Term:
+        return z3.BoolRef(self._of_many(make, parts), self.context)
+
+    def _of_many(self, make: Callable[..., Any], operands: Sequence[Term]) -> Term:
+        return make(self.context.ref(), len(operands), (z3.Ast * len(operands))(*(each.ast for each in operands)))
+
+
+def _term(step: Step, terms: list[Term], maker: _Maker) -> Term:
     match step:
         case Number(value=value):
-            return z3.IntVal(value, context)
+            return maker.number(value)
         case Variable(ordinal=ordinal):
-            return z3.Int(f"v{ordinal}", context)
+            return z3.Int(f"v{ordinal}", maker.context)
         case Total(parts, constant):
-            scaled = [terms[part] if factor == 1 else terms[part] * factor for part, factor in parts]
-            return z3.Sum([*scaled, z3.IntVal(constant, context)])
+            scaled = [_scaled(terms[part], factor, maker) for part, factor in parts]
+            return maker.integer(z3.Z3_mk_add, *scaled, maker.number(constant))
         case Product(left, right):
-            return terms[left] * terms[right]
+            return maker.integer(z3.Z3_mk_mul, terms[left], terms[right])
         case Choice(condition, then, other):
-            return z3.If(terms[condition], terms[then], terms[other], context)
+            return z3.If(terms[condition], terms[then], terms[other], maker.context)
         case AtMost(left, right):
-            return terms[left] <= terms[right]
+            return maker.compared(z3.Z3_mk_le, terms[left], terms[right])
         case Equal(left, right):
-            return terms[left] == terms[right]
+            return maker.compared(z3.Z3_mk_eq, terms[left], terms[right])
         case Every(parts):
-            return z3.And([terms[part] for part in parts]) if parts else z3.BoolVal(True, context)
+            if not parts:
+                return z3.BoolVal(True, maker.context)
+            return maker.junction(z3.Z3_mk_and, [terms[part] for part in parts])
         case Some(parts):
-            return z3.Or([terms[part] for part in parts]) if parts else z3.BoolVal(False, context)
+            if not parts:
+                return z3.BoolVal(False, maker.context)
+            return maker.junction(z3.Z3_mk_or, [terms[part] for part in parts])
         case Opposite(part):
-            return z3.Not(terms[part], context)
+            return z3.Not(terms[part], maker.context)
         case _:
             assert_never(step)
+
+
+def _scaled(term: Term, factor: int, maker: _Maker) -> Term:
+    return term if factor == 1 else maker.integer(z3.Z3_mk_mul, term, maker.number(factor))
 
 
 def _model(model: z3.ModelRef, lowered: Lowered, terms: list[Term]) -> Mapping[Symbol, int]:

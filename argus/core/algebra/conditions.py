@@ -90,6 +90,7 @@ def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
             return cast(Not, found) if found is not None else intern(key, Not(cond, digest_of("not", cond.digest)))
 
 
+@lru_cache(maxsize=1 << 13)
 def _compare(op: CmpOp, difference: Index) -> Cond:
     """`difference <= 0` or `difference == 0`, terms divided by their common factor and set apart by sign."""
     low, high = difference.range

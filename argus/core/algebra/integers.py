@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import gcd
 from typing import cast
 
@@ -79,6 +80,11 @@ def linear_terms(expression: Index) -> tuple[tuple[tuple[Index, int], ...], int]
 
 def linear(terms: Iterable[tuple[Index, int]], constant: int) -> Index:
     """`constant + sum(coefficient * term)`, where terms may be any expressions."""
+    return _linear(tuple(terms), constant)
+
+
+@lru_cache(maxsize=1 << 14)
+def _linear(terms: tuple[tuple[Index, int], ...], constant: int) -> Index:
     total = constant
     merged: dict[Index, int] = {}
     for term, coefficient in terms:

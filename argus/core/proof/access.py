@@ -6,22 +6,24 @@ expressions. Coordinates that vary over threads and values are cells: compared b
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.check import claim_views
 from argus.core.elements import gets
-from argus.core.index import Cond, Index
+from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.layout import TV, Layout
 from argus.core.proof.mixed import component
-from argus.core.proof.separate import Component, Sep, evaluate, numbers
+from argus.core.proof.separate import Component, Sep, evaluate, lasting, numbers
 from argus.core.proof.timeline import Shift, Step, Timeline, is_gathered, is_shuffle, is_whole
+from argus.core.proof.touching import Cells, Span, Spans
 from argus.core.walk import IntArray, substitute
 from argus.core.walk import evaluate as valued
 
@@ -45,24 +47,45 @@ class Access:
     by: TV | None = None
     mask: npt.NDArray[np.bool_] | None = None
     gathered: tuple[Component, ...] | None = None
+    _numbered: dict[tuple[Spans, int], IntArray] = field(
+        factory=dict[tuple[Spans, int], IntArray], init=False, repr=False
+    )
+    _met: dict[tuple[Access, Spans], Cells] = field(factory=dict["tuple[Access, Spans]", Cells], init=False, repr=False)
 
     @property
     def moved(self) -> npt.NDArray[np.bool_]:
         """The elements that are moved."""
         return np.ones(self.shape, np.bool_) if self.mask is None else self.mask
 
+    def cells(self, spans: Spans, beyond: int) -> IntArray:
+        """Element by element the number of its cell; of what is not moved, one from `beyond` on that is its own."""
+        key = spans, (0 if self.mask is None else beyond)
+        if key not in self._numbered:
+            assert self.places is not None
+            cells = np.zeros(self.shape, np.int64)
+            for axis, low, size in spans:
+                cells = cells * size + (self.places[axis].table - low)
+            self._numbered[key] = _apart(cells, self.mask, beyond)
+        return self._numbered[key]
+
+    def cells_with(self, other: Access, own: Spans, others: Spans) -> Cells:
+        """The cells of two accesses over the same axes."""
+        key = other, others
+        if key not in self._met or self._met[key].spans != own:
+            count = prod(size for _, _, size in own)
+            first, second = self.cells(own, count), other.cells(others, count + prod(self.shape))
+            self._met[key] = Cells(own, first, second)
+        return self._met[key]
+
 
 @frozen(eq=False)
 class Meeting:
-    """Where two accesses of one buffer touch the same cells.
-
-    slots: the condition that their symbolic coordinates agree; first, second: cell numbers, comparable. Threads of
-    waves that do not take part are given a cell beyond all others, the first's and the second's own.
+    """Where two accesses of one buffer touch the same cells: slots is the condition that their symbolic coordinates
+    agree.
     """
 
     slots: Cond
-    first: IntArray
-    second: IntArray
+    cells: Cells
 
 
 def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
@@ -73,10 +96,9 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
     if first.places is None or second.places is None:
         return None
     slots: list[Cond] = []
-    cells = 1
-    a = np.zeros(first.shape, np.int64)
-    b = np.zeros(second.shape, np.int64)
-    for mine, theirs in zip(first.places, second.places, strict=True):
+    own: list[Span] = []
+    others: list[Span] = []
+    for axis, (mine, theirs) in enumerate(zip(first.places, second.places, strict=True)):
         moved = theirs.shifted(shift)
         if mine.uniform and moved.uniform:
             slots.append(algebra.eq(mine.least, moved.least))
@@ -85,10 +107,9 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
             return None
         low = min(mine.low, moved.low)
         size = max(mine.high, moved.high) - low + 1
-        cells *= size
-        a = a * size + (mine.table - low)
-        b = b * size + (moved.table - low)
-    return Meeting(algebra.all_of(slots), _apart(a, first.mask, cells), _apart(b, second.mask, cells + a.size))
+        own.append((axis, low, size))
+        others.append((axis, low - (moved.low - theirs.low), size))
+    return Meeting(algebra.all_of(slots), first.cells_with(second, tuple(own), tuple(others)))
 
 
 def _apart(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
@@ -159,13 +180,29 @@ def _operand(view: View) -> TV:
     return one_by_one(view) if view.buffer.space == "shared" else _held(view)
 
 
+def _shape(by: TV) -> tuple[int, int]:
+    return by.threads.size(), by.values.size()
+
+
+@lru_cache(maxsize=64)
+def _coordinates(by: TV) -> tuple[Sep, ...]:
+    """Per axis, the coordinates of the elements that `by` moves."""
+    return tuple(numbers(lasting(axis)) for axis in by.coordinates())
+
+
+@lru_cache(maxsize=256)
+def _place(expression: Index, by: TV, thread: Symbol) -> Sep | None:
+    """An expression over coordinates, for the elements that `by` moves, the same for whoever asks."""
+    found = evaluate(expression, _coordinates(by), thread, _shape(by))
+    return None if found is None else Sep(found.base, lasting(found.table))
+
+
 class Accesses:
     """The accesses of every step, worked out once."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.timeline = timeline
         self._found: dict[Step, tuple[Access, ...]] = {}
-        self._coordinates: dict[TV, tuple[IntArray, ...]] = {}
 
     def of(self, step: Step) -> tuple[Access, ...]:
         if step not in self._found:
@@ -179,20 +216,13 @@ class Accesses:
         shape = tuple(static(extent) for extent in view.shape)
         return TV(Layout(self.timeline.kernel.threads, 0), Layout(prod(shape), 1), shape)
 
-    def coordinates(self, by: TV) -> tuple[IntArray, ...]:
-        if by not in self._coordinates:
-            self._coordinates[by] = by.coordinates()
-        return self._coordinates[by]
-
     def place(self, expression: Index, by: TV) -> Sep | None:
         """An expression over a view's coordinates, for the elements that `by` moves."""
-        coords = [numbers(axis) for axis in self.coordinates(by)]
-        return evaluate(expression, coords, self.timeline.kernel.thread, (by.threads.size(), by.values.size()))
+        return _place(expression, by, self.timeline.kernel.thread)
 
     def component(self, expression: Index, by: TV) -> Component | None:
         """The same whether or not symbols and coordinates come apart."""
-        coords = [numbers(axis) for axis in self.coordinates(by)]
-        return component(expression, coords, self.timeline.kernel.thread, (by.threads.size(), by.values.size()))
+        return component(expression, _coordinates(by), self.timeline.kernel.thread, _shape(by))
 
     def held(self, step: Step, view: View, by: TV) -> Access:
         """The registers under a view, by the layout of its elements."""
@@ -204,7 +234,7 @@ class Accesses:
         return self._access(access.step, Side(view, access.mode, access.by))
 
     def _access(self, step: Step, side: Side) -> Access:
-        shape = (side.by.threads.size(), side.by.values.size())
+        shape = _shape(side.by)
         if side.view.buffer.space == "register":
             mask = None if step.waves is None else self._moved(step, side, shape)
             return Access(step, side.view, side.mode, self._registers(side), shape, side.by, mask)
@@ -251,7 +281,7 @@ class Accesses:
 
     def _values(self, side: Side, held: TV) -> IntArray | None:
         """Which value of its own thread each element is, by its coordinates in the tile."""
-        number, below = np.zeros((side.by.threads.size(), side.by.values.size()), np.int64), 1
+        number, below = np.zeros(_shape(side.by), np.int64), 1
         for expression, extent in zip(side.view.at, held.tile, strict=True):
             place = self.place(expression, side.by)
             if place is None or place.base is not algebra.const(0) or place.low < 0 or place.high >= extent:

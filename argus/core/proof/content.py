@@ -210,6 +210,11 @@ class Piece:
     guard: Cond
     value: Value
 
+    def at(self, index: tuple[IntArray, IntArray]) -> Piece:
+        """The same looked up at other (thread, value) places."""
+        value = self.value.at(index) if isinstance(self.value, Data) else self.value
+        return Piece(self.mask[index], self.guard, value)
+
 
 Content = tuple[Piece, ...]
 

@@ -22,7 +22,7 @@ from argus.core.proof.splits import always
 from argus.core.proof.stated import everywhere_alike
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import is_whole
-from argus.core.walk import substitute, symbols, topological
+from argus.core.walk import substitute, symbols, within
 
 
 def left(flow: Flow, buffer: Buffer) -> Left:
@@ -195,7 +195,7 @@ def _record(flow: Flow, access: Access, places: tuple[Sep, ...], known: Crossed,
         record[each] = component
     sets: dict[str, Tally] = {}
     for each, count in known.sets.items():
-        axes = {node.axis for node in topological([count]) if isinstance(node, Coord)}
+        axes = {node.axis for node in within(count) if isinstance(node, Coord)}
         if not all(places[axis].uniform for axis in axes):
             return Top(f"elements of one tile of `{name}` hold sums over different sets of `{each}`")
         sets[each] = Tally((), substitute(count, {}, [place.least for place in places]))

@@ -10,26 +10,27 @@ from argus.core.index import And, Bin, Cond, Const, Index, Node
 from argus.core.ir import Assert, Assume, Kernel, Relation, Stmt, walk
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.timeline import Timeline, divides_safely
-from argus.core.walk import show, topological
+from argus.core.walk import show, topological, within
 
 
 def obligations(timeline: Timeline) -> Iterator[Obligation]:
     """From the facts that divide by numbers, or by what the program assumes to be positive, so that no divisor vouches
     for itself, and from lemmas whose own divisors are others: each of these is an obligation too.
     """
-    assumptions, facts = timeline.assumptions, timeline.facts
+    assumed, facts = _solid(timeline.assumptions), _solid(timeline.facts)
+    lemmas = timeline.lemmas
     for stmt, roots in _expressions(timeline.kernel):
-        known = assumptions if stmt is timeline.kernel.body[0] else facts
-        solid = _solid(known)
+        solid = assumed if stmt is timeline.kernel.body[0] else facts
         for divisor in dict.fromkeys(_divisors(roots)):
-            sound = tuple(fact for fact, given in timeline.lemmas if not any(_contains(one, divisor) for one in given))
+            sound = tuple(fact for fact, given in lemmas if not any(_contains(one, divisor) for one in given))
             yield _positive(stmt, divisor, (*solid, *sound))
 
 
 def of_expressions(stmt: Stmt, roots: tuple[Node, ...], known: tuple[Cond, ...]) -> Iterator[Obligation]:
     """I28 for what a statement computes, from the facts that divide safely."""
-    solid = _solid(known)
-    for divisor in dict.fromkeys(_divisors(roots)):
+    found = dict.fromkeys(_divisors(roots))
+    solid = _solid(known) if found else ()
+    for divisor in found:
         yield _positive(stmt, divisor, solid)
 
 
@@ -55,7 +56,7 @@ def _positive(stmt: Stmt, divisor: Index, known: tuple[Cond, ...]) -> Obligation
 
 def _contains(term: Index, part: Index) -> bool:
     """Whether a lemma that presumes `term` to be positive would vouch for a divisor in it."""
-    return part in set(topological([term]))
+    return part in set(within(term))
 
 
 def _divisors(roots: tuple[Node, ...]) -> Iterator[Index]:

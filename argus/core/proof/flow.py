@@ -36,28 +36,29 @@ from argus.core.proof.content import (
 from argus.core.proof.epochs import Epochs, epochs_of
 from argus.core.proof.flattened import Seen
 from argus.core.proof.gathers import inside_of
-from argus.core.proof.lookup import agent_among_cells, by_region, of_agent, overlap, part_of, read_back, told_by, union
+from argus.core.proof.joining import merged
+from argus.core.proof.lookup import agent_among_cells, of_agent, part_of, read_back, told_by
 from argus.core.proof.mixed import component
 from argus.core.proof.moments import HORIZON, History, Horizon, Moment
 from argus.core.proof.ordering import Ordering, queue_of
 from argus.core.proof.prover import Prover
-from argus.core.proof.separate import Component, same
+from argus.core.proof.separate import Component
 from argus.core.proof.shuffles import shuffled
 from argus.core.proof.timeline import Segment, Step, Timeline, is_shuffle, is_whole
+from argus.core.proof.touching import Taken
 from argus.core.query import Unsat
-from argus.core.walk import IntArray
 
 _PIECE_LIMIT = 8
 
 
 @define(eq=False)
 class Source:
-    """Where some elements of a read come from. taken: per element read, the (thread, value) that wrote it."""
+    """Where some elements of a read come from. taken: who wrote each element read."""
 
     mask: BoolArray
     guard: Cond
     moment: Moment | None
-    taken: tuple[IntArray, IntArray] | None
+    taken: Taken | None
     unknown: str = ""
 
 
@@ -197,7 +198,8 @@ class Flow:
                 return [(mask, guard)]
             found.append(Source(mask, guard, None, None, "its address does not separate into slot and cell"))
             return []
-        met, taken = overlap(met_at, write.shape[1])
+        taken = met_at.cells.taken
+        met = taken.covered
         hit = mask & met
         cond = algebra.all_of((met_at.slots, moment.exists))
         if not hit.any() or cond is algebra.FALSE or self.impossible(context, cond):
@@ -232,7 +234,7 @@ class Flow:
         pieces: list[Piece] = []
         for source in self.sources(access):
             pieces += self._from(access, source)
-        return self._merge(tuple(pieces), access.step)
+        return merged(tuple(pieces), access.step.context, self.holds)
 
     def _by_agent(self, access: Access, agent: Symbol) -> Content:
         """A read whose cells depend on the agent's number: looked up for each, then one form over the number."""
@@ -352,67 +354,3 @@ class Flow:
         given = [s.stmt.names for s in self.timeline.steps if isinstance(s.stmt, Tag) and s.stmt.view.buffer is buffer]
         names = [name for record in given for name, _ in record]
         return tuple((name, e) for record in given for name, e in record if names.count(name) == 1)
-
-    # -- merging cases -----------------------------------------------------------------------------------
-
-    def _merge(self, pieces: Content, step: Step) -> Content:
-        """Join pieces whose formulas agree: the case of the first iteration with that of the others, element by
-        element; then elements that hold one formula.
-        """
-        cases = self._joined(by_region(pieces), step)
-        settled = tuple(self._simplify(piece, step) for piece in cases)
-        return settled if len(settled) == 1 else self._joined(settled, step)
-
-    def _joined(self, pieces: Content, step: Step) -> Content:
-        merged: list[Piece] = []
-        for piece in reversed(pieces):
-            for place, other in enumerate(merged):
-                joined = self._join(other, piece, step)
-                if joined is not None:
-                    merged[place] = joined
-                    break
-            else:
-                merged.append(piece)
-        return tuple(merged)
-
-    def _simplify(self, piece: Piece, step: Step) -> Piece:
-        return evolve(piece, guard=algebra.TRUE) if self.holds(step.context, piece.guard) else piece
-
-    def _join(self, one: Piece, two: Piece, step: Step) -> Piece | None:
-        if not isinstance(one.value, Data) or not isinstance(two.value, Data):
-            return None
-        if np.array_equal(one.mask, two.mask):
-            guard = algebra.any_of((one.guard, two.guard))
-            for kept, other in ((one, two), (two, one)):
-                assert isinstance(kept.value, Data)
-                assert isinstance(other.value, Data)
-                if self._agree(kept.value, other.value, kept.mask, [*step.context, other.guard]):
-                    return evolve(kept, guard=guard)
-            return None
-        if one.guard is two.guard and not (one.mask & two.mask).any():
-            return union(one, two)
-        return None
-
-    def _agree(self, one: Data, two: Data, mask: BoolArray, context: Sequence[Cond]) -> bool:
-        """Whether the elements of the mask have one formula in both."""
-        if (
-            one.terms
-            or two.terms
-            or one.record.keys() != two.record.keys()
-            or one.fill != two.fill
-            or len(one.inside) != len(two.inside)
-        ):
-            return False
-        if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
-            return False
-        if (one.root, one.times, one.factors) != (two.root, two.times, two.factors):
-            return False
-        if (one.form, one.computed) != (two.form, two.computed):
-            return False
-        pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
-        for mine, theirs in zip(one.inside, two.inside, strict=True):
-            if not mine.like(theirs):
-                return False
-            pairs.append((mine.coordinate, theirs.coordinate))
-        where = () if mask.all() else np.nonzero(mask)
-        return all(self.holds(context, same(a.at(where), b.at(where))) for a, b in pairs)

@@ -148,6 +148,8 @@ def _without_counters(expression: Index) -> Index:
     """Slots as numbers of their own: modulo a power of two, a counter that wraps at 32 bits is right all the same, and
     modulo another number it is shown not to wrap where roles are read (`roles.bounds`).
     """
+    if not _counts(expression):
+        return expression
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         made = rebuild(node, parts)

@@ -8,12 +8,13 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.ir import View
-from argus.core.proof.access import Access, Meeting
+from argus.core.proof.access import Access
 from argus.core.proof.affine import affine
 from argus.core.proof.content import BoolArray, Content, Data, Inside, Piece, Top, Value
 from argus.core.proof.separate import Component, joined
 from argus.core.proof.timeline import Shift, is_whole
-from argus.core.walk import IntArray, symbols
+from argus.core.proof.touching import Taken
+from argus.core.walk import symbols
 
 
 def agent_among_cells(access: Access) -> Symbol | None:
@@ -36,10 +37,7 @@ def part_of(content: Content, access: Access) -> Content:
     assert access.places is not None
     values = content[0].mask.shape[1]
     index = access.places[0].table // values, access.places[0].table % values
-    return tuple(
-        Piece(piece.mask[index], piece.guard, piece.value.at(index) if isinstance(piece.value, Data) else piece.value)
-        for piece in content
-    )
+    return tuple(piece.at(index) for piece in content)
 
 
 def told_by(content: Content, view: View) -> Content:
@@ -51,45 +49,32 @@ def told_by(content: Content, view: View) -> Content:
     )
 
 
-def read_back(
-    content: Content, wrote: Access, read: Access, mask: BoolArray, taken: tuple[IntArray, IntArray]
-) -> list[Piece]:
-    """What was written, at the elements of a mask that are read; taken: the (thread, value) that wrote each."""
+def read_back(content: Content, wrote: Access, read: Access, mask: BoolArray, taken: Taken) -> list[Piece]:
+    """What was written, at the elements of a mask that are read; taken: who wrote each."""
     found: list[Piece] = []
     for piece in content:
-        here = mask & piece.mask[taken]
+        here = mask & (piece.mask if taken.same else piece.mask[taken.place])
         if here.any():
             found.append(Piece(here, piece.guard, _retold(piece.value, wrote, read, taken)))
     return found
 
 
-def _retold(value: Value, wrote: Access, read: Access, taken: tuple[IntArray, IntArray]) -> Value:
+def _retold(value: Value, wrote: Access, read: Access, taken: Taken) -> Value:
     """A value at the elements read: what is said by coordinates is told by the reader's, not the writer's."""
     if not isinstance(value, Data):
         return value
-    found = value.at(taken)
+    found = value if taken.same else value.at(taken.place)
     if not value.axes or (read.view.buffer.space == "register" and is_whole(wrote.view)):
         return found
     if read.view.buffer.space == "register" or wrote.by is None or read.by is None:
         return Top("rows that differ in their sets are part of a register tile")
     places: list[Index] = []
     for axis, coordinate in enumerate(wrote.by.coordinates()):
-        place = affine(np.broadcast_to(coordinate, wrote.shape)[taken], read.by)
+        place = affine(np.broadcast_to(coordinate, wrote.shape)[taken.place], read.by)
         if place is None and axis in value.axes:
             return Top("rows that differ in their sets are read back in another order")
         places.append(algebra.const(0) if place is None else place)
     return found.among(places)
-
-
-def overlap(met: Meeting, values: int) -> tuple[BoolArray, tuple[IntArray, IntArray]]:
-    """Elements of the read that the write covers, and the (thread, value) that wrote each (else 0)."""
-    wrote = np.full(int(max(met.first.max(), met.second.max())) + 1, -1, np.int64)
-    flat = met.second.ravel()
-    wrote[flat] = np.arange(flat.size)
-    taken = wrote[met.first]
-    covered = taken >= 0
-    taken = np.where(covered, taken, 0)
-    return covered, (taken // values, taken % values)
 
 
 _BITS = 62

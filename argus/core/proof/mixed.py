@@ -14,7 +14,7 @@ from attrs import frozen
 
 from argus.core.index import Cond, Coord, Held, Index, Node, Symbol
 from argus.core.proof.separate import Component, Sep, cases_of, tabled, together, visit
-from argus.core.walk import IntArray, children, rebuild, topological
+from argus.core.walk import IntArray, children, rebuild, within
 
 MOST_CASES = 1024
 """Different expressions in one component; more would be a query nobody answers."""
@@ -40,7 +40,7 @@ def component(
     shape: (threads, values). thread: the symbol that counts threads.
     """
     values: dict[Node, _Part] = {}
-    for node in topological([expression]):
+    for node in within(expression):
         parts = [values[child] for child in children(node)]
         values[node] = _one(node, parts, coords, thread, shape)
     match values[expression]:

@@ -52,9 +52,10 @@ def _within(access: Access) -> Iterator[Obligation]:
         reason = "its address does not separate into slot and cell"
         yield Obligation("I5", what, access.step.stmt, algebra.FALSE, access.step.context, unknown=reason)
         return
-    distinct = len(np.unique(own.first)) == own.first.size
+    cells = np.sort(own.cells.first, axis=None)
+    distinct = not (cells[1:] == cells[:-1]).any()
     goal = algebra.TRUE if distinct else algebra.FALSE
-    yield Obligation("I5", what, access.step.stmt, goal, access.step.context, compared=own.first.size)
+    yield Obligation("I5", what, access.step.stmt, goal, access.step.context, compared=own.cells.first.size)
 
 
 def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
@@ -86,7 +87,7 @@ def _of_one_wave(flow: Flow, earlier: Access, moment: Moment, later: Access) -> 
     if met is None:
         return  # the pair is unknown already, whatever the waves
     cond = algebra.all_of((met.slots, moment.exists))
-    if not _one_wave(flow, met, later, earlier) or flow.impossible(later.step.context, cond):
+    if not _one_wave(flow, met) or flow.impossible(later.step.context, cond):
         return
     context = (*later.step.context, cond)
     done = flow.ordering.completed(moment, later.step, context) is not None
@@ -99,7 +100,7 @@ def _of_one_wave(flow: Flow, earlier: Access, moment: Moment, later: Access) -> 
         algebra.TRUE if done else algebra.FALSE,
         context,
         earlier.step.stmt,
-        compared=met.first.size,
+        compared=met.cells.first.size,
         help="" if done else f"put `{queue}.wait(0)` between them: a direct load is not in order with LDS operations",
     )
 
@@ -108,11 +109,10 @@ def _direct(access: Access) -> bool:
     return isinstance(access.step.stmt, Copy) and access.step.stmt.atom.direct
 
 
-def _one_wave(flow: Flow, met: Meeting, later: Access, earlier: Access) -> bool:
+def _one_wave(flow: Flow, met: Meeting) -> bool:
     """Whether some wave touches a cell in both."""
-    unit = flow.timeline.kernel.target.unit
-    size = int(max(met.first.max(), met.second.max())) + 1
-    return bool((_waves(met.first, later, unit, size) & _waves(met.second, earlier, unit, size)).any())
+    mine, theirs = met.cells.waves(flow.timeline.kernel.target.unit)
+    return bool((mine & theirs).any())
 
 
 def _for_all_older(flow: Flow, moment: Moment, later: Access) -> bool:
@@ -138,7 +138,7 @@ def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligat
         reason = "an address does not separate into slot and cell"
         return Obligation("I5", what, later.step.stmt, algebra.FALSE, later.step.context, earlier.step.stmt, reason)
     cond = algebra.all_of((met.slots, moment.exists))
-    pairs = _groups(met, later, earlier, flow)
+    pairs = _groups(met, flow)
     if not pairs:
         return None
     if cond is algebra.FALSE or flow.impossible(later.step.context, cond):
@@ -156,7 +156,7 @@ def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligat
         earlier.step.stmt,
         _APART if relation == "unknown" else "",
         least=tuple(algebra.sym(s) for s in sorted(symbols(cond), key=lambda s: s.name)),
-        compared=met.first.size,
+        compared=met.cells.first.size,
         help="" if relation == "ordered" else _REPAIRS[code],
     )
 
@@ -167,12 +167,10 @@ def _drained(ordered: Obligation) -> Obligation:
     return evolve(ordered, invariant=code, what=ordered.what.replace("orders", "follows the end of"))
 
 
-def _groups(met: Meeting, later: Access, earlier: Access, flow: Flow) -> tuple[Pair, ...]:
+def _groups(met: Meeting, flow: Flow) -> tuple[Pair, ...]:
     """The groups of waves, earlier and later, of which different waves touch some cell."""
-    unit, groups = flow.timeline.kernel.target.unit, flow.epochs.groups
-    size = int(max(met.first.max(), met.second.max())) + 1
-    mine = _waves(met.first, later, unit, size)
-    theirs = _waves(met.second, earlier, unit, size)
+    groups = flow.epochs.groups
+    mine, theirs = met.cells.waves(flow.timeline.kernel.target.unit)
     return tuple(
         (g, h)
         for g, before in enumerate(groups)
@@ -186,14 +184,6 @@ def _two_waves(mine: IntArray, theirs: IntArray) -> bool:
     both = (mine != 0) & (theirs != 0)
     alone = (mine == theirs) & ((mine & (mine - 1)) == 0)
     return bool((both & ~alone).any())
-
-
-def _waves(cells: IntArray, access: Access, unit: int, size: int) -> IntArray:
-    """Per cell, the set of waves that touch it, as bits."""
-    wave = np.arange(access.shape[0], dtype=np.int64)[:, None] // unit
-    bits = np.zeros(size, np.int64)
-    np.bitwise_or.at(bits, cells.ravel(), np.broadcast_to(np.int64(1) << wave, cells.shape).ravel())
-    return bits
 
 
 def _beyond(flow: Flow, later: Access, horizon: Horizon, settled: set[Access]) -> Iterator[Obligation]:
@@ -224,9 +214,9 @@ def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access
 
 def _never(flow: Flow, earlier: Access, later: Access) -> bool:
     met = meeting(later, earlier, {})
-    if met is None or (_direct(earlier) != _direct(later) and _one_wave(flow, met, later, earlier)):
+    if met is None or (_direct(earlier) != _direct(later) and _one_wave(flow, met)):
         return False
-    return not _groups(met, later, earlier, flow)
+    return not _groups(met, flow)
 
 
 def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:

@@ -9,7 +9,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.atom import Queue
 from argus.core.index import Cond
-from argus.core.ir import Assert, Stmt
+from argus.core.ir import Assert, Copy, Stmt
 from argus.core.proof.access import Access
 from argus.core.proof.content import Bottom, Piece, Top
 from argus.core.proof.flow import Flow
@@ -34,7 +34,7 @@ def obligations(flow: Flow) -> Iterator[Obligation]:
 
 
 def _of_read(flow: Flow, step: Step, access: Access) -> Iterator[Obligation]:
-    content = flow.read(access)
+    content = flow.written(step) if isinstance(step.stmt, Copy) else flow.read(access)
     name = access.view.buffer.name
     shared = access.view.buffer.space == "shared"
     written = "I5" if shared else "I38"

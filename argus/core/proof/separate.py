@@ -8,6 +8,7 @@ this way, such as `(k // 8) ^ (m % 8)` across the bits that a tile spans, is a t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import assert_never, cast
 
 import numpy as np
@@ -34,7 +35,7 @@ from argus.core.index import (
     Symbol,
 )
 from argus.core.proof.timeline import Shift
-from argus.core.walk import IntArray, apply, children, number, substitute, topological
+from argus.core.walk import IntArray, apply, children, number, substitute, within
 
 
 @frozen(eq=False)
@@ -44,11 +45,11 @@ class Sep:
     base: Index
     table: IntArray
 
-    @property
+    @cached_property
     def low(self) -> int:
         return int(self.table.min())
 
-    @property
+    @cached_property
     def high(self) -> int:
         return int(self.table.max())
 
@@ -69,7 +70,8 @@ class Sep:
         return Sep(self.base, self.table[index])
 
     def shifted(self, shift: Shift) -> Sep:
-        return self if not shift else separate(substitute(self.base, shift), self.table)
+        base = substitute(self.base, shift)
+        return self if base is self.base else separate(base, self.table)
 
 
 def different(places: Sequence[Sep]) -> int:
@@ -163,13 +165,20 @@ def numbers(table: IntArray) -> Sep:
     return Sep(algebra.const(0), table)
 
 
+def lasting(table: IntArray) -> IntArray:
+    """A table of its own that nobody can change: what is kept must stay what it was."""
+    kept = table.copy()
+    kept.setflags(write=False)
+    return kept
+
+
 def evaluate(expression: Index, coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]) -> Sep | None:
     """The expression over a fragment of this shape; None where symbols and coordinates do not come apart.
 
     shape: (threads, values). `thread` is the symbol that counts threads.
     """
     values: dict[Node, Sep | None] = {}
-    for node in topological([expression]):
+    for node in within(expression):
         parts = [values.get(child) for child in children(node)]
         values[node] = visit(node, parts, coords, thread, shape)
     return values[expression]

@@ -48,7 +48,7 @@ from argus.core.ir import (
 )
 from argus.core.proof.bands import lemmas
 from argus.core.rewrite import in_stmt
-from argus.core.walk import fold, mentions, rebuild, substitute, symbols, topological
+from argus.core.walk import fold, mentions, rebuild, substitute, symbols, within
 
 Shift = dict[Symbol, Index]
 _UNROLL_LIMIT = 64
@@ -154,17 +154,17 @@ class Timeline:
     def steps(self) -> Iterator[Step]:
         return (step for segment in self.segments for step in segment.steps)
 
-    @property
+    @cached_property
     def assumptions(self) -> tuple[Cond, ...]:
         """The kernel's own assumptions."""
         return tuple(step.stmt.cond for step in self.steps if isinstance(step.stmt, Assume))
 
-    @property
+    @cached_property
     def facts(self) -> tuple[Cond, ...]:
         """The assumptions, that the block lies in the grid, and what decides that it runs this line."""
         return (*self.common, *self.given)
 
-    @property
+    @cached_property
     def common(self) -> tuple[Cond, ...]:
         """The assumptions, and that the block lies in the grid."""
         pairs = zip(self.kernel.blocks, self.kernel.grid, strict=True)
@@ -172,7 +172,7 @@ class Timeline:
         known = (*blocks, *(fact for fact, _ in self.lemmas))
         return (*self.assumptions, *(fact for fact in known if fact is not algebra.TRUE))
 
-    @property
+    @cached_property
     def lemmas(self) -> tuple[tuple[Cond, tuple[Index, ...]], ...]:
         """Facts about a grid taken in bands, each with the divisors that it presumes to be positive."""
         pairs = tuple(zip(self.kernel.blocks, self.kernel.grid, strict=True))
@@ -347,7 +347,7 @@ def is_checkable(cond: Cond, assumed: Collection[Cond]) -> bool:
 
 def divides_safely(cond: Cond, assumed: Collection[Cond]) -> bool:
     """Whether every divisor is a number, or was assumed to be positive before: a launcher checks them in that order."""
-    divisors = [n.right for n in topological([cond]) if isinstance(n, Bin) and n.op in ("//", "%")]
+    divisors = [n.right for n in within(cond) if isinstance(n, Bin) and n.op in ("//", "%")]
     return all(isinstance(each, Const) or algebra.le(1, each) in assumed for each in divisors)
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 from attrs import define, evolve, field
 
 from argus.core import algebra
@@ -61,7 +60,7 @@ from argus.core.proof.progress import (
     waited,
 )
 from argus.core.proof.timeline import Step
-from argus.core.walk import IntArray, substitute, symbols
+from argus.core.walk import substitute, symbols
 
 
 @define(eq=False)
@@ -181,7 +180,7 @@ class Visibility:
             return
         own = meeting(touched.access, touched.access, {})
         name = touched.access.view.buffer.name
-        good = own is not None and not _two_threads(own.first, own.first)
+        good = own is not None and not own.cells.of_two_threads
         reason = "" if own is not None else "its address does not separate into slot and cell"
         what = f"no two threads of the statement write one cell of `{name}`"
         self.keep(Found("I5", what, touched.stmt, None, good, "give each thread cells of its own", reason))
@@ -312,29 +311,10 @@ def _meet(later: Touched, earlier: Touched) -> bool:
         return True
     if met.slots is algebra.FALSE:
         return False
-    if not _share(met.first, met.second):
+    if not met.cells.shared:
         return False
     ordinary = later.kind in ("read", "write") and earlier.kind in ("read", "write")
-    return not ordinary or _two_threads(met.first, met.second)
-
-
-def _share(first: IntArray, second: IntArray) -> bool:
-    """Whether two accesses have a cell in common."""
-    touched = np.zeros(int(max(first.max(), second.max())) + 1, np.bool_)
-    touched[first.ravel()] = True
-    return bool(touched[second.ravel()].any())
-
-
-def _two_threads(first: IntArray, second: IntArray) -> bool:
-    """Whether some cell is touched by one thread here and by another there; both (thread, value)."""
-    size = int(max(first.max(), second.max())) + 1
-    least, most = np.full(size, first.shape[0], np.int64), np.full(size, -1, np.int64)
-    mine = np.broadcast_to(np.arange(first.shape[0], dtype=np.int64)[:, None], first.shape)
-    np.minimum.at(least, first.ravel(), mine.ravel())
-    np.maximum.at(most, first.ravel(), mine.ravel())
-    theirs = np.broadcast_to(np.arange(second.shape[0], dtype=np.int64)[:, None], second.shape)
-    touched = most[second] >= 0
-    return bool((touched & ((least[second] != theirs) | (most[second] != theirs))).any())
+    return not ordinary or met.cells.of_two_threads
 
 
 def obligations(

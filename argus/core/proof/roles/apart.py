@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, combinations_with_replacement
 
-import numpy as np
-
 from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Copy, Role
@@ -41,7 +39,7 @@ def parts(accesses: Accesses, copies: Sequence[Copy]) -> Iterator[Obligation]:
         if one.view.buffer is not two.view.buffer:
             continue
         met = meeting(one, two, {})
-        alone = met is not None and not np.intersect1d(met.first, met.second).size
+        alone = met is not None and not met.cells.shared
         what = f"the copies into one slot fill parts of `{one.view.buffer.name}` of their own"
         goal = algebra.TRUE if alone else algebra.FALSE
         reason = "" if met is not None else "an address does not separate into slot and cell"
@@ -65,7 +63,7 @@ def _pair(one: Access, two: Access, role: Role) -> Obligation:
         algebra.negate(met.slots),
         (different, *mine) if role.number in shift else (),
         two.step.stmt,
-        compared=met.first.size,
+        compared=met.cells.first.size,
         help="index the buffer by the agent's number",
     )
 

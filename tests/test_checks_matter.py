@@ -118,7 +118,10 @@ def any_lanes_store_one_number(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_units_of_a_logarithm(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(softmax, "isclose", lambda *_, **__: True)
+    def close(*_: object, **__: object) -> bool:
+        return True
+
+    patch.setattr(softmax, "isclose", close)
 
 
 def masks_are_alike(patch: pytest.MonkeyPatch) -> None:

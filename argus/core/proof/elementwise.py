@@ -89,8 +89,8 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             if not isinstance(found, Data):
                 return found
             exact = dtype.family == "float"
-            terms = found.terms if exact else ()
-            return evolve(found, form=f"{dtype}({found.form})", computed=found.computed or not exact, terms=terms)
+            summed = found.terms if exact else ()
+            return evolve(found, form=f"{dtype}({found.form})", computed=found.computed or not exact, terms=summed)
         case Op(name=name, args=args):
             return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():

@@ -398,7 +398,13 @@ class Flow:
 
     def _agree(self, one: Data, two: Data, mask: BoolArray, context: Sequence[Cond]) -> bool:
         """Whether the elements of the mask have one formula in both."""
-        if one.terms or two.terms or one.record.keys() != two.record.keys() or one.fill != two.fill or len(one.inside) != len(two.inside):
+        if (
+            one.terms
+            or two.terms
+            or one.record.keys() != two.record.keys()
+            or one.fill != two.fill
+            or len(one.inside) != len(two.inside)
+        ):
             return False
         if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
             return False

@@ -10,7 +10,18 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
-from argus.core.proof.content import Data, Inside, Multiplied, Number, Top, Value, both_loose, loosened, unpadded, why_not
+from argus.core.proof.content import (
+    Data,
+    Inside,
+    Multiplied,
+    Number,
+    Top,
+    Value,
+    both_loose,
+    loosened,
+    unpadded,
+    why_not,
+)
 from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import PLAIN, Drop, Factor, Gap, Inverse, Maximum, Plain, Power, Weight

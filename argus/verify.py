@@ -13,7 +13,7 @@ from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
 from argus.core.index import And, Cond, Coord, Index, Symbol
 from argus.core.invariants import INVARIANTS
-from argus.core.ir import Assert, Buffer, Copy, Kernel, WrittenOnce, walk
+from argus.core.ir import Assert, Buffer, Claim, Copy, Kernel, Products, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.applies import BUILT, not_applicable, presumed
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
@@ -244,7 +244,7 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]
     claimed = {
         s.claim.view.buffer
         for s in stmts
-        if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and _tells_apart(s.claim)
+        if isinstance(s, Assert) and _tells_apart(s.claim)
     }
     compared = any(f.invariant == "I4" and f.compared for f in findings)
     if not outputs:
@@ -252,8 +252,12 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]
     return tuple(buffer.name for buffer in outputs if buffer not in claimed or not compared)
 
 
-def _tells_apart(claim: WrittenOnce) -> bool:
-    """Whether the record mentions every coordinate: a constant record would hold of anything."""
+def _tells_apart(claim: Claim) -> bool:
+    """Whether a claim tells each element's own: its products, or a record that mentions every coordinate, since a
+    constant record would hold of anything.
+    """
+    if not isinstance(claim, WrittenOnce):
+        return isinstance(claim, Products)
     axes = {n.axis for n in topological([e for _, e in claim.record]) if isinstance(n, Coord)}
     return len(axes) == len(claim.view.shape)
 

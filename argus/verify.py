@@ -241,11 +241,7 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]
     """Outputs that no non-trivial claim reaches; a kernel without outputs does nothing that could be claimed."""
     stmts = list(walk(kernel.body))
     outputs = {s.target.buffer: None for s in stmts if isinstance(s, Copy) and s.target.buffer.space == "global"}
-    claimed = {
-        s.claim.view.buffer
-        for s in stmts
-        if isinstance(s, Assert) and _tells_apart(s.claim)
-    }
+    claimed = {s.claim.view.buffer for s in stmts if isinstance(s, Assert) and _tells_apart(s.claim)}
     compared = any(f.invariant == "I4" and f.compared for f in findings)
     if not outputs:
         return ("(no output)",)

@@ -13,7 +13,7 @@ from argus.core.diagnostic import Diagnostic, Label
 from argus.core.dsl.kernel import Template
 from argus.core.index import And, Cond, Coord, Index, Symbol
 from argus.core.invariants import INVARIANTS
-from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Stmt, WrittenOnce, walk
+from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Products, Stmt, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
 from argus.core.proof.applies import BUILT, not_applicable, presumed
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
@@ -243,11 +243,9 @@ def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]
     """Outputs that no non-trivial claim reaches; a kernel without outputs does nothing that could be claimed."""
     stmts = list(walk(kernel.body))
     outputs = {s.target.buffer: None for s in stmts if isinstance(s, Copy) and s.target.buffer.space == "global"}
-    claimed = {
-        s.claim.view.buffer
-        for s in stmts
-        if isinstance(s, Assert) and isinstance(s.claim, WrittenOnce) and _tells_apart(s.claim, stmts)
-    }
+    claims = [s.claim for s in stmts if isinstance(s, Assert)]
+    claimed = {claim.view.buffer for claim in claims if isinstance(claim, Products)}
+    claimed |= {claim.view.buffer for claim in claims if isinstance(claim, WrittenOnce) and _tells_apart(claim, stmts)}
     compared = any(f.invariant == "I4" and f.compared for f in findings)
     if not outputs:
         return ("(no output)",)

@@ -116,7 +116,7 @@ class _Judge:
         fitting = [n for n, buffer in enumerate(givers.tensors) if len(buffer.shape) in ranks and n not in taken]
         if len(taken) == 2:
             return int(owners[0][0]), int(owners[1][0])
-        if len(taken) != 1 or len(fitting) != 1:
+        if len(taken) != 1 or len(fitting) != 1 or all(each.size for each in owners):
             return None
         one, other = next(iter(taken)), fitting[0]
         return (one, other) if owners[0].size else (other, one)

@@ -5,7 +5,7 @@ from attrs import frozen
 
 from argus.core.target import Target
 from argus.language import (
-    Tensor, assume, bf16, block_id, ceil_div, copy, f32, gfx942, kernel, load, sm_90a, spread, tag,
+    Tensor, assert_products, assume, bf16, block_id, ceil_div, copy, f32, gfx942, kernel, load, sm_90a, spread, tag,
     unflatten, vmem, zeros,
 )
 
@@ -46,3 +46,11 @@ def depthwise(X: Tensor["B H W C", bf16], F: Tensor["3 3 C", bf16], Y: Tensor["B
                 vmem.wait(0)  # only Hopper waits by itself
             total += x.to(f32) * f.to(f32)
     copy(total.to(bf16), Y.reshape(-1, C).tile((cfg.pixels, cfg.channels), tile), edge=0)
+    assert_products(
+        Y,
+        lambda b, p, q, c: [
+            ((b, p * cfg.stride + r - cfg.pad, q * cfg.stride + s - cfg.pad, c), (r, s, c))
+            for r in range(R_static)
+            for s in range(S_static)
+        ],
+    )

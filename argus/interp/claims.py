@@ -366,8 +366,8 @@ class _Judge:
         others: tuple[TagOf, ...] = (),
     ) -> None:
         """Report an element; `bad` marks all of the wave's that fail in this way. others: tiles that it met there."""
-        buffer = of.view.buffer
-        cells = self._cells(of)
+        buffer, cells = of.view.buffer, self._cells(of)
+        alike = np.unique(cells if bad is None else cells[bad])
         if buffer.space == "shared":
             thread, value = self.wave.first, None
             element = shared_element(self.block.launch.prepared, buffer, int(cells[at]))
@@ -384,16 +384,13 @@ class _Judge:
             buffer=buffer.name,
             facts=facts,
             origins=self._spots((of, *others), at),
-            alike=() if bad is None else self._alike(buffer, cells[bad]),
+            alike=spots(buffer, self.block.cells(buffer), alike, self.block.launch.moment) if bad is not None else (),
         )
 
     def _spots(self, tiles: tuple[TagOf, ...], at: tuple[int, ...]) -> tuple[Spot, ...]:
         """The cells of one element of several tiles, each once."""
         found = {(of.view.buffer, int(self._cells(of)[at])): None for of in tiles}
         return tuple(Spot(b, self.block.cells(b), cell, self.block.launch.moment) for b, cell in found)
-
-    def _alike(self, buffer: Buffer, cells: IntArray) -> tuple[Spot, ...]:
-        return spots(buffer, self.block.cells(buffer), np.unique(cells), self.block.launch.moment)
 
 
 def _is_tile(of: TagOf) -> bool:

@@ -11,10 +11,9 @@ from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
 from argus.core.proof import statistics
+from argus.core.proof.composed import both_closed, both_needs, closed_over, computed_from, in_words, products_of
 from argus.core.proof.content import (
     Data,
-    Inside,
-    Multiplied,
     Number,
     Top,
     Value,
@@ -23,7 +22,6 @@ from argus.core.proof.content import (
     unpadded,
     why_not,
 )
-from argus.core.proof.separate import Component
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import (
     PLAIN,
@@ -38,7 +36,7 @@ from argus.core.proof.standing import (
     Weight,
     guards,
 )
-from argus.core.proof.tally import Sets, Tally, alike, same, within
+from argus.core.proof.tally import Sets, Tally, alike, within
 
 Owed = tuple[str, str, Cond]
 """An invariant, what must hold, and the condition for it."""
@@ -64,7 +62,7 @@ class Rules:
             return value
         same_products = name == "add" and all(isinstance(a, Data) and a.factors == value.factors for a in args)
         factors = value.factors if same_products or any(value is arg for arg in args) else ()
-        terms = value.terms if any(value is arg for arg in args) else _terms(name, args)
+        terms = value.terms if any(value is arg for arg in args) else products_of(name, args)
         return evolve(value, loose=both_loose((value, *args)), factors=factors, terms=terms)
 
     def _op(self, name: str, args: Sequence[Value]) -> Value:
@@ -92,7 +90,7 @@ class Rules:
         """A value as an integer, which is another value."""
         if not isinstance(data.standing, Plain):
             return Top(f"{form} has no rule in the verifier")
-        return _closed(data, form)
+        return closed_over(data, form)
 
     def _of_statistics(self, name: str, args: Sequence[Value]) -> Value:
         """An operation on sums of powers over sets, which stay such values or are closed."""
@@ -110,7 +108,7 @@ class Rules:
     # -- one operand -------------------------------------------------------------------------------------
 
     def _unary(self, name: str, arg: Data) -> Value:
-        form = _form(name, arg.form)
+        form = in_words(name, arg.form)
         match arg.standing:
             case Gap(over=over) if name in _EXPONENTIALS:
                 fill = 0.0 if arg.fill == -inf and arg.times > 0 else nan
@@ -135,7 +133,7 @@ class Rules:
             case Plain() if name == "neg":
                 return self._scaled(arg, -1.0, form)
             case Plain():
-                return _closed(arg, form)
+                return closed_over(arg, form)
             case _:
                 return Top(f"`{name}` of {arg.form} has no rule in the verifier")
 
@@ -146,7 +144,7 @@ class Rules:
         assert isinstance(number, Number)
         assert isinstance(data, Data)
         value = number.value
-        form = _form(name, *(f"{value:g}" if arg is number else data.form for arg in (left, right)))
+        form = in_words(name, *(f"{value:g}" if arg is number else data.form for arg in (left, right)))
         if value == _NEUTRAL.get(name):
             return self._added_to_nothing(data)
         match name, data.standing:
@@ -164,7 +162,7 @@ class Rules:
             case "div", Weight(over=over, power=power) if number is left and value == 1:
                 return self._inverse(data, over, power, form)
             case _, Plain():
-                return _closed(data, form)
+                return closed_over(data, form)
             case _:
                 return Top(f"`{name}` of {data.form} and {value:g} has no rule in the verifier")
 
@@ -231,7 +229,7 @@ class Rules:
             case "add", Plain(), Plain() if left.sets and right.sets and left.root == right.root:
                 return self._added(left, right)
             case _, Plain(), Plain():
-                return _generic(name, left, right)
+                return computed_from(name, left, right)
             case _:
                 return Top(f"`{name}` of {left.form} and {right.form} has no rule in the verifier")
 
@@ -240,12 +238,12 @@ class Rules:
         assert isinstance(part.standing, Logarithm)
         assert isinstance(maximum.standing, Maximum)
         _, number, root = part.standing.power
-        form = _form("add", part.form, maximum.form)
+        form = in_words("add", part.form, maximum.form)
         if maximum.root != root or not isclose(maximum.times, part.times * number * part.standing.turn, rel_tol=_CLOSE):
             return Top(f"`{form}` is no logarithm of a sum: the maximum is another, or in other units")
         self._equal_references(part, maximum, part.standing.over, maximum.standing.over, "the logarithm")
-        record, needs = {**maximum.record, **part.record}, _needs(part, maximum)
-        inside, closed = (*part.inside, *maximum.inside), _both_closed(part, maximum)
+        record, needs = {**maximum.record, **part.record}, both_needs(part, maximum)
+        inside, closed = (*part.inside, *maximum.inside), both_closed(part, maximum)
         return evolve(
             part, record=record, inside=inside, closed=closed, needs=needs,
             standing=PLAIN, fill=nan, form=form, root=form, times=1.0,
@@ -275,8 +273,8 @@ class Rules:
             return Top(f"the maximum of {left.form} and {right.form} has no rule in the verifier")
         over = {name: one[name].plus(two[name]).once for name in one}
         self._one_score(left, right)
-        record, closed = {**right.record, **left.record}, _both_closed(left, right)
-        return evolve(left, record=record, standing=Maximum(over), needs=_needs(left, right), closed=closed)
+        record, closed = {**right.record, **left.record}, both_closed(left, right)
+        return evolve(left, record=record, standing=Maximum(over), needs=both_needs(left, right), closed=closed)
 
     def _less(self, left: Data, right: Data, standing: Gap | Drop, after: Sets, *, guarded: bool) -> Value:
         """Less a maximum, which is a number wherever it is over something, or guarded."""
@@ -291,9 +289,9 @@ class Rules:
         if algebra.FALSE in there:
             return Top(f"{right.form} may be -inf where a thread holds no element: guard the subtraction")
         record = {**right.record, **left.record}
-        needs, form = (*_needs(left, right), *there), _form("sub", left.form, right.form)
+        needs, form = (*both_needs(left, right), *there), in_words("sub", left.form, right.form)
         self._one_score(left, right)
-        closed = _both_closed(left, right)
+        closed = both_closed(left, right)
         return evolve(left, record=record, standing=standing, needs=needs, computed=True, form=form, closed=closed)
 
     def _rescaled(self, weight: Data, factor: Data) -> Value:
@@ -314,15 +312,15 @@ class Rules:
         standing = Weight(after, weight.standing.power)
         inside = (*weight.inside, *factor.inside)
         self._one_score(weight, factor)
-        needs, closed = _needs(weight, factor), _both_closed(weight, factor)
+        needs, closed = both_needs(weight, factor), both_closed(weight, factor)
         return evolve(weight, record=record, standing=standing, inside=inside, needs=needs, closed=closed)
 
     @staticmethod
     def _quotient(left: Data, right: Data) -> Value:
         """Weights over their sum: the reference is gone."""
         record, inside = {**right.record, **left.record}, (*left.inside, *right.inside)
-        closed, needs = (*left.closed, *right.closed), _needs(left, right)
-        form = _form("div", left.form, right.form)
+        closed, needs = (*left.closed, *right.closed), both_needs(left, right)
+        form = in_words("div", left.form, right.form)
         return evolve(
             left,
             record=record,
@@ -347,71 +345,7 @@ class Rules:
         sets = {name: left.sets[name].plus(right.sets[name]) for name in left.sets}
         scales, common = left.scales | right.scales, left.record.keys() & right.record.keys()
         record = {n: part for n, part in {**right.record, **left.record}.items() if n in common or n not in scales}
-        needs, closed = _needs(left, right), _both_closed(left, right)
+        needs, closed = both_needs(left, right), both_closed(left, right)
         return evolve(
             left, record=record, inside=inside, fill=fill, sets=sets, needs=needs, closed=closed, scales=scales
         )
-
-
-def _terms(name: str, args: Sequence[Value]) -> tuple[Multiplied, ...]:
-    """What a product of two elements, or a sum of such products, is the sum of."""
-    known = [arg for arg in args if isinstance(arg, Data) and arg.terms and arg.plain and not arg.sets]
-    if len(known) != len(args) or len(args) != 2:
-        return ()
-    factors = [len(term.tensors) for arg in known for term in arg.terms]
-    if name == "add" and set(factors) == {2}:
-        return tuple(term for arg in known for term in arg.terms)
-    if name != "mul" or factors != [1, 1] or any(arg.computed for arg in known):
-        return ()
-    (one,), (two,) = (arg.terms for arg in known)
-    product = Multiplied((*one.tensors, *two.tensors), (*one.places, *two.places), (*one.inside, *two.inside))
-    return (product,)
-
-
-def _closed(data: Data, form: str) -> Data:
-    """A function of one value that is not linear: sums that went into it are over."""
-    closed = (*data.closed, *(data.sets or {}).items())
-    return evolve(data, form=form, root=form, times=1.0, computed=True, fill=nan, sets=None, closed=closed)
-
-
-def _generic(name: str, left: Data, right: Data) -> Value:
-    """Things computed from two plain values: what went into them stays known. One sum times something is a sum."""
-    record: dict[str, Component] = {**left.record, **right.record}
-    both = common_bounds(left, right)
-    inside: tuple[Inside, ...] = both or (*left.inside, *right.inside)
-    fill = float(ELEMENT_OPS[name].meaning(left.fill, right.fill)) if both and name != "div" else nan
-    linear = (name == "mul" and bool(left.sets) != bool(right.sets)) or (name == "div" and not right.sets)
-    sets: dict[str, Tally] = {**(left.sets or {}), **(right.sets or {})} if linear else {}
-    over = () if linear else (*(left.sets or {}).items(), *(right.sets or {}).items())
-    closed, root = (*left.closed, *right.closed, *over), _form(name, _rooted(left), _rooted(right))
-    return Data(
-        record, inside, fill, sets or None, _form(name, left.form, right.form), computed=True, root=root, closed=closed,
-        needs=_needs(left, right), scales=_only_of_scales(left, right) if sets else frozenset(),
-    )  # fmt: skip
-
-
-def _only_of_scales(left: Data, right: Data) -> frozenset[str]:
-    """Of a sum and its scale, the names that the scale alone carries."""
-    summed, scale = (left, right) if left.sets else (right, left)
-    return summed.scales | (scale.record.keys() - summed.record.keys())
-
-
-def _rooted(data: Data) -> str:
-    return data.root if data.times == 1 else f"{data.times:g} {data.root}"
-
-
-def _both_closed(left: Data, right: Data) -> tuple[tuple[str, Tally], ...]:
-    """What is closed in either, once where it is one set in form."""
-    found = list(left.closed)
-    for name, tally in right.closed:
-        if not any(name == other and same(tally, known) is algebra.TRUE for other, known in found):
-            found.append((name, tally))
-    return tuple(found)
-
-
-def _needs(left: Data, right: Data) -> tuple[Cond, ...]:
-    return tuple(dict.fromkeys((*left.needs, *right.needs)))
-
-
-def _form(name: str, *parts: str) -> str:
-    return f"{name}({', '.join(parts)})"

@@ -10,7 +10,6 @@ from argus.core.algebra import TRUE, coord
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import (
     Assert,
-    Buffer,
     Covers,
     Distinct,
     Equal,
@@ -367,7 +366,7 @@ class _Judge:
     ) -> None:
         """Report an element; `bad` marks all of the wave's that fail in this way. others: tiles that it met there."""
         buffer, cells = of.view.buffer, self._cells(of)
-        alike = np.unique(cells if bad is None else cells[bad])
+        moment, own = self.block.launch.moment, self.block.cells(buffer)
         if buffer.space == "shared":
             thread, value = self.wave.first, None
             element = shared_element(self.block.launch.prepared, buffer, int(cells[at]))
@@ -384,7 +383,7 @@ class _Judge:
             buffer=buffer.name,
             facts=facts,
             origins=self._spots((of, *others), at),
-            alike=spots(buffer, self.block.cells(buffer), alike, self.block.launch.moment) if bad is not None else (),
+            alike=() if bad is None else spots(buffer, own, np.unique(cells[bad]), moment),
         )
 
     def _spots(self, tiles: tuple[TagOf, ...], at: tuple[int, ...]) -> tuple[Spot, ...]:

@@ -55,8 +55,8 @@ from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.uses import Reader
 from argus.core.proof.standing import Drop, Gap
 from argus.core.proof.timeline import Step
+from argus.core.proof.touching import Taken
 from argus.core.verdict import Proved, Refuted, Unknown
-from argus.core.walk import IntArray
 from argus.verify import verify
 from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
@@ -110,8 +110,8 @@ def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
 
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
-    def there(value: Value, _: object, __: object, taken: tuple[IntArray, IntArray]) -> Value:
-        return value.at(taken) if isinstance(value, Data) else value
+    def there(value: Value, _: object, __: object, taken: Taken) -> Value:
+        return value.at(taken.place) if isinstance(value, Data) else value
 
     patch.setattr(lookup, "_retold", there)
 

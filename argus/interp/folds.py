@@ -194,7 +194,7 @@ class _Marks:
                 continue
             if self._varies(name, column, row):
                 found = self._united(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
-            elif self._undecided(column, every):
+            elif name not in launch.prepared.kept and self._undecided(column, every):
                 found = np.full(targets.size, LOOSE, np.int64)
             else:
                 found = column[targets].max(axis=1)

@@ -119,7 +119,8 @@ class Prepared:
     """A kernel with everything precomputed that does not depend on sizes. It holds caches: use it in one thread.
 
     read: tensors of integers whose elements its expressions read; integers: what they hold, set for each run.
-    chosen: names of tags that tell what such integers choose.
+    chosen: names of tags that tell what such integers choose. kept: names that every output is claimed to hold, and no
+    sum to be over.
     """
 
     kernel: Kernel
@@ -130,6 +131,7 @@ class Prepared:
     chosen: frozenset[str] = field(init=False)
     covers: bool = field(init=False)
     masked: bool = field(init=False)
+    kept: frozenset[str] = field(init=False)
     counted: tuple[WrittenOnce, ...] = field(init=False)
     contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
@@ -155,6 +157,9 @@ class Prepared:
         self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
         self.masked = masked(kernel)
         self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
+        stored = [frozenset(name for name, _ in claim.record) for claim in self.counted]
+        summed = {claim.of.name for claim in claims if isinstance(claim, Covers)}
+        self.kept = frozenset[str]() if not stored else stored[0].intersection(*stored[1:]) - summed
         self.contributed = {}
         for stmt in walk(kernel.body):
             if isinstance(stmt, Assert) and isinstance(stmt.claim, Products):

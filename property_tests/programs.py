@@ -54,7 +54,7 @@ def is_product(kernel: Kernel) -> bool:
 
 
 OTHERS = (
-    *("scaled_output", "relu_output", "causal_trips", "band_of_k"),
+    *("scaled_output", "relu_output", "causal_trips", "band_of_k", "columns_left_out"),
     *(name for name, kernel in KERNELS.items() if not is_product(kernel)),
 )
 PRODUCTS = {name: kernel for name, kernel in KERNELS.items() if name not in OTHERS}

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from attrs import frozen
 
+from argus.core.algebra import TRUE
 from argus.core.index import Index, Symbol
 from argus.core.ir import Assume, Buffer, Kernel
 from argus.core.proof.roles.ledger import Ledger, RefusedError
@@ -48,14 +49,14 @@ class Reading:
 
 def compared(kernel: Kernel) -> bool:
     """Whether the events of a kernel, read as a protocol, follow from its sizes as `expected` has them: one block, a
-    number of uses that sizes decide and is one for all rings, each use of a ring by a trip of one loop.
+    number of uses that sizes decide and is one for all rings and tiles, each use of a ring by a trip of one loop.
     """
     found = reading(kernel)
     if found is None or any(extent != 1 for extent in kernel.cluster):
         return False
     protocol = found.spoken.protocol
     known = {*kernel.sizes, *kernel.blocks}
-    whole = all(symbols(role.uses) <= known for role in found.roles)
+    whole = all(symbols(role.uses) <= known and role.worked is TRUE for role in found.roles)
     plain = not any(ring.once or ring.fewer for ring in protocol.rings) and len(protocol.rings) == len(found.rings)
     return whole and plain and not any(role.before or role.after for role in protocol.roles)
 

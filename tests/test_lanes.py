@@ -13,7 +13,7 @@ import pytest
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.target import Target
-from argus.core.verdict import Unknown
+from argus.core.verdict import Proved
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip import hip_text
 from argus.interp.interpret import interpret
@@ -64,7 +64,9 @@ def shifted(target: Target) -> Kernel:
 def test_a_shift_between_lanes(target: Target) -> None:
     made = shifted(target)
     assert refused(emitted, made) == "E501"
-    assert isinstance(verify(made, solver="z3").verdict, Unknown)
+    report = verify(made, solver="z3")
+    assert isinstance(report.verdict, Proved)
+    assert report.uncovered == ("B",)
     held = np.arange(128, dtype=np.float32)
     by_wave = held.reshape(-1, target.unit)
     expected = np.pad(by_wave[:, :-1], ((0, 0), (1, 0))).ravel()
@@ -109,4 +111,6 @@ def test_one_lane_of_each_warp_writes(target: Target, last: bool) -> None:
     outcome = run(made, {"W": warps}, {"A": given})
     assert outcome.violations == ()
     assert np.array_equal(outcome.arrays["B"], given)
-    assert isinstance(verify(made, solver="z3").verdict, Unknown)
+    report = verify(made, solver="z3")
+    assert isinstance(report.verdict, Proved)
+    assert report.uncovered == ("B",)

@@ -204,7 +204,7 @@ def _restarted(name: str) -> Fails:
 def _over(built: Built, drainer: Drainer) -> None:
     """A read is over before whatever follows a wait that covers its group; the next agent's tile may not follow.
 
-    Where a tile ends before the wait, its own last use has what an epilogue makes of it after all reads.
+    Where a tile ends before the wait, what an epilogue makes of its last use comes after all its reads, if they are made in its trips.
     """
     if drainer.look is None:
         return
@@ -215,7 +215,7 @@ def _over(built: Built, drainer: Drainer) -> None:
         begins = event(drainer.role, op, "begin" if isinstance(op, WaitEmpty | WaitFull) else "at")
         if lag == 0 or drainer.role.share[1] == 1:
             built.always.extend((drainer.look.over, use, begins, lag) for use in range(built.period))
-        elif op.ahead < 0:
+        elif op.ahead < 0 <= drainer.look.op.ahead:
             built.covers.append(Cover(drainer.look.over, begins, lag))
 
 

@@ -8,7 +8,7 @@ from attrs import evolve
 from argus.core.protocol.graph import graph
 from argus.core.protocol.obligations import obligations
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
-from argus.core.protocol.ring import Cursor, Phase, Protocol, Ring, Role, WaitEmpty, WaitGroups, pingpong, plain
+from argus.core.protocol.ring import Cursor, Phase, Protocol, Read, Ring, Role, WaitEmpty, WaitGroups, pingpong, plain
 from argus.core.protocol.search import Bound, replay, search
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
@@ -91,3 +91,15 @@ def test_trips_without_a_use_come_before_the_end_of_reads() -> None:
     assert isinstance(shown(protocol, Bound(shortest=0)), Fails)
     assert isinstance(graph(protocol), Unknown)
     assert isinstance(obligations(protocol, ask), Unknown)
+
+
+def test_a_read_in_an_epilogue_is_not_over_at_its_tiles_end() -> None:
+    whole = pingpong(6, lag=1)
+    filler, *drains = whole.roles
+    behind = tuple(
+        evolve(role, body=tuple(evolve(op, ahead=-1) if isinstance(op, Read) else op for op in role.body))
+        for role in drains
+    )
+    protocol = evolve(whole, roles=(waits_on(filler, 1), *behind))
+
+    assert isinstance(graph(protocol), Fails)

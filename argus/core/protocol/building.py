@@ -204,7 +204,8 @@ def _restarted(name: str) -> Fails:
 def _over(built: Built, drainer: Drainer) -> None:
     """A read is over before whatever follows a wait that covers its group; the next agent's tile may not follow.
 
-    Where a tile ends before the wait, what an epilogue makes of its last use comes after all its reads, if they are made in its trips.
+    Where a tile ends before the wait, what an epilogue makes of its last use comes after all its reads, if those are
+    made in its trips.
     """
     if drainer.look is None:
         return

@@ -41,6 +41,15 @@ class Contribution:
     between: int
 
 
+@frozen
+class Cover:
+    """over(u) comes before the event of one of the uses u to u + span, which one depends on where the tile ends."""
+
+    over: str
+    event: str
+    span: int
+
+
 @define
 class Built:
     """waiting: edges that hold within a tile, for deadlock. always: edges that hold across tiles too."""
@@ -51,6 +60,7 @@ class Built:
     always: list[Edge] = Factory(list[Edge])
     windows: list[Window] = Factory(list[Window])
     contributions: list[Contribution] = Factory(list[Contribution])
+    covers: list[Cover] = Factory(list[Cover])
 
     def both(self, source: str, use: int, target: str, later: int) -> None:
         edge = (source, use % self.period, target, later - use)
@@ -88,7 +98,7 @@ def _collapsed(built: Built) -> Built:
     first = [[edge for edge in edges if edge[1] == 0] for edges in (built.waiting, built.always)]
     windows = [window for window in built.windows if window.use == 0]
     parts = [part for part in built.contributions if part.use == 0]
-    return Built(1, built.events, first[0], first[1], windows, parts)
+    return Built(1, built.events, first[0], first[1], windows, parts, built.covers)
 
 
 def _alike(edges: list[Edge], period: int) -> bool:
@@ -192,18 +202,22 @@ def _restarted(name: str) -> Fails:
 
 
 def _over(built: Built, drainer: Drainer) -> None:
-    """A read is over before whatever follows a wait that covers its group; the next agent's tile may not follow."""
+    """A read is over before whatever follows a wait that covers its group; the next agent's tile may not follow.
+
+    Where a tile ends before the wait, what an epilogue makes of its last use comes after all its reads, if those are
+    made in its trips.
+    """
     if drainer.look is None:
         return
     built.events.append(drainer.look.over)
     for use in range(built.period):
         built.both(drainer.look.read, use, drainer.look.over, use)
     for op, lag in lags_of_cover(drainer.role, drainer.look.op):
+        begins = event(drainer.role, op, "begin" if isinstance(op, WaitEmpty | WaitFull) else "at")
         if lag == 0 or drainer.role.share[1] == 1:
-            kind = "begin" if isinstance(op, WaitEmpty | WaitFull) else "at"
-            built.always.extend(
-                (drainer.look.over, use, event(drainer.role, op, kind), lag) for use in range(built.period)
-            )
+            built.always.extend((drainer.look.over, use, begins, lag) for use in range(built.period))
+        elif op.ahead < 0 <= drainer.look.op.ahead:
+            built.covers.append(Cover(drainer.look.over, begins, lag))
 
 
 def _meeting(built: Built, protocol: Protocol, number: int) -> Fails | Unknown | None:

@@ -79,6 +79,8 @@ def duties(protocol: Protocol) -> tuple[Duties, ...] | Fails | Unknown:
     """Each ring's."""
     if any(isinstance(op, Meet) for role in protocol.roles for op in role.body) or protocol.meetings:
         return Unknown("named barriers are beyond role-local obligations")
+    if any(isinstance(op, Read) and op.late and protocol.rings[op.ring].fewer for r in protocol.roles for op in r.body):
+        return Unknown("groups in trips that are more than the uses of a ring")
     roles = _distinct(protocol)
     if isinstance(roles, Unknown):
         return roles

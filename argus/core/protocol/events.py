@@ -82,14 +82,17 @@ class _Trace:
 def lags_of_cover(role: Role, read: Read) -> Iterator[tuple[Op, int]]:
     """Operations, and the least w >= 0 such that read(u) is known to be over when the operation of u + w begins.
 
-    Decided by running tiles of every length up to one where prologue, body and epilogue have all shown.
+    Decided by running tiles of every length up to one where prologue, body and epilogue have all shown. The longest
+    must make the operation of use w before its end, where every read is over anyway.
     """
-    ahead = [op.ahead for op in role.body]
+    ahead = [0, *(op.ahead for op in role.body)]
+    spread = max(ahead) - min(ahead)
     pending = max((op.pending for op in role.body if isinstance(op, WaitGroups)), default=0)
-    most = 2 * (max(ahead) - min(ahead)) + pending + 5
-    traces = [_trace(role, read, trips) for trips in range(1, most)]
+    longest = 2 * spread + pending + 4
+    traces = [_trace(role, read, trips) for trips in range(1, longest + 1)]
     for place, op in enumerate(role.body):
-        lag = next((lag for lag in range(most) if all(_covers(trace, place, lag) for trace in traces)), None)
+        lags = range(longest - spread)
+        lag = next((lag for lag in lags if all(_covers(trace, place, lag) for trace in traces)), None)
         if lag is not None and not isinstance(op, WaitGroups):
             yield op, lag
 

@@ -94,7 +94,11 @@ def _periodic(protocol: Protocol) -> Outcome:
     live = distances(built.period, built.events, built.waiting)
     if cycle := live.cycle():
         return Fails("deadlock", "each waits for the one before, in no time: " + " -> ".join(cycle), cycle=cycle)
-    if len({protocol.rings[party.number].fewer for party in found}) > 1:
+    fewer = {protocol.rings[party.number].fewer for party in found}
+    late = any(isinstance(op, Read) and op.late for role in protocol.roles for op in role.body)
+    if any(fewer) and (late or any(isinstance(op, Meet) for role in protocol.roles for op in role.body)):
+        return Unknown("groups, or named barriers, in trips that are more than the uses of a ring")
+    if len(fewer) > 1:
         return _each(protocol, built, found)
     return _safe(built, found)
 
@@ -109,9 +113,8 @@ def _each(protocol: Protocol, built: Built, found: tuple[Party, ...]) -> Outcome
     """Rings whose uses of a tile are not equally many: over tiles, a use of one has no fixed distance from one of
     another, so what orders a ring's operations is sought among its own alone.
     """
-    late = any(isinstance(op, Read) and op.late for role in protocol.roles for op in role.body)
-    if built.period != 1 or late or any(isinstance(op, Meet) for role in protocol.roles for op in role.body):
-        return Unknown("rings with unlike uses of a tile, of slots or groups that are not followed ring by ring")
+    if built.period != 1:
+        return Unknown("rings with unlike uses of a tile, of slots that are not followed ring by ring")
     for party in found:
         alone = evolve(
             protocol,
@@ -167,9 +170,20 @@ def _data(built: Built, found: tuple[Party, ...], safe: Distances) -> Fails | No
                 for copy in party.copies:
                     if not safe.ordered(copy.landed, use, look.read, use):
                         return Fails("RAW", f"{look.read} of a use may come before {copy.landed} of that use")
-                    if not safe.ordered(look.over, use, copy.issued, use + party.stages):
+                    if not _over(built, safe, (look.over, use), (copy.issued, use + party.stages)):
                         return Fails("WAR", f"{copy.issued} may overwrite the slot before {look.over}")
             for copy in party.copies:
                 if not safe.ordered(copy.landed, use, copy.issued, use + party.stages):
                     return Fails("WAW", f"{copy.issued} may start before the {copy.landed} of the slot's last use")
     return None
+
+
+def _over(built: Built, safe: Distances, over: tuple[str, int], then: tuple[str, int]) -> bool:
+    """Whether a read is over before an event: it is if all that it may be over before comes before that."""
+    if safe.ordered(*over, *then):
+        return True
+    return any(
+        all(safe.ordered(cover.event, over[1] + later, *then) for later in range(cover.span + 1))
+        for cover in built.covers
+        if cover.over == over[0]
+    )

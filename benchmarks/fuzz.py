@@ -29,6 +29,9 @@ from property_tests.ring_events import difference, reading
 from property_tests.small import ringing
 from property_tests.small.program import Depth, Program, disagreement, draw
 
+_OFTEN = 1000
+"""Programs after which a run that goes on tells what it has found so far."""
+
 
 def judged(program: Program, seconds: float, depth: Depth) -> tuple[str, str]:
     """What the verdict is, and why runs contradict it."""
@@ -59,6 +62,8 @@ def programs(count: int, seed: int, minutes: float, seconds: float, depth: Depth
         if why:
             wrong += 1
             print(f"DISAGREEMENT on {program}\n  {why}", flush=True)
+        if len(seen) % _OFTEN == 0 and len(seen) < count:
+            _told(verdicts, families, wrong, seed, time.monotonic() - start)
     _told(verdicts, families, wrong, seed, time.monotonic() - start)
     return wrong
 
@@ -101,7 +106,7 @@ def _told(verdicts: Counter[str], families: Counter[str], wrong: int, seed: int,
     shares = ", ".join(f"{verdicts[kind]:,} {kind}" for kind in ("proved", "refuted", "unknown", "vacuous", "rejected"))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(families.items()))
     print(f"{run:,} programs run, seed {seed}: {shares}; {wrong} disagreements")
-    print(f"of {kinds}; {seconds:.0f} s, {1000 * seconds / max(1, run):.0f} ms a program")
+    print(f"of {kinds}; {seconds:.0f} s, {1000 * seconds / max(1, run):.0f} ms a program", flush=True)
 
 
 def main() -> int:

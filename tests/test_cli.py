@@ -261,7 +261,12 @@ def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(
         "from pathlib import Path\nPath('started').touch()\nwhile True: pass\n", encoding="utf-8"
     )
-    with start("verify", "slow.py", stdout=subprocess.PIPE) as process:
+
+    def heeding() -> None:
+        """Tests that run in the background of a shell ignore interrupts, and so would what they start."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with start("verify", "slow.py", stdout=subprocess.PIPE, preexec_fn=heeding) as process:
         while not (tmp_path / "started").exists() and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import islice, product
 
 from argus.core import algebra
-from argus.core.index import And, Bin, Cond, Coord, Index
+from argus.core.index import And, Bin, Cond, Index
 from argus.core.ir import View
 from argus.core.proof import integers
-from argus.core.walk import mentions, substitute, topological
+from argus.core.walk import substitute, topological
 
 _MOST = 64
 
@@ -67,8 +67,3 @@ def same_padding(view: View, seen: View, at: tuple[Index, ...]) -> bool:
     low = all(algebra.le(0, substitute(each, {}, anywhere)) is algebra.TRUE for each in at)
     known = edges(view) | {algebra.TRUE}
     return low and mine - theirs - known <= bounds and theirs - mine <= known and bounds <= mine | known
-
-
-def varies(expression: Index) -> bool:
-    """Whether an expression differs from element to element of a view."""
-    return mentions(expression, (Coord,))

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from argus.core.ir import Copy
+from argus.core.elements import nodes
+from argus.core.ir import Copy, Map, Num
 from argus.core.layout import TV
 from argus.core.proof.access import Access
 from argus.core.proof.content import Content, Data, Number
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import is_whole
-from argus.core.walk import IntArray
+from argus.core.walk import IntArray, symbols
 
 
 def replicas(flow: Flow, stores: Sequence[Access], places: Sequence[Sep]) -> bool:
@@ -30,7 +31,7 @@ def replicas(flow: Flow, stores: Sequence[Access], places: Sequence[Sep]) -> boo
     if len(stores) != 1 or not isinstance(stmt, Copy) or not is_whole(stmt.source):
         return False
     held = stmt.source.buffer.layout
-    if stmt.source.buffer.space != "register" or not isinstance(held, TV):
+    if stmt.source.buffer.space != "register" or not isinstance(held, TV) or _numbers_of_threads(flow):
         return False
     shape = held.threads.size(), held.values.size()
     if any(place.table.shape != shape for place in places):
@@ -39,6 +40,13 @@ def replicas(flow: Flow, stores: Sequence[Access], places: Sequence[Sep]) -> boo
     tables = [np.broadcast_to(axis, shape) for axis in (lanes, np.arange(shape[1])[None, :], *held.coordinates())]
     first = _first([place.table for place in places])
     return all(_alike(table, first) for table in (*tables, *_told(flow.written(store.step), shape)))
+
+
+def _numbers_of_threads(flow: Flow) -> bool:
+    """Whether some statement computes with a number that threads have each their own of, which no table tells."""
+    maps = [step.stmt for step in flow.timeline.steps if isinstance(step.stmt, Map)]
+    numbers = [node.value for stmt in maps for node in nodes(stmt.elem) if isinstance(node, Num)]
+    return any(symbol.kind == "thread" for symbol in symbols(*numbers))
 
 
 def _told(content: Content, shape: tuple[int, int]) -> Iterator[IntArray]:

@@ -83,6 +83,18 @@ def judged(kernel: Kernel, session: Session) -> tuple[Analysis, tuple[Judged, ..
     return analysis, tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
 
 
+def unproved(kernel: Kernel, session: Session) -> tuple[str, str] | None:
+    """The first invariant that is not proved, and why; None if there is none. No counterexample is looked for."""
+    analysis = analyse(kernel, session)
+    if analysis.unmodelled:
+        return "", analysis.unmodelled[0].reason
+    for obligation in analysis.obligations:
+        found = _judge(session, analysis, obligation)
+        if found.standing != "proved":
+            return obligation.invariant, found.reason or f"{obligation.what}: {found.standing}"
+    return None
+
+
 def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judged:
     if obligation.unknown:
         return Judged(obligation, "unknown", obligation.unknown, "", {})

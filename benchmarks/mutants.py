@@ -17,9 +17,9 @@ import random
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -52,8 +52,8 @@ def kernels() -> Mapping[str, Kernel]:
 
 
 @lru_cache(maxsize=8)
-def judge_of(name: str, seconds: float) -> Judge:
-    return Judge(kernels()[name], Budget(seconds=seconds), Thoroughness(seconds=4 * seconds))
+def judge_of(name: str, seconds: float, *, searches: bool) -> Judge:
+    return Judge(kernels()[name], Budget(seconds=seconds), Thoroughness(seconds=4 * seconds), searches=searches)
 
 
 @lru_cache(maxsize=4096)
@@ -92,11 +92,11 @@ def _merged(rows: Iterable[Iterator[Key]]) -> Iterator[Key]:
         left = still
 
 
-def judged(key: Key, seconds: float) -> dict[str, Any]:
+def judged(key: Key, seconds: float, *, searches: bool) -> dict[str, Any]:
     name, operator, place = key
     mutant = found(name, operator)[place]
     start = time.perf_counter()
-    result = judge_of(name, seconds)(mutant)
+    result = judge_of(name, seconds, searches=searches)(mutant)
     took = round(time.perf_counter() - start, 3)
     row = {"kernel": name, "operator": operator, "place": place, "fate": result.fate, "code": result.code}
     return row | {"what": str(mutant), "why": result.why, "runs": result.runs, "seconds": took}
@@ -112,21 +112,21 @@ def journal(path: Path, digest: str, *, keep: bool) -> dict[Key, dict[str, Any]]
     return rows
 
 
-def work(keys: Sequence[Key], seconds: float, jobs: int, deadline: float) -> Iterator[dict[str, Any]]:
+def work(keys: Sequence[Key], judge: Callable[[Key], dict[str, Any]], jobs: int, deadline: float) -> Iterator[Any]:
     """The fates of mutants, until the deadline."""
     if jobs == 1:
         for key in keys:
             if time.monotonic() > deadline:
                 return
-            yield judged(key, seconds)
+            yield judge(key)
         return
     left = iter(keys)
     with ProcessPoolExecutor(jobs) as pool:
-        running = [pool.submit(judged, key, seconds) for key in islice(left, 2 * jobs)]
+        running = [pool.submit(judge, key) for key in islice(left, 2 * jobs)]
         while running:
             yield running.pop(0).result()
             if time.monotonic() < deadline:
-                running += [pool.submit(judged, key, seconds) for key in islice(left, 1)]
+                running += [pool.submit(judge, key) for key in islice(left, 1)]
 
 
 def table(rows: Sequence[Mapping[str, Any]], by: str) -> Iterator[str]:
@@ -170,6 +170,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="after which no further mutant is judged")
     parser.add_argument("--seconds", type=float, default=2.0, help="the budget of a verification")
+    parser.add_argument("--proofs", action="store_true", help="look for no counterexample where there is no proof")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--journal", type=Path, default=ROOT / "build" / "bench" / "mutants.jsonl")
     parser.add_argument("--keep", action="store_true", help="count rows of other versions of Argus too")
@@ -181,9 +182,10 @@ def main() -> int:
     if chosen.report:
         return 1 if report(list(known.values())) else 0
     wanted = list(islice(in_turn(chosen.kernel, chosen.operators, chosen.seed, chosen.places), chosen.sample))
+    judge = partial(judged, seconds=chosen.seconds, searches=not chosen.proofs)
     chosen.journal.parent.mkdir(parents=True, exist_ok=True)
     with chosen.journal.open("a", encoding="utf-8") as file:
-        for row in work([key for key in wanted if key not in known], chosen.seconds, chosen.jobs, deadline):
+        for row in work([key for key in wanted if key not in known], judge, chosen.jobs, deadline):
             known[row["kernel"], row["operator"], row["place"]] = row
             file.write(json.dumps(row | {"argus": digest}) + "\n")
             file.flush()

@@ -80,3 +80,18 @@ def test_the_judge_tells_another_result() -> None:
     judge = Judge(kernel)
     assert {judge(mutant).fate for mutant in mutants} == {"retold"}
     assert {judge.of_proved(mutant, stated=True).fate for mutant in mutants} == {"survived"}
+
+
+def test_a_judge_may_ask_for_proofs_alone() -> None:
+    """What is not proved is then not searched for counterexamples; what is proved is judged by its runs all the same."""
+    kernel = KERNELS["no_prefetch"]
+    (drop,) = (operator for operator in OPERATORS if operator.name == "drop_wait")
+    judge = Judge(kernel, searches=False)
+    for mutant in drop(kernel):
+        judged = judge(mutant)
+        assert judged.fate == "unproved"
+        assert judged.code == Judge(kernel)(mutant).code
+    scaled = KERNELS["scaled_output"]
+    (number,) = (operator for operator in OPERATORS if operator.name == "other_number")
+    retold = [mutant for mutant in number(scaled) if "0.5" in mutant.what]
+    assert {Judge(scaled, searches=False)(mutant).fate for mutant in retold} == {"retold"}

@@ -26,12 +26,15 @@ from argus.interp.run import Outcome, run_prepared
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import sizes_in_order
 from argus.reference import Contraction, compared, compared_with_claims, contraction
-from argus.verify import verify
+from argus.solver_choice import resolve
+from argus.solvers.session import Session
+from argus.verify import unproved, verify
 
 Array = npt.NDArray[Any]
 Sizes = Mapping[str, int]
-Fate = Literal["ill-formed", "refuted", "unknown", "equivalent", "retold", "unchecked", "survived"]
-"""refuted: by a replayed counterexample. unknown: neither proved nor refuted. equivalent: proved, and no run differs.
+Fate = Literal["ill-formed", "refuted", "unknown", "unproved", "equivalent", "retold", "unchecked", "survived"]
+"""refuted: by a replayed counterexample. unknown: neither proved nor refuted. unproved: no proof, and
+no counterexample was looked for. equivalent: proved, and no run differs.
 retold: proved, no claim fails in any run, numbers differ, and the verdict says so: it tells another result than that of
 the original. unchecked: proved, and the interpreter cannot run it. survived: proved, and a run fails, or numbers differ
 where the verdict tells the same: a fault of the verifier."""
@@ -68,13 +71,15 @@ class Judged:
 class Judge:
     """Judges the mutants of one kernel.
 
-    solver, budget: of `verify`. What the original is told to compute, and its numbers by sizes, are kept.
+    solver, budget: of `verify`. searches: whether counterexamples are looked for where there is no proof.
+    What the original is told to compute, and its numbers by sizes, are kept.
     """
 
     original: Kernel
     budget: Budget = field(factory=lambda: Budget(seconds=2.0))
     thoroughness: Thoroughness = field(factory=Thoroughness)
     solver: str = "z3"
+    searches: bool = True
     _claimed: Contraction | None = field(init=False)
     _told: tuple[str, ...] | None = field(default=None, init=False)
     _numbers: dict[tuple[int, ...], Mapping[str, Array]] = field(
@@ -88,6 +93,10 @@ class Judge:
         faults = check(mutant.kernel)
         if faults:
             return Judged("ill-formed", faults[0].code, faults[0].message)
+        if not self.searches:
+            open_claim = unproved(mutant.kernel, Session(resolve(self.solver), self.budget, None))
+            if open_claim is not None:
+                return Judged("unproved", *open_claim)
         report = verify(mutant.kernel, solver=self.solver, budget=self.budget)
         match report.verdict:
             case Proved():

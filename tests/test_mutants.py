@@ -83,7 +83,7 @@ def test_the_judge_tells_another_result() -> None:
 
 
 def test_a_judge_may_ask_for_proofs_alone() -> None:
-    """What is not proved is then not searched for counterexamples; what is proved is judged by its runs all the same."""
+    """What is not proved is not searched for counterexamples; what is proved is judged by its runs all the same."""
     kernel = KERNELS["no_prefetch"]
     (drop,) = (operator for operator in OPERATORS if operator.name == "drop_wait")
     judge = Judge(kernel, searches=False)

@@ -18,10 +18,10 @@ from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
 from argus.runtime.driver import installed
 
-Config = Literal["cooperative", "super_tiled", "pingpong", "small", "narrow"]
+Config = Literal["cooperative", "super_tiled", "clustered", "clustered_bands", "pingpong", "small", "narrow"]
 Unproved = Literal["refuse", "allow"]
 
-CONFIGS: tuple[Config, ...] = ("cooperative", "super_tiled", "pingpong", "small", "narrow")
+CONFIGS: tuple[Config, ...] = ("cooperative", "super_tiled", "clustered", "clustered_bands", "pingpong", "small", "narrow")
 PROCESSORS = 132
 """Multiprocessors of an H100 or H200, each of which has one tile at a time."""
 IDLE, LARGE, SHORT = 3, 4096, 1024

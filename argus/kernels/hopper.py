@@ -51,7 +51,7 @@ def identity(acc: Fragment, at: Tensor) -> Fragment:
 class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
-    group: rows of a super-tile, 0 for tiles by rows. bn: a multiple of 128, as two boxes alternate through all tiles.
+    group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first. bn: a multiple of 128, as two boxes alternate through all tiles.
     """
 
     bm: int = 128
@@ -60,6 +60,7 @@ class Hopper:
     stages: int = 4
     pingpong: bool = False
     group: int = 0
+    cluster: tuple[int, ...] = (1,)
     target = sm_90a
     threads = 384
 

@@ -10,7 +10,7 @@ from argus.core.protocol.lemma import Certified
 from argus.core.protocol.outcome import Fails, Holds
 from argus.core.protocol.ring import clustered
 from argus.core.verdict import Proved
-from argus.kernels.clustered import gemm
+from argus.kernels.gemm import gemm
 from argus.verify import verify
 
 

@@ -43,6 +43,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
+    problem.bounded(rows * columns, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:

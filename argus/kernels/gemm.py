@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from argus.kernels.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
-from argus.kernels.contraction import Contraction
 from argus.kernels.clustered import hopper_clustered
+from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.kernels.narrow import Narrow, hopper_narrow
 from argus.language import Tensor, bf16, kernel

@@ -47,6 +47,10 @@ class Template:
         """
         return self._traced(self.name if config is None else f"{self.name}_{config}", self._config(config), {})
 
+    def instance(self, config: object, name: str) -> Kernel:
+        """The kernel of a configuration that need not be one of those shipped. Raises ArgusError as `trace`."""
+        return self._traced(f"{self.name}_{name}", config, {})
+
     def __call__(self, *tensors: Tensor, **keywords: object) -> None:
         """Launch the kernel in the program being traced, on whole tensors of it.
 

@@ -16,7 +16,7 @@ from argus.verify import verify
 
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])
 def test_the_gemm_of_pairs_is_proved(solver: str) -> None:
-    report = verify(gemm, solver=solver)
+    report = verify(gemm, solver=solver, config="clustered")
     assert isinstance(report.verdict, Proved), report.diagnostics
     standing = {finding.invariant: finding.standing for finding in report.findings}
     assert [standing[code] for code in ("I7", "I8", "I14", "I15", "I16")] == ["proved"] * 5

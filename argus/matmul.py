@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar
+from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args
 
 from attrs import define, field
 
@@ -18,10 +18,10 @@ from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
 from argus.runtime.driver import installed
 
-Config = Literal["cooperative", "super_tiled", "pingpong", "small", "narrow"]
+Config = Literal["cooperative", "super_tiled", "clustered", "clustered_bands", "pingpong", "small", "narrow"]
 Unproved = Literal["refuse", "allow"]
 
-CONFIGS: tuple[Config, ...] = ("cooperative", "super_tiled", "pingpong", "small", "narrow")
+CONFIGS: tuple[Config, ...] = get_args(Config)
 PROCESSORS = 132
 """Multiprocessors of an H100 or H200, each of which has one tile at a time."""
 IDLE, LARGE, SHORT = 3, 4096, 1024

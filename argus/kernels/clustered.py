@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Fuse, Hopper, identity, store_by_tma
+from argus.kernels.hopper import Fuse, Hopper, store_by_tma
 from argus.language import (
     Ring,
-    Tensor,
     assume,
     bf16,
     bulk,
@@ -17,7 +16,6 @@ from argus.language import (
     elected,
     eq,
     f32,
-    kernel,
     loop,
     mma,
     persistent,
@@ -45,6 +43,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
+    problem.bounded(rows * columns, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
@@ -70,11 +69,3 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
         with elected():
             bulk.wait(0)
-
-
-@kernel(cluster=(2, 1), configs={"clustered": Hopper()})
-def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper) -> None:
-    """The family's claim, by pairs of blocks."""
-    problem = Contraction(A, B, C)
-    hopper_clustered(problem, cfg, identity)
-    problem.finish()

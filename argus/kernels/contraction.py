@@ -10,6 +10,7 @@ from argus.language import (
     Tensor,
     assert_covers,
     assert_written_once,
+    assume,
     ceil_div,
     tag,
 )
@@ -30,6 +31,11 @@ class Contraction:
     def tiles(self, bm: int, bn: int) -> tuple[Int, Int]:
         rows, columns = self.C.shape
         return ceil_div(rows, bm), ceil_div(columns, bn)
+
+    def bounded(self, tiles: Int, depth: Int, stages: int) -> None:
+        """Uses of a ring are counted in 32 bits: slots that are no power of two lose their order where that wraps."""
+        if stages & (stages - 1):
+            assume(tiles * (depth + 1) < 1 << 32)  # as often filled, and given back once more
 
     def complete(self, acc: Fragment) -> None:
         """Every product is in the sum, once."""

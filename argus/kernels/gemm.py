@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from argus.kernels.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
+from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.kernels.narrow import Narrow, hopper_narrow
@@ -16,6 +17,8 @@ CONFIGS: dict[str, Config] = {
     "cdna3_pingpong": Cdna3PingPong(),
     "cooperative": Hopper(),
     "super_tiled": Hopper(group=8),
+    "clustered": Hopper(cluster=(2, 1)),
+    "clustered_bands": Hopper(cluster=(2, 1), group=8),
     "pingpong": Hopper(bm=64, pingpong=True, group=16),
     "small": Hopper(bn=128, stages=2),
     "narrow": Narrow(),
@@ -33,6 +36,8 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16],
             cdna3_pingpong(problem, cfg)
         case Hopper(pingpong=True):
             hopper_pingpong(problem, cfg, identity)
+        case Hopper(cluster=(2, 1)):
+            hopper_clustered(problem, cfg, identity)
         case Hopper():
             hopper_cooperative(problem, cfg, identity)
         case Narrow():

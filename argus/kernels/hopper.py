@@ -51,7 +51,8 @@ def identity(acc: Fragment, at: Tensor) -> Fragment:
 class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
-    group: rows of a super-tile, 0 for tiles by rows. bn: a multiple of 128, as two boxes alternate through all tiles.
+    group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
+    bn: a multiple of 128, as two boxes alternate through all tiles.
     """
 
     bm: int = 128
@@ -60,6 +61,7 @@ class Hopper:
     stages: int = 4
     pingpong: bool = False
     group: int = 0
+    cluster: tuple[int, ...] = (1,)
     target = sm_90a
     threads = 384
 
@@ -76,6 +78,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
+    problem.bounded(rows * columns, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
@@ -115,6 +118,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     turns = Turns(2)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
+    problem.bounded(rows * columns, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=24):
         for m, n in tiles:

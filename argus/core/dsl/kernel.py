@@ -33,7 +33,7 @@ class Template:
     function: Callable[..., None]
     target: Target | None
     threads: int | None
-    cluster: tuple[int, ...]
+    cluster: tuple[int, ...] | None
     configs: Mapping[str, Any] = field(converter=dict)
 
     @property
@@ -46,6 +46,10 @@ class Template:
         Raises ArgusError for whatever is wrong with it, also when the function itself raises.
         """
         return self._traced(self.name if config is None else f"{self.name}_{config}", self._config(config), {})
+
+    def instance(self, config: object, name: str) -> Kernel:
+        """The kernel of a configuration that need not be one of those shipped. Raises ArgusError as `trace`."""
+        return self._traced(f"{self.name}_{name}", config, {})
 
     def __call__(self, *tensors: Tensor, **keywords: object) -> None:
         """Launch the kernel in the program being traced, on whole tensors of it.
@@ -69,7 +73,8 @@ class Template:
                 span=span_of_function(plain(self.function).__code__),
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
-        cluster = _cluster(self.cluster, target, self.function)
+        asked: tuple[int, ...] = getattr(chosen, "cluster", (1,)) if self.cluster is None else self.cluster
+        cluster = _cluster(asked, target, self.function)
         function = plain(self.function)
         given = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
         return _trace(Tracer(target, threads, function.__code__, cluster), name, function, given)
@@ -100,7 +105,7 @@ def kernel(
     *,
     target: Target | None = None,
     threads: int | None = None,
-    cluster: tuple[int, ...] = (1,),
+    cluster: tuple[int, ...] | None = None,
     configs: Mapping[str, object] | None = None,
 ) -> Callable[[Callable[..., None]], Template]: ...
 
@@ -111,12 +116,12 @@ def kernel(
     *,
     target: Target | None = None,
     threads: int | None = None,
-    cluster: tuple[int, ...] = (1,),
+    cluster: tuple[int, ...] | None = None,
     configs: Mapping[str, object] | None = None,
 ) -> Template | Callable[[Callable[..., None]], Template]:
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
-    configs: named values for the keyword parameter `cfg`; a value may carry `target` and `threads`.
+    configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads` and `cluster`.
     cluster: blocks, along each axis of the tiles, that run together and reach each other's shared memory.
     Raises ArgusError for what is not a plain `def`.
     """

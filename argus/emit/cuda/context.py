@@ -36,9 +36,9 @@ class Context:
         return self.names.buffers[buffer]
 
     def event(self, view: View, span: Span) -> str:
-        """The shared address of one barrier."""
-        if view.buffer.space != "barrier" or len(view.at) != 1 or view.shape or view.peer is not None:
-            raise not_built("a barrier that is no element of this block's", span)
+        """The address of one barrier in the shared memory of this block."""
+        if view.buffer.space != "barrier" or len(view.at) != 1 or view.shape:
+            raise not_built("a barrier that is no element of an array of them", span)
         return _plus(self.own(view.buffer), algebra.mul(view.at[0], 8), self)
 
     def box(self, view: View, span: Span, align: int = 1) -> str:

@@ -18,7 +18,7 @@ def copy_lines(copy: Copy, context: Context) -> list[str]:
     """Raises ArgusError (E501) for a copy that is not emitted."""
     name = copy.atom.name
     for given, what in (
-        (copy.peers, "a copy to several blocks"),
+        (copy.peers is not None and copy.signal is None, "a store from several blocks"),
         (copy.combine, "a copy that combines with what is there"),
         (copy.cache, f"the cache policy `{copy.cache}`"),
         (copy.source.peer or copy.target.peer, "a copy between blocks"),
@@ -52,8 +52,11 @@ def _tma(copy: Copy, context: Context) -> str:
     if copy.signal is None:
         at = _coordinates(start(copy.target, copy.span), context)
         return f"tma_store_{axes}d({made}, {_shared(copy, copy.source, context)}, {at});"
-    at = _coordinates(start(copy.source, copy.span), context)
-    return f"tma_load_{axes}d({_shared(copy, copy.target, context)}, {made}, {_event(copy, context)}, {at});"
+    operands = [_shared(copy, copy.target, context), made, _event(copy, context)]
+    operands.append(_coordinates(start(copy.source, copy.span), context))
+    if copy.peers is None:
+        return f"tma_load_{axes}d({', '.join(operands)});"
+    return f"tma_load_{axes}d_to({', '.join([context.text(copy.peers), *operands])});"
 
 
 def _coordinates(at: tuple[Index, ...], context: Context) -> str:
@@ -100,7 +103,17 @@ def _global(copy: Copy, view: View, context: Context) -> str:
 def helpers(kernel: Kernel) -> Iterator[str]:
     """The text of one function for each number of axes of the tensors whose boxes the kernel loads or stores."""
     copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and moves_boxes(stmt)]
-    for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None}):
+    for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None and copy.peers is not None}):
+        given, operands = _numbers(axes)
+        at = ", ".join(f"%{4 + place}" for place in range(axes))
+        yield f"""HELPER void tma_load_{axes}d_to(u32 blocks, u32 to, const TensorMap* map, u32 barrier, {given}) {{
+    asm volatile(
+        "cp.async.bulk.tensor.{axes}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1, {{{at}}}], [%2], %3;" ::"r"(to), "l"((u64)map), "r"(barrier), "h"((unsigned short)blocks),
+            {operands} : "memory");
+}}
+"""
+    for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None and copy.peers is None}):
         given, operands = _numbers(axes)
         at = ", ".join(f"%{3 + place}" for place in range(axes))
         yield f"""HELPER void tma_load_{axes}d(u32 to, const TensorMap* map, u32 barrier, {given}) {{

@@ -61,6 +61,20 @@ HELPER void await_parity(u32 at, u32 parity) {
         "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
         "@done bra over;\nbra again;\nover:\n}" ::"r"(at), "r"(parity) : "memory");
 }
+// Barriers of another block of the cluster, by the rank of that block, and waits for what other blocks do.
+HELPER void arrive_at(u32 at, u32 rank, u32 count) {
+    asm volatile(
+        "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there], %2;\n}" ::
+            "r"(at), "r"(rank), "r"(count) : "memory");
+}
+HELPER void await_parity_of_all(u32 at, u32 parity) {
+    asm volatile(
+        "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+        "@done bra over;\nbra again;\nover:\n}" ::"r"(at), "r"(parity) : "memory");
+}
+HELPER void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+HELPER void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 HELPER void meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 HELPER void meet_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 

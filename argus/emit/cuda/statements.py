@@ -90,7 +90,8 @@ class Writer:
             case Arrive():
                 return [self._arrive(stmt)]
             case Await(event=event, phase=phase):
-                return [f"await_parity({context.event(event, stmt.span)}, ({context.text(phase)}) & 1);"]
+                wait = "await_parity_of_all" if event.buffer in self._reached else "await_parity"
+                return [f"{wait}({context.event(event, stmt.span)}, ({context.text(phase)}) & 1);"]
             case Sync():
                 return [self._sync(stmt)]
             case Let(symbol=symbol, value=Peek(view=view)) if view.buffer.space == "counter":
@@ -145,9 +146,20 @@ class Writer:
         products = [stmt for stmt in walk(body) if isinstance(stmt, Mma)]
         return list(dict.fromkeys(buffer for stmt in products for buffer in register_operands(stmt)))
 
+    @property
+    def _reached(self) -> frozenset[Buffer]:
+        """Barriers at which other blocks arrive."""
+        arrivals = (stmt for stmt in walk(self.kernel.body) if isinstance(stmt, Arrive))
+        return frozenset(stmt.event.buffer for stmt in arrivals if stmt.event.peer is not None)
+
     def _arrive(self, stmt: Arrive) -> str:
         event = self.context.event(stmt.event, stmt.span)
-        if isinstance(stmt.bytes, Const) and stmt.bytes.value == 0:
+        plain = isinstance(stmt.bytes, Const) and stmt.bytes.value == 0
+        if stmt.event.peer is not None:
+            if not plain:
+                raise not_built("an arrival at another block's barrier that announces bytes", stmt.span)
+            return f"arrive_at({event}, {self.context.text(stmt.event.peer)}, {stmt.count});"
+        if plain:
             return f"arrive({event}{'' if stmt.count == 1 else f', {stmt.count}'});"
         if stmt.count != 1:
             raise not_built(f"{stmt.count} arrivals at once that announce bytes", stmt.span)
@@ -155,6 +167,10 @@ class Writer:
 
     def _sync(self, stmt: Sync) -> str:
         role = self.context.role
+        if stmt.barrier == "cluster":
+            return {"meet": "cluster_arrive(); cluster_wait();", "arrive": "cluster_arrive();"}.get(
+                stmt.how, "cluster_wait();"
+            )
         if stmt.barrier == "cta":
             # Within a branch only the threads that take it arrive here.
             return f"meet(0, {self.kernel.threads});" if self.branched else "__syncthreads();"

@@ -41,8 +41,8 @@ def cuda_text(kernel: Kernel) -> CudaText:
     if kernel.target.name != "sm_90a":
         message = f"no CUDA text for the target `{kernel.target}`: expected `sm_90a`"
         raise ArgusError(Diagnostic("E301", "error", message, kernel=kernel.name))
-    if len(kernel.blocks) > len(_AXES) or kernel.cluster not in ((1,), (1, 1)):
-        raise not_built("a grid of more than three axes, or a cluster", kernel.span, kernel.name)
+    if len(kernel.blocks) > len(_AXES):
+        raise not_built("a grid of more than three axes", kernel.span, kernel.name)
     names = assign(kernel)
     scope = Scope(CText(names, kernel.thread, _NO_UNIT), kernel.thread, kernel.threads, {}, "sm_90a")
     plan = plan_of(kernel, names.buffers)
@@ -68,7 +68,11 @@ def _heading(kernel: Kernel, context: Context) -> Iterator[str]:
         f"{'' if b in written else 'const '}{c_type(b.dtype)}* {names.buffers[b]}" for b in context.plan.pointers
     ]
     sizes = [f"int {names.symbols[size]}" for size in kernel.sizes]
-    yield f'extern "C" __global__ void __launch_bounds__({kernel.threads}, 1)'
+    together = ""
+    if kernel.peers > 1:
+        extents = (*kernel.cluster, *(1 for _ in _AXES[len(kernel.cluster) :]))
+        together = f" __cluster_dims__({', '.join(map(str, extents))})"
+    yield f'extern "C" __global__ void __launch_bounds__({kernel.threads}, 1){together}'
     yield f"{names.kernel}({', '.join([*maps, *tensors, *sizes])}) {{"
 
 

@@ -10,13 +10,13 @@ from argus.core.protocol.lemma import Certified
 from argus.core.protocol.outcome import Fails, Holds
 from argus.core.protocol.ring import clustered
 from argus.core.verdict import Proved
-from argus.kernels.clustered import gemm
+from argus.kernels.gemm import gemm
 from argus.verify import verify
 
 
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])
 def test_the_gemm_of_pairs_is_proved(solver: str) -> None:
-    report = verify(gemm, solver=solver)
+    report = verify(gemm, solver=solver, config="clustered")
     assert isinstance(report.verdict, Proved), report.diagnostics
     standing = {finding.invariant: finding.standing for finding in report.findings}
     assert [standing[code] for code in ("I7", "I8", "I14", "I15", "I16")] == ["proved"] * 5

@@ -43,7 +43,7 @@ from argus.core.ir import (
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.moves import own_scope
-from argus.emit.cuda.plan import register_changes
+from argus.emit.cuda.plan import moves_boxes, register_changes
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
@@ -90,7 +90,7 @@ class Writer:
             case Arrive():
                 return [self._arrive(stmt)]
             case Await(event=event, phase=phase):
-                wait = "await_parity_of_all" if event.buffer in self._reached else "await_parity"
+                wait = "await_parity_of_all" if self._touched and event.buffer in self._reached else "await_parity"
                 return [f"{wait}({context.event(event, stmt.span)}, ({context.text(phase)}) & 1);"]
             case Sync():
                 return [self._sync(stmt)]
@@ -152,13 +152,25 @@ class Writer:
         arrivals = (stmt for stmt in walk(self.kernel.body) if isinstance(stmt, Arrive))
         return frozenset(stmt.event.buffer for stmt in arrivals if stmt.event.peer is not None)
 
+    @property
+    def _touched(self) -> bool:
+        """Whether threads themselves load or store what other blocks reach, beside products and the copy engine.
+
+        A product is done with its operands where it has been waited for: an arrival after that has nothing to order.
+        """
+        copies = [stmt for stmt in walk(self.kernel.body) if isinstance(stmt, Copy)]
+        sent = {stmt.target.buffer for stmt in copies if stmt.peers is not None}
+        moved = (copy for copy in copies if not moves_boxes(copy))
+        return not sent or any(view.buffer in sent for copy in moved for view in (copy.source, copy.target))
+
     def _arrive(self, stmt: Arrive) -> str:
         event = self.context.event(stmt.event, stmt.span)
         plain = isinstance(stmt.bytes, Const) and stmt.bytes.value == 0
         if stmt.event.peer is not None:
             if not plain:
                 raise not_built("an arrival at another block's barrier that announces bytes", stmt.span)
-            return f"arrive_at({event}, {self.context.text(stmt.event.peer)}, {stmt.count});"
+            how = "arrive_at_of_all" if self._touched else "arrive_at"
+            return f"{how}({event}, {self.context.text(stmt.event.peer)}, {stmt.count});"
         if plain:
             return f"arrive({event}{'' if stmt.count == 1 else f', {stmt.count}'});"
         if stmt.count != 1:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, get_args
 
@@ -34,6 +35,8 @@ from argus.testing.mutants import Fate, Judge, Thoroughness
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus"
+FORGETS = 150
+"""Mutants that a process judges."""
 FATES: tuple[Fate, ...] = get_args(Fate)
 Key = tuple[str, str, int]
 """A kernel, an operator, and the number of the place where it applies."""
@@ -56,7 +59,7 @@ def judge_of(name: str, seconds: float, *, searches: bool) -> Judge:
     return Judge(kernels()[name], Budget(seconds=seconds), Thoroughness(seconds=4 * seconds), searches=searches)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32)
 def found(name: str, operator: str) -> tuple[Mutant, ...]:
     return tuple(mutated(kernels()[name], named([operator])))
 
@@ -113,15 +116,9 @@ def journal(path: Path, digest: str, *, keep: bool) -> dict[Key, dict[str, Any]]
 
 
 def work(keys: Sequence[Key], judge: Callable[[Key], dict[str, Any]], jobs: int, deadline: float) -> Iterator[Any]:
-    """The fates of mutants, until the deadline."""
-    if jobs == 1:
-        for key in keys:
-            if time.monotonic() > deadline:
-                return
-            yield judge(key)
-        return
+    """The fates of mutants, until the deadline, by processes that begin anew, as expressions are never forgotten."""
     left = iter(keys)
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=FORGETS) as pool:
         running = [pool.submit(judge, key) for key in islice(left, 2 * jobs)]
         while running:
             yield running.pop(0).result()

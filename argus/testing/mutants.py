@@ -22,7 +22,7 @@ from argus.core.mutation import Mutant
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted
 from argus.interp.prepared import Prepared
-from argus.interp.run import Outcome, run_prepared
+from argus.interp.run import Outcome, promised_integers, run_prepared
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import sizes_in_order
 from argus.reference import Contraction, compared, compared_with_claims, contraction
@@ -152,13 +152,17 @@ class Judge:
         return len(planned), ""
 
     def _valued(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:
-        """Runs with numbers, each compared with what the original claims or computes."""
+        """Runs with numbers, each compared with what the original claims or computes.
+
+        Integers are those that the original is promised, also where a mutant is promised less of them.
+        """
         start = perf_counter()
         schedules = cycle((Schedule("mixed", 3), Schedule("early", 0, "lowest"), Schedule("late", 0, "highest")))
         for done, (size, schedule) in enumerate(zip(sizes, schedules, strict=False)):
             if done >= 2 and perf_counter() - start > self.thoroughness.seconds:
                 return done, ""
-            outcome = run_prepared(prepared, size, None, schedule, tags=False, values=True, seed=7)
+            given = promised_integers(self.original, size, 7)
+            outcome = run_prepared(prepared, size, given, schedule, tags=False, values=True, seed=7)
             difference = self._difference(size, outcome)
             if difference:
                 return done + 1, f"{difference} at {dict(size)} under {schedule}"
@@ -183,7 +187,8 @@ class Judge:
         key = tuple(size.values())
         if key not in self._numbers:
             plain = Schedule("early", 0, "lowest")
-            outcome = run_prepared(Prepared(self.original), size, None, plain, tags=False, values=True, seed=7)
+            given = promised_integers(self.original, size, 7)
+            outcome = run_prepared(Prepared(self.original), size, given, plain, tags=False, values=True, seed=7)
             self._numbers[key] = outcome.arrays
         return self._numbers[key]
 

@@ -1,9 +1,11 @@
-"""C = A @ B^T on Hopper by pairs of blocks: each fetches half of the tile of B that both multiply by."""
+"""C = A @ B^T on Hopper by clusters of blocks: each fetches a part of the tile that all of them multiply by."""
 
 from __future__ import annotations
 
+from math import prod
+
 from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Fuse, Hopper, store_by_tma
+from argus.kernels.hopper import Fuse, Hopper, store_boxes, store_by_tma
 from argus.language import (
     Ring,
     assume,
@@ -32,7 +34,10 @@ from argus.language import (
 
 
 def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
-    """As `hopper_cooperative`; the blocks of a pair take neighbouring rows, and a slot goes back to both of them."""
+    """As `hopper_cooperative`; neighbouring rows share a tile of B, neighbouring columns one of A.
+
+    A slot goes back to all blocks of the cluster.
+    """
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     rows, columns = problem.tiles(bm, bn)
@@ -40,18 +45,23 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(rows * columns < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
+    boxes = store_boxes(bn)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
+    blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))
+    rows_alike = cfg.cluster[0] == 1
     problem.bounded(rows * columns, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    half, mine = B.tile((bn, bk), (n, k)).part(0, cluster.rank, 2), slot.b.part(0, cluster.rank, 2)
-                    copy(half, mine, via=tma.multicast((0, 1)), edge=0)  # half of B for both
+                    own = A.tile((bm, bk), (m, k)), slot.a
+                    common = B.tile((bn, bk), (n, k)), slot.b
+                    if rows_alike:
+                        own, common = common, own
+                    copy(*own, via=tma, edge=0)
+                    copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
         ring.finish()  # nobody leaves while a peer may still arrive here
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
@@ -62,7 +72,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
                 wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
                 with when(k > 0):
-                    ring.release()  # ... which goes back to both blocks
+                    ring.release()  # ... which goes back to all blocks
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)

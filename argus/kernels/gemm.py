@@ -9,9 +9,10 @@ from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.kernels.narrow import Narrow, hopper_narrow
+from argus.kernels.skinny import Skinny, hopper_skinny
 from argus.language import Tensor, bf16, kernel
 
-Config = Cdna3 | Cdna3PingPong | Hopper | Narrow
+Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny
 CONFIGS: dict[str, Config] = {
     "cdna3": Cdna3(),
     "cdna3_pingpong": Cdna3PingPong(),
@@ -21,6 +22,7 @@ CONFIGS: dict[str, Config] = {
     "clustered_bands": Hopper(cluster=(2, 1), group=8),
     "pingpong": Hopper(bm=64, pingpong=True, group=16),
     "small": Hopper(bn=128, stages=2),
+    "skinny": Skinny(),
     "narrow": Narrow(),
 }
 
@@ -36,10 +38,12 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16],
             cdna3_pingpong(problem, cfg)
         case Hopper(pingpong=True):
             hopper_pingpong(problem, cfg, identity)
-        case Hopper(cluster=(2, 1)):
-            hopper_clustered(problem, cfg, identity)
-        case Hopper():
+        case Hopper(cluster=(1,)):
             hopper_cooperative(problem, cfg, identity)
+        case Hopper():
+            hopper_clustered(problem, cfg, identity)
+        case Skinny():
+            hopper_skinny(problem, cfg)
         case Narrow():
             hopper_narrow(problem, cfg)
         case _:

@@ -52,7 +52,7 @@ class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
-    bn: a multiple of 128, as two boxes alternate through all tiles.
+    bn: a multiple of 32 up to 256.
     """
 
     bm: int = 128
@@ -75,7 +75,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)  # [warpgroup, turn]
+    boxes = store_boxes(bn)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
     problem.bounded(rows * columns, depth, cfg.stages)
@@ -114,11 +114,11 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(rows * columns < 1 << 24)
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = shared(bf16, (2, 2, 64, 64), swizzle=128)
+    boxes = store_boxes(bn)
     turns = Turns(2)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
-    problem.bounded(rows * columns, depth, cfg.stages)
+    problem.bounded(2 * rows * columns + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
 
     with role("load", warpgroup(0).elected, registers=24):
         for m, n in tiles:
@@ -148,14 +148,24 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             bulk.wait(0)
 
 
+def store_boxes(bn: int) -> Tensor:
+    """What tiles of bn columns leave through, [warpgroup, turn, row, column]: boxes of 64 columns, else of 32."""
+    width = 64 if bn % 64 == 0 else 32
+    return shared(bf16, (2, 1 if bn == width else 2, 64, width), swizzle=2 * width)
+
+
 def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> None:
-    """A 64-row accumulator to global, 64 columns at a time, through two alternating boxes of this warpgroup."""
-    for j in range(acc.shape[1] // 64):
-        box, part = boxes[j % 2], target.tile((64, 64), (0, j))
+    """A 64-row accumulator to global, a box of columns at a time, through the alternating boxes of this warpgroup."""
+    turns, _, width = (int(extent) for extent in boxes.shape)
+    count = acc.shape[1] // width
+    for j in range(count):
+        box, part = boxes[j % turns], target.tile((64, width), (0, j))
+        # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
+        left = 0 if turns == 1 or (j == 0 and count % 2) else 1
         with elected():
-            bulk.wait(pending=1, of="reads")  # the store before last has left the box
+            bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it
-        copy(fuse(acc.tile((64, 64), (0, j)), part).to(bf16), box, via=stmatrix.x4)
+        copy(fuse(acc.tile((64, width), (0, j)), part).to(bf16), box, via=stmatrix.x4)
         fence("async proxy")  # by every writer, then the meeting
         sync()
         with elected():

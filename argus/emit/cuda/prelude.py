@@ -81,6 +81,7 @@ HELPER void meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id
 HELPER void meet_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
 // The copy engine.
+HELPER void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"((u64)map)); }
 HELPER void cp_async_4(u32 to, const void* from, int bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }

@@ -197,7 +197,9 @@ class Writer:
         start, stop = self.context.text(stmt.start), self.context.text(stmt.stop)
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
-        return [head, *self._inner(stmt.body), "}"]
+        # Copies of a body move sums between registers, which products under way forbid.
+        once = ["#pragma unroll 1"] if any(isinstance(each, Mma) for each in walk(stmt.body)) else []
+        return [*once, head, *self._inner(stmt.body), "}"]
 
     def _if(self, stmt: If) -> list[str]:
         branch = evolve(self, branched=True)

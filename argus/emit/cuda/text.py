@@ -80,6 +80,9 @@ def _locals(kernel: Kernel, context: Context) -> Iterator[str]:
     yield f"const int {context.names.symbols[kernel.thread]} = threadIdx.x;"
     for axis, block in zip(_AXES, kernel.blocks, strict=False):
         yield f"const int {context.names.symbols[block]} = blockIdx.{axis};"
+    if context.plan.maps:
+        fetched = " ".join(f"prefetch_map(&{each.name});" for each in context.plan.maps.values())
+        yield f"if ({context.names.symbols[kernel.thread]} == 0) {{ {fetched} }}"
     yield "extern __shared__ __align__(1024) unsigned char memory[];"
     yield "const u32 base = shared_address(memory) + 1023 & ~1023u;"
     for buffer, offset in context.plan.offsets.items():

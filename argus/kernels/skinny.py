@@ -1,0 +1,74 @@
+"""C = A @ B^T on Hopper for few rows of A: C^T = B A^T, so that rows of B fill the 64 rows of the matrix unit."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from argus.kernels.contraction import Contraction
+from argus.language import (
+    Ring,
+    assume,
+    bf16,
+    ceil_div,
+    copy,
+    eq,
+    f32,
+    loop,
+    mma,
+    persistent,
+    registers,
+    role,
+    shared,
+    sm_90a,
+    st_global_b16,
+    tma,
+    warpgroup,
+    wgmma,
+)
+
+
+@frozen
+class Skinny:
+    """bm rows of A (a multiple of 8) against 64 rows of B a tile; bk of K a slot, of as many slots as memory holds.
+
+    What counts is how much of B is under way at once: reading it is all the time that such a product takes.
+    """
+
+    bm: int = 16
+    bk: int = 128
+    stages: int = 8
+    target = sm_90a
+    threads = 256
+
+
+def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
+    """One role loads, one warpgroup multiplies; sums leave by single elements, as there are few."""
+    A, B, C = problem.A, problem.B, problem.C
+    bm, bn, bk = cfg.bm, 64, cfg.bk
+    rows, columns = problem.tiles(bm, bn)
+    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    assume(rows * columns < 1 << 24)
+    mm = wgmma(bf16, n=bm)
+    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    tiles = persistent((rows, columns))
+    depth = ceil_div(A.shape[1], bk)
+    problem.bounded(rows * columns, depth, cfg.stages)
+
+    with role("load", warpgroup(0).elected):
+        for m, n in tiles:
+            for k in loop(depth):
+                with ring.fill() as slot:
+                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+        ring.finish()
+
+    with role("math", warpgroup(1)):
+        acc = registers(f32, mm.C)
+        for m, n in tiles:
+            for k in loop(depth):
+                slot = ring.wait()
+                mma(mm, acc, slot.b, slot.a, init=eq(k, 0))
+                wgmma.wait(pending=0)  # a product this small is done before the next slot is here
+                ring.release()
+            problem.complete(acc)
+            copy(acc.to(bf16), C.T.tile((bn, bm), (n, m)), via=st_global_b16, edge=0)

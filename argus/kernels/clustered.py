@@ -45,7 +45,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(rows * columns < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = store_boxes(bn)
+    boxes = store_boxes(bn, whole=cfg.whole)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))

@@ -52,7 +52,8 @@ class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
-    bn: a multiple of 32 up to 256.
+    bn: a multiple of 32 up to 256. whole: whether a tile leaves through boxes of its own for all of its columns, which
+    takes memory of a stage or more and saves meetings; else through two that alternate.
     """
 
     bm: int = 128
@@ -62,6 +63,7 @@ class Hopper:
     pingpong: bool = False
     group: int = 0
     cluster: tuple[int, ...] = (1,)
+    whole: bool = False
     target = sm_90a
     threads = 384
 
@@ -75,7 +77,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = store_boxes(bn)
+    boxes = store_boxes(bn, whole=cfg.whole)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
     problem.bounded(rows * columns, depth, cfg.stages)
@@ -114,7 +116,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(rows * columns < 1 << 24)
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = store_boxes(bn)
+    boxes = store_boxes(bn, whole=cfg.whole)
     turns = Turns(2)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
@@ -148,20 +150,23 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             bulk.wait(0)
 
 
-def store_boxes(bn: int) -> Tensor:
+def store_boxes(bn: int, *, whole: bool) -> Tensor:
     """What tiles of bn columns leave through, [warpgroup, turn, row, column]: boxes of 64 columns, else of 32."""
     width = 64 if bn % 64 == 0 else 32
-    return shared(bf16, (2, 1 if bn == width else 2, 64, width), swizzle=2 * width)
+    return shared(bf16, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
 
 
 def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> None:
     """A 64-row accumulator to global, a box of columns at a time, through the alternating boxes of this warpgroup."""
     turns, _, width = (int(extent) for extent in boxes.shape)
     count = acc.shape[1] // width
+    if turns == count:
+        _store_whole(fuse, acc, target, boxes)
+        return
     for j in range(count):
         box, part = boxes[j % turns], target.tile((64, width), (0, j))
         # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
-        left = 0 if turns == 1 or (j == 0 and count % 2) else 1
+        left = 0 if j == 0 and count % 2 else 1
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it
@@ -171,3 +176,20 @@ def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> No
         with elected():
             copy(box, part, via=tma, edge=0)
             bulk.commit()
+
+
+def _store_whole(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> None:
+    """All boxes filled, one meeting, all sent."""
+    count, _, width = (int(extent) for extent in boxes.shape)
+    with elected():
+        bulk.wait(pending=0, of="reads")  # the last tile has left the boxes
+    sync()
+    for j in range(count):
+        part = target.tile((64, width), (0, j))
+        copy(fuse(acc.tile((64, width), (0, j)), part).to(bf16), boxes[j], via=stmatrix.x4)
+    fence("async proxy")
+    sync()
+    with elected():
+        for j in range(count):
+            copy(boxes[j], target.tile((64, width), (0, j)), via=tma, edge=0)
+        bulk.commit()

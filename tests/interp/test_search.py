@@ -60,8 +60,8 @@ def test_nothing_is_found_in_a_correct_kernel() -> None:
 
 def test_sizes_that_do_not_fit_into_memory_are_left_out() -> None:
     """Whole tiles along each of four axes would be thousands of millions of elements."""
-    template, *_ = load(str(CORPUS / "traced" / "depthwise.py"))
-    kernel = template.trace(template.instances()[0])
+    exported, *_ = load(str(CORPUS / "traced" / "depthwise.py"))
+    kernel = exported.trace()
     held = [elements(kernel, size) for size in sizes_in_order(kernel)]
     assert held
     assert max(held) <= 1 << 22

@@ -23,6 +23,8 @@ _SIZES = 40
 _SHAPES = 10
 _LARGEST = 6
 _TIMES = (2, 3)
+_MOST_HELD = 1 << 22
+"""Elements of the tensors of one run, each of which has tags by its side."""
 
 
 def find(
@@ -75,13 +77,19 @@ def _all_larger(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
 
 
 def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
-    """Those that satisfy the assumption, once each, least work first."""
+    """Those that satisfy the assumption and fit into memory, once each, least work first."""
     kept: dict[tuple[int, ...], dict[str, int]] = {}
     for size in sizes:
-        if holds(kernel, assumption, size):
+        if holds(kernel, assumption, size) and _held(kernel, size) <= _MOST_HELD:
             values = tuple(size[symbol.name] for symbol in kernel.sizes)
             kept.setdefault(values, {symbol.name: size[symbol.name] for symbol in kernel.sizes})
     return sorted(kept.values(), key=lambda size: _work(kernel, size))
+
+
+def _held(kernel: Kernel, size: Mapping[str, int]) -> int:
+    """Elements of all tensors."""
+    env = {symbol: size[symbol.name] for symbol in kernel.sizes}
+    return sum(prod(_value(extent, env) for extent in buffer.shape) for buffer in kernel.parameters)
 
 
 def assumed(kernel: Kernel) -> Cond:

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+from math import prod
+from pathlib import Path
+
 import pytest
 
+from argus.core.ir import Kernel
+from argus.core.walk import evaluate
 from argus.interp.run import run
 from argus.interp.schedule import DIRECTED, Schedule
 from argus.interp.search import find, sizes_in_order
 from argus.kernels.gemm import gemm as shipped
+from argus.loader import load
 from tests.interp.programs import gemm
+
+CORPUS = Path(__file__).resolve().parent.parent / "corpus"
 
 
 def test_sizes_satisfy_the_assumptions_and_grow() -> None:
@@ -48,3 +56,17 @@ def test_nothing_is_found_in_a_correct_kernel() -> None:
     whole = shipped.trace()
     schedules = (DIRECTED[0], Schedule("mixed", 3))
     assert find(whole, lambda _: True, sizes_in_order(whole), schedules) is None
+
+
+def test_sizes_that_do_not_fit_into_memory_are_left_out() -> None:
+    """Whole tiles along each of four axes would be thousands of millions of elements."""
+    exported, *_ = load(str(CORPUS / "traced" / "depthwise.py"))
+    kernel = exported.trace()
+    held = [elements(kernel, size) for size in sizes_in_order(kernel)]
+    assert held
+    assert max(held) <= 1 << 22
+
+
+def elements(kernel: Kernel, size: dict[str, int]) -> int:
+    env = {symbol: size[symbol.name] for symbol in kernel.sizes}
+    return sum(prod(int(evaluate(extent, env)) for extent in buffer.shape) for buffer in kernel.parameters)

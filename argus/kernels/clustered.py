@@ -78,4 +78,4 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             problem.complete(acc)
             store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
         with elected():
-            bulk.wait(0)
+            bulk.wait(0, of="reads")  # what is on its way out arrives by itself

@@ -104,7 +104,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             problem.complete(acc)
             store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
         with elected():
-            bulk.wait(0)
+            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
 
 def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
@@ -147,7 +147,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             problem.complete(acc)
             store_by_tma(fuse, acc, C.tile((bm, bn), (m, n)), boxes[wg])
         with elected():
-            bulk.wait(0)
+            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
 
 def store_boxes(bn: int, *, whole: bool) -> Tensor:

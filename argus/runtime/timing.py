@@ -24,31 +24,38 @@ Call = Callable[[], object]
 
 @frozen
 class Regime:
-    """pause: seconds of idleness before each measurement. burst: milliseconds of calls in a row, 0 for one call."""
+    """pause: seconds of idleness before each measurement. burst: milliseconds of calls in a row, 0 for one call.
+
+    lead: as long as the burst how many times the same calls run before, so that a candidate pays with its own heat
+    and not with that of the one before it.
+    """
 
     name: str
     pause: float
     burst: float
+    lead: int
 
 
-SUSTAINED = Regime("sustained", 0.0, 12.0)
-DUTY_CYCLED = Regime("duty-cycled", 0.02, 0.0)
+SUSTAINED = Regime("sustained", 0.0, 12.0, 3)
+DUTY_CYCLED = Regime("duty-cycled", 0.02, 0.0, 0)
 REGIMES = (SUSTAINED, DUTY_CYCLED)
-_MOST_CALLS = 2000
+_MOST_CALLS = 500
+_LAUNCH = 30e-6
+"""Seconds that the slowest candidate takes on the host for a call, with room to spare."""
 
 
 @frozen
 class Stopwatch:
-    """Events of the driver on one stream. hold: keeps the GPU busy for longer than launches take on the host."""
+    """Events of the driver on one stream. hold: keeps the GPU busy for so many seconds, for launches to gather."""
 
     driver: Driver
     stream: int
-    hold: Call
+    hold: Callable[[float], object]
 
     def milliseconds(self, call: Call, calls: int = 1) -> float:
         """The mean of so many calls in a row, their launches hidden."""
         begin, end = (self.driver.call("cuEventCreate", 0) for _ in range(2))
-        self.hold()
+        self.hold(_LAUNCH * (calls + 5))
         self.driver.call("cuEventRecord", begin, self.stream)
         for _ in range(calls):
             call()
@@ -84,7 +91,7 @@ def interleaved(watch: Stopwatch, calls: Mapping[str, Call], regime: Regime, rou
         first = number % len(names)
         for name in (*names[first:], *names[:first]):
             time.sleep(regime.pause)
-            if regime.pause:
+            for _ in range(regime.lead * bursts[name] if regime.burst else 1):
                 calls[name]()
             found[name].append(watch.milliseconds(calls[name], bursts[name]))
     return Times(regime, found)

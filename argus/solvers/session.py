@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from attrs import define, field, frozen
 
-from argus.core.algebra import FALSE, TRUE, all_of, eq, le, negate
+from argus.core.algebra import FALSE, TRUE, all_of, negate
 from argus.core.diagnostic import InternalError
-from argus.core.index import And, Cond, Coord, Held, Index, Read
+from argus.core.index import And, Cond, Index, Or, Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
-from argus.core.walk import evaluate, mentions, symbols
-from argus.solvers.base import Solver, definedness
+from argus.core.walk import below
+from argus.solvers.base import Solver
 from argus.solvers.cache import Asked, Cache
+from argus.solvers.instances import instance
+from argus.solvers.minimal import minimal
 from argus.solvers.model import describe, fault
+from argus.solvers.pinned import contradictory
 from argus.solvers.slicing import cone, generalised, multiplies
+from argus.solvers.witnesses import Witness, Witnesses
 
 _NORMAL_FORM = "normal form"
 _ENUMERATION = "enumerate"
+_WITNESS = "an earlier model"
+_TRIED = 3
+_MANY = 4
 
 
 @frozen
@@ -60,6 +67,9 @@ class Session:
     _seconds: float = field(default=0.0, init=False, repr=False)
     _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False, repr=False)
     _put: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+    _shown: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+    _witnesses: Witnesses = field(factory=Witnesses, init=False, repr=False)
+    _general: Witnesses = field(factory=Witnesses, init=False, repr=False)
 
     @property
     def stats(self) -> Stats:
@@ -69,48 +79,107 @@ class Session:
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         """Unsat if the goal holds whenever the hypotheses do; Sat is a counterexample to that.
 
-        The counterexample assigns the symbols of the goal and of all hypotheses.
+        The counterexample assigns the symbols of the goal and of all hypotheses, and is the same whatever else was
+        asked.
         """
+        return self._recalled(hypotheses, goal, any_model=False)
+
+    def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
+        """Whether `prove` proves it, for those who need no counterexample: one found for another question will do."""
+        return isinstance(self._recalled(hypotheses, goal, any_model=True), Unsat)
+
+    def _recalled(self, hypotheses: Sequence[Cond], goal: Cond, *, any_model: bool) -> Answer:
         self._tally["asked"] += 1
         if goal is TRUE:
             self._tally["by_normal_form"] += 1
             return Unsat(_NORMAL_FORM)
         asked = (tuple(hypotheses), goal)
-        known = self._put.get(asked) or (self.cache.recall(asked) if self.cache is not None else None)
+        known = self._put.get(asked) or (self._shown.get(asked) if any_model else None)
+        if known is None and self.cache is not None:
+            known = self.cache.recall(asked, any_model=any_model)
         if known is not None:
             self._tally["memory_hits"] += 1
             return known
-        answer = self._proved(hypotheses, goal)
-        self._put[asked] = answer
+        answer = self._proved(hypotheses, goal, any_model=any_model)
+        exact = not any_model or isinstance(answer, Unsat)
+        (self._put if exact else self._shown)[asked] = answer
         if self.cache is not None:
-            self.cache.remember(asked, answer)
+            self.cache.remember(asked, answer, any_model=not exact)
         return answer
 
-    def _proved(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
+    def _proved(self, hypotheses: Sequence[Cond], goal: Cond, *, any_model: bool) -> Answer:
         pieces = _pieces(hypotheses)
         denied = negate(goal)
         if _evident(pieces, goal, denied):
             self._tally["by_normal_form"] += 1
             return Unsat(_NORMAL_FORM)
         connected, others = cone(pieces, denied)
-        linear = tuple(piece for piece in connected if not multiplies(piece))
-        if len(linear) < len(connected) and not multiplies(denied):
-            # Products of symbols are what solvers give up on, and a linear goal seldom needs them.
-            answer = self._answer(Query((*linear, denied)))
-            if isinstance(answer, Unsat):
-                return answer
-        if multiplies(denied):
-            # A product that plays no part but its own number needs no solver that multiplies.
-            answer = self._answer(Query(tuple(map(generalised, (*connected, denied)))))
-            if isinstance(answer, Unsat):
-                return answer
-        answer = self._answer(Query((*connected, denied)))
+        shown = self._witnesses.of((denied, *connected)) if any_model else None
+        if shown is not None:
+            self._tally["memory_hits"] += 1
+        answer = self._relaxed(connected, denied) if shown is None else None
+        if answer is not None:
+            return answer
+        if any_model:
+            shown = shown or self._instantiated(connected, denied) or self._of_one_part(connected, denied)
+        answer = self._answer(Query((*connected, denied))) if shown is None else Sat(_WITNESS, shown.model)
         if not isinstance(answer, Sat) or not others:
             return answer
+        if any_model and self._witnesses.of(others) is not None:
+            return answer
         rest = self._answer(Query(others))
-        if not isinstance(rest, Sat):
-            return rest
+        if not isinstance(rest, Sat) or any_model:
+            return answer if isinstance(rest, Sat) else rest
         return self._checked(Query((*pieces, denied)), Sat(answer.solver, {**rest.model, **answer.model}))
+
+    def _instantiated(self, connected: tuple[Cond, ...], denied: Cond) -> Witness | None:
+        """An assignment that meets these, with sizes that met others: without products it is easily found."""
+        if not any(map(multiplies, (*connected, denied))):
+            return None
+        for witness in self._witnesses.latest(_TRIED):
+            made = instance((denied, *connected), witness.model)
+            found = None if made is None else self._met(made[0], made[1], (denied, *connected))
+            if found is not None:
+                return found
+        return None
+
+    def _of_one_part(self, connected: tuple[Cond, ...], denied: Cond) -> Witness | None:
+        """An assignment that meets these and the shortest part of what any part of denies."""
+        if not isinstance(denied, Or) or len(denied.parts) < _MANY:
+            return None
+        part = min(denied.parts, key=lambda each: len(below(each)))
+        return self._met((*connected, part), {}, (denied, *connected))
+
+    def _met(
+        self, narrower: tuple[Cond, ...], numbers: dict[Symbol, int], assertions: tuple[Cond, ...]
+    ) -> Witness | None:
+        """An assignment, with these numbers, that meets the narrower conditions; None if it meets not all of these."""
+        answer = self._answer(Query(narrower))
+        if not isinstance(answer, Sat):
+            return None
+        found = Witness({**answer.model, **numbers})
+        if not found.satisfies(assertions):
+            return None
+        self._witnesses.add(found.model)
+        return found
+
+    def _relaxed(self, connected: tuple[Cond, ...], denied: Cond) -> Unsat | None:
+        """A proof that needs no solver that multiplies."""
+        linear = tuple(piece for piece in connected if not multiplies(piece))
+        if not multiplies(denied):
+            # Products of symbols are what solvers give up on, and a linear goal seldom needs them.
+            if len(linear) < len(connected) and self._witnesses.of((denied, *linear)) is None:
+                answer = self._answer(Query((*linear, denied)))
+                if isinstance(answer, Unsat):
+                    return answer
+        else:
+            # A product that plays no part but its own number needs no solver that multiplies.
+            general = tuple(map(generalised, (*connected, denied)))
+            if self._general.of(general) is None:
+                answer = self._answer(Query(general), self._general)
+                if isinstance(answer, Unsat):
+                    return answer
+        return None
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
         """Whether all assertions can hold at once."""
@@ -122,47 +191,18 @@ class Session:
         return self._answer(Query(pieces))
 
     def minimise(self, assertions: Sequence[Cond], order: Sequence[Index]) -> Answer:
-        """A model that makes the first expression least, then the second among those, and so on.
+        """A model that makes the first expression least, then the second among those, and so on (`minimal`)."""
+        return minimal(self.check, assertions, order)
 
-        An expression without a known lower bound is not pushed below zero; one that mentions a symbol which
-        the assertions do not, or an array element, is passed over. Where the solver gives up on a step, the
-        value found so far stands. The expressions must be defined: Unsat and GaveUp are those of the assertions
-        together with that.
-        """
-        known = symbols(*assertions)
-        usable = [each for each in order if symbols(each) <= known and not mentions(each, (Read, Held, Coord))]
-        fixed = [*assertions, *definedness(usable)]
-        best = self.check(fixed)
-        if not isinstance(best, Sat):
-            return best
-        for expression in usable:
-            best = self._least(fixed, expression, best)
-            fixed.append(eq(expression, _value(expression, best)))
-        return best
-
-    def _least(self, fixed: Sequence[Cond], expression: Index, best: Sat) -> Sat:
-        """Gallop up from the lower bound, then bisect: the cost grows with the least value, not the first."""
-        low = expression.range[0]
-        low = min(0, _value(expression, best)) if low is None else low
-        step = 0
-        while low < (found := _value(expression, best)):
-            answer = self.check([*fixed, le(expression, min(low + step, found - 1))])
-            match answer:
-                case Sat():
-                    best, step = answer, (_value(expression, answer) - low) // 2
-                case Unsat():
-                    low, step = min(low + step, found - 1) + 1, 2 * step + 1
-                case GaveUp():
-                    return best
-        return best
-
-    def _answer(self, query: Query) -> Answer:
+    def _answer(self, query: Query, kept: Witnesses | None = None) -> Answer:
         remembered = self._memory.get(query.key)
         if remembered is not None:
             self._tally["memory_hits"] += 1
             return remembered
         answer = self._from_disk(query) or self._solve(query)
         self._memory[query.key] = answer
+        if isinstance(answer, Sat):
+            (self._witnesses if kept is None else kept).add(answer.model)
         return answer
 
     def _from_disk(self, query: Query) -> Answer | None:
@@ -205,8 +245,6 @@ def _conjuncts(condition: Cond) -> Iterator[Cond]:
 
 def _evident(pieces: tuple[Cond, ...], goal: Cond, denied: Cond) -> bool:
     """Whether normal forms alone show that the goal follows."""
-    return goal is TRUE or all(part in pieces for part in _conjuncts(goal)) or all_of((*pieces, denied)) is FALSE
-
-
-def _value(expression: Index, answer: Sat) -> int:
-    return cast(int, evaluate(expression, answer.model))
+    if goal is TRUE or all(part in pieces for part in _conjuncts(goal)):
+        return True
+    return all_of((*pieces, denied)) is FALSE or contradictory(pieces, denied)

@@ -36,6 +36,8 @@ class Deciding:
             simply = self._relaxed(connected, denied)
             if simply is not None:
                 return simply
+        else:
+            self.answers.count("memory_hits")
         if any_model:
             shown = shown or self._instantiated(connected, denied) or self._of_one_part(connected, denied)
         answer = Sat(_WITNESS, shown.model) if shown else self._ask((*connected, denied), seconds)

@@ -1,4 +1,4 @@
-"""Diagnostics as text: one list of styled lines, printed plain or in colour, and the same report as JSON.
+"""Diagnostics as text: one list of styled lines, which `coloured` prints in colour, and the same report as JSON.
 
 Nothing here reads a file: `sources` maps a path to its text, or to None where there is none.
 """
@@ -11,8 +11,6 @@ from pathlib import PurePath
 from typing import Literal
 
 from attrs import frozen
-from rich.console import Console
-from rich.text import Text
 
 from argus.core.diagnostic import Diagnostic, Label, Severity
 from argus.core.span import Frame, Span
@@ -22,18 +20,6 @@ Style = Literal["error", "warning", "unknown", "note", "message", "frame", "sour
 Line = tuple[tuple[Style, str], ...]
 
 SCHEMA = "argus.diagnostic/1"
-_COLOURS: dict[Style, str] = {
-    "error": "bold red",
-    "warning": "bold yellow",
-    "unknown": "bold magenta",
-    "note": "bold green",
-    "message": "bold",
-    "frame": "bold blue",
-    "source": "",
-    "primary": "bold red",
-    "secondary": "bold blue",
-    "text": "",
-}
 
 
 @frozen
@@ -49,23 +35,6 @@ def render_plain(diagnostic: Diagnostic, sources: Sources, *, root: str = "") ->
     """The report as text without a final newline; paths below the directory `root` are shown relative to it."""
     lines = _lines(diagnostic, sources, root)
     return "\n".join("".join(text for _, text in line).rstrip() for line in lines)
-
-
-def render_rich(diagnostic: Diagnostic, sources: Sources, *, root: str = "") -> Text:
-    """The text of `render_plain` with its colours."""
-    lines = [
-        Text.assemble(*((text, _COLOURS[style]) for style, text in line))
-        for line in _trimmed(diagnostic, sources, root)
-    ]
-    return Text("\n").join(lines)
-
-
-def print_diagnostic(diagnostic: Diagnostic, sources: Sources, console: Console, *, root: str = "") -> None:
-    """Print to the console, in colour only on a terminal and without NO_COLOR."""
-    if console.is_terminal and not console.no_color:
-        console.print(render_rich(diagnostic, sources, root=root), soft_wrap=True, highlight=False)
-        return
-    console.file.write(render_plain(diagnostic, sources, root=root) + "\n")
 
 
 def to_json(diagnostic: Diagnostic) -> dict[str, object]:
@@ -104,7 +73,7 @@ def frame_json(frame: Frame) -> dict[str, object]:
     }
 
 
-def _trimmed(diagnostic: Diagnostic, sources: Sources, root: str) -> Iterator[Line]:
+def trimmed(diagnostic: Diagnostic, sources: Sources, root: str) -> Iterator[Line]:
     """The lines without spaces at their ends."""
     for line in _lines(diagnostic, sources, root):
         yield (*line[:-1], (line[-1][0], line[-1][1].rstrip()))

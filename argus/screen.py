@@ -9,9 +9,9 @@ from attrs import field, frozen
 from rich.console import Console
 from rich.text import Text
 
+from argus.coloured import print_diagnostic
 from argus.core.diagnostic import Diagnostic
 from argus.core.verdict import Report
-from argus.render import print_diagnostic
 from argus.sources import current_directory, read_source
 from argus.summary import headline, report_lines, word
 

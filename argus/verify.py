@@ -73,37 +73,46 @@ def concluded(kernel: Kernel, analysis: Analysis, session: Session, shown: Shown
     if isinstance(asked.check((*assumptions, *one_of_each(kernel))), Unsat):
         listed = tuple(show(cond) for cond in (*assumptions, *told(kernel)))
         return _report(kernel, backend, Vacuous(listed), (), (_vacuous(kernel, listed),), session, start)
-    found = tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
+    found = _judged(session, analysis)
     return _conclude(kernel, backend, analysis, found, session, shown, start)
 
 
 def judged(kernel: Kernel, session: Session) -> tuple[Analysis, tuple[Judged, ...]]:
     """Each obligation of a kernel and what becomes of it, without a verdict."""
     analysis = analyse(kernel, session)
-    return analysis, tuple(_judge(session, analysis, obligation) for obligation in analysis.obligations)
+    return analysis, _judged(session, analysis)
 
 
 def unproved(kernel: Kernel, session: Session) -> tuple[str, str] | None:
     """The first invariant that is not proved, and why; None if there is none. No counterexample is looked for."""
-    analysis = analyse(kernel, session)
+    analysis, found = judged(kernel, session)
     if analysis.unmodelled:
         return "", analysis.unmodelled[0].reason
-    for obligation in analysis.obligations:
-        found = _judge(session, analysis, obligation)
-        if found.standing != "proved":
-            return obligation.invariant, found.reason or f"{obligation.what}: {found.standing}"
-    return None
+    first = next((each for each in found if each.standing != "proved"), None)
+    return None if first is None else (first.obligation.invariant, first.reason or f"{first.obligation.what}: refuted")
 
 
-def _judge(session: Session, analysis: Analysis, obligation: Obligation) -> Judged:
-    if obligation.unknown:
+def _judged(session: Session, analysis: Analysis) -> tuple[Judged, ...]:
+    """What becomes of each obligation. Those with the same hypotheses are asked together: one proof may do for all."""
+    alike: dict[tuple[Cond, ...], dict[Obligation, Cond]] = {}
+    for each in analysis.obligations:
+        if not each.unknown:
+            alike.setdefault(_hypotheses(analysis, each), {})[each] = each.goal
+    answers: dict[Obligation, tuple[tuple[Cond, ...], Answer]] = {}
+    for hypotheses, goals in alike.items():
+        found = session.prove_each(hypotheses, tuple(goals.values()))
+        answers |= {each: (hypotheses, answer) for each, answer in zip(goals, found, strict=True)}
+    return tuple(_judge(session, analysis, each, answers.get(each)) for each in analysis.obligations)
+
+
+def _judge(
+    session: Session, analysis: Analysis, obligation: Obligation, found: tuple[tuple[Cond, ...], Answer] | None
+) -> Judged:
+    if found is None:
         return Judged(obligation, "unknown", obligation.unknown, "", {})
-    hypotheses = _hypotheses(analysis, obligation)
-    if analysis.promised is not None:
-        hypotheses = (*hypotheses, *analysis.promised.instances((*hypotheses, obligation.goal)))
+    hypotheses, answer = found
     if obligation.stated and not isinstance(session.check(hypotheses), Sat):
         return Judged(obligation, "unknown", "no execution is known to get there: nothing may be compared", "", {})
-    answer: Answer = session.prove(hypotheses, obligation.goal)
     match answer:
         case Unsat(solver=method):
             return Judged(obligation, "proved", "", method, {})
@@ -138,7 +147,10 @@ def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
 
 def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
     given = {"facts": analysis.facts, "assumptions": analysis.assumptions, "nothing": ()}[obligation.given]
-    return (*given, *obligation.hypotheses)
+    hypotheses = (*given, *obligation.hypotheses)
+    if analysis.promised is None:
+        return hypotheses
+    return (*hypotheses, *analysis.promised.instances((*hypotheses, obligation.goal)))
 
 
 # -- conclusions ---------------------------------------------------------------------------------------------

@@ -332,7 +332,7 @@ def test_the_demo_goes_on_without_compilers_and_says_which_extra_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr("argus.emit.toolchain.compiler_present", lambda: False)
-    monkeypatch.setattr("argus.emit.cuda.nvrtc.nvrtc", None)
+    monkeypatch.setattr("argus.emit.cuda.nvrtc.bindings", lambda: None)
     monkeypatch.setattr(demo, "_prove", passed)
     monkeypatch.setattr(demo, "_refute", passed)
 

@@ -121,7 +121,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeDriver
     made = FakeDriver(multiply, pointers=3, sizes=3)
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False))
-    monkeypatch.setattr(driver, "bindings", made.raw)
+    monkeypatch.setattr(driver, "bindings", lambda: made.raw)
     monkeypatch.setattr(module, "judged", judging("proved"))
     module._loaded.cache_clear()
     yield made

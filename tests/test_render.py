@@ -6,9 +6,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from argus.coloured import print_diagnostic, render_rich
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.span import NOWHERE, Frame, Span
-from argus.render import print_diagnostic, render_plain, render_rich, to_json
+from argus.render import render_plain, to_json
 from argus.sources import current_directory, read_source
 
 TRANSPOSE = """\

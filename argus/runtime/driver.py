@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -10,11 +11,14 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
-try:
-    # Bindings are an extra, and the driver itself is there with a GPU only; they have no types.
-    bindings: Any = import_module("cuda.bindings.driver")
-except ImportError:
-    bindings = None
+
+@cache
+def bindings() -> Any:  # noqa: ANN401 reason: untyped
+    """The module, None where it is not installed: an extra, of use with a GPU only, and long to load."""
+    try:
+        return import_module("cuda.bindings.driver")
+    except ImportError:
+        return None
 
 
 @frozen
@@ -40,9 +44,10 @@ class Driver:
 
 def installed() -> Driver:
     """The driver of this machine. Raises ArgusError (E406) without its bindings."""
-    if bindings is None:
+    raw = bindings()
+    if raw is None:
         raise no_gpu("the bindings of the CUDA driver are not installed", "pip install 'argus[sm90a]'")
-    return Driver(bindings)
+    return Driver(raw)
 
 
 def no_gpu(reason: str, repair: str = "run it on a machine with a GPU, or in the interpreter") -> ArgusError:

@@ -46,21 +46,27 @@ class Cache:
     _connection: sqlite3.Connection | None = field(default=None, init=False, repr=False)
     _lock: Lock = field(factory=Lock, init=False, repr=False)
     _checked: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+    _shown: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
 
-    def recall(self, asked: Asked) -> Answer | None:
-        """An answer that this process has checked, if it remembers one: nothing of the disk is believed."""
-        return self._checked.get(asked)
+    def recall(self, asked: Asked, *, any_model: bool = False) -> Answer | None:
+        """An answer that this process has checked, if it remembers one: nothing of the disk is believed.
 
-    def remember(self, asked: Asked, answer: Answer) -> None:
+        any_model: its model may be one that depends on what else was asked.
+        """
+        return self._checked.get(asked) or (self._shown.get(asked) if any_model else None)
+
+    def remember(self, asked: Asked, answer: Answer, *, any_model: bool = False) -> None:
         """Keep an answer whose model has been checked, for the sessions to come; GaveUp is not kept.
 
         Its nodes stay alive with it, so that the next trace of much the same kernel finds its expressions made.
+        any_model: the model depends on what else was asked.
         """
         if isinstance(answer, GaveUp):
             return
-        if len(self._checked) >= _MOST_REMEMBERED:
-            self._checked.clear()
-        self._checked[asked] = answer
+        kept = self._shown if any_model else self._checked
+        if len(kept) >= _MOST_REMEMBERED:
+            kept.clear()
+        kept[asked] = answer
 
     @property
     def path(self) -> Path:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import cast
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.base import Capabilities, Solver
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "argus.solvers"
 
@@ -59,7 +62,9 @@ class Deferred:
 def _declared() -> dict[str, EntryPoint]:
     """Entry points by name; where two packages declare one name, ours counts, then the first."""
     declared: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: not point.value.startswith("argus.solvers.")):
+    # Loading this module takes as long as twenty of ours, and a program that asks no solver needs it not.
+    points = cast("list[EntryPoint]", list(import_module("importlib.metadata").entry_points(group=GROUP)))
+    for point in sorted(points, key=lambda point: not point.value.startswith("argus.solvers.")):
         declared.setdefault(point.name, point)
     return declared
 

@@ -1,49 +1,26 @@
-"""Where questions are asked: fast paths, memory, disk, then the solver, with every model checked."""
+"""Where questions are asked: fast paths first, then queries, as few and as easy as will do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from time import perf_counter
-from typing import Literal, cast, get_args
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from argus.core.algebra import FALSE, TRUE, all_of, eq, le, negate
-from argus.core.diagnostic import InternalError
-from argus.core.index import And, Cond, Coord, Held, Index, Read
-from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
-from argus.core.walk import evaluate, mentions, symbols
+from argus.core.algebra import FALSE, TRUE, all_of, negate
+from argus.core.index import And, Cond, Index
+from argus.core.query import Answer, Budget, Query, Unsat
+from argus.solvers.answers import Answers, Stats
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Asked, Cache
-from argus.solvers.model import describe, fault
-from argus.solvers.slicing import cone, generalised, multiplies
+from argus.solvers.deciding import Deciding
+from argus.solvers.minimal import minimal
+from argus.solvers.pinned import contradictory
+from argus.solvers.slicing import multiplies
 
 _NORMAL_FORM = "normal form"
-_ENUMERATION = "enumerate"
-
-
-@frozen
-class Stats:
-    """Where answers came from.
-
-    asked: calls of `prove` and `check`, and the steps of `minimise`; one may take more than one query.
-    by_normal_form: calls that needed no query. memory_hits, disk_hits: queries answered before.
-    enumerated, reached_smt: queries that a backend decided by enumeration, and all others it was asked.
-    gave_up: queries without a definite answer. seconds: wall clock inside the solver.
-    """
-
-    asked: int = 0
-    by_normal_form: int = 0
-    memory_hits: int = 0
-    disk_hits: int = 0
-    enumerated: int = 0
-    reached_smt: int = 0
-    gave_up: int = 0
-    seconds: float = 0.0
-
-
-_Count = Literal["asked", "by_normal_form", "memory_hits", "disk_hits", "enumerated", "reached_smt", "gave_up"]
-_COUNTS: tuple[_Count, ...] = get_args(_Count)
+_TOGETHER = 128
+"""How many conditions one query asks of at most, for `prove_each`."""
+_TOGETHER_SECONDS = 1.0
 
 
 @define
@@ -56,139 +33,122 @@ class Session:
     solver: Solver
     budget: Budget = field(factory=Budget)
     cache: Cache | None = None
-    _tally: dict[_Count, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0), init=False, repr=False)
-    _seconds: float = field(default=0.0, init=False, repr=False)
-    _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False, repr=False)
+    _answers: Answers = field(init=False, repr=False)
+    _deciding: Deciding = field(init=False, repr=False)
     _put: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+    _shown: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._answers = Answers(self.solver, self.budget, self.cache)
+        self._deciding = Deciding(self._answers)
 
     @property
     def stats(self) -> Stats:
         """Where the answers given so far came from."""
-        return Stats(**self._tally, seconds=self._seconds)
+        return self._answers.stats
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         """Unsat if the goal holds whenever the hypotheses do; Sat is a counterexample to that.
 
-        The counterexample assigns the symbols of the goal and of all hypotheses.
+        The counterexample assigns the symbols of the goal and of all hypotheses, and is the same whatever else was
+        asked.
         """
-        self._tally["asked"] += 1
-        if goal is TRUE:
-            self._tally["by_normal_form"] += 1
-            return Unsat(_NORMAL_FORM)
-        asked = (tuple(hypotheses), goal)
-        known = self._put.get(asked) or (self.cache.recall(asked) if self.cache is not None else None)
-        if known is not None:
-            self._tally["memory_hits"] += 1
-            return known
-        answer = self._proved(hypotheses, goal)
-        self._put[asked] = answer
-        if self.cache is not None:
-            self.cache.remember(asked, answer)
-        return answer
+        return self._recalled((tuple(hypotheses), goal)) or self._asked((tuple(hypotheses), goal))
 
-    def _proved(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
+    def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
+        """Whether `prove` proves it, for those who need no counterexample: one found for another question will do."""
+        asked = (tuple(hypotheses), goal)
+        known = self._recalled(asked, any_model=True) or self._asked(asked, any_model=True)
+        return isinstance(known, Unsat)
+
+    def prove_each(self, hypotheses: Sequence[Cond], goals: Sequence[Cond]) -> tuple[Answer, ...]:
+        """What `prove` answers to each goal; those that need a query are asked together, and apart if one fails."""
+        given = tuple(hypotheses)
+        pieces = _pieces(given)
+        found: dict[Cond, Answer | None] = {}
+        for goal in dict.fromkeys(goals):
+            known = self._recalled((given, goal))
+            if known is None and _evident(pieces, goal, negate(goal)):
+                known = self._by_form((given, goal))
+            found[goal] = known
+        open_ = [goal for goal, known in found.items() if known is None]
+        if len(open_) > 1:
+            found |= {goal: self._keep((given, goal), proof) for goal, proof in self._together(pieces, open_).items()}
+        return tuple(found[goal] or self._asked((given, goal)) for goal in goals)
+
+    def _together(self, pieces: tuple[Cond, ...], goals: Sequence[Cond]) -> dict[Cond, Unsat]:
+        """Proofs of goals whose parts are proved in as few queries as their forms allow.
+
+        Those that multiply are asked apart from others: they may take another way. A query says nothing of where some
+        divisor in it is not positive, so a part has company only if its own divisors are.
+        """
+        proofs: dict[Cond, Unsat] = {}
+        defined: dict[Cond, bool] = {}
+        parts = [part for part in _pieces(goals) if self._is_defined(pieces, part, defined)]
+        for hard in (False, True):
+            alike = [part for part in parts if multiplies(part) is hard]
+            for start in range(0, len(alike), _TOGETHER):
+                some = alike[start : start + _TOGETHER]
+                answer = self._deciding.decide(pieces, negate(all_of(some)), seconds=_TOGETHER_SECONDS)
+                if isinstance(answer, Unsat):
+                    proofs |= dict.fromkeys(some, answer)
+        return {goal: proofs[_first(goal)] for goal in goals if all(part in proofs for part in _conjuncts(goal))}
+
+    def _is_defined(self, pieces: tuple[Cond, ...], part: Cond, known: dict[Cond, bool]) -> bool:
+        """Whether the pieces imply, innermost first, that each operator in the part is defined."""
+        for condition in definedness([part]):
+            if condition not in known:
+                denied = negate(condition)
+                known[condition] = _evident(pieces, condition, denied) or isinstance(
+                    self._deciding.decide(pieces, denied, any_model=True, seconds=_TOGETHER_SECONDS), Unsat
+                )
+            if not known[condition]:
+                return False
+        return True
+
+    def _recalled(self, asked: Asked, *, any_model: bool = False) -> Answer | None:
+        self._answers.count("asked")
+        if asked[1] is TRUE:
+            self._answers.count("by_normal_form")
+            return Unsat(_NORMAL_FORM)
+        known = self._put.get(asked) or (self._shown.get(asked) if any_model else None)
+        if known is None and self.cache is not None:
+            known = self.cache.recall(asked, any_model=any_model)
+        if known is not None:
+            self._answers.count("memory_hits")
+        return known
+
+    def _asked(self, asked: Asked, *, any_model: bool = False) -> Answer:
+        hypotheses, goal = asked
         pieces = _pieces(hypotheses)
         denied = negate(goal)
         if _evident(pieces, goal, denied):
-            self._tally["by_normal_form"] += 1
-            return Unsat(_NORMAL_FORM)
-        connected, others = cone(pieces, denied)
-        linear = tuple(piece for piece in connected if not multiplies(piece))
-        if len(linear) < len(connected) and not multiplies(denied):
-            # Products of symbols are what solvers give up on, and a linear goal seldom needs them.
-            answer = self._answer(Query((*linear, denied)))
-            if isinstance(answer, Unsat):
-                return answer
-        if multiplies(denied):
-            # A product that plays no part but its own number needs no solver that multiplies.
-            answer = self._answer(Query(tuple(map(generalised, (*connected, denied)))))
-            if isinstance(answer, Unsat):
-                return answer
-        answer = self._answer(Query((*connected, denied)))
-        if not isinstance(answer, Sat) or not others:
-            return answer
-        rest = self._answer(Query(others))
-        if not isinstance(rest, Sat):
-            return rest
-        return self._checked(Query((*pieces, denied)), Sat(answer.solver, {**rest.model, **answer.model}))
+            return self._by_form(asked)
+        answer = self._deciding.decide(pieces, denied, any_model=any_model)
+        return self._keep(asked, answer, any_model=any_model and not isinstance(answer, Unsat))
+
+    def _by_form(self, asked: Asked) -> Answer:
+        self._answers.count("by_normal_form")
+        return self._keep(asked, Unsat(_NORMAL_FORM))
+
+    def _keep(self, asked: Asked, answer: Answer, *, any_model: bool = False) -> Answer:
+        (self._shown if any_model else self._put)[asked] = answer
+        if self.cache is not None:
+            self.cache.remember(asked, answer, any_model=any_model)
+        return answer
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
         """Whether all assertions can hold at once."""
-        self._tally["asked"] += 1
+        self._answers.count("asked")
         pieces = _pieces(assertions)
         if all_of(pieces) is FALSE:
-            self._tally["by_normal_form"] += 1
+            self._answers.count("by_normal_form")
             return Unsat(_NORMAL_FORM)
-        return self._answer(Query(pieces))
+        return self._answers.answer(Query(pieces))
 
     def minimise(self, assertions: Sequence[Cond], order: Sequence[Index]) -> Answer:
-        """A model that makes the first expression least, then the second among those, and so on.
-
-        An expression without a known lower bound is not pushed below zero; one that mentions a symbol which
-        the assertions do not, or an array element, is passed over. Where the solver gives up on a step, the
-        value found so far stands. The expressions must be defined: Unsat and GaveUp are those of the assertions
-        together with that.
-        """
-        known = symbols(*assertions)
-        usable = [each for each in order if symbols(each) <= known and not mentions(each, (Read, Held, Coord))]
-        fixed = [*assertions, *definedness(usable)]
-        best = self.check(fixed)
-        if not isinstance(best, Sat):
-            return best
-        for expression in usable:
-            best = self._least(fixed, expression, best)
-            fixed.append(eq(expression, _value(expression, best)))
-        return best
-
-    def _least(self, fixed: Sequence[Cond], expression: Index, best: Sat) -> Sat:
-        """Gallop up from the lower bound, then bisect: the cost grows with the least value, not the first."""
-        low = expression.range[0]
-        low = min(0, _value(expression, best)) if low is None else low
-        step = 0
-        while low < (found := _value(expression, best)):
-            answer = self.check([*fixed, le(expression, min(low + step, found - 1))])
-            match answer:
-                case Sat():
-                    best, step = answer, (_value(expression, answer) - low) // 2
-                case Unsat():
-                    low, step = min(low + step, found - 1) + 1, 2 * step + 1
-                case GaveUp():
-                    return best
-        return best
-
-    def _answer(self, query: Query) -> Answer:
-        remembered = self._memory.get(query.key)
-        if remembered is not None:
-            self._tally["memory_hits"] += 1
-            return remembered
-        answer = self._from_disk(query) or self._solve(query)
-        self._memory[query.key] = answer
-        return answer
-
-    def _from_disk(self, query: Query) -> Answer | None:
-        kept = self.cache.get(query) if self.cache is not None else None
-        if kept is None or (isinstance(kept, Sat) and fault(query, kept.model) is not None):
-            return None
-        self._tally["disk_hits"] += 1
-        return kept
-
-    def _solve(self, query: Query) -> Answer:
-        start = perf_counter()
-        answer = self.solver.check(query, self.budget)
-        enumerated = answer.solver == _ENUMERATION and not isinstance(answer, GaveUp)
-        self._seconds += perf_counter() - start
-        self._tally["enumerated" if enumerated else "reached_smt"] += 1
-        self._tally["gave_up"] += isinstance(answer, GaveUp)
-        answer = self._checked(query, answer) if isinstance(answer, Sat) else answer
-        if self.cache is not None:
-            self.cache.put(query, answer)
-        return answer
-
-    def _checked(self, query: Query, answer: Sat) -> Sat:
-        wrong = fault(query, answer.model)
-        if wrong is not None:
-            raise InternalError(f"the model from {answer.solver} is wrong: {wrong}, for\n{describe(query)}")
-        return answer
+        """A model that makes the first expression least, then the second among those, and so on (`minimal`)."""
+        return minimal(self.check, assertions, order)
 
 
 def _pieces(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
@@ -203,10 +163,12 @@ def _conjuncts(condition: Cond) -> Iterator[Cond]:
         yield condition
 
 
+def _first(condition: Cond) -> Cond:
+    return next(_conjuncts(condition))
+
+
 def _evident(pieces: tuple[Cond, ...], goal: Cond, denied: Cond) -> bool:
     """Whether normal forms alone show that the goal follows."""
-    return goal is TRUE or all(part in pieces for part in _conjuncts(goal)) or all_of((*pieces, denied)) is FALSE
-
-
-def _value(expression: Index, answer: Sat) -> int:
-    return cast(int, evaluate(expression, answer.model))
+    if goal is TRUE or all(part in pieces for part in _conjuncts(goal)):
+        return True
+    return all_of((*pieces, denied)) is FALSE or contradictory(pieces, denied)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -62,6 +62,11 @@ def cone(hypotheses: Sequence[Cond], goal: Cond) -> tuple[tuple[Cond, ...], tupl
 def multiplies(condition: Cond) -> bool:
     """Whether a condition multiplies, or divides by, what is not a number."""
     return any(_is_product(node) for node in within(condition))
+
+
+def multiplied(conditions: Iterable[Cond]) -> Iterator[Node]:
+    """Every product, and every quotient by what is not a number, once for each condition that mentions it."""
+    return (node for condition in conditions for node in within(condition) if _is_product(node))
 
 
 def _is_product(node: Node) -> bool:

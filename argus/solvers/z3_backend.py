@@ -60,7 +60,9 @@ class Z3:
         context = _context()
         solver = _solver(budget, context)
         terms = _terms(lowered.steps, context)
-        solver.add(*(terms[position] for position in lowered.asserted))
+        for position in lowered.asserted:
+            # `add` looks at the sort of what it is given, which is known here.
+            z3.Z3_solver_assert(context.ref(), solver.solver, terms[position].ast)
         outcome = solver.check()
         if outcome == z3.unsat:
             return Unsat(self.name)

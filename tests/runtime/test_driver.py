@@ -36,7 +36,7 @@ def test_what_the_driver_answers_has_a_code(status: str, code: str) -> None:
 
 
 def test_without_bindings_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "bindings", None)
+    monkeypatch.setattr(driver, "bindings", lambda: None)
 
     with pytest.raises(ArgusError) as refused:
         installed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
 from attrs import field, frozen
@@ -13,6 +13,10 @@ from argus.core.layout.facets import Facet, whole
 from argus.core.layout.faults import misplaced
 from argus.core.layout.modes import Move, layout_of, moves
 from argus.core.layout.values import IntArray, Layout
+
+
+def _numbers(tile: Iterable[int]) -> tuple[int, ...]:
+    return tuple(tile)
 
 
 @frozen
@@ -27,7 +31,7 @@ class TV:
 
     threads: Layout
     values: Layout
-    tile: tuple[int, ...] = field(converter=tuple)
+    tile: tuple[int, ...] = field(converter=_numbers)
     projection: tuple[Facet, ...] | None = field(default=None, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:

@@ -46,7 +46,6 @@ from argus.core.proof.separate import Component
 from argus.core.proof.shuffles import shuffled
 from argus.core.proof.timeline import Segment, Step, Timeline, is_shuffle, is_whole
 from argus.core.proof.touching import Taken
-from argus.core.query import Unsat
 
 _PIECE_LIMIT = 8
 
@@ -100,7 +99,7 @@ class Flow:
         return Ordering(self.timeline, self.prover, self.facts, self.epochs)
 
     def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
-        return isinstance(self.prover.prove([*self.facts, *context], goal), Unsat)
+        return self.prover.follows([*self.facts, *context], goal)
 
     def impossible(self, context: Sequence[Cond], cond: Cond) -> bool:
         return self.holds(context, algebra.negate(cond))

@@ -14,7 +14,6 @@ from argus.core.proof.epochs import ALONE, Epochs, Pair
 from argus.core.proof.moments import Moment, between
 from argus.core.proof.prover import Prover
 from argus.core.proof.timeline import Shift, Step, Timeline
-from argus.core.query import Unsat
 from argus.core.walk import substitute
 
 Relation = Literal["ordered", "undrained", "unordered", "unknown"]
@@ -54,7 +53,7 @@ class Ordering:
     epochs: Epochs
 
     def certain(self, guard: Cond, context: Sequence[Cond]) -> bool:
-        return isinstance(self.prover.prove([*self.facts, *context], guard), Unsat)
+        return self.prover.follows([*self.facts, *context], guard)
 
     def completed(self, moment: Moment, step: Step, context: Sequence[Cond]) -> int | None:
         """The place, on the path from the earlier execution to `step`, of a wait that covers it.

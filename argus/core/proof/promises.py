@@ -34,6 +34,9 @@ class Promised:
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         return self.prover.prove([*hypotheses, *self.instances((*hypotheses, goal))], goal)
 
+    def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
+        return self.prover.follows([*hypotheses, *self.instances((*hypotheses, goal))], goal)
+
     def check(self, assertions: Sequence[Cond]) -> Answer:
         return self.prover.check([*assertions, *self.instances(assertions)])
 

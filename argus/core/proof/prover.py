@@ -14,6 +14,10 @@ class Prover(Protocol):
         """Unsat if the goal follows from the hypotheses; Sat is a counterexample."""
         ...
 
+    def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
+        """Whether the goal is known to follow, without a counterexample if not."""
+        ...
+
     def check(self, assertions: Sequence[Cond]) -> Answer:
         """Whether all assertions can hold at once."""
         ...

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-
-try:
-    # Only sm_90a needs it, and it is an extra; it has no types.
-    nvrtc: Any = import_module("cuda.bindings.nvrtc")
-except ImportError:
-    nvrtc = None
 
 _OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"-lineinfo", b"--fmad=false")
 
@@ -26,13 +21,23 @@ class Compiled:
     log: str
 
 
+@cache
+def bindings() -> Any:  # noqa: ANN401 reason: untyped
+    """The module, None where it is not installed. Only sm_90a needs it, and loading it takes longer than most else."""
+    try:
+        return import_module("cuda.bindings.nvrtc")
+    except ImportError:
+        return None
+
+
 def compiler_present() -> bool:
     """Whether NVRTC is installed in this environment."""
-    return nvrtc is not None
+    return bindings() is not None
 
 
 def compile_cuda(text: str, name: str) -> Compiled:
     """Raises ArgusError: E303 without NVRTC, E304 with its first words if it fails."""
+    nvrtc = bindings()
     if nvrtc is None:
         message = "no CUDA compiler: `cuda.bindings.nvrtc` cannot be imported"
         raise ArgusError(Diagnostic("E303", "error", message, help="pip install 'argus[sm90a]'", kernel=name))
@@ -40,7 +45,7 @@ def compile_cuda(text: str, name: str) -> Compiled:
     assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, status
     try:
         (done,) = nvrtc.nvrtcCompileProgram(program, len(_OPTIONS), list(_OPTIONS))
-        log = _log(program)
+        log = _log(nvrtc, program)
         if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             first = next((line for line in log.splitlines() if "error" in line), log[:200])
             message = f"NVRTC failed on `{name}`: {first.strip()}"
@@ -53,7 +58,7 @@ def compile_cuda(text: str, name: str) -> Compiled:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _log(program: object) -> str:
+def _log(nvrtc: Any, program: object) -> str:  # noqa: ANN401 reason: untyped
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
     log = bytearray(size)
     nvrtc.nvrtcGetProgramLog(program, log)

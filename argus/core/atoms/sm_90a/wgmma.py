@@ -7,6 +7,7 @@ MN-major canonical layouts); element types of 8 bits are K-major only.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Literal
 
 from argus.core.atom import Arithmetic, Atom, Canonical, Major, Moments, Operand
@@ -20,11 +21,13 @@ _SWIZZLES = (16, 32, 64, 128)
 A_SOURCE = Literal["shared", "registers"]
 
 
+@cache
 def accumulator(n: int) -> TV:
     """Warp w, lane l, register 4 j + 2 i + e: row 16 w + 8 i + l // 4, column 8 j + 2 (l % 4) + e."""
     return TV(Layout((4, 8, 4), (128, 1, 16)), Layout((2, 2, n // 8), (64, 8, 512)), (64, n))
 
 
+@cache
 def a_fragment(dtype: DType) -> TV:
     """A in registers, (64, k) with k of 32 bytes: runs of r elements, 4 bytes each.
 
@@ -35,14 +38,19 @@ def a_fragment(dtype: DType) -> TV:
     return TV(Layout((4, 8, 4), (run * 64, 1, 16)), values, (64, 8 * run))
 
 
+@cache
 def _read_whole(rows: int, k: int) -> TV:
     """A matrix in shared memory: the instruction reads all of it for each thread."""
     return TV(Layout(128, 0), Layout((rows, k), (1, rows)), (rows, k))
 
 
 def _in_shared(dtype: DType, rows: int, k: int, majors: tuple[Major, ...]) -> Operand:
-    canonical = tuple(Canonical(major, swizzle) for major in majors for swizzle in _SWIZZLES)
-    return Operand("shared", dtype, (rows, k), _read_whole(rows, k), align=16, canonical=canonical)
+    return Operand("shared", dtype, (rows, k), _read_whole(rows, k), align=16, canonical=_canonical(majors))
+
+
+@cache
+def _canonical(majors: tuple[Major, ...]) -> tuple[Canonical, ...]:
+    return tuple(Canonical(major, swizzle) for major in majors for swizzle in _SWIZZLES)
 
 
 def _instruction(dtype: DType, n: int, a: A_SOURCE) -> Atom:

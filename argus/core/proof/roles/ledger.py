@@ -11,7 +11,6 @@ from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Symbol
 from argus.core.ir import For, Stmt
 from argus.core.proof.prover import Prover
-from argus.core.query import Unsat
 from argus.core.walk import fold, rebuild, substitute
 
 
@@ -49,7 +48,7 @@ class Ledger:
     def holds(self, context: Sequence[Cond], goal: Cond) -> bool:
         if goal is algebra.TRUE:
             return True
-        return isinstance(self.prover.prove([*self.facts, *context], goal), Unsat)
+        return self.prover.follows([*self.facts, *context], goal)
 
     def equivalent(self, context: Sequence[Cond], one: Cond, two: Cond) -> bool:
         if one is two:

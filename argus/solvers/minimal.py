@@ -1,0 +1,56 @@
+"""The least model of some conditions: expression by expression, by bisection on what a session answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from argus.core.algebra import eq, le
+from argus.core.index import Cond, Coord, Held, Index, Read
+from argus.core.query import Answer, GaveUp, Sat, Unsat
+from argus.core.walk import evaluate, mentions, symbols
+from argus.solvers.base import definedness
+
+Check = Callable[[Sequence[Cond]], Answer]
+"""Whether all of these can hold at once."""
+
+
+def minimal(check: Check, assertions: Sequence[Cond], order: Sequence[Index]) -> Answer:
+    """A model that makes the first expression least, then the second among those, and so on.
+
+    An expression without a known lower bound is not pushed below zero; one that mentions a symbol which
+    the assertions do not, or an array element, is passed over. Where the solver gives up on a step, the
+    value found so far stands. The expressions must be defined: Unsat and GaveUp are those of the assertions
+    together with that.
+    """
+    known = symbols(*assertions)
+    usable = [each for each in order if symbols(each) <= known and not mentions(each, (Read, Held, Coord))]
+    fixed = [*assertions, *definedness(usable)]
+    best = check(fixed)
+    if not isinstance(best, Sat):
+        return best
+    for expression in usable:
+        best = _least(check, fixed, expression, best)
+        fixed.append(eq(expression, _value(expression, best)))
+    return best
+
+
+def _least(check: Check, fixed: Sequence[Cond], expression: Index, best: Sat) -> Sat:
+    """Gallop up from the lower bound, then bisect: the cost grows with the least value, not the first."""
+    low = expression.range[0]
+    low = min(0, _value(expression, best)) if low is None else low
+    step = 0
+    while low < (found := _value(expression, best)):
+        answer = check([*fixed, le(expression, min(low + step, found - 1))])
+        match answer:
+            case Sat():
+                best, step = answer, (_value(expression, answer) - low) // 2
+            case Unsat():
+                low, step = min(low + step, found - 1) + 1, 2 * step + 1
+            case GaveUp():
+                return best
+    return best
+
+
+def _value(expression: Index, answer: Sat) -> int:
+    return cast(int, evaluate(expression, answer.model))

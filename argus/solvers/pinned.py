@@ -1,0 +1,68 @@
+"""Hypotheses that leave a symbol one number, and what the others say once it has it: the first iteration of a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from argus.core.algebra import FALSE, all_of, const
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Cmp, Cond, Index, Sym, Symbol
+from argus.core.walk import substitute, symbols
+
+_ROUNDS = 3
+"""A symbol with one number may leave others one; leaving one out is sound."""
+Bounds = tuple[int | None, int | None]
+
+
+def contradictory(pieces: Sequence[Cond], denied: Cond) -> bool:
+    """Whether bounds of single symbols and normal forms alone show that not all of these hold together."""
+    for _ in range(_ROUNDS):
+        bounds = _bounds(pieces)
+        if any(low is not None and high is not None and low > high for low, high in bounds.values()):
+            return True
+        numbers: dict[Symbol, Index] = {
+            symbol: const(low) for symbol, (low, high) in bounds.items() if low is not None and low == high
+        }
+        if symbols(denied, *pieces).isdisjoint(numbers):
+            return False
+        try:
+            pieces = tuple(dict.fromkeys(substitute(piece, numbers) for piece in pieces))
+            denied = substitute(denied, numbers)
+        except ZeroDivisionError:  # no assignment counts under which a divisor is zero: the solver's to say
+            return False
+        if all_of((*pieces, denied)) is FALSE:
+            return True
+    return False
+
+
+def _bounds(pieces: Sequence[Cond]) -> dict[Symbol, Bounds]:
+    """Of each symbol that a piece compares with a number, what that and its own range leave of its numbers."""
+    found: dict[Symbol, Bounds] = {}
+    for piece in pieces:
+        bound = _bound(piece) if isinstance(piece, Cmp) else None
+        if bound is not None:
+            symbol, low, high = bound
+            known = found.get(symbol, (symbol.low, symbol.high))
+            found[symbol] = (_tighter(max, known[0], low), _tighter(min, known[1], high))
+    return found
+
+
+def _bound(piece: Cmp) -> tuple[Symbol, int | None, int | None] | None:
+    """What a comparison of one symbol with a number says of it; None for any other comparison."""
+    terms, constant = linear_terms(piece.left)
+    others, offset = linear_terms(piece.right)
+    if len(terms) + len(others) != 1:
+        return None
+    ((atom, factor),) = terms or others
+    if not isinstance(atom, Sym) or factor != 1:
+        return None
+    number = offset - constant if terms else constant - offset
+    if piece.op == "==":
+        return atom.symbol, number, number
+    return (atom.symbol, None, number) if terms else (atom.symbol, number, None)
+
+
+def _tighter(choose: Callable[[int, int], int], one: int | None, two: int | None) -> int | None:
+    if one is None or two is None:
+        return two if one is None else one
+    return choose(one, two)

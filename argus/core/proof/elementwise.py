@@ -16,11 +16,11 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.elements import gets, nodes
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.index import Cond, Symbol
+from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.layout import TV
 from argus.core.proof import statistics
-from argus.core.proof.affine import anywhere
+from argus.core.proof.affine import anywhere, axes
 from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, some_element, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.masking import masked, masks
@@ -29,7 +29,7 @@ from argus.core.proof.separate import Component, same
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, Weight
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import show
+from argus.core.walk import show, symbols
 
 
 def content(flow: Flow, step: Step, stmt: Map) -> Content:
@@ -84,7 +84,7 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
         case Lit(value=value):
             return Number(value)
         case Num(value=value):
-            return Data({}, form=show(value), computed=True, root=show(value))
+            return _number(value)
         case Cast(dtype=dtype, arg=arg):
             found = _value(terms, arg, operands)
             if not isinstance(found, Data):
@@ -105,6 +105,13 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             return _chosen(terms, elem, operands)
         case _:
             assert_never(elem)
+
+
+def _number(value: Index) -> Value:
+    """An integer of the program: one number for all that a block computes, or nothing that words tell apart."""
+    if axes(value) or any(symbol.kind not in ("size", "block") for symbol in symbols(value)):
+        return Top(f"{show(value)} is computed with, which differs from element to element or with time")
+    return Data({}, form=show(value), computed=True, root=show(value))
 
 
 def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value:

@@ -128,13 +128,15 @@ class Folding:
             if not self.alike_in_each(data):
                 return Top("elements that are folded together differ in the sets that they speak of")
             ((name, sep),) = run_along.items()
+            if not statistics.sets_of(standing) <= {name, statistics.PLACE}:
+                return Top(f"a fold along `{name}` of what differs along it by sums over other names")
             tally = self._tally(sep)
             if isinstance(tally, Top):
                 return tally
             base = evolve(data.at(self.takes.first), record=kept, inside=(), fill=0.0)
             assert isinstance(base.standing, Statistic)
             made = statistics.started(base.standing, name, tally, holds)
-            return Top("powers above squares are summed") if made is None else evolve(base, standing=made)
+            return Top("powers above squares are summed, or elements of no name") if made is None else evolve(base, standing=made)
         for number in statistics.summed_set(standing):
             others = tuple(each for at, each in enumerate(standing.sets) if at != number)
             if data.inside or not self.alike_in_each(evolve(data, standing=evolve(standing, sets=others))):
@@ -179,7 +181,7 @@ class Folding:
     def _started(self, name: str, tally: Tally, kept: dict[str, Component]) -> Value:
         data, first = self.data, self.takes.first
         told = "maximum" if self.stmt.op == "max" else "sum"
-        if not self.alike_in_each(data):
+        if not self.alike_in_each(data) or any(name not in family for family in families(data.standing)):
             return Top("weights with different references are folded")
         base = evolve(
             data.at(first), record=kept, inside=(), fill=0.0, form=f"{told} of {data.form} over {name}", computed=True

@@ -96,7 +96,7 @@ def _nothing(value: Value, number: float) -> Cond | None:
         return algebra.TRUE if value.value == number else None
     if not isinstance(value, Data):
         return None
-    if guards(value.standing):
+    if guards(value.standing) or (value.inside and value.fill != number):
         return None
     if isinstance(value.standing, Maximum) and number == float("-inf"):
         return _empty(value.standing.over)

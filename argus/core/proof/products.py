@@ -195,6 +195,8 @@ class Multiplication:
         terms = self._terms(name, rest)
         if isinstance(terms, str):
             return terms
+        if self._weight is not None and any(name not in each for each in families(self._weight.data.standing)):
+            return f"exponentials are summed over `{name}`, in which they may have different references"
         weighed = None if self._weight is None else self._moved(self._weight)
         if isinstance(weighed, str):
             return weighed

@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
 from argus.core.proof import statistics
-from argus.core.proof.composed import both_closed, both_needs, closed_over, computed_from, in_words, products_of
+from argus.core.proof.composed import both_closed, both_needs, closed_over, computed_from, in_digits, in_words, products_of
 from argus.core.proof.content import (
     Data,
     Number,
@@ -144,7 +144,7 @@ class Rules:
         assert isinstance(number, Number)
         assert isinstance(data, Data)
         value = number.value
-        form = in_words(name, *(f"{value:g}" if arg is number else data.form for arg in (left, right)))
+        form = in_words(name, *(in_digits(value) if arg is number else data.form for arg in (left, right)))
         if value == _NEUTRAL.get(name):
             return self._added_to_nothing(data)
         match name, data.standing:

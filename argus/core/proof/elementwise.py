@@ -14,14 +14,25 @@ from typing import assert_never
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.elements import gets, nodes
+from argus.core.elements import children, dtype_of, gets, nodes
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.layout import TV
 from argus.core.proof import statistics
 from argus.core.proof.affine import anywhere, axes
-from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, some_element, why_not
+from argus.core.proof.content import (
+    Content,
+    Data,
+    Number,
+    Piece,
+    Top,
+    Value,
+    everywhere,
+    loosened,
+    some_element,
+    why_not,
+)
 from argus.core.proof.flow import Flow
 from argus.core.proof.masking import masked, masks
 from argus.core.proof.obligation import Obligation
@@ -42,6 +53,9 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
     """What a `Map` writes, and the conditions that this presumes."""
     if not is_whole(stmt.target):
         return Top("an element of another place of a register tile"), ()
+    reason = _not_of_reals(stmt)
+    if reason:
+        return Top(reason), ()
     operands: dict[Get, Value] = {}
     for get, access in zip(gets(stmt.elem), flow.accesses.of(step), strict=False):
         value = single(flow.read(access))
@@ -51,6 +65,22 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
     rules = Rules(lambda cond: flow.holds(step.context, anywhere(cond, layout)))
     value = _value(Terms(rules, layout, flow.timeline.kernel.thread), stmt.elem, operands)
     return value, tuple((code, what, anywhere(goal, layout)) for code, what, goal in rules.owed)
+
+
+def _not_of_reals(stmt: Map) -> str:
+    """Why a statement does not compute as real numbers do, but for rounding; empty if it does."""
+    own = stmt.target.buffer.dtype
+    for node in nodes(stmt.elem):
+        if not isinstance(node, Op | Where | Cast):
+            continue
+        dtype = dtype_of(node) or own
+        if isinstance(node, Op) and dtype.family != "float":
+            return "arithmetic of integers in registers, which overflows and rounds, has no rule in the verifier"
+        for part in children(node):
+            if isinstance(part, Lit) and not dtype.holds(part.value):
+                return f"{part.value:g}, which is no {dtype}"
+    alone = isinstance(stmt.elem, Lit) and not own.holds(stmt.elem.value)
+    return f"a number that is no {own}" if alone else ""
 
 
 def single(content: Content) -> Value:
@@ -87,18 +117,24 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             return _number(value)
         case Cast(dtype=dtype, arg=arg):
             found = _value(terms, arg, operands)
+            if isinstance(found, Number) and not dtype.holds(found.value):
+                return Top(f"{found.value:g}, which is no {dtype}")
             if not isinstance(found, Data):
                 return found
+            if not dtype.holds(found.fill):
+                found = loosened(found)
             form = f"{dtype}({found.form})"
             if dtype.family == "float":
                 return evolve(found, form=form)
             return terms.rules.truncated(evolve(statistics.closed(found), terms=()), form)
         case Op(name="div", args=(left, Num(value=size))):
             value = _value(terms, left, operands)
-            divided = statistics.over(value, size, terms.rules.holds) if isinstance(value, Data) else None
+            below = _number(size)
+            known = isinstance(value, Data) and isinstance(below, Data)
+            divided = statistics.over(value, size, terms.rules.holds) if known and isinstance(value, Data) else None
             if divided is not None:
                 return evolve(divided, factors=(), terms=())
-            return terms.rules.op("div", (value, _value(terms, elem.args[1], operands)))
+            return terms.rules.op("div", (value, below))
         case Op(name=name, args=args):
             return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():

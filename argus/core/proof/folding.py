@@ -50,6 +50,8 @@ def content(flow: Flow, step: Step, stmt: Fold) -> Content:
 
 def _folded(flow: Flow, step: Step, stmt: Fold) -> Value:
     value = single(flow.read(flow.accesses.of(step)[0]))
+    if stmt.op == "add" and stmt.source.buffer.dtype.family != "float":
+        return Top("a sum of integers, which may overflow, has no rule in the verifier")
     if isinstance(value, Number) and value.value == (0.0 if stmt.op == "add" else -inf) and stmt.op in ("add", "max"):
         return value
     if not isinstance(value, Data):
@@ -136,7 +138,11 @@ class Folding:
             base = evolve(data.at(self.takes.first), record=kept, inside=(), fill=0.0)
             assert isinstance(base.standing, Statistic)
             made = statistics.started(base.standing, name, tally, holds)
-            return Top("powers above squares are summed, or elements of no name") if made is None else evolve(base, standing=made)
+            return (
+                Top("powers above squares are summed, or elements of no name")
+                if made is None
+                else evolve(base, standing=made)
+            )
         for number in statistics.summed_set(standing):
             others = tuple(each for at, each in enumerate(standing.sets) if at != number)
             if data.inside or not self.alike_in_each(evolve(data, standing=evolve(standing, sets=others))):

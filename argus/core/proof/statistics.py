@@ -151,7 +151,8 @@ def with_number(name: str, left: Value, right: Value) -> Value | None:
     if not isfinite(number.value):
         return None
     plain, own = ratios.number(number.value), data.standing.value
-    if name in ("mul", "div") and number.value == 0 and (name == "mul" or number is left) and not data.needs:
+    known = not (data.needs or data.inside or data.loose)
+    if name in ("mul", "div") and number.value == 0 and (name == "mul" or number is left) and known:
         return number if name == "mul" or ratios.inverse(own) is not None else None
     if name == "div" and number is right and number.value != 0:
         value: Polynomial | None = ratios.times(own, {ratios.ONE: 1 / Fraction(number.value)})

@@ -33,7 +33,7 @@ from argus.core.proof.content import (
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Mixed, Sep
-from argus.core.proof.standing import PLAIN, Maximum, Plain, Statistic, Weight, families, guards
+from argus.core.proof.standing import PLAIN, Maximum, Plain, Statistic, Weight, families, guards, one_along
 from argus.core.proof.taking import Takes, takes
 from argus.core.proof.tally import COUNTED, Run, Tally, run
 from argus.core.proof.timeline import Step
@@ -187,7 +187,7 @@ class Folding:
     def _started(self, name: str, tally: Tally, kept: dict[str, Component]) -> Value:
         data, first = self.data, self.takes.first
         told = "maximum" if self.stmt.op == "max" else "sum"
-        if not self.alike_in_each(data) or any(name not in family for family in families(data.standing)):
+        if not self.alike_in_each(data) or not one_along(data.standing, name):
             return Top("weights with different references are folded")
         base = evolve(
             data.at(first), record=kept, inside=(), fill=0.0, form=f"{told} of {data.form} over {name}", computed=True
@@ -211,7 +211,7 @@ class Folding:
             return Top(f"a fold of {data.form} along what it has not summed yet")
         if data.inside:
             chosen = self._chosen(data)
-            if chosen is None:
+            if chosen is None or not self.alike_in_each(evolve(data, sets=None)):
                 return Top(f"a fold of {data.form}, some of which is padding")
             data = evolve(data, inside=(), fill=0.0)
             self.takes = evolve(self.takes, cells=np.where(chosen[self.takes.cells], self.takes.cells, -1))

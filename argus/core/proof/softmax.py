@@ -159,7 +159,7 @@ class Rules:
             case "sub", Maximum(over=over, guarded=guarded) if number is left and value == -inf:
                 nothing = evolve(data, standing=Maximum({each: Tally() for each in over}))
                 return self._less(nothing, data, Drop({each: Tally() for each in over}, over), over, guarded=guarded)
-            case "mul", Factor() | Weight() if value == 0 and not (data.needs or data.inside or data.loose):
+            case "mul", Factor() | Weight() if value == 0 and data.finite:
                 return number
             case _, Maximum() | Gap() | Drop() if name in ("mul", "div") and value < 0:
                 return Top("a maximum, or what is measured from one, times a number below 0 grows beyond all bounds")

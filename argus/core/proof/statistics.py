@@ -151,8 +151,7 @@ def with_number(name: str, left: Value, right: Value) -> Value | None:
     if not isfinite(number.value):
         return None
     plain, own = ratios.number(number.value), data.standing.value
-    known = not (data.needs or data.inside or data.loose)
-    if name in ("mul", "div") and number.value == 0 and (name == "mul" or number is left) and known:
+    if name in ("mul", "div") and number.value == 0 and (name == "mul" or number is left) and data.finite:
         return number if name == "mul" or ratios.inverse(own) is not None else None
     if name == "div" and number is right and number.value != 0:
         value: Polynomial | None = ratios.times(own, {ratios.ONE: 1 / Fraction(number.value)})
@@ -268,7 +267,7 @@ def united(value: Value) -> Value:
 
 
 def started(statistic: Statistic, name: str, tally: Tally, holds: Holds) -> Statistic | None:
-    """The sum of it over elements that differ in a name, of which these are taken; what no name tells is counted only."""
+    """The sum of it over elements that differ in a name, of which these are taken; without a name, they are counted."""
     if ratios.degree(statistic.value) > (0 if name == PLACE else 2):
         return None
     new = len(statistic.sets)

@@ -16,11 +16,11 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.elements import children, dtype_of, gets, nodes
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Coord, Held, Index, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.layout import TV
 from argus.core.proof import statistics
-from argus.core.proof.affine import anywhere, axes
+from argus.core.proof.affine import anywhere
 from argus.core.proof.content import (
     Content,
     Data,
@@ -40,7 +40,7 @@ from argus.core.proof.separate import Component, same
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, Weight
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import show, symbols
+from argus.core.walk import mentions, show, symbols
 
 
 def content(flow: Flow, step: Step, stmt: Map) -> Content:
@@ -145,7 +145,7 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
 
 def _number(value: Index) -> Value:
     """An integer of the program: one number for all that a block computes, or nothing that words tell apart."""
-    if axes(value) or any(symbol.kind not in ("size", "block") for symbol in symbols(value)):
+    if mentions(value, (Coord, Held)) or any(symbol.kind not in ("size", "block") for symbol in symbols(value)):
         return Top(f"{show(value)} is computed with, which differs from element to element or with time")
     return Data({}, form=show(value), computed=True, root=show(value))
 
@@ -189,7 +189,7 @@ def agreements(flow: Flow) -> Iterator[Obligation]:
 
 
 def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
-    seen: dict[str, tuple[Component, tuple[Cond, ...]]] = {}
+    seen: dict[str, list[tuple[Component, tuple[Cond, ...]]]] = {}
     assert all(op.name in ELEMENT_OPS for op in nodes(stmt.elem) if isinstance(op, Op))
     for access in flow.accesses.of(step)[:-1]:
         for piece in flow.read(access):
@@ -197,8 +197,10 @@ def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
                 continue
             for name, sep in piece.value.record.items():
                 there = some_element(piece.value.inside)  # what is padding everywhere carries no names
-                other, elsewhere = seen.setdefault(name, (sep, there))
-                goal: Cond = same(other, sep)
                 what = f"elements combined in `{stmt.target.buffer.name}` agree in `{name}`"
-                context = (*step.context, piece.guard, *elsewhere, *there)
-                yield Obligation("I2", what, stmt, goal, context, compared=sep.table.size)
+                known = seen.setdefault(name, [])
+                known.append((sep, there))
+                for other, elsewhere in known[:-1] or known:
+                    goal: Cond = same(other, sep)
+                    context = (*step.context, piece.guard, *elsewhere, *there)
+                    yield Obligation("I2", what, stmt, goal, context, compared=sep.table.size)

@@ -159,7 +159,7 @@ class Rules:
             case "sub", Maximum(over=over, guarded=guarded) if number is left and value == -inf:
                 nothing = evolve(data, standing=Maximum({each: Tally() for each in over}))
                 return self._less(nothing, data, Drop({each: Tally() for each in over}, over), over, guarded=guarded)
-            case "mul", Factor() | Weight() if value == 0 and data.finite:
+            case "mul", Factor() | Weight() if value == 0 and data.within_bounds.finite:
                 return number
             case _, Maximum() | Gap() | Drop() if name in ("mul", "div") and value < 0:
                 return Top("a maximum, or what is measured from one, times a number below 0 grows beyond all bounds")
@@ -321,7 +321,8 @@ class Rules:
         inside = (*weight.inside, *factor.inside)
         self._one_score(weight, factor)
         needs, closed = both_needs(weight, factor), both_closed(weight, factor)
-        return evolve(weight, record=record, standing=standing, inside=inside, needs=needs, closed=closed)
+        fill = nan if factor.inside else weight.fill
+        return evolve(weight, record=record, standing=standing, inside=inside, fill=fill, needs=needs, closed=closed)
 
     @staticmethod
     def _quotient(left: Data, right: Data) -> Value:

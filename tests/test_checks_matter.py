@@ -12,7 +12,8 @@ from attrs import evolve
 from argus.core.algebra import TRUE, add, const, sub
 from argus.core.atoms.sm_90a.tma import ATOMS
 from argus.core.dsl.kernel import Template
-from argus.core.index import Cond
+from argus.core.dtype import DType
+from argus.core.index import Cond, Index
 from argus.core.ir import Assert, Await, Copy, Fence, Kernel, View
 from argus.core.mutation import named
 from argus.core.proof import (
@@ -34,11 +35,13 @@ from argus.core.proof import (
     ordering,
     outputs,
     placing,
+    products,
     races,
     reads,
     relations,
     scales,
     softmax,
+    statistics,
     sums,
     terms,
     timeline,
@@ -57,6 +60,7 @@ from argus.core.proof.standing import Drop, Gap
 from argus.core.proof.timeline import Step
 from argus.core.proof.touching import Taken
 from argus.core.verdict import Proved, Refuted, Unknown
+from argus.core.walk import show
 from argus.verify import verify
 from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
@@ -171,6 +175,44 @@ def any_products_are_one_sum(patch: pytest.MonkeyPatch) -> None:
 
 def any_relation_decides(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scales, "_decides", always)
+
+
+def everything_is_real(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(elementwise, "_not_of_reals", no_objection)
+
+
+def all_types_have_infinities(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DType, "holds", always)
+
+
+def sums_depend_on_no_name(patch: pytest.MonkeyPatch) -> None:
+    def none(_: object) -> frozenset[str]:
+        return frozenset()
+
+    patch.setattr(statistics, "sets_of", none)
+
+
+def numbers_in_six_digits(patch: pytest.MonkeyPatch) -> None:
+    def short(number: float) -> str:
+        return f"{number:g}"
+
+    patch.setattr(softmax, "in_digits", short)
+
+
+def numbers_stay_what_they_are_called(patch: pytest.MonkeyPatch) -> None:
+    def called(value: Index) -> Value:
+        return Data({}, form=show(value), computed=True, root=show(value))
+
+    patch.setattr(elementwise, "_number", called)
+
+
+def one_reference_for_all(patch: pytest.MonkeyPatch) -> None:
+    for module in (folding, products):
+        patch.setattr(module, "one_along", always)
+
+
+def all_padding_is_finite(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Data, "finite", property(always))
 
 
 def yes(*_: object) -> Cond:
@@ -322,6 +364,8 @@ SEEN = without(visibility, "obligations")
 
 CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cp_async_without_a_wait", "I31", every_queue_is_a_counter),
+    ("softmax_of_columns_by_maxima_of_rows", "I23", one_reference_for_all),
+    ("padding_times_zero", "I4", all_padding_is_finite),
     ("lds_over_budget", "I22", without(budgets, "_storage")),
     ("bank_conflicts", "I33", without(budgets, "_banks")),
     ("store_without_predicate", "I37", without(memory, "_bounds")),
@@ -440,6 +484,11 @@ UNKNOWN: tuple[tuple[str, Patch], ...] = (
     ("two_keys_of_one_maximum", every_sum_is_of_scores),
     ("two_weights_in_one_sum", any_products_are_one_sum),
     ("scales_of_a_loose_relation", any_relation_decides),
+    ("half_of_an_integer", everything_is_real),
+    ("padding_without_infinity", all_types_have_infinities),
+    ("means_of_rows_added", sums_depend_on_no_name),
+    ("scores_of_unlike_numbers", numbers_in_six_digits),
+    ("scores_by_places_in_chunks", numbers_stay_what_they_are_called),
 )
 """Wrong, but what is wrong has no tag that a run could show."""
 

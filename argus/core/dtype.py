@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, isinf, isnan
 from typing import Literal
 
 import ml_dtypes
@@ -21,6 +22,14 @@ class DType:
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy dtype with the same values and rounding."""
         return np.dtype(_NUMPY[self.name])
+
+    def holds(self, number: float) -> bool:
+        """Whether it is a number of this type, up to rounding: not all types have infinities."""
+        if self.family == "int":
+            return isfinite(number) and number == int(number) and abs(number) < 1 << (self.bits - 1)
+        with np.errstate(over="ignore"):
+            kept = float(np.asarray(number, np.float64).astype(self.numpy))
+        return kept == number if isinf(number) else isfinite(kept) or isnan(number)
 
     def __str__(self) -> str:
         return self.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from argus.core.dtype import DType
 from argus.core.index import Node
 from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Neither, Num, Op, Test, Where
 
@@ -42,6 +43,23 @@ def nodes(root: Elem) -> tuple[Elem | Test, ...]:
 def gets(root: Elem) -> tuple[Get, ...]:
     """The elements of buffers that an expression reads."""
     return tuple(node for node in nodes(root) if isinstance(node, Get))
+
+
+def dtype_of(root: Elem) -> DType | None:
+    """The type in which an expression is computed; None of a number, which takes what it meets."""
+    match root:
+        case Lit() | Num():
+            return None
+        case Get(view=view):
+            return view.buffer.dtype
+        case Cast(dtype=dtype):
+            return dtype
+        case Op(args=args):
+            return next((found for found in map(dtype_of, args) if found is not None), None)
+        case Where(then=then, other=other):
+            return dtype_of(then) or dtype_of(other)
+        case _:
+            assert_never(root)
 
 
 def indices(root: Elem) -> tuple[Node, ...]:

@@ -60,7 +60,13 @@ def _only_of_scales(left: Data, right: Data) -> frozenset[str]:
 
 
 def _rooted(data: Data) -> str:
-    return data.root if data.times == 1 else f"{data.times:g} {data.root}"
+    return data.root if data.times == 1 else f"{in_digits(data.times)} {data.root}"
+
+
+def in_digits(number: float) -> str:
+    """A number in words that no other number has: what is computed is compared by them."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
 
 
 def both_closed(left: Data, right: Data) -> tuple[tuple[str, Tally], ...]:

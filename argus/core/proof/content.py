@@ -126,6 +126,11 @@ class Data:
         return self.standing is PLAIN and not self.closed and not self.needs and not self.loose
 
     @property
+    def finite(self) -> bool:
+        """Whether it is a number, and not infinite, at every element: as far as what was loaded is."""
+        return not (self.needs or self.inside or self.loose)
+
+    @property
     def within_bounds(self) -> Data:
         """The same of its elements within bounds alone."""
         return evolve(self, loose=())

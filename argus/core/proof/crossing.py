@@ -174,6 +174,8 @@ def _brought(flow: Flow, access: Access, known: Left) -> Value:
     edge = stmt.edge if isinstance(stmt, Copy) else None
     if access.places is None:
         return Top("its address mixes symbols and coordinates")
+    if edge is not None and not access.view.buffer.dtype.holds(edge):
+        return Top(f"padding of {edge:g}, which is no {access.view.buffer.dtype}")
     match known:
         case Top():
             return known

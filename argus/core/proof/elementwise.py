@@ -14,14 +14,25 @@ from typing import assert_never
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.elements import gets, nodes
+from argus.core.elements import children, dtype_of, gets, nodes
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.index import Cond, Symbol
+from argus.core.index import Cond, Coord, Held, Index, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.layout import TV
 from argus.core.proof import statistics
 from argus.core.proof.affine import anywhere
-from argus.core.proof.content import Content, Data, Number, Piece, Top, Value, everywhere, some_element, why_not
+from argus.core.proof.content import (
+    Content,
+    Data,
+    Number,
+    Piece,
+    Top,
+    Value,
+    everywhere,
+    loosened,
+    some_element,
+    why_not,
+)
 from argus.core.proof.flow import Flow
 from argus.core.proof.masking import masked, masks
 from argus.core.proof.obligation import Obligation
@@ -29,7 +40,7 @@ from argus.core.proof.separate import Component, same
 from argus.core.proof.softmax import Owed, Rules
 from argus.core.proof.standing import Maximum, Weight
 from argus.core.proof.timeline import Step, is_whole
-from argus.core.walk import show
+from argus.core.walk import mentions, show, symbols
 
 
 def content(flow: Flow, step: Step, stmt: Map) -> Content:
@@ -42,6 +53,9 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
     """What a `Map` writes, and the conditions that this presumes."""
     if not is_whole(stmt.target):
         return Top("an element of another place of a register tile"), ()
+    reason = _not_of_reals(stmt)
+    if reason:
+        return Top(reason), ()
     operands: dict[Get, Value] = {}
     for get, access in zip(gets(stmt.elem), flow.accesses.of(step), strict=False):
         value = single(flow.read(access))
@@ -51,6 +65,22 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
     rules = Rules(lambda cond: flow.holds(step.context, anywhere(cond, layout)))
     value = _value(Terms(rules, layout, flow.timeline.kernel.thread), stmt.elem, operands)
     return value, tuple((code, what, anywhere(goal, layout)) for code, what, goal in rules.owed)
+
+
+def _not_of_reals(stmt: Map) -> str:
+    """Why a statement does not compute as real numbers do, but for rounding; empty if it does."""
+    own = stmt.target.buffer.dtype
+    for node in nodes(stmt.elem):
+        if not isinstance(node, Op | Where | Cast):
+            continue
+        dtype = dtype_of(node) or own
+        if isinstance(node, Op) and dtype.family != "float":
+            return "arithmetic of integers in registers, which overflows and rounds, has no rule in the verifier"
+        for part in children(node):
+            if isinstance(part, Lit) and not dtype.holds(part.value):
+                return f"{part.value:g}, which is no {dtype}"
+    alone = isinstance(stmt.elem, Lit) and not own.holds(stmt.elem.value)
+    return f"a number that is no {own}" if alone else ""
 
 
 def single(content: Content) -> Value:
@@ -84,27 +114,40 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
         case Lit(value=value):
             return Number(value)
         case Num(value=value):
-            return Data({}, form=show(value), computed=True, root=show(value))
+            return _number(value)
         case Cast(dtype=dtype, arg=arg):
             found = _value(terms, arg, operands)
+            if isinstance(found, Number) and not dtype.holds(found.value):
+                return Top(f"{found.value:g}, which is no {dtype}")
             if not isinstance(found, Data):
                 return found
+            if not dtype.holds(found.fill):
+                found = loosened(found)
             form = f"{dtype}({found.form})"
             if dtype.family == "float":
                 return evolve(found, form=form)
             return terms.rules.truncated(evolve(statistics.closed(found), terms=()), form)
         case Op(name="div", args=(left, Num(value=size))):
             value = _value(terms, left, operands)
-            divided = statistics.over(value, size, terms.rules.holds) if isinstance(value, Data) else None
+            below = _number(size)
+            known = isinstance(value, Data) and isinstance(below, Data)
+            divided = statistics.over(value, size, terms.rules.holds) if known and isinstance(value, Data) else None
             if divided is not None:
                 return evolve(divided, factors=(), terms=())
-            return terms.rules.op("div", (value, _value(terms, elem.args[1], operands)))
+            return terms.rules.op("div", (value, below))
         case Op(name=name, args=args):
             return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():
             return _chosen(terms, elem, operands)
         case _:
             assert_never(elem)
+
+
+def _number(value: Index) -> Value:
+    """An integer of the program: one number for all that a block computes, or nothing that words tell apart."""
+    if mentions(value, (Coord, Held)) or any(symbol.kind not in ("size", "block") for symbol in symbols(value)):
+        return Top(f"{show(value)} is computed with, which differs from element to element or with time")
+    return Data({}, form=show(value), computed=True, root=show(value))
 
 
 def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value:
@@ -146,7 +189,7 @@ def agreements(flow: Flow) -> Iterator[Obligation]:
 
 
 def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
-    seen: dict[str, tuple[Component, tuple[Cond, ...]]] = {}
+    seen: dict[str, list[tuple[Component, tuple[Cond, ...]]]] = {}
     assert all(op.name in ELEMENT_OPS for op in nodes(stmt.elem) if isinstance(op, Op))
     for access in flow.accesses.of(step)[:-1]:
         for piece in flow.read(access):
@@ -154,8 +197,10 @@ def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
                 continue
             for name, sep in piece.value.record.items():
                 there = some_element(piece.value.inside)  # what is padding everywhere carries no names
-                other, elsewhere = seen.setdefault(name, (sep, there))
-                goal: Cond = same(other, sep)
                 what = f"elements combined in `{stmt.target.buffer.name}` agree in `{name}`"
-                context = (*step.context, piece.guard, *elsewhere, *there)
-                yield Obligation("I2", what, stmt, goal, context, compared=sep.table.size)
+                known = seen.setdefault(name, [])
+                known.append((sep, there))
+                for other, elsewhere in known[:-1] or known:
+                    goal: Cond = same(other, sep)
+                    context = (*step.context, piece.guard, *elsewhere, *there)
+                    yield Obligation("I2", what, stmt, goal, context, compared=sep.table.size)

@@ -309,6 +309,10 @@ class Flow:
         fill, name = 0.0, access.view.buffer.name
         if isinstance(stmt, Copy) and stmt.edge is not None:
             fill = stmt.edge
+            if not access.view.buffer.dtype.holds(fill):
+                return everywhere(
+                    access.shape, Top(f"padding of {fill:g}, which is no {access.view.buffer.dtype}"), algebra.TRUE
+                )
             found = inside_of(self.accesses, access, places)
             if found is None:
                 return everywhere(

@@ -33,7 +33,7 @@ from argus.core.proof.content import (
 from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.separate import Component, Mixed, Sep
-from argus.core.proof.standing import PLAIN, Maximum, Plain, Statistic, Weight, families, guards
+from argus.core.proof.standing import PLAIN, Maximum, Plain, Statistic, Weight, families, guards, one_along
 from argus.core.proof.taking import Takes, takes
 from argus.core.proof.tally import COUNTED, Run, Tally, run
 from argus.core.proof.timeline import Step
@@ -50,6 +50,8 @@ def content(flow: Flow, step: Step, stmt: Fold) -> Content:
 
 def _folded(flow: Flow, step: Step, stmt: Fold) -> Value:
     value = single(flow.read(flow.accesses.of(step)[0]))
+    if stmt.op == "add" and stmt.source.buffer.dtype.family != "float":
+        return Top("a sum of integers, which may overflow, has no rule in the verifier")
     if isinstance(value, Number) and value.value == (0.0 if stmt.op == "add" else -inf) and stmt.op in ("add", "max"):
         return value
     if not isinstance(value, Data):
@@ -128,13 +130,19 @@ class Folding:
             if not self.alike_in_each(data):
                 return Top("elements that are folded together differ in the sets that they speak of")
             ((name, sep),) = run_along.items()
+            if not statistics.sets_of(standing) <= {name, statistics.PLACE}:
+                return Top(f"a fold along `{name}` of what differs along it by sums over other names")
             tally = self._tally(sep)
             if isinstance(tally, Top):
                 return tally
             base = evolve(data.at(self.takes.first), record=kept, inside=(), fill=0.0)
             assert isinstance(base.standing, Statistic)
             made = statistics.started(base.standing, name, tally, holds)
-            return Top("powers above squares are summed") if made is None else evolve(base, standing=made)
+            return (
+                Top("powers above squares are summed, or elements of no name")
+                if made is None
+                else evolve(base, standing=made)
+            )
         for number in statistics.summed_set(standing):
             others = tuple(each for at, each in enumerate(standing.sets) if at != number)
             if data.inside or not self.alike_in_each(evolve(data, standing=evolve(standing, sets=others))):
@@ -179,7 +187,7 @@ class Folding:
     def _started(self, name: str, tally: Tally, kept: dict[str, Component]) -> Value:
         data, first = self.data, self.takes.first
         told = "maximum" if self.stmt.op == "max" else "sum"
-        if not self.alike_in_each(data):
+        if not self.alike_in_each(data) or not one_along(data.standing, name):
             return Top("weights with different references are folded")
         base = evolve(
             data.at(first), record=kept, inside=(), fill=0.0, form=f"{told} of {data.form} over {name}", computed=True
@@ -203,7 +211,7 @@ class Folding:
             return Top(f"a fold of {data.form} along what it has not summed yet")
         if data.inside:
             chosen = self._chosen(data)
-            if chosen is None:
+            if chosen is None or not self.alike_in_each(evolve(data, sets=None)):
                 return Top(f"a fold of {data.form}, some of which is padding")
             data = evolve(data, inside=(), fill=0.0)
             self.takes = evolve(self.takes, cells=np.where(chosen[self.takes.cells], self.takes.cells, -1))

@@ -6,6 +6,8 @@ How a guess was come by does not matter: `carried` checks it.
 
 from __future__ import annotations
 
+from math import isnan
+
 from attrs import evolve
 
 from argus.core import algebra
@@ -96,7 +98,8 @@ def _nothing(value: Value, number: float) -> Cond | None:
         return algebra.TRUE if value.value == number else None
     if not isinstance(value, Data):
         return None
-    if guards(value.standing):
+    padded = bool(value.inside) and not isnan(value.fill)  # of another padding nothing is said
+    if guards(value.standing) or (padded and value.fill != number):
         return None
     if isinstance(value.standing, Maximum) and number == float("-inf"):
         return _empty(value.standing.over)

@@ -15,7 +15,7 @@ from argus.core.proof.affine import affine
 from argus.core.proof.content import Data, Inside
 from argus.core.proof.separate import Component, Mixed, Sep, cases_of, numbers, tabled, together
 from argus.core.proof.splits import always
-from argus.core.proof.standing import Weight, families
+from argus.core.proof.standing import Weight, families, one_along
 from argus.core.proof.tally import COUNTED, Tally, merged, run
 from argus.core.proof.timeline import is_whole
 from argus.core.tiling import Operands, operands
@@ -195,6 +195,8 @@ class Multiplication:
         terms = self._terms(name, rest)
         if isinstance(terms, str):
             return terms
+        if self._weight is not None and not one_along(self._weight.data.standing, name):
+            return f"exponentials are summed over `{name}`, in which they may have different references"
         weighed = None if self._weight is None else self._moved(self._weight)
         if isinstance(weighed, str):
             return weighed

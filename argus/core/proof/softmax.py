@@ -11,7 +11,15 @@ from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond
 from argus.core.proof import statistics
-from argus.core.proof.composed import both_closed, both_needs, closed_over, computed_from, in_words, products_of
+from argus.core.proof.composed import (
+    both_closed,
+    both_needs,
+    closed_over,
+    computed_from,
+    in_digits,
+    in_words,
+    products_of,
+)
 from argus.core.proof.content import (
     Data,
     Number,
@@ -144,14 +152,14 @@ class Rules:
         assert isinstance(number, Number)
         assert isinstance(data, Data)
         value = number.value
-        form = in_words(name, *(f"{value:g}" if arg is number else data.form for arg in (left, right)))
+        form = in_words(name, *(in_digits(value) if arg is number else data.form for arg in (left, right)))
         if value == _NEUTRAL.get(name):
             return self._added_to_nothing(data)
         match name, data.standing:
             case "sub", Maximum(over=over, guarded=guarded) if number is left and value == -inf:
                 nothing = evolve(data, standing=Maximum({each: Tally() for each in over}))
                 return self._less(nothing, data, Drop({each: Tally() for each in over}, over), over, guarded=guarded)
-            case "mul", Factor() | Weight() if value == 0 and not data.needs:
+            case "mul", Factor() | Weight() if value == 0 and data.within_bounds.finite:
                 return number
             case _, Maximum() | Gap() | Drop() if name in ("mul", "div") and value < 0:
                 return Top("a maximum, or what is measured from one, times a number below 0 grows beyond all bounds")
@@ -313,7 +321,8 @@ class Rules:
         inside = (*weight.inside, *factor.inside)
         self._one_score(weight, factor)
         needs, closed = both_needs(weight, factor), both_closed(weight, factor)
-        return evolve(weight, record=record, standing=standing, inside=inside, needs=needs, closed=closed)
+        fill = nan if factor.inside else weight.fill
+        return evolve(weight, record=record, standing=standing, inside=inside, fill=fill, needs=needs, closed=closed)
 
     @staticmethod
     def _quotient(left: Data, right: Data) -> Value:

@@ -107,6 +107,11 @@ def families(standing: Standing) -> tuple[Sets, ...]:
             assert_never(standing)
 
 
+def one_along(standing: Standing, name: str) -> bool:
+    """Whether elements that differ in a name alone have one reference: it is taken over that name."""
+    return all(name in family for family in families(standing))
+
+
 def guards(standing: Standing) -> bool:
     """Whether it is another number than its sets say, where they are empty."""
     return isinstance(standing, Maximum | Weight) and standing.guarded

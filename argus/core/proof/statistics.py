@@ -18,6 +18,7 @@ from argus.core import algebra
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Cond, Index
 from argus.core.proof import ratios
+from argus.core.proof.composed import in_digits
 from argus.core.proof.content import Data, Inside, Number, Value
 from argus.core.proof.products import holds_once
 from argus.core.proof.ratios import Many, Own, Polynomial, Power, Size, atom
@@ -150,7 +151,7 @@ def with_number(name: str, left: Value, right: Value) -> Value | None:
     if not isfinite(number.value):
         return None
     plain, own = ratios.number(number.value), data.standing.value
-    if name in ("mul", "div") and number.value == 0 and (name == "mul" or number is left) and not data.needs:
+    if name in ("mul", "div") and number.value == 0 and (name == "mul" or number is left) and data.finite:
         return number if name == "mul" or ratios.inverse(own) is not None else None
     if name == "div" and number is right and number.value != 0:
         value: Polynomial | None = ratios.times(own, {ratios.ONE: 1 / Fraction(number.value)})
@@ -266,8 +267,8 @@ def united(value: Value) -> Value:
 
 
 def started(statistic: Statistic, name: str, tally: Tally, holds: Holds) -> Statistic | None:
-    """The sum of it over elements that differ in a name, of which these are taken."""
-    if ratios.degree(statistic.value) > 2:
+    """The sum of it over elements that differ in a name, of which these are taken; without a name, they are counted."""
+    if ratios.degree(statistic.value) > (0 if name == PLACE else 2):
         return None
     new = len(statistic.sets)
     value = ratios.summed(statistic.value, new)
@@ -279,6 +280,11 @@ def summed_set(statistic: Statistic) -> tuple[int, ...]:
     if ratios.has_own(statistic.value):
         return ()
     return tuple(n for n in ratios.mentioned(statistic.value) if ratios.linear_in(statistic.value, n))
+
+
+def sets_of(statistic: Statistic) -> frozenset[str]:
+    """The names of the sets that a value speaks of."""
+    return frozenset(statistic.sets[number][0] for number in ratios.mentioned(statistic.value))
 
 
 def sets_over(data: Data, name: str) -> tuple[Tally, ...]:
@@ -314,7 +320,8 @@ def told(statistic: Statistic, root: str) -> str:
     constant = value.get(ratios.ONE, Fraction(0))
     rest = ratios.minus(value, ratios.number(float(constant)))
     text = _told(rest, statistic.sets, root)
-    return f"add({text}, {float(constant):g})" if constant and rest else text if rest else f"{float(constant):g}"
+    number = in_digits(float(constant))
+    return f"add({text}, {number})" if constant and rest else text if rest else number
 
 
 def _told(value: Polynomial, sets: Sets, root: str) -> str:
@@ -337,7 +344,7 @@ def _told(value: Polynomial, sets: Sets, root: str) -> str:
 
 
 def _term(monomial: ratios.Monomial, coefficient: Fraction, sets: Sets, root: str) -> str:
-    parts = [f"{float(coefficient):g}"] if coefficient != 1 or not monomial else []
+    parts = [in_digits(float(coefficient))] if coefficient != 1 or not monomial else []
     for which, exponent in sorted(monomial, key=str):
         match which:
             case Own():

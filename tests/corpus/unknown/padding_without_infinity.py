@@ -1,0 +1,36 @@
+# verdict: unknown
+"""Padding is meant to be -inf, but the type has no infinity: sums of rows of other lengths are no numbers."""
+
+from math import inf
+
+from argus.language import (
+    Tensor, add, assert_covers, assert_written_once, assume, block_id, ceil_div, copy, e4m3, exp, f32, kernel, load, loop,
+    maximum, registers, sm_90a, spread, tag, thread, warp, where,
+)
+
+THREADS, CHUNK = 32, 128
+
+
+@kernel(target=sm_90a, threads=THREADS)
+def softmax(X: Tensor["R N", e4m3], Y: Tensor["R N", f32]):
+    R, N = X.shape
+    tag(X, lambda r, n: dict(r=r, n=n))
+    assume(N % 4 == 0)
+    (row,) = block_id((R,))
+    x, y = X[row], Y[row]
+    by = spread((CHUNK,), threads=THREADS, vector=4)
+    high, total = registers(f32, by.partial(0)), registers(f32, by.partial(0))
+    high[:], total[:] = -inf, 0.0
+    for i in loop(ceil_div(N, CHUNK)):
+        v = load(x.tile((CHUNK,), (i,)), by, edge=-inf).to(f32)
+        now = maximum(high, v.max(0, within=thread))
+        guard = where(now == -inf, 0.0, now)
+        total[:] = total * exp(high - guard) + exp(v - guard).sum(0, within=thread)
+        high[:] = now
+    top = high.fold(0, maximum, within=warp)
+    whole = (total * exp(high - top)).fold(0, add, within=warp)
+    assert_covers(whole.tag.n, 0, N)
+    for i in loop(ceil_div(N, CHUNK)):
+        v = load(x.tile((CHUNK,), (i,)), by, edge=-inf).to(f32)
+        copy(exp(v - top) / whole, y.tile((CHUNK,), (i,)), edge=0)
+    assert_written_once(Y, lambda r, n: dict(r=r, n=n))

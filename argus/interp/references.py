@@ -20,29 +20,40 @@ Elements = frozenset[tuple[str, int]]
 """What a maximum is of: the elements' components, each with its name."""
 Kind = Literal[
     "maximum", "gap", "drop", "weight", "factor", "inverse",
-    "mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved",
+    "mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved", "uneven",
 ]  # fmt: skip
 """In the first line what stands in a softmax, in the second what stands to a mean (`statistics`)."""
 
 NONE = 0
 STATISTICS: frozenset[Kind] = frozenset(
-    ("mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved")
+    ("mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved", "uneven")
 )
 
 
 @frozen
 class Standing:
-    """`over`: the reference; of a drop or a factor `before` is the one that it starts from."""
+    """`over`: the reference; of a drop or a factor `before` is the one that it starts from.
+
+    scale: of what stands to a mean, the number that it has been multiplied by; None where that is not known. back: of
+    the distance of two means, that of the second, where it differs.
+    """
 
     kind: Kind
     over: Elements
     before: Elements = frozenset()
+    scale: float | None = 1.0
+    back: float | None = 1.0
 
 
 @define(eq=False)
 class Standings:
-    """Every standing so far, by number."""
+    """Every standing so far, by number.
 
+    doubtful: something was weighed in a way that scales do not follow. scaled: so was a sum, by a number.
+    """
+
+    doubtful: bool = False
+    scaled: bool = False
     _known: dict[Standing, int] = field(factory=dict[Standing, int])
     _all: list[Standing] = field(factory=list[Standing])
 

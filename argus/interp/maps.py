@@ -214,7 +214,7 @@ class _Evaluation:
 
     def _weighs(self, name: str) -> bool:
         """Whether an operation with a number makes a multiple of a mean of a sum."""
-        return name == "div" or (name == "mul" and self.block.launch.prepared.weighs)
+        return name == "div" or (name == "mul" and self.block.launch.weighs)
 
     def _refer(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
         """What the result stands as in a softmax; references that do not fit are reported (I23).
@@ -231,7 +231,7 @@ class _Evaluation:
             message = f"a sum of exponentials meets `{name}` with another reference than its own"
             self._report("I23", message, self.stmt.target.buffer, bad)
         numbers = lanes[0].values, lanes[1].values
-        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.prepared.weighs else None
+        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.weighs else None
         made, told, lost = statistics.referred(records, name, left, right, values)
         found, bad = np.where(told, made, found), bad & ~told
         neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from attrs import evolve
 
 from argus.interp.memory import AnyArray, Records
-from argus.interp.references import NONE, STATISTICS, Elements, Kind, Standing
+from argus.interp.references import NONE, STATISTICS, Elements, Kind, Standing, kinds
 from argus.interp.sets import LOOSE, is_set
 from argus.interp.weights import UNKNOWN
 
@@ -168,17 +168,18 @@ def referred(
     found = np.full(left.shape, NONE, np.int64)
     told, lost = (np.zeros(left.shape, np.bool_) for _ in range(2))
     numbers = _numbers(one, two, values)
-    pairs, back = np.unique(np.stack([one.ravel(), two.ravel(), numbers.ravel()]), axis=1, return_inverse=True)
-    for at, (a, b, number) in enumerate(pairs.T.tolist()):
+    first, back = kinds(one.ravel(), two.ravel(), numbers.ravel())
+    for at, place in enumerate(first.tolist()):
+        a, b, number = int(one.flat[place]), int(two.flat[place]), float(numbers.flat[place])
         where = (back == at).reshape(left.shape)
-        mine, theirs = _operand(records, int(a)), _operand(records, int(b))
+        mine, theirs = _operand(records, a), _operand(records, b)
         made = _certain(records, combined(name, mine, theirs, number))
         if made is not None:
             found[where], told[where] = records.standings.number(made), True
         elif _is_statistic(mine) or _is_statistic(theirs):
             shifted = NUMBER in (mine, theirs) and name in ("add", "sub")
             lost[where] = not shifted and not _twice(name, mine, theirs)
-        elif _scales(name, int(a), int(b), weighed=values is not None):
+        elif _scales(name, a, b, weighed=values is not None):
             marks = left if b == NUMBER else right
             for mark in np.unique(marks[where]).tolist():
                 own = _elements(records, mark)

@@ -15,7 +15,7 @@ from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.interp.diagnosis import Witness
 from argus.interp.programs import run_program
 from argus.interp.schedule import Schedule, directed
-from argus.interp.search import assumed, sizes_in_order
+from argus.interp.search import assumed, sizes_in_order, work
 from argus.interp.shrink import RUNS, descend
 from argus.interp.violation import UnkeptError, Violation
 from argus.refute import Refutation, Suspect, is_static, shown, static_fault
@@ -115,8 +115,12 @@ def _sizes(place: Place, suspects: Sequence[Suspect]) -> Iterator[Sizes]:
     models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
     seen: set[tuple[int, ...]] = set()
     each = chain(*(sizes_in_order(launch.kernel) for launch in place.launches), models)
+
+    def cost(size: Sizes) -> tuple[int, int]:
+        return sum(work(launch.kernel, size)[0] for launch in place.launches), _sum(size)
+
     first = [model for model in models if max(model.values(), default=0) <= _SMALL]
-    for size in (*sorted(first, key=_sum), *sorted(each, key=_sum)):
+    for size in (*sorted(first, key=_sum), *sorted(each, key=cost)):
         key = tuple(size[symbol.name] for symbol in place.program.sizes)
         if key not in seen and max(key, default=0) <= _LARGEST:
             seen.add(key)

@@ -11,7 +11,7 @@ from argus.interp.agents import Agent, Cluster, Machine, Unit
 from argus.interp.barriers import Barriers
 from argus.interp.clocks import Strands
 from argus.interp.machine import Frame
-from argus.interp.maps import parts_first
+from argus.interp.nodes import parts_first
 from argus.interp.prepared import Scalars
 from argus.interp.schedule import Actor
 from argus.interp.shadow import Shadow

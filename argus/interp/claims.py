@@ -23,6 +23,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.walk import evaluate, show
+from argus.interp import statistics
 from argus.interp.distinct import gather
 from argus.interp.journal import Spot, spots
 from argus.interp.machine import SharedAccess, Wave
@@ -231,19 +232,12 @@ class _Judge:
         return "I25" if self.block.launch.prepared.masked and not bool(plain[marks > 0].all()) else "I3"
 
     def _judge_mean(self, stated: Covers, held: BoolArray, marks: IntArray) -> None:
-        """Squared distances are summed over what their mean is of."""
+        """Elements weigh alike, and squared distances are summed over what their mean is of."""
         standing = self.records.standing(marks)
         for number in np.unique(standing[held]).tolist():
-            known = self.records.standings.of(number)
-            if known is not None and known.kind in ("squares", "moved") and known.over != known.before:
-                name = stated.of.name
-                own, mean = (
-                    self.records.sets.text(self.records.sets.of(sorted(at for of, at in each if of == name)))
-                    for each in (known.over, known.before)
-                )
-                message = f"squared distances over {name} = {own} are from the mean over {name} = {mean}"
-                at = first_where(held & (standing == number))
-                self._report(self._sum_code(marks), message, stated.of, at, ())
+            message = statistics.fault(self.records, self.records.standings.of(number), stated.of.name)
+            if message is not None:
+                self._report(self._sum_code(marks), message, stated.of, first_where(held & (standing == number)), ())
                 return
 
     def _judge_sets(

@@ -44,8 +44,9 @@ from argus.interp.barriers import Meeting, Phased
 from argus.interp.clocks import Clock, meet
 from argus.interp.folds import fold
 from argus.interp.machine import Frame
-from argus.interp.maps import assign, parts_first
+from argus.interp.maps import assign
 from argus.interp.mma import multiply
+from argus.interp.nodes import parts_first
 from argus.interp.step import beyond_its_tensor, clear, retag
 from argus.interp.violation import BeyondError, Event, not_built
 

@@ -35,7 +35,7 @@ from argus.interp.memory import (
 )
 from argus.interp.prepared import first_where
 from argus.interp.references import Elements, Standing
-from argus.interp.sets import LOOSE, MISSING
+from argus.interp.sets import LOOSE, MISSING, is_set
 from argus.interp.state import Block, coordinates
 from argus.interp.violation import Event
 
@@ -188,12 +188,13 @@ class _Marks:
         launch = self.block.launch
         records, summing = launch.records, self.stmt.op == "add"
         columns: dict[str, IntArray] = {}
-        for name in records.names:
-            column = np.where(every > 0, records.get(name, np.maximum(every, PLAIN)), MISSING)
-            if (column == MISSING).all():
-                continue
-            if self._varies(name, column, row):
+        held = self._held(every)
+        varying = {name for name, column in held.items() if self._varies(name, column, row)}
+        for name, column in held.items():
+            if name in varying:
                 found = self._united(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
+            elif summing and not varying and is_set(column[targets]).any():
+                found = self._repeated(column[targets], every[targets])
             elif name not in launch.prepared.kept and self._undecided(column, every):
                 found = np.full(targets.size, LOOSE, np.int64)
             else:
@@ -230,6 +231,21 @@ class _Marks:
         if varies:
             launch.varying.add(key)
         return varies
+
+    def _held(self, every: IntArray) -> dict[str, IntArray]:
+        """The components of all elements, of names that some have."""
+        records, data = self.block.launch.records, np.maximum(every, PLAIN)
+        found = {name: np.where(every > 0, records.get(name, data), MISSING) for name in records.names}
+        return {name: column for name, column in found.items() if (column != MISSING).any()}
+
+    def _repeated(self, column: IntArray, marks: IntArray) -> IntArray:
+        """Sums that nothing tells apart count as often as they come; where some number has weighed them, who knows."""
+        standings = self.block.launch.records.standings
+        known = self.block.launch.records.standing(marks)
+        if not standings.scaled and bool((standings.but_statistics(known) == known).all()):
+            return self._united(column)
+        several = (column != MISSING).sum(axis=1) > 1
+        return np.where(several, LOOSE, column.max(axis=1))
 
     @staticmethod
     def _undecided(column: IntArray, every: IntArray) -> bool:

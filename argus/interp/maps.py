@@ -14,7 +14,7 @@ from argus.core.ir import Both, Buffer, Cast, Compare, Either, Elem, Get, Holds,
 from argus.core.layout import TV
 from argus.core.walk import evaluate
 from argus.interp import marks as rules
-from argus.interp import statistics
+from argus.interp import statistics, weights
 from argus.interp.journal import Spot, Taken
 from argus.interp.machine import Wave
 from argus.interp.memory import (
@@ -30,14 +30,13 @@ from argus.interp.memory import (
     BoolArray,
     IntArray,
 )
+from argus.interp.nodes import Node, parts_first
 from argus.interp.places import is_whole
 from argus.interp.prepared import first_where, lane_values
 from argus.interp.sets import is_single
 from argus.interp.state import Block, Factors, Sum, coordinates
 from argus.interp.sums import scaled, united
 from argus.interp.violation import Event, not_built
-
-Node = Elem | Test
 
 
 @define(eq=False)
@@ -196,6 +195,8 @@ class _Evaluation:
         whole = _scaled_lane(entry, lanes)
         if whole is not None:
             marks = rules.negated(whole.marks) if _negates(entry, lanes) else whole.marks
+            if _changes(lanes):
+                weights.scaled(self.block.launch.records, whole.marks)
             return _Lane(values, marks, weak=weak, sum=scaled(whole.sum))
         records = self.block.launch.records
         if len(lanes) == 1:
@@ -204,10 +205,16 @@ class _Evaluation:
                 marks = records.restood(marks, records.standings.mapped(name, records.standing(lanes[0].marks)))
             return _Lane(values, marks, weak=weak)
         marks = self._combine(name, lanes)
-        if records.standings.any or (name == "div" and records.folded):
+        if records.folded:
+            weights.note(records, name, lanes[0].marks, lanes[1].marks)
+        if records.standings.any or (records.folded and self._weighs(name)):
             marks = self._refer(name, lanes, marks)
         products = _products_of(name, lanes) if self.block.launch.prepared.contributed else None
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products)
+
+    def _weighs(self, name: str) -> bool:
+        """Whether an operation with a number makes a multiple of a mean of a sum."""
+        return name == "div" or (name == "mul" and self.block.launch.weighs)
 
     def _refer(self, name: str, lanes: list[_Lane], marks: IntArray) -> IntArray:
         """What the result stands as in a softmax; references that do not fit are reported (I23).
@@ -223,7 +230,9 @@ class _Evaluation:
         if bad.any():
             message = f"a sum of exponentials meets `{name}` with another reference than its own"
             self._report("I23", message, self.stmt.target.buffer, bad)
-        made, told, lost = statistics.referred(records, name, left, right)
+        numbers = lanes[0].values, lanes[1].values
+        values = cast(tuple[AnyArray, AnyArray], numbers) if self.block.launch.weighs else None
+        made, told, lost = statistics.referred(records, name, left, right, values)
         found, bad = np.where(told, made, found), bad & ~told
         neutral = ((left == LOW) | (left == OUTSIDE) | (left == ZERO)) & (right > 0) & (name in ("add", "max"))
         neutral |= ((right == LOW) | (right == OUTSIDE) | (right == ZERO)) & (left > 0) & (name in ("add", "max"))
@@ -251,6 +260,7 @@ class _Evaluation:
             marks[((taken == ZERO) | (taken == LOW)) & ~bare] = OPAQUE
         both = (taken > 0) & (left > 0) & (taken != left)
         if both.any():
+            weights.chosen(self.block.launch.records, np.stack([taken[both], left[both]]))
             marks[both] = self.block.launch.records.union(taken[both], left[both])
         return marks
 
@@ -335,6 +345,11 @@ def _negates(entry: ElementOp, lanes: list[_Lane]) -> bool:
     return entry.name == "neg" or any(lane.literal is not None and lane.literal < 0 for lane in lanes)
 
 
+def _changes(lanes: list[_Lane]) -> bool:
+    """Whether it is multiplied by another number than 1."""
+    return len(lanes) == 1 or any(lane.literal not in (None, 1) for lane in lanes)
+
+
 def _sum_of(name: str, lanes: list[_Lane]) -> Sum | None:
     """The sum that a result is: of two sums, or one of which each product is scaled alike by what is no sum."""
     one, other = lanes[0].sum, lanes[1].sum
@@ -359,39 +374,3 @@ def _summed_names(lanes: list[_Lane]) -> frozenset[str]:
     """Names that a sum of the operands is over, or may be: its records hold no single one."""
     known = [lane.sum.standing for lane in lanes if lane.sum is not None]
     return frozenset(name for standing in known for name, how in standing.items() if how != "kept")
-
-
-def parts_first(root: Node) -> list[Node]:
-    """Every node of an element expression once, parts before what they are part of."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            order.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((part, False) for part in _parts(node))
-    return order
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Lit() | Num() | Get() | Holds():
-            return ()
-        case Op(args=args):
-            return args
-        case Cast(arg=arg):
-            return (arg,)
-        case Where(test=test, then=then, other=other):
-            return test, then, other
-        case Compare(left=left, right=right):
-            return left, right
-        case Both(parts=parts) | Either(parts=parts):
-            return parts
-        case Neither(part=part):
-            return (part,)
-        case _:
-            assert_never(node)

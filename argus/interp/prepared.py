@@ -34,6 +34,7 @@ from argus.core.walk import evaluate, symbols
 from argus.interp.memory import BoolArray, IntArray
 from argus.interp.places import Access, Env, Locator, Place, fragment_place, lane_place, register_place, shared_cells
 from argus.interp.violation import not_built
+from argus.interp.weights import weighs
 
 _SCALARS = 4096
 _COMBINED = ("add", "max", "min")
@@ -120,7 +121,7 @@ class Prepared:
 
     read: tensors of integers whose elements its expressions read; integers: what they hold, set for each run.
     chosen: names of tags that tell what such integers choose. kept: names that every output is claimed to hold, and no
-    sum to be over.
+    sum to be over. weighs: whether weights of statistics are followed.
     """
 
     kernel: Kernel
@@ -131,6 +132,7 @@ class Prepared:
     chosen: frozenset[str] = field(init=False)
     covers: bool = field(init=False)
     masked: bool = field(init=False)
+    weighs: bool = field(init=False)
     kept: frozenset[str] = field(init=False)
     counted: tuple[WrittenOnce, ...] = field(init=False)
     contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
@@ -156,6 +158,7 @@ class Prepared:
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
         self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
         self.masked = masked(kernel)
+        self.weighs = weighs(kernel)
         self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
         stored = [frozenset(name for name, _ in claim.record) for claim in self.counted]
         summed = {claim.of.name for claim in claims if isinstance(claim, Covers)}

@@ -7,7 +7,7 @@ of exponentials want one reference, and a factor that moves a sum to another one
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,29 +20,40 @@ Elements = frozenset[tuple[str, int]]
 """What a maximum is of: the elements' components, each with its name."""
 Kind = Literal[
     "maximum", "gap", "drop", "weight", "factor", "inverse",
-    "mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved",
+    "mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved", "uneven",
 ]  # fmt: skip
 """In the first line what stands in a softmax, in the second what stands to a mean (`statistics`)."""
 
 NONE = 0
 STATISTICS: frozenset[Kind] = frozenset(
-    ("mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved")
+    ("mean", "apart", "square", "less", "less2", "shift", "shift2", "squares", "moved", "uneven")
 )
 
 
 @frozen
 class Standing:
-    """`over`: the reference; of a drop or a factor `before` is the one that it starts from."""
+    """`over`: the reference; of a drop or a factor `before` is the one that it starts from.
+
+    scale: of what stands to a mean, the number that it has been multiplied by; None where that is not known. back: of
+    the distance of two means, that of the second, where it differs.
+    """
 
     kind: Kind
     over: Elements
     before: Elements = frozenset()
+    scale: float | None = 1.0
+    back: float | None = 1.0
 
 
 @define(eq=False)
 class Standings:
-    """Every standing so far, by number."""
+    """Every standing so far, by number.
 
+    doubtful: something was weighed in a way that scales do not follow. scaled: so was a sum, by a number.
+    """
+
+    doubtful: bool = False
+    scaled: bool = False
     _known: dict[Standing, int] = field(factory=dict[Standing, int])
     _all: list[Standing] = field(factory=list[Standing])
 
@@ -73,8 +84,8 @@ class Standings:
 
     def mapped(self, name: str, one: IntArray) -> IntArray:
         """The standings after an operation of one operand."""
-        kinds, back = np.unique(one, return_inverse=True)
-        found = [self.number(_exponential(name, self.of(int(kind)))) for kind in kinds]
+        numbers, back = np.unique(one, return_inverse=True)
+        found = [self.number(_exponential(name, self.of(int(number)))) for number in numbers]
         return np.array(found, np.int64)[back].reshape(one.shape)
 
     def combined(self, name: str, one: IntArray, two: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
@@ -84,11 +95,23 @@ class Standings:
     def _pairwise(
         self, rule: Callable[[Standing | None, Standing | None], tuple[Standing | None, bool]], a: IntArray, b: IntArray
     ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        pairs, back = np.unique(np.stack([a.ravel(), b.ravel()]), axis=1, return_inverse=True)
-        outcomes = [rule(self.of(int(x)), self.of(int(y))) for x, y in pairs.T]
+        first, back = kinds(a.ravel(), b.ravel())
+        numbers = zip(a.ravel()[first].tolist(), b.ravel()[first].tolist(), strict=True)
+        outcomes = [rule(self.of(one), self.of(two)) for one, two in numbers]
         found = np.array([self.number(standing) for standing, _ in outcomes], np.int64)
         bad = np.array([wrong for _, wrong in outcomes], np.bool_)
         return found[back].reshape(a.shape), bad[back].reshape(a.shape)
+
+
+def kinds(*columns: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """A place of each combination of values that columns have beside each other, and which one each place has."""
+    code = np.zeros(columns[0].shape, np.int64)
+    for column in columns:
+        if column.size and bool((column != column[0]).any()):
+            values, which = np.unique(column, return_inverse=True)
+            code = code * len(values) + which
+    _, first, back = np.unique(code, return_index=True, return_inverse=True)
+    return first, back.astype(np.int64)
 
 
 def components(sets: Sets, standing: Standing | None) -> dict[str, int]:
@@ -109,10 +132,10 @@ def _exponential(name: str, one: Standing | None) -> Standing | None:
 
 
 def _combined(name: str, one: Standing | None, two: Standing | None) -> tuple[Standing | None, bool]:
-    kinds = (name, None if one is None else one.kind, None if two is None else two.kind)
+    both = (name, None if one is None else one.kind, None if two is None else two.kind)
     if one is None or two is None:
-        return _with_any(kinds, one or two), False
-    match kinds:
+        return _with_any(both, one or two), False
+    match both:
         case ("max", "maximum", "maximum"):
             return Standing("maximum", one.over | two.over), False
         case ("sub", "maximum", "maximum"):
@@ -129,11 +152,11 @@ def _combined(name: str, one: Standing | None, two: Standing | None) -> tuple[St
             return None, False
 
 
-def _with_any(kinds: tuple[str, Kind | None, Kind | None], known: Standing | None) -> Standing | None:
+def _with_any(both: tuple[str, Kind | None, Kind | None], known: Standing | None) -> Standing | None:
     """Of a value that stands for something and one that does not."""
     if known is None:
         return None
-    match kinds:
+    match both:
         case ("sub", None, "maximum"):
             return Standing("gap", known.over)
         case ("mul", "weight", None) | ("mul", None, "weight"):

@@ -27,7 +27,7 @@ from argus.interp.blocks import run_agents
 from argus.interp.finals import array_of, number, written_once
 from argus.interp.journal import Journal
 from argus.interp.loading import contents_of, load
-from argus.interp.maps import parts_first
+from argus.interp.nodes import parts_first
 from argus.interp.prepared import Prepared
 from argus.interp.schedule import Adversary, Schedule
 from argus.interp.state import Launch
@@ -88,7 +88,7 @@ def run_prepared(
 ) -> Outcome:
     """`run`, for a kernel that is run many times. journal: to be filled with its writes."""
     kernel = prepared.kernel
-    values = values or needs_values(kernel)
+    values = values or needs_values(kernel) or (tags and prepared.weighs)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     tensors = {} if journal is None else journal.tensors
     launch = Launch(prepared, env, tensors, values, tags, Adversary(schedule), Reporter(limit), journal=journal)

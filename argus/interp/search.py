@@ -11,7 +11,7 @@ import numpy as np
 
 from argus.core.algebra import all_of
 from argus.core.index import And, Cond, Const, Coord, Index, Sym, Symbol
-from argus.core.ir import Assert, Assume, Copy, For, Kernel, Products, Stmt, View, bodies, trips, walk
+from argus.core.ir import Assert, Assume, Copy, Fold, For, Kernel, Products, Stmt, View, bodies, trips, walk
 from argus.core.walk import evaluate, symbols, topological
 from argus.interp.diagnosis import Witness
 from argus.interp.prepared import Prepared
@@ -25,6 +25,7 @@ _LARGEST = 6
 _TIMES = (2, 3)
 _MOST_HELD = 1 << 22
 """Elements of the tensors of one run, each of which has tags by its side."""
+_HALVES = (3, 5)
 
 
 def find(
@@ -59,10 +60,29 @@ def sizes_in_order(kernel: Kernel, extra: Sequence[Mapping[str, int]] = ()) -> I
     derived = [{symbol.name: n for symbol, n in each} for each in chosen(kernel.sizes, ladders)]
     allowed = _allowed(kernel, assumption, derived)
     if by_events(kernel):
-        yield from _of_shapes(kernel, allowed, _allowed(kernel, assumption, extra))
+        parts = _allowed(kernel, assumption, _parts_of_tiles(kernel, assumption))
+        yield from _of_shapes(kernel, allowed, [*parts, *_allowed(kernel, assumption, extra)])
         return
     together = _all_larger(kernel, assumption) if _sums_windows(kernel) else ()
-    yield from _allowed(kernel, assumption, [*allowed[:_SIZES], *together, *extra])
+    parts = _parts_of_tiles(kernel, assumption)
+    yield from _allowed(kernel, assumption, [*allowed[:_SIZES], *together, *parts, *extra])
+
+
+def _parts_of_tiles(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
+    """For folds one and a half tiles of every size that has tiles, then two and a half: rows and what is folded differ.
+
+    With one row, or one element of it beside padding, a run cannot tell whose a name is.
+    """
+    if not any(isinstance(stmt, Fold) for stmt in walk(kernel.body)):
+        return
+    for halves in _HALVES:
+        chosen: dict[str, int] = {}
+        for symbol in kernel.sizes:
+            least = _least(symbol, assumption)
+            tile = max(_extents(kernel, symbol)[0], default=0)
+            gap = _least(symbol, assumption, least + 1) - least
+            chosen[symbol.name] = max(least, (tile + 1) // 2 * halves // gap * gap)
+        yield chosen
 
 
 def _sums_windows(kernel: Kernel) -> bool:
@@ -83,7 +103,7 @@ def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]
         if holds(kernel, assumption, size) and _held(kernel, size) <= _MOST_HELD:
             values = tuple(size[symbol.name] for symbol in kernel.sizes)
             kept.setdefault(values, {symbol.name: size[symbol.name] for symbol in kernel.sizes})
-    return sorted(kept.values(), key=lambda size: _work(kernel, size))
+    return sorted(kept.values(), key=lambda size: work(kernel, size))
 
 
 def _held(kernel: Kernel, size: Mapping[str, int]) -> int:
@@ -238,7 +258,7 @@ def _along(view: View, axis: int) -> Index | None:
     return view.shape[moving[0]] if len(moving) == 1 else None
 
 
-def _work(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, int]:
+def work(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, int]:
     """Blocks times steps of the longest loop, then elements: what a run costs, roughly."""
     env = {symbol: size[symbol.name] for symbol in kernel.sizes}
     blocks = prod(_value(extent, env) for extent in kernel.grid)

@@ -56,6 +56,11 @@ class Launch:
     gathered: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])
 
     @property
+    def weighs(self) -> bool:
+        """Whether weights of statistics are followed."""
+        return self.values and self.prepared.weighs
+
+    @property
     def moment(self) -> int:
         """The number of the next write, if a journal is kept."""
         return 0 if self.journal is None else self.journal.moment

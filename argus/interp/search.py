@@ -8,11 +8,12 @@ from math import prod
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from argus.core.algebra import all_of
 from argus.core.index import And, Cond, Const, Coord, Index, Sym, Symbol
 from argus.core.ir import Assert, Assume, Copy, Fold, For, Kernel, Products, Stmt, View, bodies, trips, walk
-from argus.core.walk import evaluate, symbols, topological
+from argus.core.walk import IntArray, evaluate, symbols, topological
 from argus.interp.diagnosis import Witness
 from argus.interp.prepared import Prepared
 from argus.interp.run import by_events, violated
@@ -98,18 +99,40 @@ def _all_larger(kernel: Kernel, assumption: Cond) -> Iterator[dict[str, int]]:
 
 def _allowed(kernel: Kernel, assumption: Cond, sizes: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
     """Those that satisfy the assumption and fit into memory, once each, least work first."""
-    kept: dict[tuple[int, ...], dict[str, int]] = {}
-    for size in sizes:
-        if holds(kernel, assumption, size) and _held(kernel, size) <= _MOST_HELD:
-            values = tuple(size[symbol.name] for symbol in kernel.sizes)
-            kept.setdefault(values, {symbol.name: size[symbol.name] for symbol in kernel.sizes})
-    return sorted(kept.values(), key=lambda size: work(kernel, size))
+    names = [symbol.name for symbol in kernel.sizes]
+    given = list(dict.fromkeys(tuple(size[name] for name in names) for size in sizes))
+    found = [dict(zip(names, values, strict=True)) for values in given]
+    found = [size for size, fine in zip(found, _fit(kernel, assumption, found), strict=True) if fine]
+    if len(found) <= 1:
+        return found
+    env = _columns(kernel, found)
+    order = np.lexsort((np.sum([*env.values()], axis=0), _cost(kernel, env, len(found))))
+    return [found[place] for place in order]
 
 
-def _held(kernel: Kernel, size: Mapping[str, int]) -> int:
-    """Elements of all tensors."""
-    env = {symbol: size[symbol.name] for symbol in kernel.sizes}
-    return sum(prod(_value(extent, env) for extent in buffer.shape) for buffer in kernel.parameters)
+def _fit(kernel: Kernel, assumption: Cond, sizes: Sequence[Mapping[str, int]]) -> npt.NDArray[np.bool_]:
+    """Of each, whether it satisfies the assumption, and its tensors fit into memory."""
+    env = _columns(kernel, sizes)
+    try:
+        fits = _spread(evaluate(assumption, env), len(sizes)).astype(np.bool_)
+    except ZeroDivisionError:
+        fits = np.array([holds(kernel, assumption, size) for size in sizes], np.bool_)
+    for symbol, values in env.items():
+        fits = fits & (values >= (values if symbol.low is None else symbol.low))
+        fits = fits & (values <= (values if symbol.high is None else symbol.high))
+    held = np.zeros(len(sizes))
+    for each in kernel.parameters:
+        extents = [_spread(evaluate(extent, env), len(sizes)).astype(float) for extent in each.shape]
+        held = held + np.prod(extents, axis=0)
+    return fits & (held <= _MOST_HELD)
+
+
+def _columns(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> dict[Symbol, IntArray]:
+    return {symbol: np.array([size[symbol.name] for size in sizes], np.int64) for symbol in kernel.sizes}
+
+
+def _spread(values: object, count: int) -> IntArray:
+    return np.broadcast_to(np.asarray(values), (count,))
 
 
 def assumed(kernel: Kernel) -> Cond:
@@ -155,19 +178,21 @@ def _of_shapes(
 ) -> Iterator[dict[str, int]]:
     """Of the sizes with the same blocks and trips the smallest, and `extra` ones, fewest steps first; then largest."""
     ends: dict[tuple[int, ...], list[dict[str, int]]] = {}
-    for size in sizes:
-        ends.setdefault(_shape(kernel, size), []).append(size)
+    for shape, size in zip(_shapes(kernel, sizes), sizes, strict=True):
+        ends.setdefault(shape, []).append(size)
     ordered = sorted(ends.values(), key=lambda same: _steps_of(kernel, same[0]))
     few = [same[0] for same in ordered[:_SHAPES]]
     yield from sorted([*few, *extra], key=lambda size: _steps_of(kernel, size))
     yield from (same[-1] for same in ordered[:_LARGEST] if len(same) > 1)
 
 
-def _shape(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, ...]:
+def _shapes(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> list[tuple[int, ...]]:
     """Blocks along each axis and trips of each loop, as far as sizes, or the first agent of the first block, tell."""
-    env = _first_of_all(kernel, size)
+    first = {symbol: np.zeros(len(sizes), np.int64) for symbol in _of_agents(kernel)}
+    env = _columns(kernel, sizes) | first
     counts = [*kernel.grid, *(trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For))]
-    return tuple(_value(count, env) for count in counts if symbols(count) <= env.keys())
+    told = [_spread(evaluate(count, env), len(sizes)) for count in counts if symbols(count) <= env.keys()]
+    return [tuple(map(int, row)) for row in np.stack(told, axis=1)]
 
 
 def _steps_of(kernel: Kernel, size: Mapping[str, int]) -> int:
@@ -188,9 +213,12 @@ def _steps(body: Sequence[Stmt], env: Mapping[Symbol, int]) -> int:
 
 def _first_of_all(kernel: Kernel, size: Mapping[str, int]) -> dict[Symbol, int]:
     """Sizes, and the first agent of the first block."""
+    return {symbol: size[symbol.name] for symbol in kernel.sizes} | dict.fromkeys(_of_agents(kernel), 0)
+
+
+def _of_agents(kernel: Kernel) -> tuple[Symbol, ...]:
     roles = () if kernel.roles is None else kernel.roles.roles
-    own = {symbol: size[symbol.name] for symbol in kernel.sizes}
-    return own | dict.fromkeys(kernel.blocks, 0) | {role.number: 0 for role in roles}
+    return *kernel.blocks, *(role.number for role in roles)
 
 
 def _ladder(kernel: Kernel, symbol: Symbol, assumption: Cond) -> tuple[int, ...]:
@@ -260,11 +288,19 @@ def _along(view: View, axis: int) -> Index | None:
 
 def work(kernel: Kernel, size: Mapping[str, int]) -> tuple[int, int]:
     """Blocks times steps of the longest loop, then elements: what a run costs, roughly."""
-    env = {symbol: size[symbol.name] for symbol in kernel.sizes}
-    blocks = prod(_value(extent, env) for extent in kernel.grid)
+    return int(_cost(kernel, _columns(kernel, [size]), 1)[0]), sum(size.values())
+
+
+def _cost(kernel: Kernel, env: Mapping[Symbol, IntArray], count: int) -> IntArray:
+    """Blocks times steps, at each of so many sizes."""
     loops = [trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For)]
-    steps = sum(_value(count, env) for count in loops if symbols(count) <= env.keys())
-    return blocks * (1 + steps), sum(size.values())
+    found = 1 + sum(
+        (_spread(evaluate(trip, env), count) for trip in loops if symbols(trip) <= env.keys()),
+        np.zeros(count, np.int64),
+    )
+    for extent in kernel.grid:
+        found = found * _spread(evaluate(extent, env), count)
+    return found
 
 
 def _value(node: Index, env: Mapping[Symbol, int]) -> int:

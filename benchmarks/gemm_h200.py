@@ -164,7 +164,7 @@ def timed(
     )
     rows: list[dict[str, Any]] = []
     for regime in timing.REGIMES:
-        with timing.Monitor() as monitor:
+        with import_module("argus.runtime.monitor").Monitor() as monitor:
             times = timing.interleaved(watch, calls, regime, rounds)
         state = monitor.summary()
         for name in calls:

@@ -8,13 +8,10 @@ rotates, and compared round by round.
 from __future__ import annotations
 
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.driver import Driver
@@ -115,55 +112,6 @@ def host_microseconds(call: Call, settle: Call, calls: int = 200) -> float:
         runs.append((time.perf_counter() - start) / calls * 1e6)
     settle()
     return statistics.median(runs)
-
-
-# -- the state of the card -----------------------------------------------------------------------------------
-
-_ASKED = ("clocks.sm", "power.draw", "temperature.gpu")
-_WATCHED = ("nvidia-smi", f"--query-gpu={','.join(_ASKED)}", "--format=csv,noheader,nounits", "-lms", "20")
-
-
-@define
-class Monitor:
-    """Clock, power and temperature while a block of code runs; nothing where the driver's tool is not installed.
-
-    readings: (MHz, W, degrees Celsius), one every 20 ms.
-    """
-
-    readings: list[tuple[float, ...]] = field(factory=list[tuple[float, ...]])
-    _process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 reason: a fixed command
-                _WATCHED, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-            )
-        except OSError:
-            self._process = None
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._process is None:
-            return
-        self._process.terminate()
-        output, _ = self._process.communicate()
-        self.readings = [found for line in output.splitlines() if (found := _numbers(line))]
-
-    def summary(self) -> dict[str, Any]:
-        """Least, median and greatest of each reading, by name; empty without readings."""
-        columns = zip(_ASKED, zip(*self.readings, strict=True), strict=False)
-        return {name: [min(column), statistics.median(column), max(column)] for name, column in columns}
-
-
-def _numbers(line: str) -> tuple[float, ...]:
-    """The readings of one line; none if one is missing, as of a card that does not tell its power."""
-    try:
-        found = tuple(float(part) for part in line.split(","))
-    except ValueError:
-        return ()
-    return found if len(found) == len(_ASKED) else ()
 
 
 def driver_version(driver: Driver) -> str:

@@ -95,3 +95,15 @@ def test_a_judge_may_ask_for_proofs_alone() -> None:
     (number,) = (operator for operator in OPERATORS if operator.name == "other_number")
     retold = [mutant for mutant in number(scaled) if "0.5" in mutant.what]
     assert {Judge(scaled, searches=False)(mutant).fate for mutant in retold} == {"retold"}
+
+
+def test_threads_that_hold_nothing_take_no_part() -> None:
+    """Of a block with twice the threads the first half does all as before; half of the threads can't hold the tiles."""
+    (threads,) = (operator for operator in OPERATORS if operator.name == "other_threads_count")
+    for name in ("row_softmax", "rows_less_their_mean"):
+        judge = Judge(KERNELS[name], Budget(seconds=2.0), Thoroughness(sizes=3, random=1, seconds=1.0))
+        judged = {mutant.kernel.threads: judge(mutant) for mutant in threads(KERNELS[name])}
+        assert {number: (each.fate, each.code) for number, each in judged.items()} == {
+            32: ("ill-formed", "E213"),
+            128: ("equivalent", ""),
+        }

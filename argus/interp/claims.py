@@ -264,7 +264,8 @@ class _Judge:
         return int(cells[group.members].min())
 
     def _rows(self, view: View) -> slice:
-        return slice(self.wave.first, min(self.wave.last, registers_of(view.buffer)[0]))
+        threads = registers_of(view.buffer)[0]
+        return slice(min(self.wave.first, threads), min(self.wave.last, threads))
 
     def _marks(self, view: View) -> IntArray:
         buffer = view.buffer

@@ -59,6 +59,8 @@ def fold(block: Block, wave: Wave, stmt: Fold, event: Event) -> None:
     block.settle(wave, target, event, "written")
     found = plan(stmt, block.launch.prepared.unit)
     registers = layout.values.size()
+    if wave.first >= layout.threads.size():
+        return  # threads that hold none of it
     rows = slice(wave.first * registers, min(wave.last, layout.threads.size()) * registers)
     cells, held, made = found.cells[rows], block.cells(source), block.cells(target)
     if made.values is not None and held.values is not None:

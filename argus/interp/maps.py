@@ -60,6 +60,8 @@ def assign(block: Block, wave: Wave, stmt: Map, event: Event) -> None:
     buffer = stmt.target.buffer
     if buffer.space != "register" or not is_whole(stmt.target):
         raise not_built("assignment of part of a buffer", stmt)
+    if wave.first >= cast(TV, buffer.layout).threads.size():
+        return  # threads that hold none of it
     evaluation = _Evaluation(block, wave, stmt, event)
     result = evaluation.run()
     block.settle(wave, buffer, event, "written")

@@ -235,7 +235,7 @@ def retag(block: Block, wave: Wave, stmt: Tag) -> None:
     if marks is None:
         return
     threads, registers = registers_of(buffer)
-    rows = slice(wave.first, min(wave.last, threads))
+    rows = slice(min(wave.first, threads), min(wave.last, threads))
     held = marks.reshape(threads, registers)[rows]
     layout = buffer.layout
     assert isinstance(layout, TV)

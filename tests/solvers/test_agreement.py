@@ -24,6 +24,7 @@ from argus.solvers.z3_backend import Z3Text
 from property_tests.programs import CORPUS
 
 BUDGET = Budget(seconds=5.0)
+UNDECIDED = ("gave up", "timed out")
 KERNELS = (
     "proved/single_buffer.py",
     "proved/two_consumers.py",
@@ -75,13 +76,11 @@ def test_solvers_and_enumeration_agree_on_narrowed_queries() -> None:
 
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
 def test_readers_of_the_scripts_agree(solver: Solver) -> None:
-    wrong = [
-        (question.query.key, measured)
-        for question in questions()
-        if (measured := ask(question.query, solver.name, solver, BUDGET)[0]).outcome not in (question.status, "gave up")
-    ]
+    found = [(question, ask(question.query, solver.name, solver, BUDGET)[0]) for question in questions()]
+    wrong = [(asked.query.key, each) for asked, each in found if each.outcome not in (asked.status, *UNDECIDED)]
 
     assert wrong == []
+    assert sum(each.outcome in UNDECIDED for _, each in found) <= 1
 
 
 def test_scripts_of_the_queries_are_read_back() -> None:

@@ -55,7 +55,7 @@ def _copy(place: Place, stmt: Copy) -> Iterator[Diagnostic]:
             f"a copy of shape {shape} by a layout of the tile {stmt.by.tile}",
             "give the views and the layout one shape",
         )
-    elif place.role is not None and stmt.atom.unit > 1 and stmt.by.threads.size() != place.threads:
+    elif stmt.atom.unit > 1 and _run_by_others(place, stmt.by.threads.size()):
         yield fault(
             place.kernel,
             stmt,
@@ -63,6 +63,11 @@ def _copy(place: Place, stmt: Copy) -> Iterator[Diagnostic]:
             f"a copy by {stmt.by.threads.size()} threads, run by {place.threads} of {place}",
             "give `by` a layout of the threads that run the copy",
         )
+
+
+def _run_by_others(place: Place, threads: int) -> bool:
+    """Of a block the first threads may copy alone; an agent of a role copies together."""
+    return threads > place.threads if place.role is None else threads != place.threads
 
 
 def _map(place: Place, stmt: Map) -> Iterator[Diagnostic]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, assert_never
 
-from attrs import frozen
+from attrs import field, frozen
 
 from argus.core.index import (
     And,
@@ -42,11 +42,15 @@ def _wrap(part: _Part, level: int) -> str:
 
 @frozen
 class CText:
-    """C text over the names of one kernel. `wave` stands for the wave's number, a scalar."""
+    """C text over the names of one kernel. `wave` stands for the wave's number, a scalar.
+
+    known: expressions that have been computed, with the names of their values.
+    """
 
     names: Names
     thread: Symbol
     unit: int
+    known: Mapping[Node, str] = field(factory=dict[Node, str], eq=False)
 
     def index(self, node: Index, width: Width = "") -> str:
         """An `int`, or arithmetic in the wider type that `width` converts every symbol to."""
@@ -69,6 +73,8 @@ class CText:
                 case Sum():
                     return _sum(node, parts)
                 case Bin():
+                    if not width and node in self.known:
+                        return self.known[node], _ATOM
                     return self._bin(node, parts)
                 case Pick():
                     return f"({_wrap(parts[0], _ADDED)} ? {parts[1][0]} : {parts[2][0]})", _ATOM

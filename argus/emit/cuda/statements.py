@@ -7,7 +7,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
-from argus.core.index import Const
+from argus.core.index import Const, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -42,6 +42,7 @@ from argus.core.ir import (
 )
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
+from argus.emit.cuda.hoist import quotients
 from argus.emit.cuda.moves import own_scope
 from argus.emit.cuda.plan import moves_boxes, register_changes
 from argus.emit.cuda.products import mma_lines, register_operands
@@ -53,11 +54,12 @@ from argus.emit.scope import c_type, layout_of
 
 @frozen
 class Writer:
-    """branched: whether the statements are within a branch of the program."""
+    """branched: whether the statements are within a branch of the program. loops: variables of the loops around."""
 
     context: Context
     kernel: Kernel
     branched: bool = False
+    loops: frozenset[Symbol] = frozenset()
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         for stmt in body:
@@ -199,7 +201,20 @@ class Writer:
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
         # Copies of a body move sums between registers, which products under way forbid.
         once = ["#pragma unroll 1"] if any(isinstance(each, Mma) for each in walk(stmt.body)) else []
-        return [*once, head, *self._inner(stmt.body), "}"]
+        inner, lines = self._with_quotients(stmt)
+        return [*once, head, *(f"    {line}" for line in lines), *inner._inner(stmt.body), "}"]
+
+    def _with_quotients(self, loop: For) -> tuple[Writer, list[str]]:
+        """A writer of the loop's body that knows its quotients, and their declarations."""
+        known = frozenset((*self.kernel.sizes, *self.kernel.blocks)) | self.loops
+        context, lines = self.context, list[str]()
+        for node in quotients(loop, known):
+            text = context.scope.text
+            name = f"quotient{len(text.known)}"
+            lines.append(f"const int {name} = {text.index(node)};")
+            text = evolve(text, known={**text.known, node: name})
+            context = evolve(context, scope=evolve(context.scope, text=text))
+        return evolve(self, context=context, loops=self.loops | {loop.symbol}), lines
 
     def _if(self, stmt: If) -> list[str]:
         branch = evolve(self, branched=True)

@@ -12,20 +12,30 @@ from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
-from argus.kernels.gemm import gemm
+from argus.kernels.gemm import gemm, select
 from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
 from argus.runtime.driver import installed
 
-Config = Literal["cooperative", "super_tiled", "clustered", "clustered_bands", "pingpong", "small", "narrow"]
+Config = Literal[
+    "cooperative",
+    "super_tiled",
+    "clustered",
+    "clustered_bands",
+    "columns_224",
+    "columns_192",
+    "columns_128",
+    "columns_64",
+    "skinny",
+    "skinny_64",
+    "pingpong",
+    "small",
+    "narrow",
+]
 Unproved = Literal["refuse", "allow"]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
-PROCESSORS = 132
-"""Multiprocessors of an H100 or H200, each of which has one tile at a time."""
-IDLE, LARGE, SHORT = 3, 4096, 1024
-"""Processors to a tile from which smaller tiles pay; rows and columns, and K, from which bands of tiles do."""
 _MOST_BOUND = 256
 
 
@@ -87,17 +97,8 @@ def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "re
 
 
 def choose(m: int, n: int, k: int) -> Config:
-    """The schedule for a shape.
-
-    Rows of A, B and C that begin at multiples of 16 bytes can be moved by the copy engine, others cannot. Then, as
-    `benchmarks/matmul.py` has it on one H200: smaller tiles where those of 128 x 256 leave most processors idle; bands
-    of tiles where the second-level cache holds neither operand; tiles by rows otherwise.
-    """
-    if k % 8 or n % 8:
-        return "narrow"
-    if IDLE * -(-m // 128) * -(-n // 256) < PROCESSORS:
-        return "small"
-    return "super_tiled" if min(m, n) >= LARGE and k > SHORT else "cooperative"
+    """The schedule for a shape, as `argus.kernels.gemm.select` has it."""
+    return _known(select(m, n, k))
 
 
 def kernel(config: Config) -> Kernel:

@@ -41,15 +41,9 @@ def variants() -> Mapping[str, Any]:
 
     shipped = {name: config for name, config in CONFIGS.items() if config.target.name == "sm_90a"}
     trial = {
-        "c21_whole": Hopper(stages=3, whole=True, cluster=(2, 1)),
-        "bands_whole": Hopper(stages=3, whole=True, group=8),
-        "bn128_c12": Hopper(bn=128, stages=6, cluster=(1, 2)),
-        "bn64": Hopper(bn=64, stages=8),
-        "bn192_c21": Hopper(bn=192, stages=4, whole=True, cluster=(2, 1)),
-        "bn192_c21_bands": Hopper(bn=192, stages=4, whole=True, cluster=(2, 1), group=8),
-        "bn224": Hopper(bn=224),
-        "bn224_c21": Hopper(bn=224, cluster=(2, 1)),
-        "skinny_256": Skinny(bm=16, bk=256, stages=5),
+        "columns_192_bands": Hopper(bn=192, cluster=(2, 1), whole=True, group=8),
+        "columns_224_pairs": Hopper(bn=224, cluster=(2, 1)),
+        "columns_64_deep": Hopper(bn=64, bk=128, stages=4),
         "skinny_m128": Skinny(bm=128, stages=4),
     }
     return shipped | trial

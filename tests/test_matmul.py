@@ -140,13 +140,15 @@ def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
     [
         ((1, 1, 1), "narrow"),
         ((4096, 4096, 4097), "narrow"),
-        ((4096, 4100, 4096), "narrow"),
-        ((1, 8, 8), "small"),
-        ((4097, 4096, 4096), "super_tiled"),
-        ((8192, 8192, 8192), "super_tiled"),
-        ((8192, 8192, 512), "cooperative"),
-        ((128 * 43, 256, 4096), "small"),
-        ((128 * 44, 256, 4096), "cooperative"),
+        ((4096, 4100, 4096), "skinny_64"),
+        ((16, 4100, 4096), "skinny"),
+        ((1, 8, 8), "skinny"),
+        ((16, 8192, 8192), "skinny"),
+        ((128, 8192, 8192), "columns_64"),
+        ((1024, 1024, 1024), "columns_64"),
+        ((512, 7168, 2048), "columns_224"),
+        ((4096, 14336, 4096), "clustered_bands"),
+        ((8192, 8192, 8192), "clustered_bands"),
     ],
 )
 def test_the_shape_decides_on_the_schedule(shape: tuple[int, int, int], config: Config) -> None:

@@ -9,6 +9,7 @@ from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.kernels.narrow import Narrow, hopper_narrow
+from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
 from argus.language import Tensor, bf16, kernel
 
@@ -22,7 +23,12 @@ CONFIGS: dict[str, Config] = {
     "clustered_bands": Hopper(cluster=(2, 1), group=8),
     "pingpong": Hopper(bm=64, pingpong=True, group=16),
     "small": Hopper(bn=128, stages=2),
-    "skinny": Skinny(),
+    "columns_224": Hopper(bn=224),
+    "columns_192": Hopper(bn=192, cluster=(2, 1), whole=True),
+    "columns_128": Hopper(bn=128, stages=6, cluster=(1, 2)),
+    "columns_64": Hopper(bn=64, stages=8),
+    "skinny": Skinny(bm=16, bk=256, stages=5),
+    "skinny_64": Skinny(bm=64, stages=6),
     "narrow": Narrow(),
 }
 
@@ -49,3 +55,16 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16],
         case _:
             assert_never(cfg)
     problem.finish()
+
+
+def select(m: int, n: int, k: int) -> str:
+    """The configuration of sm_90a that is expected to take least for C = A @ B^T of these extents, without a search.
+
+    The copy engine moves rows that begin at multiples of 16 bytes: others go element by element. C that has no such
+    rows leaves the schedules for few rows of A, which store elements.
+    """
+    if k % 8:
+        return "narrow"
+    if n % 8:
+        return cheapest({name: each for name, each in CONFIGS.items() if isinstance(each, Skinny)}, m, n, k)
+    return cheapest(CONFIGS, m, n, k)

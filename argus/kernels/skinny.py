@@ -58,8 +58,8 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
         for m, n in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
                     copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroup(1)):

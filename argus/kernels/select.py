@@ -1,0 +1,117 @@
+"""Which configuration of the GEMM family suits a shape: a model of what a tile costs, fitted to times on one H200.
+
+A wave of tiles takes the time of its products, of its operands' way from memory, and of their way from the second-level
+cache, which overlap in part: the p-norm of the three. `benchmarks/gemm_h200.py` measures, `benchmarks/fit.py` fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+
+from attrs import frozen
+
+from argus.kernels.hopper import Hopper
+from argus.kernels.skinny import Skinny
+
+PROCESSORS = 132
+"""Multiprocessors of an H100 or H200, each of which has one tile at a time."""
+_ELEMENT = 2
+"""Bytes of bf16."""
+_SLICE = 64
+"""Elements of K that `step` speaks of."""
+_FEWEST = 3
+
+
+@frozen
+class Costs:
+    """step: microseconds for 64 of K, by the columns of a tile. store: for 256 columns of a tile to leave.
+
+    launch: microseconds around all tiles. memory, cache: bytes a microsecond, from memory and from the second-level
+    cache. held: bytes that this cache keeps from wave to wave. overlap: the norm's exponent.
+    """
+
+    step: Mapping[int, float]
+    skinny: float
+    store: float
+    launch: float
+    memory: float
+    cache: float
+    held: float
+    overlap: float
+
+
+H200 = Costs(
+    step={256: 0.593, 224: 0.509, 192: 0.438, 128: 0.295, 64: 0.133},
+    skinny=0.12,
+    store=1.364,
+    launch=4.266,
+    memory=5.161e6,
+    cache=17.57e6,
+    held=51.7e6,
+    overlap=2.048,
+)
+
+
+@frozen
+class _Tiles:
+    """rows, columns: of a tile. together: blocks of a cluster along both axes. band: rows of tiles of a super-tile."""
+
+    rows: int
+    columns: int
+    together: tuple[int, int]
+    band: int
+    step: float
+    store: float
+
+
+def microseconds(config: Hopper | Skinny, m: int, n: int, k: int, costs: Costs = H200) -> float:
+    """What C = A @ B^T of these extents is expected to take."""
+    tiles, high, wide = _tiles(config, m, n, costs)
+    across, along = tiles.together
+    high, wide = ceil(high / tiles.rows), ceil(wide / tiles.columns)
+    clusters = ceil(high / across) * ceil(wide / along)
+    waves = max(1, ceil(clusters / (PROCESSORS // (across * along))))
+    slices = ceil(k / _SLICE)
+    busy = min(PROCESSORS, clusters * across * along)
+    from_memory = _fetched(tiles, high, wide) * k * _ELEMENT
+    if (m + n) * k * _ELEMENT < costs.held:
+        from_memory = min(from_memory, (m + n) * k * _ELEMENT / waves)
+    from_cache = slices * (tiles.rows / along + tiles.columns / across) * _SLICE * _ELEMENT * busy
+    parts = (slices * tiles.step + tiles.store, from_memory / costs.memory, from_cache / costs.cache)
+    return costs.launch + waves * sum(part**costs.overlap for part in parts) ** (1 / costs.overlap)
+
+
+def _tiles(config: Hopper | Skinny, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
+    """Tiles, and the extents that they cover: of few rows of A, rows of B are the rows of a tile."""
+    if isinstance(config, Skinny):
+        return _Tiles(64, config.bm, (1, 1), 0, costs.skinny, 0.0), n, m
+    across, along = (*config.cluster, 1)[:2]
+    store = costs.store * config.bn / 256
+    return _Tiles(config.bm, config.bn, (across, along), config.group, costs.step[config.bn], store), m, n
+
+
+def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
+    """Rows of both operands that a wave of tiles reads."""
+    across = tiles.together[0]
+    if tiles.band:
+        rows = max(1, min(tiles.band * across, high))
+        columns = min(wide, ceil(PROCESSORS / rows))
+    else:
+        columns = max(1, min(wide, PROCESSORS // across))
+        rows = min(high, max(across, ceil(PROCESSORS / columns)))
+    return rows * tiles.rows + columns * tiles.columns
+
+
+def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, costs: Costs = H200) -> str:
+    """The name of the configuration that is expected to take least, of those that the model speaks of."""
+    known = {name: config for name, config in configs.items() if isinstance(config, Hopper | Skinny)}
+    fitted = {name: config for name, config in known.items() if _is_fitted(config, costs)}
+    return min(fitted, key=lambda name: microseconds(fitted[name], m, n, k, costs))
+
+
+def _is_fitted(config: Hopper | Skinny, costs: Costs) -> bool:
+    """Whether tiles like these have been measured; a ring of two slots waits for memory in another way."""
+    if isinstance(config, Skinny):
+        return True
+    return not config.pingpong and config.stages >= _FEWEST and config.bn in costs.step

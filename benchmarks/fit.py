@@ -38,7 +38,7 @@ def read(path: Path) -> Times:
 
 def modelled(name: str, shape: Shape, costs: Costs) -> float | None:
     config = CONFIGS[name]
-    if isinstance(config, Skinny) or (isinstance(config, Hopper) and not config.pingpong and config.stages > 2):  # noqa: PLR2004 reason: as in `select`
+    if isinstance(config, Skinny) or (isinstance(config, Hopper) and not config.pingpong and config.stages > 2):
         return microseconds(config, *shape, costs)
     return None
 

@@ -80,7 +80,7 @@ def build() -> None:
 # -- on the GPU ----------------------------------------------------------------------------------------------
 
 
-def run(out: Path, names: Sequence[str], rounds: int) -> None:
+def run(out: Path, names: Sequence[str], rounds: int, *, selected: bool) -> None:
     torch: Any = import_module("torch")
     timing = import_module("argus.runtime.timing")
     load = import_module("argus.runtime.cuda").load
@@ -92,15 +92,20 @@ def run(out: Path, names: Sequence[str], rounds: int) -> None:
     about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": timing.driver_version(driver)}
     print(json.dumps(about), flush=True)
     bad = {name for name, kernel in kernels.items() if not right(torch, name, kernel)}
-    rows = [
-        row
-        for shape in SHAPES
-        for row in timed(torch, timing, {n: k for n, k in kernels.items() if n not in bad}, shape, rounds)
-    ]
+    good = {name: kernel for name, kernel in kernels.items() if name not in bad}
+    rows = [row for shape in SHAPES for row in timed(torch, timing, among(good, shape, selected), shape, rounds)]
     out.mkdir(parents=True, exist_ok=True)
     (out / "gemm_h200.json").write_text(json.dumps({**about, "rows": rows}), encoding="utf-8")
     print(table(rows))
     raise SystemExit(1 if bad else 0)
+
+
+def among(kernels: Mapping[str, Any], shape: tuple[int, int, int], selected: bool) -> Mapping[str, Any]:
+    """All kernels, or the one that a call without a search gets: beside others that cool the card, it would gain."""
+    if not selected:
+        return kernels
+    name = import_module("argus.kernels.gemm").select(*shape)
+    return {name: kernels[name]}
 
 
 def right(torch: Any, name: str, kernel: Any) -> bool:  # noqa: ANN401 reason: untyped
@@ -210,8 +215,11 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--names", type=lambda text: text.split(","), default=[])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument(
+        "--selected", action="store_true", help="time but the configuration that is selected, and cuBLAS"
+    )
     chosen = parser.parse_args()
     if chosen.part == "build":
         build()
     else:
-        run(chosen.out, chosen.names, chosen.rounds)
+        run(chosen.out, chosen.names, chosen.rounds, selected=chosen.selected)

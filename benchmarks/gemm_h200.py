@@ -155,9 +155,11 @@ def timed(
     for name, kernel in kernels.items():
         prepared = kernel.prepare(sizes)
         calls[name] = turned([prepared.bind(dict(zip("ABC", each, strict=True)), stream) for each in sets])
-    watch = timing.Stopwatch(
-        next(iter(kernels.values())).driver, stream, lambda seconds: torch.cuda._sleep(int(2e9 * seconds))
-    )
+
+    def hold(seconds: float) -> None:
+        torch.cuda._sleep(int(2e9 * seconds))
+
+    watch = timing.Stopwatch(next(iter(kernels.values())).driver, stream, hold)
     rows: list[dict[str, Any]] = []
     for regime in timing.REGIMES:
         with import_module("argus.runtime.monitor").Monitor() as monitor:

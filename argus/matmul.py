@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
+from threading import get_ident
 from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args
 
 from attrs import define, field
@@ -36,7 +37,7 @@ Config = Literal[
 Unproved = Literal["refuse", "allow"]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
-_MOST_BOUND = 256
+_MOST_BOUND, _MOST_READY = 256, 4096
 
 
 class Tensor(Protocol):
@@ -81,6 +82,10 @@ def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "re
         ArgusError: E401 for operands that are not such matrices, E405 if a schedule does not take the shape, E406 to
             E409 for what goes wrong on the GPU, E413 for a kernel without a proof, E303 without a compiler.
     """
+    key = _alike(a, b, config, unproved)
+    ready = _READY.get(key)
+    if ready is not None and not (a.requires_grad or b.requires_grad or (a.data_ptr() | b.data_ptr()) % 16):
+        return ready.product(a, b)
     m, n, k = _extents(a, b)
     left, right = _rows(a), _rows(b.mT)
     chosen = _known(config) if config is not None else choose(m, n, k)
@@ -89,13 +94,21 @@ def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "re
         return out.zero_()
     if m * n == 0:
         return out
-    cuda = _torch().cuda
-    with nullcontext() if cuda.current_device() == a.device.index else cuda.device(a.device):
-        schedule = _loaded(chosen, a.device.index, unproved)
-        schedule.launch(m, n, k, {"A": left, "B": right, "C": out}, cuda.current_stream().cuda_stream)
+    torch, index = _torch(), a.device.index
+    with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(a.device):
+        schedule = _loaded(chosen, index, unproved)
+        # A thread in which torch has done nothing yet has no context.
+        schedule.kernel.driver.call("cuCtxSetCurrent", schedule.context)
+        places = left.data_ptr(), right.data_ptr(), out.data_ptr()
+        schedule.launch((m, n, k), places, lambda: (left, right, out), torch.cuda.current_stream().cuda_stream)
+    if left is a and right.data_ptr() == b.data_ptr():
+        if len(_READY) >= _MOST_READY:
+            _READY.clear()
+        _READY[key] = Ready(schedule, (m, n, k), index, torch.cuda, _raw_stream(torch))
     return out
 
 
+@lru_cache(maxsize=4096)
 def choose(m: int, n: int, k: int) -> Config:
     """The schedule for a shape, as `argus.kernels.gemm.select` has it."""
     return _known(select(m, n, k))
@@ -159,25 +172,88 @@ def _refuse(message: str, advice: str) -> NoReturn:
 # -- kernels on the device -----------------------------------------------------------------------------------
 
 
+Places = tuple[int, int, int]
+Bound = tuple[tuple[int, int, int], Places, int]
+Operands = Callable[[], tuple[Tensor, Tensor, Tensor]]
+
+
 @define
 class Schedule:
     """A kernel in the context of a device, with launches of the shapes and addresses seen lately."""
 
     kernel: Loaded
     context: object
-    _bound: dict[tuple[int, ...], Callable[[], None]] = field(factory=dict[tuple[int, ...], Callable[[], None]])
+    _bound: dict[Bound, Callable[[], None]] = field(factory=dict["Bound", Callable[[], None]])
 
-    def launch(self, m: int, n: int, k: int, tensors: Mapping[str, Tensor], stream: int) -> None:
-        """Raises ArgusError (E405) if the schedule does not take the shape."""
-        key = (m, n, k, stream, *(tensor.data_ptr() for tensor in tensors.values()))
+    def launch(self, sizes: tuple[int, int, int], places: Places, operands: Operands, stream: int) -> None:
+        """sizes: M, N and K. places: the addresses of A, B and C. operands: the tensors, which a new place asks for.
+
+        Raises ArgusError (E405) if the schedule does not take the shape.
+        """
+        key = (sizes, places, stream)
         launch = self._bound.get(key)
         if launch is None:
             if len(self._bound) >= _MOST_BOUND:
                 self._bound.clear()
-            launch = self._bound[key] = self.kernel.bind(tensors, {"M": m, "N": n, "K": k}, stream)
-        # A thread in which torch has done nothing yet has no context.
-        self.kernel.driver.call("cuCtxSetCurrent", self.context)
+            named = dict(zip("ABC", operands(), strict=True))
+            launch = self._bound[key] = self.kernel.bind(named, dict(zip("MNK", sizes, strict=True)), stream)
         launch()
+
+
+@define
+class Ready:
+    """A product of matrices whose types, shapes, strides and device are known to be right: only addresses are new.
+
+    sizes: M, N and K. stream: the current stream of a device, by its index.
+    """
+
+    schedule: Schedule
+    sizes: tuple[int, int, int]
+    index: int
+    cuda: Any
+    stream: Callable[[int], int]
+    _threads: set[int] = field(factory=set[int])
+    """In these the context is current whenever the device is."""
+
+    def product(self, a: T, b: T) -> T:
+        if self.cuda.current_device() != self.index:
+            with self.cuda.device(self.index):
+                return self._product(a, b)
+        return self._product(a, b)
+
+    def _product(self, a: T, b: T) -> T:
+        thread = get_ident()
+        if thread not in self._threads:
+            self.schedule.kernel.driver.call("cuCtxSetCurrent", self.schedule.context)
+            self._threads.add(thread)
+        out = a.new_empty(self.sizes[:2])
+        places = a.data_ptr(), b.data_ptr(), out.data_ptr()
+        self.schedule.launch(self.sizes, places, lambda: (a, b.mT, out), self.stream(self.index))
+        return out
+
+
+_READY: dict[tuple[object, ...], Ready] = {}
+
+
+def _alike(a: Tensor, b: Tensor, config: str | None, unproved: str) -> tuple[object, ...]:
+    """What calls have in common that differ in addresses alone; nothing in common where an operand is no tensor."""
+    try:
+        places = a.device.index, b.device.index, a.is_cuda, b.is_cuda
+        return a.shape, b.shape, a.stride(), b.stride(), a.dtype, b.dtype, *places, config, unproved
+    except (AttributeError, RuntimeError):
+        return ()
+
+
+def _raw_stream(torch: Any) -> Callable[[int], int]:  # noqa: ANN401 reason: an extra
+    """The current stream's handle, without an object around it where torch offers that."""
+    direct = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
+    return direct or (lambda _index: torch.cuda.current_stream().cuda_stream)
+
+
+def forget() -> None:
+    """Let go of kernels that are loaded."""
+    _READY.clear()
+    _loaded.cache_clear()
 
 
 @cache

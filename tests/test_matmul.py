@@ -123,9 +123,9 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeDriver
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False))
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
     monkeypatch.setattr(module, "judged", judging("proved"))
-    module._loaded.cache_clear()
+    module.forget()
     yield made
-    module._loaded.cache_clear()
+    module.forget()
 
 
 def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
@@ -215,6 +215,31 @@ def test_the_product_is_launched_on_the_current_stream(fake: FakeDriver, shape: 
     assert [launch[8] for launch in fake.launches] == [7]
 
 
+def test_a_call_like_one_before_checks_addresses_alone(fake: FakeDriver) -> None:
+    a, b = matrix(64, 8), matrix(16, 8, 1)
+    first = argus.matmul(a, b.mT)
+    calls = len(fake.calls)
+    other = matrix(64, 8, 2)
+    again = argus.matmul(other, b.mT)
+    assert np.array_equal(first.array, product(a, b.mT))
+    assert np.array_equal(again.array, product(other, b.mT))
+    # The context once a thread, two maps or three for new addresses, and the launch.
+    assert len(fake.calls) - calls <= 5
+    before = len(fake.calls)
+    shifted = evolve(matrix(64, 8, 3), shift=0)
+    assert np.array_equal(argus.matmul(shifted, b.mT).array, product(shifted, b.mT))
+    assert "cuCtxSetCurrent" not in fake.calls[before:]
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_call_like_one_before_still_refuses_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = matrix(64, 8), matrix(16, 8, 1)
+    argus.matmul(a, b.mT)
+    monkeypatch.setattr(sys.modules["torch"], "is_grad_enabled", lambda: True)
+    with pytest.raises(ArgusError, match="requires a gradient"):
+        argus.matmul(evolve(a, requires_grad=True), b.mT)
+
+
 def test_the_native_layout_is_not_copied_and_others_are(fake: FakeDriver) -> None:
     copies: list[str] = []
     weight = evolve(matrix(8, 16, 1), copies=copies)
@@ -255,9 +280,10 @@ def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Fake
     a, b = matrix(8, 16), matrix(8, 16).mT
     schedule = module._loaded("small", 0, "refuse")
     out = a.new_empty((8, 8))
-    tensors = {"A": a, "B": b.mT, "C": out}
+    tensors = a, b.mT, out
+    places = a.data_ptr(), b.data_ptr(), out.data_ptr()
     for _ in range(3):
-        schedule.launch(8, 8, 16, tensors, 7)
+        schedule.launch((8, 8, 16), places, lambda: tensors, 7)
 
     assert fake.calls.count("cuTensorMapEncodeTiled") == 3
     assert fake.calls.count("cuModuleLoadData") == 1
@@ -268,7 +294,9 @@ def test_prepared_launches_are_not_kept_without_end(fake: FakeDriver, monkeypatc
     monkeypatch.setattr(module, "_MOST_BOUND", 2)
     schedule = module._loaded("narrow", 0, "refuse")
     for rows in range(1, 8):
-        schedule.launch(rows, 8, 3, {"A": matrix(rows, 3), "B": matrix(8, 3), "C": matrix(rows, 8)}, 7)
+        tensors = matrix(rows, 3), matrix(8, 3), matrix(rows, 8)
+        places = tensors[0].data_ptr(), tensors[1].data_ptr(), tensors[2].data_ptr()
+        schedule.launch((rows, 8, 3), places, lambda kept=tensors: kept, 7)
 
     assert len(schedule._bound) <= 2
     assert len(fake.launches) == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -296,7 +297,7 @@ def test_prepared_launches_are_not_kept_without_end(fake: FakeDriver, monkeypatc
     for rows in range(1, 8):
         tensors = matrix(rows, 3), matrix(8, 3), matrix(rows, 8)
         places = tensors[0].data_ptr(), tensors[1].data_ptr(), tensors[2].data_ptr()
-        schedule.launch((rows, 8, 3), places, lambda kept=tensors: kept, 7)
+        schedule.launch((rows, 8, 3), places, partial(tuple, tensors), 7)
 
     assert len(schedule._bound) <= 2
     assert len(fake.launches) == 7

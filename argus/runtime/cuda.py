@@ -17,7 +17,7 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.driver import Driver, installed
+from argus.runtime.driver import Driver, installed, refusal
 from argus.runtime.expressions import unkept, value_of
 
 _TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "e4m3": "UINT8"}
@@ -106,17 +106,20 @@ class Prepared:
         numbers = [_argument(value, tensors) for value in self.values]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
         pointers = (ctypes.c_void_p * len(places))(*places)
-        return partial(_launched, self, stream, pointers, (maps, numbers))
+        address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
+        given = (self.function, *self.shape, stream, address, 0)
+        return partial(_launched, self.driver.raw, given, (maps, numbers, pointers))
 
 
 def _nothing() -> None:
     """The launch of no block."""
 
 
-def _launched(prepared: Prepared, stream: int, pointers: object, _alive: object) -> None:
-    """One launch; `_alive` are the arguments that `pointers` points to."""
-    address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
-    prepared.driver.call("cuLaunchKernel", prepared.function, *prepared.shape, stream, address, 0)
+def _launched(raw: Any, given: tuple[object, ...], _alive: object) -> None:  # noqa: ANN401 reason: untyped
+    """One launch, by the shortest way; `_alive` is what `given` points to."""
+    (status,) = raw.cuLaunchKernel(*given)
+    if status != raw.CUresult.CUDA_SUCCESS:
+        raise refusal(status.name, "cuLaunchKernel")
 
 
 def _argument(value: Place | int, tensors: Mapping[str, Array]) -> ctypes.c_void_p | ctypes.c_int:

@@ -44,10 +44,15 @@ def map_lines(stmt: Map, scope: Scope) -> list[str]:
 
 def _beside(get: Get, layout: TV, span: Span) -> int | None:
     """By how many registers each value read lies beyond the value computed; None if that differs among them."""
-    if is_whole(get.view, layout):
+    if is_whole(get.view, layout) and _beneath(get):
         return 0
-    found = register_values(get.view, layout, span)
+    found = register_values(get.view, layout, span, get.at)
     return found[0] if found == tuple(range(found[0], found[0] + len(found))) else None
+
+
+def _beneath(get: Get) -> bool:
+    """Whether the element is the one at the coordinates of the result."""
+    return get.at == tuple(coord(axis) for axis in range(len(get.at)))
 
 
 def _placed(elem: Elem) -> bool:
@@ -138,11 +143,10 @@ class _Elements:
 
     def _get(self, elem: Get) -> _Typed:
         buffer, layout = elem.view.buffer, layout_of(self.stmt.target.buffer)
-        if elem.at != tuple(coord(axis) for axis in range(len(elem.at))):
-            raise not_built(f"an element of `{buffer.name}` at other coordinates than the result's", self.span)
         value = self.value
         if isinstance(value, int):
-            value = value if is_whole(elem.view, layout) else register_values(elem.view, layout, self.span)[value]
+            same = is_whole(elem.view, layout) and _beneath(elem)
+            value = value if same else register_values(elem.view, layout, self.span, elem.at)[value]
         elif beside := _beside(elem, layout, self.span):
             value = f"{value} + {beside}"
         return self.scope.element(buffer, value), self._computed(buffer.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from argus.core.index import Index
 from argus.core.ir import View
 from argus.core.layout import TV
 from argus.core.span import Span
@@ -12,15 +13,17 @@ from argus.emit.faults import not_built
 from argus.emit.scope import layout_of
 
 
-def register_values(view: View, by: TV, span: Span) -> tuple[int, ...]:
+def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None = None) -> tuple[int, ...]:
     """For each value of a thread under `by`, the value of the buffer's own layout at the same element.
 
+    at: the coordinates in the view over those of `by`, such as the column alone; the same ones by default.
     Raises ArgusError (E501) if another thread holds it, or threads hold it in different registers.
     """
     buffer = view.buffer
-    if any(symbols(at) for at in view.at):
+    if symbols(*view.at, *(at or ())):
         raise not_built(f"registers of `{buffer.name}` chosen at run time", span)
-    wanted = [np.broadcast_to(np.asarray(evaluate(at, {}, by.coordinates())), _shape(by)) for at in view.at]
+    axes = by.coordinates() if at is None else _along(at, by.coordinates(), by)
+    wanted = _along(view.at, axes, by)
     held = layout_of(buffer)
     numbers, own = _numbers(wanted, held.tile), held.elements()
     found = np.full(numbers.shape, -1, np.int64)
@@ -31,11 +34,15 @@ def register_values(view: View, by: TV, span: Span) -> tuple[int, ...]:
     return tuple(int(value) for value in found[0])
 
 
+def _along(at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> tuple[IntArray, ...]:
+    return tuple(np.broadcast_to(np.asarray(evaluate(each, {}, axes)), _shape(by)) for each in at)
+
+
 def _shape(by: TV) -> tuple[int, int]:
     return by.threads.size(), by.values.size()
 
 
-def _numbers(coordinates: list[IntArray], tile: tuple[int, ...]) -> IntArray:
+def _numbers(coordinates: tuple[IntArray, ...], tile: tuple[int, ...]) -> IntArray:
     """Element numbers, first axis fastest."""
     number = np.zeros(coordinates[0].shape, np.int64)
     below = 1

@@ -76,6 +76,6 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
+            store_by_tma(fuse, acc, C, (2 * m + wg, n), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself

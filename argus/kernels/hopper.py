@@ -9,6 +9,7 @@ from attrs import frozen
 from argus.kernels.contraction import Contraction
 from argus.language import (
     Fragment,
+    Int,
     Ring,
     Tensor,
     Turns,
@@ -39,10 +40,12 @@ from argus.language import (
     when,
 )
 
-Fuse = Callable[[Fragment, Tensor], Fragment]
+Place = tuple[Int, Int]
+Fuse = Callable[[Fragment, Place], Fragment]
+"""What becomes of a part of the sums; the place counts parts of that shape along the rows and columns of C."""
 
 
-def identity(acc: Fragment, at: Tensor) -> Fragment:
+def identity(acc: Fragment, at: Place) -> Fragment:
     del at
     return acc
 
@@ -102,7 +105,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(fuse, acc, C.tile((64, bn), (2 * m + wg, n)), boxes[wg])
+            store_by_tma(fuse, acc, C, (2 * m + wg, n), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -145,7 +148,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             ring.release()
             ring.skip(depth)  # the other warpgroup's tile
             problem.complete(acc)
-            store_by_tma(fuse, acc, C.tile((bm, bn), (m, n)), boxes[wg])
+            store_by_tma(fuse, acc, C, (m, n), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -156,40 +159,43 @@ def store_boxes(bn: int, *, whole: bool) -> Tensor:
     return shared(bf16, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
 
 
-def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> None:
-    """A 64-row accumulator to global, a box of columns at a time, through the alternating boxes of this warpgroup."""
+def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
+    """A 64-row accumulator to global, a box of columns at a time, through the alternating boxes of this warpgroup.
+
+    at: the place of the accumulator among tiles of its shape.
+    """
     turns, _, width = (int(extent) for extent in boxes.shape)
     count = acc.shape[1] // width
     if turns == count:
-        _store_whole(fuse, acc, target, boxes)
+        _store_whole(fuse, acc, target, at, boxes)
         return
     for j in range(count):
-        box, part = boxes[j % turns], target.tile((64, width), (0, j))
+        box, place = boxes[j % turns], (at[0], at[1] * count + j)
         # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
         left = 0 if j == 0 and count % 2 else 1
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it
-        copy(fuse(acc.tile((64, width), (0, j)), part).to(bf16), box, via=stmatrix.x4)
+        copy(fuse(acc.tile((64, width), (0, j)), place).to(bf16), box, via=stmatrix.x4)
         fence("async proxy")  # by every writer, then the meeting
         sync()
         with elected():
-            copy(box, part, via=tma, edge=0)
+            copy(box, target.tile((64, width), place), via=tma, edge=0)
             bulk.commit()
 
 
-def _store_whole(fuse: Fuse, acc: Fragment, target: Tensor, boxes: Tensor) -> None:
+def _store_whole(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
     """All boxes filled, one meeting, all sent."""
     count, _, width = (int(extent) for extent in boxes.shape)
     with elected():
         bulk.wait(pending=0, of="reads")  # the last tile has left the boxes
     sync()
-    for j in range(count):
-        part = target.tile((64, width), (0, j))
-        copy(fuse(acc.tile((64, width), (0, j)), part).to(bf16), boxes[j], via=stmatrix.x4)
+    places = [(at[0], at[1] * count + j) for j in range(count)]
+    for j, place in enumerate(places):
+        copy(fuse(acc.tile((64, width), (0, j)), place).to(bf16), boxes[j], via=stmatrix.x4)
     fence("async proxy")
     sync()
     with elected():
-        for j in range(count):
-            copy(boxes[j], target.tile((64, width), (0, j)), via=tma, edge=0)
+        for j, place in enumerate(places):
+            copy(boxes[j], target.tile((64, width), place), via=tma, edge=0)
         bulk.commit()

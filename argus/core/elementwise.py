@@ -53,7 +53,8 @@ _ENTRIES = (
     ElementOp(
         "rsqrt", 1, _rsqrt, {"gfx942": "(1.0f / __builtin_elementwise_sqrt({0}))", "sm_90a": "(1.0f / sqrtf({0}))"}
     ),
-    ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_elementwise_exp2({0})", "sm_90a": "exp2f({0})"}),
+    ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_elementwise_exp2({0})", "sm_90a": "exp2_near({0})"}),
+    ElementOp("reciprocal", 1, np.reciprocal, {"gfx942": "__builtin_amdgcn_rcpf({0})", "sm_90a": "reciprocal({0})"}),
 )
 
 ELEMENT_OPS: Mapping[str, ElementOp] = {entry.name: entry for entry in _ENTRIES}

@@ -8,15 +8,15 @@ from __future__ import annotations
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, Place, hopper_cooperative
-from argus.language import Fragment, Tensor, bf16, copy, exp2, f32, kernel, registers, tag
+from argus.language import Fragment, Tensor, bf16, copy, exp2, f32, kernel, reciprocal, registers, tag
 
 _LINEAR, _CUBIC = -2.302208198, -0.1029432396
 """Twice the square root of 2 / pi times log2(e), downwards, and that times 0.044715 [Hendrycks 2016, section 2]."""
 
 
 def gelu(x: Fragment) -> Fragment:
-    """x times the logistic function of what its tanh form takes, by one exponential and one quotient."""
-    return x / (exp2(x * (x * x * _CUBIC + _LINEAR)) + 1.0)
+    """x times the logistic function of what its tanh form takes, by one exponential and one reciprocal."""
+    return x * reciprocal(exp2(x * (x * x * _CUBIC + _LINEAR)) + 1.0)
 
 
 @kernel(configs={"by_rows": Hopper(), "pairs": Hopper(cluster=(2, 1), group=8)})

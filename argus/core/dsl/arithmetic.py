@@ -30,6 +30,11 @@ def sqrt(x: Fragment) -> Fragment:
     return elementwise("sqrt", x)
 
 
+def reciprocal(x: Fragment) -> Fragment:
+    """One over each element by the unit for special functions: a unit in the last place from 1 / x, which is exact."""
+    return elementwise("reciprocal", x)
+
+
 def rsqrt(x: Fragment) -> Fragment:
     """One over the square root of each element."""
     return elementwise("rsqrt", x)

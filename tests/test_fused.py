@@ -1,0 +1,67 @@
+"""What follows products on their sums: proved with them, told in the verdict, refuted where it takes other columns."""
+
+from __future__ import annotations
+
+# ruff: noqa: UP037
+# Reason: a name in quotes is the name of a size.
+import numpy as np
+import pytest
+
+from argus.core.query import Budget
+from argus.core.verdict import Proved, Refuted
+from argus.emit.cuda.text import cuda_text
+from argus.interp.run import run
+from argus.kernels.contraction import Contraction
+from argus.kernels.fused import gelu, gemm_bias_gelu
+from argus.kernels.hopper import Hopper, Place, hopper_cooperative
+from argus.language import Fragment, Tensor, bf16, copy, f32, kernel, load, registers, sm_90a, spread, tag
+from argus.verify import verify
+
+
+@pytest.mark.parametrize("config", gemm_bias_gelu.instances())
+def test_the_formula_of_an_element_is_told(config: str) -> None:
+    verdict = verify(gemm_bias_gelu, config=config, solver="z3").verdict
+
+    assert isinstance(verdict, Proved)
+    (told,) = verdict.results
+    assert told.startswith("each element of `C` is bf16(mul(add(sum over k of A * B, bias), reciprocal(add(exp2(")
+
+
+def test_a_bias_of_the_next_columns_is_refuted() -> None:
+    @kernel(target=sm_90a, threads=384)
+    def shifted(A: Tensor["M K", bf16], B: Tensor["N K", bf16], bias: Tensor["N", f32], C: Tensor["M N", bf16]) -> None:
+        tag(bias, lambda n: dict(n=n))
+        problem = Contraction(A, B, C)
+
+        def fuse(acc: Fragment, at: Place) -> Fragment:
+            held = registers(f32, acc.layout.axis(1))
+            copy(bias.tile((acc.shape[1],), (at[1] + 1,)), held, edge=0)
+            return gelu(acc + held)
+
+        hopper_cooperative(problem, Hopper(bn=64, stages=2), fuse)
+        problem.finish()
+
+    verdict = verify(shifted.trace(), solver="z3", budget=Budget(seconds=2.0)).verdict
+    assert isinstance(verdict, Refuted)
+    assert verdict.counterexample.code == "I2"
+
+
+def test_gelu_is_the_tanh_form() -> None:
+    @kernel(target=sm_90a, threads=32)
+    def apply(X: Tensor["N", f32], Y: Tensor["N", f32]) -> None:
+        tag(X, lambda n: dict(n=n))
+        copy(gelu(load(X.tile((64,), (0,)), spread((64,), threads=32, vector=1), edge=0)), Y.tile((64,), (0,)), edge=0)
+
+    x = np.linspace(-6, 6, 64, dtype=np.float32)
+    y = run(apply.trace(), {"N": 64}, {"X": x}).arrays["Y"]
+    exact = x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x.astype(np.float64) ** 3)))
+    assert np.allclose(y, exact, rtol=1e-5, atol=1e-6)
+
+
+def test_a_vector_is_spread_over_the_registers_that_have_its_columns() -> None:
+    text = cuda_text(gemm_bias_gelu.trace("by_rows")).text
+
+    assert "= (acc[0] + held[0]);" in text
+    assert "= (acc[2] + held[0]);" in text
+    assert "= (acc[5] + held[3]);" in text
+    assert "ex2.approx.ftz.f32" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -166,7 +167,11 @@ def test_a_window_is_unrolled() -> None:
     assert len(of_kind(kernel_of("max_pool_hopper"), Map)) == 1 + 9 * 3 + 1
 
 
-@pytest.mark.parametrize("name", ["softmax_hopper", "softmax_cdna3", "scan_hopper", "depthwise_cdna3"])
+def test_a_weight_of_each_channel_is_spread_over_pixels_in_the_emitted_text() -> None:
+    assert re.search(r"\[9\] \* value_\w+\[1\]\)", str(hip_text(kernel_of("depthwise_cdna3"))))
+
+
+@pytest.mark.parametrize("name", ["softmax_hopper", "softmax_cdna3", "scan_hopper"])
 def test_what_is_not_emitted_yet_is_refused(name: str) -> None:
     kernel = kernel_of(name)
     with pytest.raises(ArgusError) as caught:

@@ -18,7 +18,7 @@ from attrs import asdict, evolve
 
 from argus.kernels.gemm import CONFIGS
 from argus.kernels.hopper import Hopper
-from argus.kernels.select import H200, Costs, cheapest, microseconds
+from argus.kernels.select import H200, Costs, cheapest, is_fitted, microseconds
 from argus.kernels.skinny import Skinny
 
 Shape = tuple[int, int, int]
@@ -38,7 +38,7 @@ def read(path: Path) -> Times:
 
 def modelled(name: str, shape: Shape, costs: Costs) -> float | None:
     config = CONFIGS[name]
-    if isinstance(config, Skinny) or (isinstance(config, Hopper) and not config.pingpong and config.stages > 2):
+    if isinstance(config, Hopper | Skinny) and is_fitted(config, costs):
         return microseconds(config, *shape, costs)
     return None
 

@@ -9,13 +9,11 @@ import pytest
 from argus.kernels.gemm import CONFIGS, select
 from argus.kernels.hopper import Hopper
 from argus.kernels.narrow import Narrow
-from argus.kernels.select import H200, cheapest, microseconds
+from argus.kernels.select import H200, cheapest, is_fitted, microseconds
 from argus.kernels.skinny import Skinny
 
 FITTED = {
-    name: config
-    for name, config in CONFIGS.items()
-    if isinstance(config, Skinny) or (isinstance(config, Hopper) and not config.pingpong and config.stages > 2)
+    name: config for name, config in CONFIGS.items() if isinstance(config, Hopper | Skinny) and is_fitted(config, H200)
 }
 
 

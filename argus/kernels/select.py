@@ -106,11 +106,11 @@ def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
 def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, costs: Costs = H200) -> str:
     """The name of the configuration that is expected to take least, of those that the model speaks of."""
     known = {name: config for name, config in configs.items() if isinstance(config, Hopper | Skinny)}
-    fitted = {name: config for name, config in known.items() if _is_fitted(config, costs)}
+    fitted = {name: config for name, config in known.items() if is_fitted(config, costs)}
     return min(fitted, key=lambda name: microseconds(fitted[name], m, n, k, costs))
 
 
-def _is_fitted(config: Hopper | Skinny, costs: Costs) -> bool:
+def is_fitted(config: Hopper | Skinny, costs: Costs) -> bool:
     """Whether tiles like these have been measured; a ring of two slots waits for memory in another way."""
     if isinstance(config, Skinny):
         return True

@@ -1,6 +1,8 @@
 """Lanes of a warp that store to one place hold one number, unless each computes with a number of its own."""
 
 # ruff: noqa: UP037
+# Reason: a name in quotes is the name of a size.
+
 from __future__ import annotations
 
 from attrs import evolve

@@ -97,6 +97,19 @@ def test_a_judge_may_ask_for_proofs_alone() -> None:
     assert {Judge(scaled, searches=False)(mutant).fate for mutant in retold} == {"retold"}
 
 
+def test_numbers_that_the_original_rounds_are_compared_with_its_own() -> None:
+    """Operands narrowed before they are multiplied stray from the product in float64, in a right kernel too."""
+    kernel = KERNELS["product_a_block_behind"]
+    judge = Judge(kernel, searches=False)
+    (other,) = (operator for operator in OPERATORS if operator.name == "other_instruction")
+    narrower = [each for each in other(kernel) if each.what.startswith("by `global_load_b16`")]
+    assert "equivalent" in {judge(mutant).fate for mutant in narrower}
+    (negated,) = (operator for operator in OPERATORS if operator.name == "init_negated")
+    drops = next(operator for operator in OPERATORS if operator.name == "drop_wait")
+    wrong = [*negated(kernel), *drops(kernel)]
+    assert {judge.of_proved(mutant, stated=True).fate for mutant in wrong} == {"survived"}
+
+
 def test_threads_that_hold_nothing_take_no_part() -> None:
     """Of a block with twice the threads the first half does all as before; half of the threads can't hold the tiles."""
     (threads,) = (operator for operator in OPERATORS if operator.name == "other_threads_count")

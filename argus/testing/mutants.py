@@ -25,7 +25,7 @@ from argus.interp.prepared import Prepared
 from argus.interp.run import Outcome, promised_integers, run_prepared
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import sizes_in_order
-from argus.reference import Contraction, compared, compared_with_claims, contraction
+from argus.reference import Comparison, Contraction, compared, compared_with_claims, contraction
 from argus.solver_choice import resolve
 from argus.solvers.session import Session
 from argus.verify import unproved, verify
@@ -171,8 +171,12 @@ class Judge:
     def _difference(self, size: Sizes, outcome: Outcome) -> str:
         claimed = self._claimed
         if claimed is not None:
-            found = compared_with_claims(claimed, outcome.arrays, outcome.arrays[claimed.output.name], 0)
-            return "" if found.right else f"{found.outside} numbers are not {found.with_what}"
+            found = _as_claimed(claimed, outcome.arrays)
+            if found.right:
+                return ""
+            # Operands that are rounded before they are multiplied stray further: then the original does so too.
+            if _as_claimed(claimed, self._original(size)).right:
+                return f"{found.outside} numbers are not {found.with_what}"
         for name, wanted in self._original(size).items():
             made = outcome.arrays[name].astype(np.float64)
             right = wanted.astype(np.float64)
@@ -191,6 +195,10 @@ class Judge:
             outcome = run_prepared(Prepared(self.original), size, given, plain, tags=False, values=True, seed=7)
             self._numbers[key] = outcome.arrays
         return self._numbers[key]
+
+
+def _as_claimed(claimed: Contraction, arrays: Mapping[str, Array]) -> Comparison:
+    return compared_with_claims(claimed, arrays, arrays[claimed.output.name], 0)
 
 
 def spaced(sizes: Sequence[Sizes], most: int) -> list[Sizes]:

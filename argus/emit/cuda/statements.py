@@ -200,7 +200,7 @@ class Writer:
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
         # Copies of a body move sums between registers, which products under way forbid.
-        once = ["#pragma unroll 1"] if any(isinstance(each, Mma) for each in walk(stmt.body)) else []
+        once = ["#pragma unroll 1"] if any(isinstance(each, Mma | Await) for each in walk(stmt.body)) else []
         inner, lines = self._with_quotients(stmt)
         return [*once, head, *(f"    {line}" for line in lines), *inner._inner(stmt.body), "}"]
 

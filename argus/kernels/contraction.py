@@ -67,8 +67,8 @@ def slot_for(tensor: Tensor, rows: int, bk: int) -> Tensor:
     """Shared memory for a tile (rows, bk) of A or B, its elements side by side as they are in the tensor."""
     turned = tensor.fastest == 0
     span = min(_SPAN, (rows if turned else bk) * tensor.dtype.bits // 8)
-    tile = shared(tensor.dtype, (bk, rows) if turned else (rows, bk), swizzle=span)
-    return tile.T if turned else tile
+    made = shared(tensor.dtype, (bk, rows) if turned else (rows, bk), swizzle=span)
+    return made.T if turned else made
 
 
 def part(tile: Tensor, i: Int, of: int) -> Tensor:

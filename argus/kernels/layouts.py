@@ -5,15 +5,13 @@ product, `t` its transpose, so that `gemm` itself is the `nt` of bf16. Elements 
 others with neighbours along K only [PTX ISA, wgmma].
 """
 
-# ruff: noqa: UP037
-# Reason: a name in quotes is the name of a size.
-
 from __future__ import annotations
 
 from argus.kernels.contraction import Contraction
 from argus.kernels.gemm import CONFIGS, Config, multiply
 from argus.kernels.hopper import Hopper
 from argus.kernels.narrow import Narrow
+from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny
 from argus.language import Tensor, bf16, f16, kernel
 
@@ -60,3 +58,14 @@ def gemm_tn_f16(A: Tensor["K M", f16], B: Tensor["K N", f16], C: Tensor["M N", f
 @kernel(configs=SHIPPED)
 def gemm_tt_f16(A: Tensor["K M", f16], B: Tensor["N K", f16], C: Tensor["M N", f16], *, cfg: Config) -> None:
     multiply(Contraction(A.T, B, C), cfg)
+
+
+def select(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> str:
+    """The configuration that is expected to take least for operands that lie so; see `gemm.select`."""
+    lengths = (m if a_turned else k, n if b_turned else k)
+    if any(length % 8 for length in lengths):
+        return "narrow"
+    offered = TURNED if b_turned else SHIPPED
+    if n % 8:
+        offered = {name: each for name, each in offered.items() if isinstance(each, Skinny)}
+    return cheapest(offered, m, n, k)

@@ -28,6 +28,11 @@ class Contraction:
         tag(self.A, lambda m, k: dict(m=m, k=k))
         tag(self.B, lambda n, k: dict(n=n, k=k))
 
+    @property
+    def aligned(self) -> int:
+        """Elements of K in 16 bytes, of which the copy engine takes rows to be multiples."""
+        return 128 // self.A.dtype.bits
+
     def tiles(self, bm: int, bn: int) -> tuple[Int, Int]:
         rows, columns = self.C.shape
         return ceil_div(rows, bm), ceil_div(columns, bn)

@@ -76,10 +76,10 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    assume(A.shape[1] >= 1, A.shape[1] % problem.aligned == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
     assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
-    mm = wgmma(bf16, n=bn)
-    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=shared(A.dtype, (bm, bk), swizzle=128), b=shared(B.dtype, (bn, bk), swizzle=128))
     boxes = store_boxes(bn, whole=cfg.whole)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
@@ -115,10 +115,10 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)
+    assume(A.shape[1] >= 1, A.shape[1] % problem.aligned == 0, C.shape[1] % 8 == 0)
     assume(rows * columns < 1 << 24)
-    mm = wgmma(bf16, n=bn)
-    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=shared(A.dtype, (bm, bk), swizzle=128), b=shared(B.dtype, (bn, bk), swizzle=128))
     boxes = store_boxes(bn, whole=cfg.whole)
     turns = Turns(2)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from argus.core.ir import Kernel
+from families.gemm import Shape, sizes
 
-PEER = "scaled_mm"
-OUTPUT = "C"
-SHAPES = (
+__all__ = ["OUTPUT", "PEER", "SHAPES", "checked", "exact", "peers", "select", "sizes", "tensors", "variants"]
+
+SHAPES: tuple[Shape, ...] = (
     *((4096, 4096, 4096), (8192, 8192, 8192), (2048, 2048, 2048), (4096, 14336, 4096), (4096, 4096, 14336)),
     (16384, 8192, 2048),
 )
+OUTPUT, PEER = "C", "scaled_mm"
+_CHECKED = 12
 
 
-def variants() -> Mapping[str, Callable[[], Kernel]]:
+def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.fp8 import CONFIGS, gemm_fp8  # noqa: PLC0415 reason: the GPU's machine has no solver
 
-    return {name: lambda name=name: gemm_fp8.trace(name) for name in CONFIGS}
+    return {name: lambda c=config, n=name: gemm_fp8.instance(c, n) for name, config in CONFIGS.items()}
 
 
-def sizes(shape: tuple[int, int, int]) -> dict[str, int]:
-    return dict(zip("MNK", shape, strict=True))
-
-
-def tensors(torch: Any, shape: tuple[int, int, int]) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
+def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
     m, n, k = shape
 
     def quantised(rows: int) -> Any:  # noqa: ANN401 reason: untyped
@@ -41,36 +38,27 @@ def tensors(torch: Any, shape: tuple[int, int, int]) -> dict[str, Any]:  # noqa:
 
 
 def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-    """The unit adds products of 8-bit floats with some 13 bits of fraction: its error grows with the sum of sizes."""
+    """The unit keeps some 13 bits of the fraction of its sums, so that errors grow with the sizes of the products."""
+    del torch
     a, b = given["A"].double(), given["B"].double()
     scale = given["scale_a"].double() * given["scale_b"].double()
     result = (a @ b.T) * scale
-    del torch
-    return result, result.abs() + (a.abs() @ b.abs().T) * scale / 16
+    return result, result.abs() + (a.abs() @ b.abs().T) * (scale / 16)
 
 
 def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
-    def scaled() -> object:
-        return torch._scaled_mm(
-            given["A"],
-            given["B"].T,
-            scale_a=given["scale_a"],
-            scale_b=given["scale_b"],
-            out_dtype=torch.bfloat16,
-            use_fast_accum=True,
-            out=given["C"],
-        )
-
-    return {PEER: scaled}
+    a, b, scales = given["A"], given["B"].T, (given["scale_a"], given["scale_b"])
+    return {PEER: lambda: torch._scaled_mm(a, b, *scales, out_dtype=torch.bfloat16, use_fast_accum=True)}
 
 
-def checked(random: Random) -> list[tuple[int, int, int]]:
+def checked(random: Random) -> list[Shape]:
     """Whole tiles, tails of every extent, single rows."""
-    fixed = [(128, 256, 128), (64, 8, 16), (1, 8, 16), (200, 264, 144), (4096, 4096, 4096)]
-    drawn = [(random.randint(1, 1500), 8 * random.randint(1, 190), 16 * random.randint(1, 120)) for _ in range(12)]
-    return fixed + drawn
+    shapes = [(128, 256, 128), (64, 8, 16), (1, 8, 16), (200, 264, 144), (4096, 4096, 4096)]
+    return shapes + [
+        (random.randint(1, 1500), 8 * random.randint(1, 190), 16 * random.randint(1, 120)) for _ in range(_CHECKED)
+    ]
 
 
-def select(shape: tuple[int, int, int]) -> str | None:
+def select(shape: Shape) -> str | None:
     del shape
     return None

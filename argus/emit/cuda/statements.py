@@ -199,8 +199,7 @@ class Writer:
         start, stop = self.context.text(stmt.start), self.context.text(stmt.stop)
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
-        # Copies of a body move sums between registers, which products under way forbid.
-        once = ["#pragma unroll 1"] if any(isinstance(each, Mma) for each in walk(stmt.body)) else []
+        once = ["#pragma unroll 1"] if any(map(_is_kept_once, walk(stmt.body))) else []
         inner, lines = self._with_quotients(stmt)
         return [*once, head, *(f"    {line}" for line in lines), *inner._inner(stmt.body), "}"]
 
@@ -250,6 +249,13 @@ class Writer:
         yield f"[[maybe_unused]] const int {number} = ({block} - {first}) / {role.agent};"
         yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
+
+
+def _is_kept_once(stmt: Stmt) -> bool:
+    """Copies of a loop's body move sums between registers, which products under way forbid; and those of a body that
+    starts boxes want more registers than a role that only loads is left with.
+    """
+    return isinstance(stmt, Mma) or (isinstance(stmt, Copy) and moves_boxes(stmt))
 
 
 def _fence(kind: str, stmt: Fence) -> list[str]:

@@ -5,9 +5,6 @@ product, `t` its transpose, so that `gemm` itself is the `nt` of bf16. Elements 
 others with neighbours along K only [PTX ISA, wgmma].
 """
 
-# ruff: noqa: UP037
-# Reason: a name in quotes is the name of a size.
-
 from __future__ import annotations
 
 from argus.kernels.contraction import Contraction

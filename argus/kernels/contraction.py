@@ -41,9 +41,9 @@ class Contraction:
         stores: whether rows of C do, too.
         """
         assume(self.A.shape[1] >= 1)
-        lengths = [tensor.shape[tensor.fastest] for tensor in (self.A, self.B, self.C)[: 3 if stores else 2]]
-        wide = _CHUNK * 8 // self.A.dtype.bits
-        assume(*(length % wide == 0 for length in {str(length): length for length in lengths}.values()))
+        tensors = (self.A, self.B, self.C)[: 3 if stores else 2]
+        rows = {(str(each.shape[each.fastest]), each.dtype.bits): each for each in tensors}
+        assume(*(each.shape[each.fastest] % (_CHUNK * 8 // bits) == 0 for (_, bits), each in rows.items()))
 
     def tiles(self, bm: int, bn: int) -> tuple[Int, Int]:
         rows, columns = self.C.shape

@@ -104,9 +104,8 @@ class Ring:
         if found is None or one.space != "shared" or not isinstance(one.layout, Staged):
             fault("E106", f"tile `{key}` of a ring is not `shared(...)` made for it", help="make it in the call")
         if axes_of(tile.view) is None:
-            fault(
-                "E106", f"tile `{key}` of a ring is a part of `{one.name}`", help="give all of it, or all of it as `.T`"
-            )
+            message = f"tile `{key}` of a ring is a part of `{one.name}`"
+            fault("E106", message, help="give all of it, or all of it as `.T`")
         layout = restaged(one, self._stages)
         made = evolve(
             one,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction, slot_for
+from argus.kernels.contraction import Contraction, one_of, slot_for
 from argus.language import (
     DType,
     Fragment,
@@ -17,7 +17,6 @@ from argus.language import (
     assume,
     bf16,
     bulk,
-    by_rows,
     ceil_div,
     copy,
     elected,
@@ -32,7 +31,6 @@ from argus.language import (
     shared,
     sm_90a,
     stmatrix,
-    super_tiled,
     sync,
     tma,
     warpgroup,
@@ -76,27 +74,27 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     """Both warpgroups work on one tile, 64 rows each; one product in flight while the slot before is given back."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    rows, columns = problem.tiles(bm, bn)
+    count = problem.count(bm, bn)
     problem.aligned()
-    assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
+    assume(count < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
-    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
-    depth = ceil_div(A.shape[1], bk)
-    problem.bounded(rows * columns, depth, cfg.stages)
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group))
+    depth = ceil_div(A.shape[-1], bk)
+    problem.bounded(count, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    copy(one_of(A, z).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(one_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
@@ -106,7 +104,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (2 * m + wg, n), boxes[wg])
+            store_by_tma(fuse, acc, one_of(C, z), (2 * m + wg, n), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -115,29 +113,29 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     """Each warpgroup has every second tile: the end of one runs under the products of the other."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    rows, columns = problem.tiles(bm, bn)
+    count = problem.count(bm, bn)
     problem.aligned()
-    assume(rows * columns < 1 << 24)
+    assume(count < 1 << 24)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
     turns = Turns(2)
-    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
-    depth = ceil_div(A.shape[1], bk)
-    problem.bounded(2 * rows * columns + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group))
+    depth = ceil_div(A.shape[-1], bk)
+    problem.bounded(2 * count + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
 
     with role("load", warpgroup(0).elected, registers=24):
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    copy(one_of(A, z).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(one_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=240) as wg:
         acc = registers(f32, mm.C)
         ring.skip(wg * depth)  # the first tile of the other warpgroup is not ours
-        for m, n in tiles.every(2, start=wg):
+        for m, n, *z in tiles.every(2, start=wg):
             with turns(wg):  # also what makes the wait by parity unambiguous
                 for k in loop(depth):
                     slot = ring.wait()
@@ -149,7 +147,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             ring.release()
             ring.skip(depth)  # the other warpgroup's tile
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (m, n), boxes[wg])
+            store_by_tma(fuse, acc, one_of(C, z), (m, n), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 

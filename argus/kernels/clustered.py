@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from argus.kernels.contraction import Contraction, one_of, part, slot_for
-from argus.kernels.hopper import Fuse, Hopper, store_boxes, store_by_tma
+from argus.kernels.hopper import NOTHING, Fetch, Fuse, Hopper, store_boxes, store_by_tma
 from argus.language import (
     Ring,
     assume,
@@ -29,7 +29,7 @@ from argus.language import (
 )
 
 
-def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
+def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetch = NOTHING) -> None:
     """As `hopper_cooperative`; neighbouring rows share a tile of B, neighbouring columns one of A.
 
     A slot goes back to all blocks of the cluster.
@@ -41,7 +41,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(count < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
     tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group))
     depth = ceil_div(A.shape[-1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))
@@ -50,6 +50,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n, *z in tiles:
+            also.fetch(m, n)
             for k in loop(depth):
                 with ring.fill() as slot:
                     own = one_of(A, z).tile((bm, bk), (m, k)), slot.a
@@ -59,10 +60,12 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                     copy(*own, via=tma, edge=0)
                     copy(*(part(each, cluster.rank, blocks) for each in common), via=to_all, edge=0)
         ring.finish()  # nobody leaves while a peer may still arrive here
+        also.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)
         for m, n, *z in tiles:
+            also.wait()
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))

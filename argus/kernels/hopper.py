@@ -50,12 +50,27 @@ def identity(acc: Fragment, at: Place) -> Fragment:
 
 
 @frozen
+class Fetch:
+    """What else a tile takes: the loading role fetches it ahead of the operands, and those that multiply wait for it.
+
+    fetch: for tile (m, n). finish: what the loading role waits for before it leaves.
+    """
+
+    fetch: Callable[[Int, Int], None]
+    wait: Callable[[], None]
+    finish: Callable[[], None]
+
+
+NOTHING = Fetch(lambda _m, _n: None, lambda: None, lambda: None)
+
+
+@frozen
 class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
     bn: a multiple of 32 up to 256. whole: whether a tile leaves through boxes of its own for all of its columns, which
-    takes memory of a stage or more and saves meetings; else through two that alternate.
+    takes memory of a stage or more and saves meetings; else through `turns` that take turns.
     """
 
     bm: int = 128
@@ -66,11 +81,12 @@ class Hopper:
     group: int = 0
     cluster: tuple[int, ...] = (1,)
     whole: bool = False
+    turns: int = 2
     target = sm_90a
     threads = 384
 
 
-def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
+def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetch = NOTHING) -> None:
     """Both warpgroups work on one tile, 64 rows each; one product in flight while the slot before is given back."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
@@ -79,22 +95,25 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(count < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
     tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group))
     depth = ceil_div(A.shape[-1], bk)
     problem.bounded(count, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n, *z in tiles:
+            also.fetch(m, n)
             for k in loop(depth):
                 with ring.fill() as slot:
                     copy(one_of(A, z).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
                     copy(one_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
+        also.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)
         for m, n, *z in tiles:
+            also.wait()
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
@@ -118,7 +137,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(count < 1 << 24)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
     turns = Turns(2)
     tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group))
     depth = ceil_div(A.shape[-1], bk)
@@ -152,10 +171,10 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
 
-def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16) -> Tensor:
+def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16, turns: int = 2) -> Tensor:
     """What tiles of bn columns leave through, [warpgroup, turn, row, column]: boxes of 64 columns, else of 32."""
     width = 64 if bn % 64 == 0 else 32
-    return shared(dtype, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
+    return shared(dtype, (2, bn // width if whole else min(turns, bn // width), 64, width), swizzle=2 * width)
 
 
 def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
@@ -171,7 +190,7 @@ def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Te
     for j in range(count):
         box, place = boxes[j % turns], (at[0], at[1] * count + j)
         # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
-        left = 0 if j == 0 and count % 2 else 1
+        left = 0 if turns == 1 or (j == 0 and count % turns) else 1
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it

@@ -1,5 +1,8 @@
 """What else is done to the sums of C = A @ B^T while they are in registers: bias, SiLU, a scale from the device."""
 
+# ruff: noqa: UP037
+# Reason: a name in quotes is the name of a size.
+
 from __future__ import annotations
 
 from argus.kernels.clustered import hopper_clustered

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Fuse, Hopper, Place, hopper_cooperative, hopper_pingpong
-from argus.language import Fragment, Tensor, bf16, copy, exp2, f32, kernel, load, reciprocal, registers, tag
+from argus.kernels.hopper import Fuse, Hopper, Late, Place, hopper_cooperative, hopper_pingpong
+from argus.language import Fragment, Tensor, bf16, copy, f32, kernel, load, registers, tag, tanh
 
-_LOG2_E = 1.4426950408889634
 CONFIGS = {
     "by_rows": Hopper(),
     "pairs": Hopper(cluster=(2, 1), group=8),
@@ -20,15 +21,20 @@ CONFIGS = {
 
 
 def silu(x: Fragment) -> Fragment:
-    """x times its logistic function, by one exponential and one reciprocal."""
-    return x * reciprocal(exp2(x * -_LOG2_E) + 1.0)
+    """x times its logistic function; with the tangent of sm_90a within 2^-12 of |x| beside its rounding."""
+    half = x * 0.5
+    return half * tanh(half) + half
 
 
-def under(vector: Tensor, acc: Fragment, at: Place) -> Fragment:
-    """A vector along the columns of C, under a part of the sums: each thread has the columns that it has sums of."""
-    held = registers(f32, acc.layout.axis(1))
-    copy(vector.tile((acc.shape[1],), (at[1],)), held, edge=0)
-    return held
+def with_bias(bias: Tensor, then: Callable[[Fragment], Fragment]) -> Fuse:
+    """What becomes of sums and a vector along the columns of C: each thread loads the columns that it has sums of."""
+
+    def fuse(acc: Fragment, at: Place) -> Late:
+        held = registers(f32, acc.layout.axis(1))
+        copy(bias.tile((acc.shape[1],), (at[1],)), held, edge=0)
+        return lambda: then(acc + held)
+
+    return fuse
 
 
 @kernel(configs=CONFIGS)
@@ -37,7 +43,7 @@ def gemm_bias(
 ) -> None:
     """C = A @ B^T + bias."""
     tag(bias, lambda n: dict(n=n))
-    fused(Contraction(A, B, C), cfg, lambda acc, at: acc + under(bias, acc, at))
+    fused(Contraction(A, B, C), cfg, with_bias(bias, lambda x: x))
 
 
 @kernel(configs=CONFIGS)
@@ -46,7 +52,7 @@ def gemm_bias_silu(
 ) -> None:
     """C = silu(A @ B^T + bias)."""
     tag(bias, lambda n: dict(n=n))
-    fused(Contraction(A, B, C), cfg, lambda acc, at: silu(acc + under(bias, acc, at)))
+    fused(Contraction(A, B, C), cfg, with_bias(bias, silu))
 
 
 @kernel(configs=CONFIGS)
@@ -56,11 +62,11 @@ def gemm_scaled(
     """C = alpha * (A @ B^T), alpha a number on the device."""
     loaded: list[Fragment] = []
 
-    def fuse(acc: Fragment, at: Place) -> Fragment:
+    def fuse(acc: Fragment, at: Place) -> Late:
         del at
         if not loaded:  # once a tile, for all of its parts
             loaded.append(load(alpha[0], acc.layout.axis()))
-        return acc * loaded[0]
+        return lambda: acc * loaded[0]
 
     fused(Contraction(A, B, C), cfg, fuse)
 

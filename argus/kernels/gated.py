@@ -6,7 +6,7 @@ from math import prod
 
 from argus.kernels.contraction import Contraction, part, slot_for
 from argus.kernels.epilogues import silu
-from argus.kernels.hopper import Fuse, Hopper, Place, store_boxes, store_by_tma
+from argus.kernels.hopper import Fuse, Hopper, Late, Place, parts_of, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
     Ring,
@@ -79,11 +79,12 @@ def gemm_gated_silu(
                 wgmma.wait(pending=2)  # both of k - 1 have finished reading their slot ...
                 with when(k > 0):
                     ring.release()  # ... which goes back
+            parts = parts_of(_gated_by(gate, int(boxes.shape[-1])), acc, (2 * m + wg, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
             problem.complete(gate)
-            store_by_tma(_gated_by(gate, int(boxes.shape[-1])), acc, C, (2 * m + wg, n), boxes[wg])
+            store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
     problem.finish()
@@ -103,8 +104,9 @@ def _gated_by(gate: Fragment, width: int) -> Fuse:
     """Parts of so many columns, one after the other, times what the gate's sums let through."""
     parts = iter([gate.tile((gate.shape[0], width), (0, j)) for j in range(gate.shape[1] // width)])
 
-    def fuse(acc: Fragment, at: Place) -> Fragment:
+    def fuse(acc: Fragment, at: Place) -> Late:
         del at
-        return silu(next(parts)) * acc
+        let = next(parts)
+        return lambda: silu(let) * acc
 
     return fuse

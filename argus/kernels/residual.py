@@ -6,7 +6,7 @@ from itertools import count
 
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Fetch, Hopper, Place, hopper_cooperative
+from argus.kernels.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
 from argus.language import Fragment, Int, Ring, Slot, Tensor, bf16, copy, f32, kernel, ldmatrix, load, shared, tag, tma
 
 _WIDTH = 64
@@ -34,12 +34,15 @@ def gemm_residual(
             for j in range(parts):
                 copy(R.tile((cfg.bm, _WIDTH), (m, n * parts + j)), slot.r[j], via=tma, edge=0)
 
-    def fuse(acc: Fragment, at: Place) -> Fragment:
-        j = next(seen)
-        added = load(slots[0].r[j].tile((64, _WIDTH), (at[0] % 2, 0)), acc.layout, via=ldmatrix.x4)
-        if j == parts - 1:
-            held.release()
-        return acc + added.to(f32)
+    def fuse(acc: Fragment, at: Place) -> Late:
+        def added() -> Fragment:
+            j = next(seen)
+            part = load(slots[0].r[j].tile((64, _WIDTH), (at[0] % 2, 0)), acc.layout, via=ldmatrix.x4)
+            if j == parts - 1:
+                held.release()
+            return acc + part.to(f32)
+
+        return added
 
     schedule = hopper_clustered if len(cfg.cluster) > 1 else hopper_cooperative
     schedule(problem, cfg, fuse, Fetch(fetch, lambda: slots.append(held.wait()), held.finish))

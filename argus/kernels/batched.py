@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from argus.kernels.contraction import Contraction
 from argus.kernels.gemm import Config, multiply
-from argus.kernels.layouts import SHIPPED, TURNED
+from argus.kernels.hopper import Hopper
+from argus.kernels.layouts import SHIPPED, TURNED, offered
+from argus.kernels.select import H200, is_fitted, microseconds
+from argus.kernels.skinny import Skinny
 from argus.language import Tensor, bf16, kernel
 
 
@@ -40,3 +43,21 @@ def bmm_nt_shared(A: Tensor["M K", bf16], B: Tensor["Z N K", bf16], C: Tensor["Z
 @kernel(configs=TURNED)
 def bmm_nn_shared(A: Tensor["M K", bf16], B: Tensor["Z K N", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
     multiply(Contraction(A, B.mT, C), cfg)
+
+
+def select(z: int, m: int, n: int, k: int, *, a_turned: bool = False, b_turned: bool = False) -> str:
+    """The configuration that is expected to take least for z products: for one of the rows of all of them."""
+    known = offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
+    fitted = {
+        name: config
+        for name, config in known.items()
+        if isinstance(config, Hopper | Skinny) and is_fitted(config, H200)
+    }
+    if not fitted:
+        return next(iter(known))
+
+    def cost(name: str) -> float:
+        config = fitted[name]
+        return microseconds(config, z * -(-m // config.bm) * config.bm, n, k)
+
+    return min(fitted, key=cost)

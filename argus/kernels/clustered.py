@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from argus.kernels.contraction import Contraction, one_of, part, slot_for
-from argus.kernels.hopper import NOTHING, Fetch, Fuse, Hopper, parts_of, store_boxes, store_by_tma
+from argus.kernels.hopper import Fuse, Hopper, parts_of, store_boxes, store_by_tma
 from argus.language import (
     Ring,
     assume,
@@ -29,7 +29,7 @@ from argus.language import (
 )
 
 
-def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetch = NOTHING) -> None:
+def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     """As `hopper_cooperative`; neighbouring rows share a tile of B, neighbouring columns one of A.
 
     A slot goes back to all blocks of the cluster.
@@ -50,7 +50,6 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetch 
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n, *z in tiles:
-            also.fetch(m, n)
             for k in loop(depth):
                 with ring.fill() as slot:
                     own = one_of(A, z).tile((bm, bk), (m, k)), slot.a
@@ -60,12 +59,10 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetch 
                     copy(*own, via=tma, edge=0)
                     copy(*(part(each, cluster.rank, blocks) for each in common), via=to_all, edge=0)
         ring.finish()  # nobody leaves while a peer may still arrive here
-        also.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)
         for m, n, *z in tiles:
-            also.wait()
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))

@@ -60,12 +60,18 @@ def gemm_tt_f16(A: Tensor["K M", f16], B: Tensor["N K", f16], C: Tensor["M N", f
     multiply(Contraction(A.T, B, C), cfg)
 
 
-def select(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> str:
-    """The configuration that is expected to take least for operands that lie so; see `gemm.select`."""
+def offered(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> dict[str, Config]:
+    """The configurations that take operands of these extents that lie so; see `gemm.select`."""
+    known = TURNED if b_turned else SHIPPED
     lengths = (m if a_turned else k, n if b_turned else k)
     if any(length % 8 for length in lengths):
-        return "narrow"
-    offered = TURNED if b_turned else SHIPPED
+        return {"narrow": known["narrow"]}
     if n % 8:
-        offered = {name: each for name, each in offered.items() if isinstance(each, Skinny)}
-    return cheapest(offered, m, n, k)
+        return {name: each for name, each in known.items() if isinstance(each, Skinny)}
+    return known
+
+
+def select(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> str:
+    """The configuration that is expected to take least for operands that lie so, without a search."""
+    known = offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
+    return "narrow" if "narrow" in known and len(known) == 1 else cheapest(known, m, n, k)

@@ -1,10 +1,9 @@
-"""C = A @ B^T + R: R is fetched by boxes beside the last parts of A and B, and added while sums are in registers."""
+"""C = A @ B^T + R: a tile of R is fetched by boxes ahead of A and B, and added while the sums are in registers."""
 
 from __future__ import annotations
 
 from itertools import count
 
-from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
 from argus.language import Fragment, Int, Ring, Slot, Tensor, bf16, copy, f32, kernel, ldmatrix, load, shared, tag, tma
@@ -26,6 +25,7 @@ def gemm_residual(
     tag(R, lambda m, n: dict(m=m, n=n))
     problem = Contraction(A, B, C)
     parts = cfg.bn // _WIDTH
+    # Where memory has room for two tiles of R, the role that loads does not wait for sums to leave.
     held = Ring(1 if cfg.bn > _WIDTH * 2 else 2, r=shared(bf16, (parts, cfg.bm, _WIDTH), swizzle=128))
     slots, seen = list[Slot](), count()
 
@@ -44,6 +44,5 @@ def gemm_residual(
 
         return added
 
-    schedule = hopper_clustered if len(cfg.cluster) > 1 else hopper_cooperative
-    schedule(problem, cfg, fuse, Fetch(fetch, lambda: slots.append(held.wait()), held.finish))
+    hopper_cooperative(problem, cfg, fuse, Fetch(fetch, lambda: slots.append(held.wait()), held.finish))
     problem.finish()

@@ -17,11 +17,13 @@ from attrs import define, evolve
 from ml_dtypes import bfloat16
 
 import argus
+from argus import tuned
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.matmul import CONFIGS, Config, Unproved, choose, kernel
 from argus.prebuilt import Judged
 from argus.runtime import driver
+from argus.tuned import Found, Key
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.matmul")
@@ -111,6 +113,7 @@ def judging(verdict: str) -> Callable[[Kernel], Judged]:
 
 CUDA = SimpleNamespace(
     current_device=lambda: 0,
+    get_device_name=lambda _index: "Imagined GPU",
     current_stream=lambda: SimpleNamespace(cuda_stream=7),
     get_device_properties=gpu(9),
 )
@@ -368,3 +371,48 @@ def test_another_device_is_made_current_for_the_launch(fake: FakeDriver, monkeyp
 
     assert entered == [1]
     assert len(fake.launches) == 1
+
+
+# -- what searches have kept -----------------------------------------------------------------------------------
+
+
+def kept(config: str, shape: tuple[int, int, int]) -> None:
+    tuned.keep("Imagined GPU", {Key(shape): Found(config, {"sustained": 1.0}, 2)})
+    module.forget()
+
+
+def test_what_a_search_has_kept_is_launched(fake: FakeDriver) -> None:
+    kept("hopper_bn128_stages3", (64, 16, 8))
+
+    found = argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+
+    assert np.array_equal(found.array, product(matrix(64, 8), matrix(16, 8, 1).mT))
+    assert fake.symbols == ["gemm_hopper_bn128_stages3"]
+
+
+@pytest.mark.parametrize("config", ["nothing", "hopper_bn250", "cdna3"])
+def test_a_kept_choice_that_cannot_be_had_gives_way_to_the_model(fake: FakeDriver, config: str) -> None:
+    kept(config, (64, 16, 8))
+
+    argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+
+    assert fake.symbols == [f"gemm_{choose(64, 16, 8)}"]
+
+
+def test_a_kept_choice_that_does_not_take_the_shape_gives_way_to_the_model(fake: FakeDriver) -> None:
+    kept("cooperative", (8, 8, 7))
+
+    argus.matmul(matrix(8, 7), matrix(7, 8))
+
+    assert fake.symbols[-1] == "gemm_narrow"
+    assert len(fake.launches) == 1
+
+
+def test_a_fault_on_the_gpu_is_not_tried_again(fake: FakeDriver) -> None:
+    kept("hopper_bn128_stages3", (64, 16, 8))
+    fake.fails["cuLaunchKernel"] = "ILLEGAL_ADDRESS"
+
+    with pytest.raises(ArgusError) as failed:
+        argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+    assert failed.value.diagnostic.code == "E409"
+    assert fake.calls.count("cuLaunchKernel") == 1

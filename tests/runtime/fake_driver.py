@@ -29,7 +29,7 @@ class FakeDriver:
     """Answers as `cuda.bindings.driver` does.
 
     kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
-    fails: functions by name, with the status that they answer. calls: the names of all calls.
+    fails: functions by name, with the status that they answer. calls: the names of all calls. symbols: functions asked for.
     """
 
     kernel: Kernel | None = None
@@ -40,6 +40,7 @@ class FakeDriver:
     capability: dict[str, int] = field(factory=CAPABILITY.copy)
     calls: list[str] = field(factory=list[str])
     launches: list[tuple[Any, ...]] = field(factory=list[tuple[Any, ...]])
+    symbols: list[str] = field(factory=list[str])
     _memory: list[npt.NDArray[np.uint8]] = field(factory=list[npt.NDArray[np.uint8]])
 
     @property
@@ -98,7 +99,8 @@ class FakeDriver:
         return code
 
     def cuModuleGetFunction(self, _module: bytes, symbol: bytes) -> str:
-        return symbol.decode()
+        self.symbols.append(symbol.decode())
+        return self.symbols[-1]
 
     def cuFuncSetAttribute(self, _function: str, _attribute: str, _value: int) -> None: ...
     def cuTensorMapEncodeTiled(self, *arguments: Any) -> Any:  # noqa: ANN401 reason: as above

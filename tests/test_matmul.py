@@ -107,13 +107,17 @@ def gpu(major: int) -> Callable[[int], SimpleNamespace]:
     return lambda _index: SimpleNamespace(name="Imagined GPU", major=major, minor=0)
 
 
+def named(name: str) -> Callable[[int], str]:
+    return lambda _index: name
+
+
 def judging(verdict: str) -> Callable[[Kernel], Judged]:
     return lambda _kernel: Judged(verdict)
 
 
 CUDA = SimpleNamespace(
     current_device=lambda: 0,
-    get_device_name=lambda _index: "Imagined GPU",
+    get_device_name=named("Imagined GPU"),
     current_stream=lambda: SimpleNamespace(cuda_stream=7),
     get_device_properties=gpu(9),
 )
@@ -201,7 +205,7 @@ def test_what_is_no_product_of_two_matrices_is_refused(
 
 def test_an_unknown_schedule_is_refused() -> None:
     with pytest.raises(ArgusError) as refused:
-        argus.matmul(GOOD, matrix(5, 2), config="fast")  # pyright: ignore[reportArgumentType]
+        argus.matmul(GOOD, matrix(5, 2), config="fast")
     assert refused.value.diagnostic.code == "E401"
 
 

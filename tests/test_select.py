@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from argus import tuned
 from argus.core.diagnostic import ArgusError
 from argus.kernels import select_cdna3
+from argus.kernels.cdna3 import Cdna3
 from argus.kernels.gemm import CONFIGS, KINDS, configuration, select
 from argus.kernels.hopper import Hopper
 from argus.kernels.naming import config_of, name_of
@@ -86,7 +86,7 @@ def test_few_large_tiles_of_mi300x_give_way_to_many_small_ones() -> None:
 
 
 def test_the_model_of_mi300x_counts_rounds() -> None:
-    config = CONFIGS["cdna3"]
+    config = Cdna3()
     one, two = (select_cdna3.microseconds(config, 128 * tiles, 128, 4096) for tiles in (304, 305))
     assert two > 1.9 * one
 

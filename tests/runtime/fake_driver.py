@@ -29,7 +29,8 @@ class FakeDriver:
     """Answers as `cuda.bindings.driver` does.
 
     kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
-    fails: functions by name, with the status that they answer. calls: the names of all calls. symbols: functions asked for.
+    fails: functions by name, with the status that they answer. calls: the names of all calls.
+    symbols: the functions of modules that were asked for.
     """
 
     kernel: Kernel | None = None

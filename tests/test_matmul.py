@@ -414,9 +414,9 @@ def test_a_kept_choice_that_does_not_take_the_shape_gives_way_to_the_model(fake:
 
 def test_a_fault_on_the_gpu_is_not_tried_again(fake: FakeDriver) -> None:
     kept("hopper_bn128_stages3", (64, 16, 8))
-    fake.fails["cuLaunchKernel"] = "ILLEGAL_ADDRESS"
+    fake.fails["cuLaunchKernelEx"] = "ILLEGAL_ADDRESS"
 
     with pytest.raises(ArgusError) as failed:
         argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
     assert failed.value.diagnostic.code == "E409"
-    assert fake.calls.count("cuLaunchKernel") == 1
+    assert fake.calls.count("cuLaunchKernelEx") == 1

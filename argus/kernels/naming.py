@@ -15,7 +15,8 @@ import attrs
 def name_of(config: Any) -> str:  # noqa: ANN401 reason: any configuration
     """The name, a part of an identifier; fields are whole numbers, truths, and tuples of whole numbers."""
     parts = [type(config).__name__.lower()]
-    for each in attrs.fields(type(config)):
+    kind: type[Any] = type(config)
+    for each in attrs.fields(kind):
         value = getattr(config, each.name)
         if value != each.default:
             parts.append(_part(each.name.replace("_", ""), value))

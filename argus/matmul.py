@@ -7,13 +7,14 @@ from contextlib import nullcontext
 from functools import cache, lru_cache
 from importlib import import_module
 from threading import get_ident
-from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args
+from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args, overload
 
 from attrs import define, field, frozen
 
 from argus import tuned
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
+from argus.dlpack import Exchangeable, is_foreign, returned, taken
 from argus.kernels.gemm import configuration, gemm, select
 from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
@@ -68,15 +69,24 @@ class Tensor(Protocol):
 
 
 T = TypeVar("T", bound=Tensor)
+E = TypeVar("E", bound=Exchangeable)
 
 
-def matmul(a: T, b: T, *, config: str | None = None, unproved: Unproved = "refuse") -> T:
+@overload
+def matmul(a: T, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> T: ...
+@overload
+def matmul(a: E, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> E: ...
+def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "refuse") -> Any:
     """a @ b of bf16 matrices (M, K) and (K, N) on an H100 or H200: sums in fp32, the result in bf16, row-major.
+
+    Other arrays with `__dlpack__` on CUDA devices, such as CuPy's and JAX's, pass through torch without a copy, and the
+    result is of the kind of `a`.
 
     It runs on the current stream of the tensors' device and is not differentiated. `a` is read row by row and `b`
     column by column: `b = weight.T` of a contiguous weight (N, K) costs nothing, any other `b`, an `a` that is not
     contiguous, or one that begins within 16 bytes is copied first. The first call of a schedule builds and verifies
-    it (seconds), unless that lies in the cache ($ARGUS_CACHE_DIR); later calls of a shape take microseconds.
+    it (seconds), unless that lies in the cache ($ARGUS_CACHE_DIR); later calls of a shape take microseconds. Calls may
+    be captured in a CUDA graph: they wait for nothing, and memory is torch's alone.
 
     config: the schedule; by default what a search has kept for the shape on this GPU, else what a model of costs
     expects to suit it. unproved: "allow" also runs what is neither proved nor
@@ -90,6 +100,10 @@ def matmul(a: T, b: T, *, config: str | None = None, unproved: Unproved = "refus
     ready = _READY.get(key)
     if ready is not None and not (a.requires_grad or b.requires_grad or (a.data_ptr() | b.data_ptr()) % 16):
         return ready.product(a, b)
+    if is_foreign(a) or is_foreign(b):
+        own = [taken(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
+        found = matmul(*own, config=config, unproved=unproved)
+        return returned(found, a) if is_foreign(a) else found
     m, n, k = _extents(a, b)
     left, right = _rows(a), _rows(b.mT)
     asked = None if config is None else (_known(config),)
@@ -139,7 +153,7 @@ def _extents(a: Tensor, b: Tensor) -> tuple[int, int, int]:
     """M, N and K. Raises ArgusError (E401) for what is not a product of two bf16 matrices on one GPU."""
     for name, tensor in (("a", a), ("b", b)):
         if not hasattr(tensor, "data_ptr"):
-            _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+            _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass arrays on CUDA")
         if str(tensor.dtype) != "torch.bfloat16":
             _refuse(
                 f"`{name}` expects elements of type torch.bfloat16, found {tensor.dtype}", "convert it: `.bfloat16()`"

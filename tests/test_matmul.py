@@ -180,7 +180,8 @@ ELSEWHERE = SimpleNamespace(index=1)
 @pytest.mark.parametrize(
     ("a", "b", "words"),
     [
-        (np.zeros((3, 5)), matrix(5, 2), "`a` is no tensor of torch, found ndarray"),
+        ([1.0], matrix(5, 2), "`a` is no tensor of torch, found list"),
+        (np.zeros((3, 5)), matrix(5, 2), "`a` is on a device of type 1 of DLPack, expected CUDA"),
         (GOOD, evolve(matrix(5, 2), dtype="torch.float32"), "`b` expects elements of type torch.bfloat16"),
         (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 axes, found 1"),
         (evolve(GOOD, is_cuda=False, device="cpu"), matrix(5, 2), "`a` is on cpu"),
@@ -420,3 +421,64 @@ def test_a_fault_on_the_gpu_is_not_tried_again(fake: FakeDriver) -> None:
         argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
     assert failed.value.diagnostic.code == "E409"
     assert fake.calls.count("cuLaunchKernelEx") == 1
+
+
+# -- arrays of other libraries, and captures -------------------------------------------------------------------
+
+
+@define
+class Foreign:
+    """An array of a library that exchanges tensors as they are."""
+
+    of: Matrix
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, *, stream: object = None) -> object:
+        del stream
+        return self.of
+
+    def __array_namespace__(self) -> object:
+        return SimpleNamespace(from_dlpack=Foreign)
+
+
+def of(foreign: Foreign) -> Matrix:
+    return foreign.of
+
+
+def test_arrays_of_other_libraries_are_multiplied_and_the_result_is_of_the_first_one_s_kind(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["torch"], "from_dlpack", of, raising=False)
+    a, b = matrix(64, 8), matrix(16, 8, 1).mT
+
+    both = argus.matmul(Foreign(a), Foreign(b))
+    mixed = argus.matmul(a, Foreign(b))
+
+    assert isinstance(both, Foreign)
+    assert isinstance(mixed, Matrix)
+    assert np.array_equal(both.of.array, product(a, b))
+    assert np.array_equal(mixed.array, product(a, b))
+    assert len(fake.launches) == 2
+
+
+def test_code_is_loaded_beside_a_capture_and_its_mode_put_back(fake: FakeDriver) -> None:
+    argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+
+    assert fake.loaded_in == ["CU_STREAM_CAPTURE_MODE_RELAXED"]
+    assert fake.mode == "global"
+
+
+FORBIDDEN = ("Synchronize", "MemAlloc", "MemFree", "Memcpy", "Memset", "ModuleLoad")
+
+
+def test_a_call_like_one_before_neither_waits_nor_allocates(fake: FakeDriver) -> None:
+    a, b = matrix(64, 8), matrix(16, 8, 1).mT
+    argus.matmul(a, b)
+    before = len(fake.calls)
+    argus.matmul(a, b)
+
+    later = fake.calls[before:]
+    assert later.count("cuLaunchKernelEx") == 1
+    assert not any(word in name for name in later for word in FORBIDDEN)

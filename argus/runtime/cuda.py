@@ -17,7 +17,7 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.driver import Driver, installed, refusal
+from argus.runtime.driver import Driver, beside_capture, installed, refusal
 from argus.runtime.expressions import unkept, value_of
 
 _TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "e4m3": "UINT8"}
@@ -190,10 +190,11 @@ def load(description: Path, driver: Driver | None = None) -> Loaded:
     used = installed() if driver is None else driver
     data = json.loads(description.read_text(encoding="utf-8"))
     launch = data["launch"]
-    module = used.call("cuModuleLoadData", description.with_suffix(".cubin").read_bytes())
-    function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
     attribute = used.raw.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
+    with beside_capture(used):
+        module = used.call("cuModuleLoadData", description.with_suffix(".cubin").read_bytes())
+        function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
+        used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
     return Loaded(data["kernel"], launch, function, used)
 
 

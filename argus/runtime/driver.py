@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -40,6 +41,17 @@ class Driver:
         if status != self.raw.CUresult.CUDA_SUCCESS:
             raise refusal(status.name, name)
         return values[0] if len(values) == 1 else values
+
+
+@contextmanager
+def beside_capture(driver: Driver) -> Generator[None]:
+    """Calls that a capture of a CUDA graph by this thread would forbid, such as loading code, are done beside it."""
+    relaxed = driver.raw.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = driver.call("cuThreadExchangeStreamCaptureMode", relaxed)
+    try:
+        yield
+    finally:
+        driver.call("cuThreadExchangeStreamCaptureMode", before)
 
 
 def installed() -> Driver:

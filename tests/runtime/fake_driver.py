@@ -30,7 +30,8 @@ class FakeDriver:
 
     kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
     fails: functions by name, with the status that they answer. calls: the names of all calls.
-    symbols: the functions of modules that were asked for.
+    symbols: the functions of modules that were asked for. mode: of captures by this thread, and what it was
+    when code was loaded.
     launches: function, extents of grid and block, bytes, stream and arguments. overlapping: attributes of each.
     """
 
@@ -43,6 +44,8 @@ class FakeDriver:
     calls: list[str] = field(factory=list[str])
     launches: list[tuple[Any, ...]] = field(factory=list[tuple[Any, ...]])
     symbols: list[str] = field(factory=list[str])
+    mode: str = "global"
+    loaded_in: list[str] = field(factory=list[str])
     overlapping: list[list[str]] = field(factory=list[list[str]])
     _memory: list[npt.NDArray[np.uint8]] = field(factory=list[npt.NDArray[np.uint8]])
 
@@ -103,11 +106,16 @@ class FakeDriver:
         ctypes.memset(target, byte, size)
 
     def cuModuleLoadData(self, code: bytes) -> bytes:
+        self.loaded_in.append(self.mode)
         return code
 
     def cuModuleGetFunction(self, _module: bytes, symbol: bytes) -> str:
         self.symbols.append(symbol.decode())
         return self.symbols[-1]
+
+    def cuThreadExchangeStreamCaptureMode(self, mode: str) -> str:
+        before, self.mode = self.mode, mode
+        return before
 
     def cuFuncSetAttribute(self, _function: str, _attribute: str, _value: int) -> None: ...
     def cuTensorMapEncodeTiled(self, *arguments: Any) -> Any:  # noqa: ANN401 reason: as above
@@ -148,6 +156,7 @@ ENUMERATIONS = (
     "CUdevice_attribute",
     "CUfunction_attribute",
     "CUlaunchAttributeID",
+    "CUstreamCaptureMode",
     "CUtensorMapDataType",
     "CUtensorMapFloatOOBfill",
     "CUtensorMapInterleave",

@@ -30,7 +30,8 @@ class FakeDriver:
 
     kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
     fails: functions by name, with the status that they answer. calls: the names of all calls.
-    symbols: the functions of modules that were asked for. mode: of captures by this thread, and what it was
+    symbols: the functions of modules that were asked for. guards: what other functions do, given
+    the address of their arguments'. mode: of captures by this thread, and what it was
     when code was loaded.
     launches: function, extents of grid and block, bytes, stream and arguments. overlapping: attributes of each.
     """
@@ -44,6 +45,7 @@ class FakeDriver:
     calls: list[str] = field(factory=list[str])
     launches: list[tuple[Any, ...]] = field(factory=list[tuple[Any, ...]])
     symbols: list[str] = field(factory=list[str])
+    guards: dict[str, Callable[[int], None]] = field(factory=dict[str, Callable[[int], None]])
     mode: str = "global"
     loaded_in: list[str] = field(factory=list[str])
     overlapping: list[list[str]] = field(factory=list[list[str]])
@@ -128,11 +130,19 @@ class FakeDriver:
         block = (config.blockDimX, config.blockDimY, config.blockDimZ)
         self.launches.append((function, *grid, *block, config.sharedMemBytes, config.hStream, pointers))
         self.overlapping.append([each.id for each in getattr(config, "attrs", [])])
-        if self.kernel is not None:
+        if function in self.guards:
+            self.guards[function](pointers)
+        elif self.kernel is not None:
             places = (ctypes.c_void_p * (self.pointers + self.sizes)).from_address(pointers)
             addresses = [int(place or 0) for place in places]
             found = [ctypes.c_uint64.from_address(each).value for each in addresses[: self.pointers]]
             self.kernel(found + [ctypes.c_int.from_address(each).value for each in addresses[self.pointers :]])
+
+    def cuMemHostAlloc(self, size: int, _flags: int) -> int:
+        return self.cuMemAlloc(size)
+
+    def cuMemHostGetDevicePointer(self, address: int, _flags: int) -> int:
+        return address
 
     def cuMemFree(self, _address: int) -> None: ...
     def cuMemsetD8Async(self, _target: int, _byte: int, _size: int, _stream: int) -> None: ...
@@ -145,10 +155,6 @@ class FakeDriver:
     def cuEventSynchronize(self, _event: str) -> None: ...
     def cuEventElapsedTime(self, _begin: str, _end: str) -> float:
         return 0.5
-
-
-def _attribute() -> SimpleNamespace:
-    return SimpleNamespace(value=SimpleNamespace())
 
 
 SUCCESS = SimpleNamespace(name="CUDA_SUCCESS")

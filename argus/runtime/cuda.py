@@ -22,6 +22,7 @@ from argus.runtime.guards import Guards, Looked, Promises
 from argus.runtime.places import Array, Contract, Place
 from argus.runtime.tensor_maps import TensorMaps
 
+_PARTS = {"symbol", "grid", "threads", "shared_bytes", "maps", "arguments", "checks"}
 _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 
 
@@ -180,19 +181,38 @@ class Loaded:
 def load(description: Path, driver: Driver | None = None) -> Loaded:
     """Load NAME.json and NAME.cubin beside it into the current context. driver: that of this machine by default.
 
-    Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it.
+    Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it, or
+    if a file is damaged or absent.
     """
     used = installed() if driver is None else driver
-    data = json.loads(description.read_text(encoding="utf-8"))
+    data, code = _files(description)
     launch = data["launch"]
     attribute = used.raw.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     with beside_capture(used):
-        module = used.call("cuModuleLoadData", description.with_suffix(".cubin").read_bytes())
+        module = used.call("cuModuleLoadData", code)
         function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
         used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
         symbols = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
         guards = {symbol: used.call("cuModuleGetFunction", module, symbol.encode()) for symbol in symbols}
     return Loaded(data["kernel"], launch, function, used, guards)
+
+
+def _files(description: Path) -> tuple[Mapping[str, Any], bytes]:
+    """The description and the code beside it."""
+    try:
+        data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))
+        code = description.with_suffix(".cubin").read_bytes()
+        lacking = ({"kernel", "launch"} - data.keys()) or (_PARTS - data["launch"].keys())
+    except (OSError, ValueError, AttributeError) as problem:
+        raise _unreadable(description, str(problem)) from problem
+    if lacking:
+        raise _unreadable(description, f"it lacks {', '.join(sorted(lacking))}")
+    return data, code
+
+
+def _unreadable(description: Path, why: str) -> ArgusError:
+    message = f"the built kernel `{description}` cannot be read: {why}"
+    return ArgusError(Diagnostic("E405", "error", message, help="build it again"))
 
 
 def _place(described: Mapping[str, Any], tensor: str, sizes: Mapping[str, int]) -> Place:

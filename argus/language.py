@@ -18,7 +18,7 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
-from argus.core.dsl.arithmetic import exp, exp2, log, log2, reciprocal, rsqrt, sqrt
+from argus.core.dsl.arithmetic import exp, exp2, log, log2, reciprocal, rsqrt, sqrt, tanh
 from argus.core.dsl.atoms import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
@@ -65,7 +65,7 @@ from argus.core.dsl.statements import (
 from argus.core.dsl.turns import Turns
 from argus.core.dsl.views import Tensor, unflatten
 from argus.core.dsl.waves import wave
-from argus.core.dtype import bf16, e4m3, f16, f32, i32
+from argus.core.dtype import DType, bf16, e4m3, f16, f32, i32
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
 from argus.core.tiling import TiledMma, WarpgroupMma
@@ -74,6 +74,7 @@ __all__ = [
     "TV",
     "Barrier",
     "Bool",
+    "DType",
     "Fragment",
     "Int",
     "Layout",
@@ -177,6 +178,7 @@ __all__ = [
     "super_tiled",
     "sync",
     "tag",
+    "tanh",
     "tensor_map",
     "thread",
     "tma",

@@ -211,8 +211,7 @@ class Writer:
         start, stop = self.context.text(stmt.start), self.context.text(stmt.stop)
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
-        # Copies of a body move sums between registers, which products under way forbid.
-        once = ["#pragma unroll 1"] if any(isinstance(each, Mma) for each in walk(stmt.body)) else []
+        once = ["#pragma unroll 1"] if any(map(_is_kept_once, walk(stmt.body))) else []
         inner, lines = self._with_quotients(stmt)
         return [*once, head, *(f"    {line}" for line in lines), *inner._inner(stmt.body), "}"]
 
@@ -267,6 +266,13 @@ class Writer:
 def touches_tensors(stmt: Stmt) -> bool:
     """Whether it may read or write what lies in global memory."""
     return isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in walk((stmt,)))
+
+
+def _is_kept_once(stmt: Stmt) -> bool:
+    """Copies of a loop's body move sums between registers, which products under way forbid; and those of a body that
+    starts boxes, or waits, want more registers than a role that only loads is left with.
+    """
+    return isinstance(stmt, Mma | Await) or (isinstance(stmt, Copy) and moves_boxes(stmt))
 
 
 def _fence(kind: str, stmt: Fence) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from argus import tuned
 from argus.core.diagnostic import ArgusError
-from argus.kernels import select_cdna3
+from argus.kernels import fp8, layouts, select_cdna3
 from argus.kernels.cdna3 import Cdna3
 from argus.kernels.gemm import CONFIGS, KINDS, configuration, select
 from argus.kernels.hopper import Hopper
@@ -102,6 +102,19 @@ def test_what_has_no_family_is_refused(dtype: str, target: str) -> None:
 def test_an_extent_that_no_schedule_takes_is_refused() -> None:
     with pytest.raises(ArgusError, match="multiple of 8") as refused:
         select(64, 64, 63, "bf16", "gfx942")
+    assert refused.value.diagnostic.code == "E414"
+
+
+@pytest.mark.parametrize("shape", [(4096, 4096, 4096), (16, 8192, 8192), (512, 7168, 2048)])
+def test_other_elements_choose_among_the_configurations_of_their_family(shape: tuple[int, int, int]) -> None:
+    assert select(*shape, "torch.float16") == select(*shape) in layouts.SHIPPED
+    assert select(*shape, "torch.float8_e4m3fn") in fp8.CONFIGS
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 72), (64, 60, 64)])
+def test_8_bit_elements_want_whole_rows_of_16_bytes(shape: tuple[int, int, int]) -> None:
+    with pytest.raises(ArgusError, match="multiple of 16") as refused:
+        select(*shape, "e4m3")
     assert refused.value.diagnostic.code == "E414"
 
 

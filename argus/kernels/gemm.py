@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from argus.kernels import select_cdna3
+from attrs import frozen
+
+from argus.kernels import fp8, select_cdna3
 from argus.kernels.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
@@ -77,21 +79,23 @@ def configuration(name: str) -> Config | None:
 def select(m: int, n: int, k: int, dtype: object = "bf16", target: object = "sm_90a", device: str = "") -> str:
     """The name of the configuration that is expected to take least for C = A @ B^T of these extents.
 
-    dtype: of A and B, such as "bf16" or `torch.bfloat16`. device: a GPU's name, for what a search has kept of it
-    (`argus bench gemm --tune`) to come first; else, and for other shapes, a model of costs decides.
+    dtype: of A and B, such as "bf16" or `torch.bfloat16`; what it names is a configuration of `gemm` for bf16, of
+    `argus.kernels.layouts` for f16 and of `argus.kernels.fp8` for e4m3. device: a GPU's name, for what a search has
+    kept of it (`argus bench gemm --tune`) to come first; else, and for other shapes, a model of costs decides.
     Raises ArgusError (E414) where no family multiplies such matrices.
     """
     asked = element_name(dtype), str(target)
-    if asked not in MODELS:
-        raise no_family(*asked, MODELS)
+    if asked not in FAMILIES:
+        raise no_family(*asked, FAMILIES)
+    family = FAMILIES[asked]
     found = choice(device, Key((m, n, k), *asked)) if device else None
-    config = None if found is None else configuration(found)
+    config = None if found is None else family.named(found)
     if found is not None and config is not None and config.target.name == asked[1]:
         return found
-    return MODELS[asked](m, n, k)
+    return family.cheapest(m, n, k)
 
 
-def _hopper(m: int, n: int, k: int) -> str:
+def _of_16_bits(m: int, n: int, k: int) -> str:
     """The copy engine moves rows that begin at multiples of 16 bytes: others go element by element.
 
     C that has no such rows leaves the schedules for few rows of A, which store elements.
@@ -103,14 +107,31 @@ def _hopper(m: int, n: int, k: int) -> str:
     return cheapest(CONFIGS, m, n, k)
 
 
+def _of_8_bits(m: int, n: int, k: int) -> str:
+    """Elements of half the size, at twice the rate: what a product of 16 bits of half the depth takes."""
+    if k % 16 or n % 8:
+        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16 and N of 8")
+    return cheapest(fp8.CONFIGS, m, n, k // 2)
+
+
 def _cdna3(m: int, n: int, k: int) -> str:
     if k % 8:
         raise no_schedule((m, n, k), "gfx942", "K is expected to be a multiple of 8")
     return select_cdna3.cheapest(CONFIGS, m, n, k)
 
 
-MODELS: dict[tuple[str, str], Callable[[int, int, int], str]] = {
-    ("bf16", "sm_90a"): _hopper,
-    ("bf16", "gfx942"): _cdna3,
+@frozen
+class Family:
+    """cheapest: the name of a configuration for M, N and K. named: a configuration by its name, None if it is none."""
+
+    cheapest: Callable[[int, int, int], str]
+    named: Callable[[str], Config | None]
+
+
+FAMILIES: dict[tuple[str, str], Family] = {
+    ("bf16", "sm_90a"): Family(_of_16_bits, configuration),
+    ("f16", "sm_90a"): Family(_of_16_bits, configuration),
+    ("e4m3", "sm_90a"): Family(_of_8_bits, fp8.CONFIGS.get),
+    ("bf16", "gfx942"): Family(_cdna3, configuration),
 }
-"""What chooses a configuration from M, N and K, by element type and target."""
+"""By element type of the operands, and target."""

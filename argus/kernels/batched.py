@@ -12,7 +12,7 @@ from argus.kernels.hopper import Hopper
 from argus.kernels.layouts import SHIPPED, TURNED, offered
 from argus.kernels.select import H200, is_fitted, microseconds
 from argus.kernels.skinny import Skinny
-from argus.language import Tensor, bf16, kernel
+from argus.language import Tensor, bf16, f16, kernel
 
 
 @kernel(configs=SHIPPED)
@@ -42,6 +42,36 @@ def bmm_nt_shared(A: Tensor["M K", bf16], B: Tensor["Z N K", bf16], C: Tensor["Z
 
 @kernel(configs=TURNED)
 def bmm_nn_shared(A: Tensor["M K", bf16], B: Tensor["Z K N", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.mT, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_nt_f16(A: Tensor["Z M K", f16], B: Tensor["Z N K", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_nn_f16(A: Tensor["Z M K", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.mT, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_tn_f16(A: Tensor["Z K M", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A.mT, B.mT, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_tt_f16(A: Tensor["Z K M", f16], B: Tensor["Z N K", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A.mT, B, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_nt_shared_f16(A: Tensor["M K", f16], B: Tensor["Z N K", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_nn_shared_f16(A: Tensor["M K", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
     multiply(Contraction(A, B.mT, C), cfg)
 
 

@@ -29,6 +29,7 @@ from argus.language import (
     elected,
     eq,
     f32,
+    fma,
     kernel,
     load,
     loop,
@@ -104,6 +105,7 @@ def gemm_fp8_blocks(
     boxes = store_boxes(bn, whole=cfg.whole)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     problem.bounded(rows * columns, depth, cfg.stages)
+    beyond = None if cfg.cluster[1:] in ((), (1,)) else 0  # blocks side by side: tiles are rounded up to their number
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
@@ -119,15 +121,16 @@ def gemm_fp8_blocks(
             for acc in accs:
                 acc[:] = 0.0
             for k in loop(depth):
+                of_columns = load(scale_b[n, k], mm.C.axis(), edge=beyond)
+                places = [2 * parts * m + parts * wg + i for i in range(parts)]
+                of_rows = [load(scale_a[k].tile((64,), (place,)), mm.C.axis(0), edge=0) for place in places]
                 slot = ring.wait()
                 for i, acc in enumerate(accs):
                     mma(mm, part, slot.a.tile((64, BLOCK), (parts * wg + i, 0)), slot.b, init=True)
-                    of_rows = load(scale_a[k].tile((64,), (2 * parts * m + parts * wg + i,)), mm.C.axis(0), edge=0)
-                    of_columns = load(scale_b[n, k], mm.C.axis())
                     wgmma.wait(0)
                     if i == parts - 1:
                         ring.release()
-                    _promote(acc, part, of_rows, of_columns)
+                    _promote(acc, part, of_rows[i], of_columns)
             for i, acc in enumerate(accs):
                 problem.complete(acc)
                 store_by_tma(identity, acc, C, (2 * parts * m + parts * wg + i, n), boxes[wg])
@@ -157,4 +160,4 @@ def _promote(acc: Fragment, part: Fragment, rows: Fragment, columns: Fragment) -
         columns,
         lambda p, r, c: eq(r.kb, p.k // BLOCK) & eq(c.kb, p.k // BLOCK) & eq(c.nb, p.n // BLOCK),
     )
-    acc += part * (rows * columns)
+    acc[:] = fma(part, rows * columns, acc)

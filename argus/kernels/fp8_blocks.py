@@ -15,6 +15,7 @@ from argus.kernels.hopper import identity, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
     Int,
+    Int,
     Ring,
     Tensor,
     assert_relation,
@@ -117,20 +118,29 @@ def gemm_fp8_blocks(
     with role("math", warpgroups(1, 2), registers=232) as wg:
         parts = bm // 128  # of 64 rows, of each warpgroup
         part, accs = registers(f32, mm.C), [registers(f32, mm.C) for _ in range(parts)]
+        of_rows, of_columns = [registers(f32, mm.C.axis(0)) for _ in accs], registers(f32, mm.C.axis())
         for m, n in tiles:
             for acc in accs:
                 acc[:] = 0.0
+            places = [2 * parts * m + parts * wg + i for i in range(parts)]
+
+            def fetch(k: Int | int, n: Int = n, places: list[Int] = places) -> None:
+                copy(scale_b[n, k], of_columns, edge=0)
+                for held, place in zip(of_rows, places, strict=True):
+                    copy(scale_a[k].tile((64,), (place,)), held, edge=0)
+
+            fetch(0)
             for k in loop(depth):
-                of_columns = load(scale_b[n, k], mm.C.axis(), edge=beyond)
-                places = [2 * parts * m + parts * wg + i for i in range(parts)]
-                of_rows = [load(scale_a[k].tile((64,), (place,)), mm.C.axis(0), edge=0) for place in places]
+                scales = [held * of_columns for held in of_rows]
                 slot = ring.wait()
                 for i, acc in enumerate(accs):
                     mma(mm, part, slot.a.tile((64, BLOCK), (parts * wg + i, 0)), slot.b, init=True)
+                    if i == 0:
+                        fetch(k + 1)  # under the products
                     wgmma.wait(0)
                     if i == parts - 1:
                         ring.release()
-                    _promote(acc, part, of_rows[i], of_columns)
+                    _promote(acc, part, scales[i])
             for i, acc in enumerate(accs):
                 problem.complete(acc)
                 store_by_tma(identity, acc, C, (2 * parts * m + parts * wg + i, n), boxes[wg])
@@ -152,12 +162,7 @@ def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> N
     copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
 
 
-def _promote(acc: Fragment, part: Fragment, rows: Fragment, columns: Fragment) -> None:
+def _promote(acc: Fragment, part: Fragment, scale: Fragment) -> None:
     """A block's sum, scaled, into the sum of all: each k that it sums lies in the block of both scales."""
-    assert_relation(
-        part,
-        rows,
-        columns,
-        lambda p, r, c: eq(r.kb, p.k // BLOCK) & eq(c.kb, p.k // BLOCK) & eq(c.nb, p.n // BLOCK),
-    )
-    acc[:] = fma(part, rows * columns, acc)
+    assert_relation(part, scale, lambda p, s: eq(s.kb, p.k // BLOCK) & eq(s.nb, p.n // BLOCK))
+    acc[:] = fma(part, scale, acc)

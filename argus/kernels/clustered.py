@@ -9,7 +9,6 @@ from argus.kernels.hopper import Fuse, Hopper, store_boxes, store_by_tma
 from argus.language import (
     Ring,
     assume,
-    bf16,
     bulk,
     by_rows,
     ceil_div,

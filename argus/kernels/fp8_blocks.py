@@ -15,7 +15,6 @@ from argus.kernels.hopper import identity, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
     Int,
-    Int,
     Ring,
     Tensor,
     assert_relation,
@@ -32,7 +31,6 @@ from argus.language import (
     f32,
     fma,
     kernel,
-    load,
     loop,
     mma,
     persistent,

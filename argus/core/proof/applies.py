@@ -128,7 +128,9 @@ def _reads_integers(stmt: Stmt) -> bool:
 
 def _scales(stmt: Map) -> bool:
     """Whether elements of two operands are multiplied, as a sum and its scale are."""
-    products = [node.args[:2] for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div", "fma")]
+    products = [
+        node.args[:2] for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div", "fma")
+    ]
     return any(all(any(isinstance(inner, Get) for inner in nodes(arg)) for arg in factors) for factors in products)
 
 

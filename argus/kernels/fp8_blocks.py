@@ -14,7 +14,6 @@ from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import identity, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
-    Int,
     Ring,
     Tensor,
     assert_relation,
@@ -95,7 +94,7 @@ def gemm_fp8_blocks(
     problem = Contraction(A, B, C)
     bm, bn = cfg.bm, cfg.bn
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % problem.aligned == 0, C.shape[1] % 8 == 0)
+    problem.aligned()
     assume(rows * columns < 1 << 23)
     depth = ceil_div(A.shape[1], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))

@@ -8,7 +8,7 @@ from math import e, inf, isclose, isfinite, log, nan
 from attrs import define, evolve, field
 
 from argus.core import algebra
-from argus.core.elementwise import ELEMENT_OPS
+from argus.core.elementwise import of_numbers
 from argus.core.index import Cond
 from argus.core.proof import statistics
 from argus.core.proof.composed import (
@@ -82,7 +82,7 @@ class Rules:
         if any(map(statistics.is_statistic, args)):
             return self._of_statistics(name, args)
         if len(numbers) == len(args):
-            return Number(float(ELEMENT_OPS[name].meaning(*numbers)))
+            return Number(of_numbers(name, *numbers))
         if len(args) == 1:
             (arg,) = args
             assert isinstance(arg, Data)

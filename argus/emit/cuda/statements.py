@@ -61,6 +61,18 @@ class Writer:
     branched: bool = False
     loops: frozenset[Symbol] = frozenset()
 
+    def whole(self) -> Iterator[str]:
+        """The kernel's body, which waits for the launch before it where it first may touch a tensor.
+
+        All that is ahead of that, such as the making of barriers, runs beside the end of that launch.
+        """
+        body = self.kernel.body
+        first = next((place for place, stmt in enumerate(body) if touches_tensors(stmt)), len(body))
+        yield from self.body(body[:first])
+        yield "await_launch_before();"
+        yield "let_next_begin();"
+        yield from self.body(body[first:])
+
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         for stmt in body:
             lines = self._stmt(stmt)
@@ -251,11 +263,16 @@ class Writer:
         yield from self.body(role.body)
 
 
+def touches_tensors(stmt: Stmt) -> bool:
+    """Whether it may read or write what lies in global memory."""
+    return isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in walk((stmt,)))
+
+
 def _is_kept_once(stmt: Stmt) -> bool:
     """Copies of a loop's body move sums between registers, which products under way forbid; and those of a body that
-    starts boxes want more registers than a role that only loads is left with.
+    starts boxes, or waits, want more registers than a role that only loads is left with.
     """
-    return isinstance(stmt, Mma) or (isinstance(stmt, Copy) and moves_boxes(stmt))
+    return isinstance(stmt, Mma | Await) or (isinstance(stmt, Copy) and moves_boxes(stmt))
 
 
 def _fence(kind: str, stmt: Fence) -> list[str]:

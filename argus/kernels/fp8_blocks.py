@@ -10,7 +10,7 @@ from math import prod
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction
+from argus.kernels.contraction import Contraction, slot_for
 from argus.kernels.hopper import identity, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
@@ -35,7 +35,6 @@ from argus.language import (
     persistent,
     registers,
     role,
-    shared,
     sm_90a,
     super_tiled,
     tag,
@@ -99,11 +98,10 @@ def gemm_fp8_blocks(
     depth = ceil_div(A.shape[1], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
     mm = wgmma(e4m3, n=bn)
-    ring = Ring(cfg.stages, a=shared(e4m3, (bm, BLOCK), swizzle=128), b=shared(e4m3, (bn, BLOCK), swizzle=128))
+    ring = Ring(cfg.stages, a=slot_for(A, bm, BLOCK), b=slot_for(B, bn, BLOCK))
     boxes = store_boxes(bn, whole=cfg.whole)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     problem.bounded(rows * columns, depth, cfg.stages)
-    beyond = None if cfg.cluster[1:] in ((), (1,)) else 0  # blocks side by side: tiles are rounded up to their number
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:

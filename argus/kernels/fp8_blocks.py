@@ -6,12 +6,13 @@ sum of all in full single precision: promotion [DeepSeek-V3 2024, section 3.3.2]
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from attrs import frozen
 
 from argus.kernels.contraction import Contraction, slot_for
-from argus.kernels.hopper import identity, store_boxes, store_by_tma
+from argus.kernels.hopper import Place
 from argus.language import (
     Fragment,
     Ring,
@@ -28,6 +29,7 @@ from argus.language import (
     elected,
     eq,
     f32,
+    fence,
     fma,
     kernel,
     loop,
@@ -35,8 +37,11 @@ from argus.language import (
     persistent,
     registers,
     role,
+    shared,
     sm_90a,
+    stmatrix,
     super_tiled,
+    sync,
     tag,
     tma,
     warpgroup,
@@ -46,6 +51,8 @@ from argus.language import (
 
 BLOCK = 128
 """Elements of k, and rows of B, that share a scale."""
+_WIDTH = 64
+"""Columns of a box that a tile leaves through."""
 
 
 @frozen
@@ -53,7 +60,7 @@ class Blocks:
     """H200: bm x 128 tiles, 128 of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
-    whole: whether a tile leaves through boxes of its own for all of its columns.
+    whole: whether a tile leaves through boxes of its own for all of its rows, which takes memory of a stage or more.
     """
 
     bm: int = 128
@@ -74,6 +81,9 @@ CONFIGS = {
     "rows_256": Blocks(bm=256, stages=4),
     "rows_256_bands": Blocks(bm=256, stages=4, group=8),
     "rows_256_clustered": Blocks(bm=256, stages=4, cluster=(1, 2)),
+    "rows_256_whole": Blocks(bm=256, stages=3, group=8, whole=True),
+    "rows_256_pairs": Blocks(bm=256, stages=3, cluster=(2, 1), group=4, whole=True),
+    "rows_256_beside": Blocks(bm=256, stages=3, cluster=(1, 2), whole=True),
 }
 
 
@@ -94,12 +104,13 @@ def gemm_fp8_blocks(
     bm, bn = cfg.bm, cfg.bn
     rows, columns = problem.tiles(bm, bn)
     problem.aligned()
-    assume(rows * columns < 1 << 23)
+    assume(rows * columns < 1 << 22)  # tiles, of which 256 rows times any number then fits 32 bits
     depth = ceil_div(A.shape[1], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
     mm = wgmma(e4m3, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, BLOCK), b=slot_for(B, bn, BLOCK))
-    boxes = store_boxes(bn, whole=cfg.whole)
+    parts = bm // 128  # of 64 rows, of each warpgroup
+    boxes = shared(bf16, (2, parts if cfg.whole else 1, bn // _WIDTH, 64, _WIDTH), swizzle=128)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     problem.bounded(rows * columns, depth, cfg.stages)
 
@@ -111,7 +122,6 @@ def gemm_fp8_blocks(
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
-        parts = bm // 128  # of 64 rows, of each warpgroup
         part, accs = registers(f32, mm.C), [registers(f32, mm.C) for _ in range(parts)]
         of_rows, of_columns = [registers(f32, mm.C.axis(0)) for _ in accs], registers(f32, mm.C.axis())
         for m, n in tiles:
@@ -136,9 +146,13 @@ def gemm_fp8_blocks(
                     if i == parts - 1:
                         ring.release()
                     _promote(acc, part, scales[i])
-            for i, acc in enumerate(accs):
+            for acc in accs:
                 problem.complete(acc)
-                store_by_tma(identity, acc, C, (2 * parts * m + parts * wg + i, n), boxes[wg])
+            if cfg.whole:
+                _store(accs, C, [(place, n) for place in places], boxes[wg])
+            else:
+                for acc, place in zip(accs, places, strict=True):
+                    _store([acc], C, [(place, n)], boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
     problem.finish()
@@ -155,6 +169,24 @@ def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> N
     copy(*own, via=tma, edge=0)
     to_all = tma.multicast(tuple(range(blocks)))
     copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
+
+
+def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes: Tensor) -> None:
+    """Accumulators of 64 rows to global, each through boxes of its own: all filled, one meeting, all sent."""
+    with elected():
+        bulk.wait(pending=0, of="reads")  # what was sent last has left the boxes
+    sync()
+    sent = [(i, j) for i in range(len(accs)) for j in range(BLOCK // _WIDTH)]
+    for i, j in sent:
+        copy(accs[i].tile((64, _WIDTH), (0, j)).to(bf16), boxes[i, j], via=stmatrix.x4)
+    fence("async proxy")
+    sync()
+    with elected():
+        for i, j in sent:
+            row, column = at[i]
+            place = row, column * (BLOCK // _WIDTH) + j
+            copy(boxes[i, j], target.tile((64, _WIDTH), place), via=tma, edge=0)
+        bulk.commit()
 
 
 def _promote(acc: Fragment, part: Fragment, scale: Fragment) -> None:

@@ -15,6 +15,7 @@ from argus.kernels.contraction import Contraction, slot_for
 from argus.kernels.hopper import Place
 from argus.language import (
     Fragment,
+    Int,
     Ring,
     Tensor,
     assert_relation,
@@ -123,39 +124,50 @@ def gemm_fp8_blocks(
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         part, accs = registers(f32, mm.C), [registers(f32, mm.C) for _ in range(parts)]
-        of_rows, of_columns = [registers(f32, mm.C.axis(0)) for _ in accs], registers(f32, mm.C.axis())
+        scales = _Scales(scale_a, scale_b, [registers(f32, mm.C.axis(0)) for _ in accs], registers(f32, mm.C.axis()))
         for m, n in tiles:
             for acc in accs:
                 acc[:] = 0.0
             places = [2 * parts * m + parts * wg + i for i in range(parts)]
-
-            def fetch(k: Int | int, n: Int = n, places: list[Int] = places) -> None:
-                copy(scale_b[n, k], of_columns, edge=0)
-                for held, place in zip(of_rows, places, strict=True):
-                    copy(scale_a[k].tile((64,), (place,)), held, edge=0)
-
-            fetch(0)
+            scales.fetch(0, n, places)
             for k in loop(depth):
-                scales = [held * of_columns for held in of_rows]
+                factors = scales.products()
                 slot = ring.wait()
                 for i, acc in enumerate(accs):
                     mma(mm, part, slot.a.tile((64, BLOCK), (parts * wg + i, 0)), slot.b, init=True)
                     if i == 0:
-                        fetch(k + 1)  # under the products
+                        scales.fetch(k + 1, n, places)  # under the products
                     wgmma.wait(0)
                     if i == parts - 1:
                         ring.release()
-                    _promote(acc, part, scales[i])
+                    _promote(acc, part, factors[i])
             for acc in accs:
                 problem.complete(acc)
-            if cfg.whole:
-                _store(accs, C, [(place, n) for place in places], boxes[wg])
-            else:
-                for acc, place in zip(accs, places, strict=True):
-                    _store([acc], C, [(place, n)], boxes[wg])
+            together = parts if cfg.whole else 1
+            for i in range(0, parts, together):
+                _store(accs[i : i + together], C, [(place, n) for place in places[i : i + together]], boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
     problem.finish()
+
+
+@frozen
+class _Scales:
+    """Registers for the scales of one block of k: of the rows of each accumulator, and of all columns."""
+
+    a: Tensor
+    b: Tensor
+    of_rows: Sequence[Fragment]
+    of_columns: Fragment
+
+    def fetch(self, k: Int | int, n: Int, places: Sequence[Int]) -> None:
+        """Begin to load those of block k; there are none beyond the last."""
+        copy(self.b[n, k], self.of_columns, edge=0)
+        for held, place in zip(self.of_rows, places, strict=True):
+            copy(self.a[k].tile((64,), (place,)), held, edge=0)
+
+    def products(self) -> list[Fragment]:
+        return [held * self.of_columns for held in self.of_rows]
 
 
 def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> None:

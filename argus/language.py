@@ -18,7 +18,7 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
-from argus.core.dsl.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt
+from argus.core.dsl.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh
 from argus.core.dsl.atoms import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
@@ -179,6 +179,7 @@ __all__ = [
     "super_tiled",
     "sync",
     "tag",
+    "tanh",
     "tensor_map",
     "thread",
     "tma",

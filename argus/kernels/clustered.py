@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from argus.kernels.contraction import Contraction, part, slot_for
-from argus.kernels.hopper import Fuse, Hopper, store_boxes, store_by_tma
+from argus.kernels.hopper import Fuse, Hopper, parts_of, store_boxes, store_by_tma
 from argus.language import (
     Ring,
     assume,
@@ -71,9 +71,10 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                 wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
                 with when(k > 0):
                     ring.release()  # ... which goes back to all blocks
+            parts = parts_of(fuse, acc, (2 * m + wg, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (2 * m + wg, n), boxes[wg])
+            store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself

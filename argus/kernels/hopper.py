@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
@@ -42,13 +42,25 @@ from argus.language import (
 )
 
 Place = tuple[Int, Int]
-Fuse = Callable[[Fragment, Place], Fragment]
-"""What becomes of a part of the sums; the place counts parts of that shape along the rows and columns of C."""
+Late = Callable[[], Fragment]
+Fuse = Callable[[Fragment, Place], Late]
+"""What becomes of a part of the sums, in two steps: what it needs is loaded ahead, while products of the part are still
+under way; what it returns is called when they are complete. The place counts parts of that shape along the rows and
+columns of C."""
+Part = tuple[Late, Place]
 
 
-def identity(acc: Fragment, at: Place) -> Fragment:
+@frozen
+class Parts:
+    """So many parts of an accumulator, to be taken once, in their order."""
+
+    count: int
+    each: Iterator[Part]
+
+
+def identity(acc: Fragment, at: Place) -> Late:
     del at
-    return acc
+    return lambda: acc
 
 
 @frozen
@@ -103,10 +115,11 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                 wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
                 with when(k > 0):
                     ring.release()  # ... which goes back
+            parts = parts_of(fuse, acc, (2 * m + wg, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (2 * m + wg, n), boxes[wg])
+            store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -145,11 +158,12 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                     wgmma.wait(pending=1)
                     with when(k > 0):
                         ring.release()
+            parts = parts_of(fuse, acc, (m, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             ring.skip(depth)  # the other warpgroup's tile
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (m, n), boxes[wg])
+            store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -160,24 +174,42 @@ def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16) -> Tensor:
     return shared(dtype, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
 
 
-def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
-    """A 64-row accumulator to global, a box of columns at a time, through the alternating boxes of this warpgroup.
+def parts_of(fuse: Fuse, acc: Fragment, at: Place, boxes: Tensor) -> Parts:
+    """A 64-row accumulator by parts as wide as the boxes: what the first needs is loaded now, of others one part ahead.
 
     at: the place of the accumulator among tiles of its shape.
     """
-    turns, _, width = (int(extent) for extent in boxes.shape)
+    width = int(boxes.shape[-1])
     count = acc.shape[1] // width
-    if turns == count:
-        _store_whole(fuse, acc, target, at, boxes)
+
+    def made(j: int) -> Part:
+        place = (at[0], at[1] * count + j)
+        return fuse(acc.tile((64, width), (0, j)), place), place
+
+    def each(part: Part) -> Iterator[Part]:
+        for j in range(1, count):
+            following = made(j)
+            yield part
+            part = following
+        yield part
+
+    return Parts(count, each(made(0)))
+
+
+def store_by_tma(parts: Parts, target: Tensor, boxes: Tensor) -> None:
+    """Parts to global through the boxes of this warpgroup, which alternate, or are as many as the parts."""
+    turns, _, width = (int(extent) for extent in boxes.shape)
+    if turns == parts.count:
+        _store_whole(parts, target, boxes)
         return
-    for j in range(count):
-        box, place = boxes[j % turns], (at[0], at[1] * count + j)
+    for j, (late, place) in enumerate(parts.each):
+        box, part = boxes[j % turns], late().to(target.dtype)
         # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
-        left = 0 if j == 0 and count % 2 else 1
+        left = 0 if j == 0 and parts.count % 2 else 1
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it
-        copy(fuse(acc.tile((64, width), (0, j)), place).to(target.dtype), box, via=stmatrix.x4)
+        copy(part, box, via=stmatrix.x4)
         fence("async proxy")  # by every writer, then the meeting
         sync()
         with elected():
@@ -185,15 +217,16 @@ def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Te
             bulk.commit()
 
 
-def _store_whole(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
+def _store_whole(parts: Parts, target: Tensor, boxes: Tensor) -> None:
     """All boxes filled, one meeting, all sent."""
-    count, _, width = (int(extent) for extent in boxes.shape)
+    width = int(boxes.shape[-1])
     with elected():
         bulk.wait(pending=0, of="reads")  # the last tile has left the boxes
     sync()
-    places = [(at[0], at[1] * count + j) for j in range(count)]
-    for j, place in enumerate(places):
-        copy(fuse(acc.tile((64, width), (0, j)), place).to(target.dtype), boxes[j], via=stmatrix.x4)
+    places: list[Place] = []
+    for j, (late, place) in enumerate(parts.each):
+        copy(late().to(target.dtype), boxes[j], via=stmatrix.x4)
+        places.append(place)
     fence("async proxy")
     sync()
     with elected():

@@ -7,12 +7,13 @@ sum of all in full single precision: promotion [DeepSeek-V3 2024, section 3.3.2]
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import ceil, prod
 
 from attrs import frozen
 
 from argus.kernels.contraction import Contraction, slot_for
 from argus.kernels.hopper import Place
+from argus.kernels.select import PROCESSORS
 from argus.language import (
     Fragment,
     Int,
@@ -88,6 +89,12 @@ CONFIGS = {
 }
 
 
+def select(m: int, n: int, k: int) -> str:
+    """The configuration that is expected to take least: large tiles where there is one for each multiprocessor."""
+    del k
+    return "rows_256_whole" if ceil(m / 256) * ceil(n / BLOCK) >= PROCESSORS else "by_rows"
+
+
 @kernel(configs=CONFIGS)
 def gemm_fp8_blocks(
     A: Tensor["M K", e4m3],
@@ -124,7 +131,7 @@ def gemm_fp8_blocks(
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         part, accs = registers(f32, mm.C), [registers(f32, mm.C) for _ in range(parts)]
-        scales = _Scales(scale_a, scale_b, [registers(f32, mm.C.axis(0)) for _ in accs], registers(f32, mm.C.axis()))
+        scales = Scales(scale_a, scale_b, [registers(f32, mm.C.axis(0)) for _ in accs], registers(f32, mm.C.axis()))
         for m, n in tiles:
             for acc in accs:
                 acc[:] = 0.0
@@ -152,7 +159,7 @@ def gemm_fp8_blocks(
 
 
 @frozen
-class _Scales:
+class Scales:
     """Registers for the scales of one block of k: of the rows of each accumulator, and of all columns."""
 
     a: Tensor

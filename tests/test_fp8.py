@@ -10,7 +10,6 @@ from ml_dtypes import bfloat16, float8_e4m3fn
 
 from argus.build import build
 from argus.core.verdict import Proved
-from argus.emit.cuda.nvrtc import compiler_present
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fp8 import gemm_fp8
@@ -37,13 +36,11 @@ def test_sums_of_blocks_are_scaled_and_added(config: str) -> None:
     assert verdict.results == (told,)
 
 
-@pytest.mark.skipif(not compiler_present(), reason="no NVRTC here")
 @pytest.mark.parametrize("config", ["clustered_bands", "whole_bands", "pingpong"])
 def test_sums_of_whole_matrices_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8.trace(config), directory=tmp_path).report.spills
 
 
-@pytest.mark.skipif(not compiler_present(), reason="no NVRTC here")
 @pytest.mark.parametrize("config", ["by_rows", "rows_256", "rows_256_whole", "rows_256_pairs"])
 def test_sums_of_blocks_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8_blocks.trace(config), directory=tmp_path).report.spills

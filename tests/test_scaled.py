@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,16 +17,23 @@ from ml_dtypes import bfloat16, float8_e4m3fn
 
 import argus
 from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
 from argus.prebuilt import Judged
 from argus.runtime import driver
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.scaled")
+
+
+def properties(_index: int) -> SimpleNamespace:
+    return SimpleNamespace(name="Imagined GPU", major=9, minor=0)
+
+
 CUDA = SimpleNamespace(
     current_device=lambda: 0,
     current_stream=lambda: SimpleNamespace(cuda_stream=7),
-    get_device_properties=lambda _: SimpleNamespace(name="Imagined GPU", major=9, minor=0),
+    get_device_properties=properties,
 )
 TYPES = {"torch.float8_e4m3fn": float8_e4m3fn, "torch.float32": np.float32, "torch.bfloat16": bfloat16}
 
@@ -60,8 +67,11 @@ class Held:
     def stride(self) -> tuple[int, ...]:
         return tuple(step // self.array.itemsize for step in self.array.strides)
 
+    def is_contiguous(self) -> bool:
+        return bool(self.array.flags.c_contiguous)
+
     def contiguous(self) -> Self:
-        return self if self.array.flags.c_contiguous else self.copied("contiguous")
+        return self if self.is_contiguous() else self.copied("contiguous")
 
     def clone(self) -> Self:
         return self.copied("clone")
@@ -75,9 +85,9 @@ class Held:
         self.array[:] = 0
         return self
 
-    def new_empty(self, shape: tuple[int, ...], *, dtype: str) -> Self:
-        made = aligned(np.full(shape, np.nan, TYPES[dtype]))
-        return evolve(self, array=made, dtype=dtype, shift=0, copies=None)
+    def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self:
+        made = aligned(np.full(shape, np.nan, TYPES[str(dtype)]))
+        return evolve(self, array=made, dtype=str(dtype), shift=0, copies=None)
 
 
 def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -119,7 +129,7 @@ def multiply(arguments: list[int]) -> None:
     at(c, (m, n), bfloat16)[:] = (left @ right.T).astype(bfloat16)
 
 
-def judging(verdict: str) -> Any:  # noqa: ANN401 reason: a function of a kernel
+def judging(verdict: str) -> Callable[[Kernel], Judged]:
     return lambda _kernel: Judged(verdict)
 
 

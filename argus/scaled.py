@@ -72,7 +72,7 @@ def scaled_matmul(
 
     The scales are f32 on the device: one number for each matrix, or one for 1 x 128 of `a` and 128 x 128 of `b`, of
     shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)). With one number each, all sums are made by the matrix
-    unit, which keeps some 13 bits of a sum's fraction (what torch calls fast accumulation), and are scaled once. With
+    unit, which keeps some 14 bits of a sum's fraction (what torch calls fast accumulation), and are scaled once. With
     blocks, each 128 of K is summed there, scaled, and added in single precision.
 
     `a` is read row by row, `b` and scales of blocks column by column: `b = weight.T` costs nothing, nor does

@@ -203,13 +203,13 @@ def store_by_tma(parts: Parts, target: Tensor, boxes: Tensor) -> None:
         _store_whole(parts, target, boxes)
         return
     for j, (late, place) in enumerate(parts.each):
-        box, part = boxes[j % turns], late().to(target.dtype)
+        box = boxes[j % turns]
         # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
         left = 0 if j == 0 and parts.count % 2 else 1
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it
-        copy(part, box, via=stmatrix.x4)
+        copy(late().to(target.dtype), box, via=stmatrix.x4)
         fence("async proxy")  # by every writer, then the meeting
         sync()
         with elected():

@@ -76,7 +76,7 @@ def scaled_matmul(
     blocks, each 128 of K is summed there, scaled, and added in single precision.
 
     `a` is read row by row, `b` and scales of blocks column by column: `b = weight.T` costs nothing, nor does
-    `scale_b = weight_scale.T`; what lies otherwise is copied first. K is a multiple of 16 and N of 8. It runs on the
+    `scale_b = weight_scale.T`; what lies otherwise is copied first. K is a multiple of 16. It runs on the
     current stream and is not differentiated; launches may be captured.
 
     config: the schedule; by default one that suits the shape. unproved: "allow" also runs what is neither proved nor

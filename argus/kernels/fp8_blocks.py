@@ -41,6 +41,7 @@ from argus.language import (
     role,
     shared,
     sm_90a,
+    st_global_b16,
     stmatrix,
     super_tiled,
     sync,
@@ -63,6 +64,7 @@ class Blocks:
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
     whole: whether a tile leaves through boxes of its own for all of its rows, which takes memory of a stage or more.
+    ragged: whether elements are stored one by one instead, so that rows of C may have any length.
     """
 
     bm: int = 128
@@ -70,6 +72,7 @@ class Blocks:
     group: int = 0
     cluster: tuple[int, ...] = (1,)
     whole: bool = False
+    ragged: bool = False
     bn = BLOCK
     target = sm_90a
     threads = 384
@@ -80,6 +83,7 @@ CONFIGS = {
     "super_tiled": Blocks(group=8),
     "clustered": Blocks(cluster=(2, 1)),
     "clustered_bands": Blocks(cluster=(2, 1), group=8),
+    "ragged": Blocks(ragged=True),
     "rows_256": Blocks(bm=256, stages=4),
     "rows_256_bands": Blocks(bm=256, stages=4, group=8),
     "rows_256_clustered": Blocks(bm=256, stages=4, cluster=(1, 2)),
@@ -92,6 +96,8 @@ CONFIGS = {
 def select(m: int, n: int, k: int) -> str:
     """The configuration that is expected to take least: large tiles where there is one for each multiprocessor."""
     del k
+    if n % 8:
+        return "ragged"
     return "rows_256_whole" if ceil(m / 256) * ceil(n / BLOCK) >= PROCESSORS else "by_rows"
 
 
@@ -111,14 +117,15 @@ def gemm_fp8_blocks(
     problem = Contraction(A, B, C)
     bm, bn = cfg.bm, cfg.bn
     rows, columns = problem.tiles(bm, bn)
-    problem.aligned()
+    problem.aligned(stores=not cfg.ragged)
     assume(rows * columns < 1 << 22)  # tiles, of which 256 rows times any number then fits 32 bits
     depth = ceil_div(A.shape[1], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
     mm = wgmma(e4m3, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, BLOCK), b=slot_for(B, bn, BLOCK))
     parts = bm // 128  # of 64 rows, of each warpgroup
-    boxes = shared(bf16, (2, parts if cfg.whole else 1, bn // _WIDTH, 64, _WIDTH), swizzle=128)
+    held = (2, parts if cfg.whole else 1, bn // _WIDTH, 64, _WIDTH)
+    boxes = None if cfg.ragged else shared(bf16, held, swizzle=128)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     problem.bounded(rows * columns, depth, cfg.stages)
 
@@ -150,11 +157,16 @@ def gemm_fp8_blocks(
                     _promote(acc, part, factors[i])
             for acc in accs:
                 problem.complete(acc)
-            together = parts if cfg.whole else 1
-            for i in range(0, parts, together):
-                _store(accs[i : i + together], C, [(place, n) for place in places[i : i + together]], boxes[wg])
-        with elected():
-            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+            at = [(place, n) for place in places]
+            if boxes is None:
+                _store_elements(accs, C, at)
+            else:
+                together = parts if cfg.whole else 1
+                for i in range(0, parts, together):
+                    _store(accs[i : i + together], C, at[i : i + together], boxes[wg])
+        if boxes is not None:
+            with elected():
+                bulk.wait(0, of="reads")  # what is on its way out arrives by itself
     problem.finish()
 
 
@@ -206,6 +218,11 @@ def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes:
             place = row, column * (BLOCK // _WIDTH) + j
             copy(boxes[i, j], target.tile((64, _WIDTH), place), via=tma, edge=0)
         bulk.commit()
+
+
+def _store_elements(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place]) -> None:
+    for acc, place in zip(accs, at, strict=True):
+        copy(acc.to(bf16), target.tile((64, BLOCK), place), via=st_global_b16, edge=0)
 
 
 def _promote(acc: Fragment, part: Fragment, scale: Fragment) -> None:

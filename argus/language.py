@@ -18,7 +18,7 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
-from argus.core.dsl.arithmetic import exp, exp2, log, log2, reciprocal, rsqrt, sqrt, tanh
+from argus.core.dsl.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh
 from argus.core.dsl.atoms import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
@@ -133,6 +133,7 @@ __all__ = [
     "f32",
     "fence",
     "first_lane",
+    "fma",
     "gfx942",
     "global_load",
     "global_store",

@@ -11,9 +11,10 @@ from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, id
 from argus.kernels.narrow import Narrow, hopper_narrow
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
+from argus.kernels.split import Split, hopper_split
 from argus.language import Tensor, bf16, kernel
 
-Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny
+Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny | Split
 CONFIGS: dict[str, Config] = {
     "cdna3": Cdna3(),
     "cdna3_pingpong": Cdna3PingPong(),
@@ -30,6 +31,8 @@ CONFIGS: dict[str, Config] = {
     "skinny": Skinny(bm=16, bk=256, stages=5),
     "skinny_64": Skinny(bm=64, stages=6),
     "narrow": Narrow(),
+    "split_2": Split(splits=2),
+    "split_4": Split(splits=4),
 }
 
 
@@ -52,6 +55,8 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16],
             hopper_skinny(problem, cfg)
         case Narrow():
             hopper_narrow(problem, cfg)
+        case Split():
+            hopper_split(problem, cfg)
         case _:
             assert_never(cfg)
     problem.finish()

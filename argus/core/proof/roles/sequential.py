@@ -35,6 +35,7 @@ from argus.core.ir import (
     with_bodies,
 )
 from argus.core.proof.roles.clusters import landed
+from argus.core.proof.roles.exchanges import Exchange
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.reading import Spoken, name_of
@@ -92,8 +93,17 @@ def tiles_of_block(kernel: Kernel, role: Parsed) -> Tiles | None:
     return Tiles(number, total, loop.symbol, block, blocks)
 
 
-def sequential(kernel: Kernel, drainer: Parsed, rings: Sequence[Storage], said: Spoken, tiles: Tiles | None) -> Kernel:
-    """The kernel that one agent of the role runs on one tile. Raises RefusedError."""
+def sequential(
+    kernel: Kernel,
+    drainer: Parsed,
+    rings: Sequence[Storage],
+    said: Spoken,
+    tiles: Tiles | None,
+    exchanged: Exchange | None = None,
+) -> Kernel:
+    """The kernel that one agent of the role runs on one tile; of stores into other blocks, it has those that come to
+    its own. Raises RefusedError.
+    """
     for stmt in walk((*drainer.laps.before, *drainer.laps.after)):
         if isinstance(stmt, Copy | Map | Mma | Fold | Assert):
             refuse(stmt, "data that is moved, computed or claimed outside the loop over tiles")
@@ -101,7 +111,7 @@ def sequential(kernel: Kernel, drainer: Parsed, rings: Sequence[Storage], said: 
     body = (
         *_prologue(kernel),
         *(stmt for stmt in drainer.laps.before if isinstance(stmt, Alloc)),
-        *_line(kernel, drainer.laps.tile, drainer, rings, said),
+        *_received(tuple(_line(kernel, drainer.laps.tile, drainer, rings, said)), exchanged),
         *(stmt for stmt in kernel.epilogue if not isinstance(stmt, Sync)),
     )
     names: dict[Symbol, Index] = {} if tiles is None else tiles.names
@@ -158,6 +168,21 @@ def _line(
                 yield with_bodies(stmt, tuple(tuple(_line(kernel, part, role, rings, said)) for part in bodies(stmt)))
             case _:
                 yield stmt
+
+
+def _received(line: tuple[Stmt, ...], exchanged: Exchange | None) -> Iterator[Stmt]:
+    """With what comes from all blocks where this one's stores into them stand."""
+    sent = [stmt for stmt in line if isinstance(stmt, Copy) and stmt.target.peer is not None]
+    if exchanged is None:
+        yield from line
+        return
+    if len(sent) != len(exchanged.sends):
+        refuse(exchanged.sends[0], "stores into another block's memory that the role's line does not have")
+    for stmt in line:
+        if stmt is sent[0]:
+            yield from exchanged.landed
+        elif stmt not in sent:
+            yield stmt
 
 
 def _fill(kernel: Kernel, role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Copy]:

@@ -13,7 +13,7 @@ from argus.core.index import Symbol
 from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.address import extent_of
-from argus.emit.cuda.plan import Plan, TensorMap, begins_early
+from argus.emit.cuda.plan import Plan, TensorMap
 from argus.emit.cuda.ptxas import SERIALISED, AssemblerReport
 from argus.emit.report import ResourceReport
 from argus.emit.scope import descriptors
@@ -78,8 +78,7 @@ class Contract:
 class LaunchInfo:
     """grid: Python expressions over the sizes, one an axis, x first. threads: of one block.
 
-    maps: arguments before all others. shared_bytes: shared memory that the launch asks for. early: whether its blocks
-    may begin before the launch that it follows has ended, as they wait for that by themselves.
+    maps: arguments before all others. shared_bytes: shared memory that the launch asks for.
     """
 
     symbol: str
@@ -90,7 +89,6 @@ class LaunchInfo:
     maps: tuple[TensorMapArgument, ...] = ()
     shared_bytes: int = 0
     contracts: tuple[Contract, ...] = ()
-    early: bool = False
 
 
 @frozen
@@ -176,8 +174,6 @@ def described(
     data = asdict(launch)
     if not launch.contracts:
         del data["contracts"]
-    if not launch.early:
-        del data["early"]
     return {
         "schema": SCHEMA,
         "kernel": artifact_name,
@@ -210,8 +206,7 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan) -> LaunchInfo:
     checks = [*_checks(kernel), *(check for each in maps for check in _map_checks(each))]
     found = tuple(dict.fromkeys(checks))
     arguments = (*tensors, *sizes)
-    contracts, early = _contracts(kernel), begins_early(kernel)
-    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early)
+    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, _contracts(kernel))
 
 
 def _map_argument(made: TensorMap) -> TensorMapArgument:

@@ -90,7 +90,6 @@ class Prepared:
     maps: tuple[tuple[Place, Mapping[str, Any]], ...]
     values: tuple[Place | int, ...]
     contracts: tuple[Contract, ...] = ()
-    early: bool = False
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
         """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
@@ -108,46 +107,19 @@ class Prepared:
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
         pointers = (ctypes.c_void_p * len(places))(*places)
         address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
-        raw = self.driver.raw
-        if self.early:
-            config = _early(raw, self.shape, stream)
-            given = ("cuLaunchKernelEx", raw.cuLaunchKernelEx, (config, self.function, address, 0))
-        else:
-            given = ("cuLaunchKernel", raw.cuLaunchKernel, (self.function, *self.shape, stream, address, 0))
-        return partial(_launched, raw, *given, (maps, numbers, pointers))
-
+        given = (self.function, *self.shape, stream, address, 0)
+        return partial(_launched, self.driver.raw, given, (maps, numbers, pointers))
 
 
 def _nothing() -> None:
     """The launch of no block."""
 
 
-def _early(raw: Any, shape: tuple[int, ...], stream: int) -> Any:  # noqa: ANN401 reason: untyped
-    """A launch whose blocks may begin while the one before it in the stream ends; they wait for its stores.
-
-    shape: extents of the grid and of a block, and bytes of shared memory.
-    """
-    config, attribute = raw.CUlaunchConfig(), raw.CUlaunchAttribute()
-    config.gridDimX, config.gridDimY, config.gridDimZ = shape[:3]
-    config.blockDimX, config.blockDimY, config.blockDimZ, config.sharedMemBytes = shape[3:]
-    config.hStream = stream
-    attribute.id = raw.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-    attribute.value.programmaticStreamSerializationAllowed = 1
-    config.attrs, config.numAttrs = [attribute], 1
-    return config
-
-
-def _launched(
-    raw: Any,  # noqa: ANN401 reason: untyped
-    name: str,
-    launch: Callable[..., tuple[Any]],
-    given: tuple[object, ...],
-    _alive: object,
-) -> None:
+def _launched(raw: Any, given: tuple[object, ...], _alive: object) -> None:  # noqa: ANN401 reason: untyped
     """One launch, by the shortest way; `_alive` is what `given` points to."""
-    (status,) = launch(*given)
+    (status,) = raw.cuLaunchKernel(*given)
     if status != raw.CUresult.CUDA_SUCCESS:
-        raise refusal(status.name, name)
+        raise refusal(status.name, "cuLaunchKernel")
 
 
 def _argument(value: Place | int, tensors: Mapping[str, Array]) -> ctypes.c_void_p | ctypes.c_int:
@@ -192,8 +164,7 @@ class Loaded:
             Contract(_place(each, each["tensor"], sizes), each["condition"], dict(sizes))
             for each in self.launch.get("contracts", ())
         )
-        early = self.launch.get("early", False)
-        return Prepared(self.driver, self.function, shape, maps, values, contracts, early)
+        return Prepared(self.driver, self.function, shape, maps, values, contracts)
 
 
 def load(description: Path, driver: Driver | None = None) -> Loaded:

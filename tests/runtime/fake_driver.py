@@ -29,8 +29,7 @@ class FakeDriver:
     """Answers as `cuda.bindings.driver` does.
 
     kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
-    fails: functions by name, with the status that they answer. calls: the names of all calls. early: of launches that
-    say so, whether their blocks may begin before the launch before has ended.
+    fails: functions by name, with the status that they answer. calls: the names of all calls.
     """
 
     kernel: Kernel | None = None
@@ -41,15 +40,13 @@ class FakeDriver:
     capability: dict[str, int] = field(factory=CAPABILITY.copy)
     calls: list[str] = field(factory=list[str])
     launches: list[tuple[Any, ...]] = field(factory=list[tuple[Any, ...]])
-    early: list[bool] = field(factory=list[bool])
     _memory: list[npt.NDArray[np.uint8]] = field(factory=list[npt.NDArray[np.uint8]])
 
     @property
     def raw(self) -> Any:  # noqa: ANN401 reason: stands for an untyped module
-        kinds: dict[str, Any] = {name: Names() for name in ENUMERATIONS}
+        kinds = {name: Names() for name in ENUMERATIONS}
         status = SimpleNamespace(CUDA_SUCCESS=SUCCESS)
         functions = {name: self._answering(name) for name in dir(self) if name.startswith("cu")}
-        kinds |= {"CUlaunchConfig": SimpleNamespace, "CUlaunchAttribute": lambda: SimpleNamespace(value=SimpleNamespace())}
         return SimpleNamespace(CUresult=status, cuuint64_t=int, cuuint32_t=int, **kinds, **functions)
 
     @property
@@ -116,11 +113,6 @@ class FakeDriver:
             found = [ctypes.c_uint64.from_address(each).value for each in addresses[: self.pointers]]
             self.kernel(found + [ctypes.c_int.from_address(each).value for each in addresses[self.pointers :]])
 
-    def cuLaunchKernelEx(self, config: Any, function: str, arguments: int, extra: int) -> None:  # noqa: ANN401 reason: as above
-        grid, block = ([getattr(config, f"{part}Dim{axis}") for axis in "XYZ"] for part in ("grid", "block"))
-        self.early.append(bool(config.attrs[0].value.programmaticStreamSerializationAllowed))
-        self.cuLaunchKernel(function, *grid, *block, config.sharedMemBytes, config.hStream, arguments, extra)
-
     def cuCtxSynchronize(self) -> None: ...
     def cuEventCreate(self, _flags: int) -> str:
         return "event"
@@ -135,7 +127,6 @@ SUCCESS = SimpleNamespace(name="CUDA_SUCCESS")
 ENUMERATIONS = (
     "CUdevice_attribute",
     "CUfunction_attribute",
-    "CUlaunchAttributeID",
     "CUtensorMapDataType",
     "CUtensorMapFloatOOBfill",
     "CUtensorMapInterleave",

@@ -65,16 +65,6 @@ def test_a_launch_gives_the_driver_grid_threads_and_shared_memory() -> None:
     assert (function, shape, stream) == ("k", [2, 1, 1, 384, 1, 1, 1024], 7)
 
 
-def test_a_kernel_that_waits_by_itself_may_begin_before_the_launch_before_it_has_ended() -> None:
-    fake = FakeDriver()
-
-    loaded(LAUNCH | {"early": True}, fake).bind({}, {"M": 200}, stream=7)()
-
-    ((function, *shape, stream, _arguments, _extra),) = fake.launches
-    assert (function, shape, stream) == ("k", [2, 1, 1, 384, 1, 1, 1024], 7)
-    assert fake.early == [True]
-
-
 POINTER = LAUNCH | {"arguments": [{"name": "A", "kind": "pointer", "shape": ["M", "8"], "align": 16}, SIZE]}
 MAP = LAUNCH | {
     "maps": [{"tensor": "A", "dtype": "bf16", "shape": ["M", "8"], "strides": ["8", "1"], "box": [64, 8], "swizzle": 0}]

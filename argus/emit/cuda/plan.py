@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Const, Index
-from argus.core.ir import Buffer, Copy, Kernel, Let, Role, Staged, Sync, View, static, walk
+from argus.core.ir import Buffer, Copy, Kernel, Role, Staged, Sync, View, static, walk
 from argus.core.layout import Swizzle
 from argus.core.placement import ROOM, placed
 from argus.core.span import Span
@@ -87,13 +87,6 @@ def _ids(kernel: Kernel) -> dict[str, int]:
             if used > _MOST_BARRIERS:
                 raise not_built(f"more than {_MOST_BARRIERS} named barriers", stmt.span, kernel.name)
     return ids
-
-
-def begins_early(kernel: Kernel) -> bool:
-    """Whether blocks may begin while the launch before has not ended: none touches a tensor before its roles begin,
-    and there every thread waits for that.
-    """
-    return kernel.roles is not None and not any(isinstance(each, Copy | Let) for each in walk(kernel.prologue))
 
 
 # -- boxes ---------------------------------------------------------------------------------------------------

@@ -44,19 +44,12 @@ from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.hoist import quotients
 from argus.emit.cuda.moves import own_scope
-from argus.emit.cuda.plan import begins_early, moves_boxes, register_changes
+from argus.emit.cuda.plan import moves_boxes, register_changes
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
 from argus.emit.hip import place_of
 from argus.emit.scope import c_type, layout_of
-
-
-_LAUNCHES = (
-    'asm volatile("griddepcontrol.wait;" ::: "memory");  // what launches before this one have stored is here',
-    'asm volatile("griddepcontrol.launch_dependents;" ::: "memory");',
-)
-"""No thread touches a tensor before the first; the next launch's blocks may then take the places of this one's."""
 
 
 @frozen
@@ -236,8 +229,6 @@ class Writer:
     def _roles(self) -> Iterator[str]:
         """One branch a role: all its warps set their registers, its agents run the body."""
         block = self.context.names.symbols[self.kernel.thread]
-        if begins_early(self.kernel):
-            yield from _LAUNCHES
         for place, (role, change) in enumerate(register_changes(self.kernel, self.context.plan)):
             first, last = role.first_warp * role.unit, (role.first_warp + role.warps) * role.unit
             own = evolve(self, context=evolve(self.context, role=role, thread=role.thread, threads=role.agent))

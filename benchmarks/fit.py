@@ -1,4 +1,4 @@
-"""The constants of `argus.kernels.select` from times: `python benchmarks/fit.py gemm_h200.json [--seed S]`.
+"""The constants of `argus.kernels.select` from times: `python benchmarks/fit.py gemm.json [--seed S]`.
 
 The file is what `benchmarks/gemm_h200.py run` leaves. Single calls after idle count. Constants are moved at random, and
 kept where the logarithms of the times are met better. It prints them, how far the model is off, and for each shape what

@@ -78,7 +78,8 @@ class Contract:
 class LaunchInfo:
     """grid: Python expressions over the sizes, one an axis, x first. threads: of one block.
 
-    maps: arguments before all others. shared_bytes: shared memory that the launch asks for.
+    maps: arguments before all others. shared_bytes: shared memory that the launch asks for. early: whether it may begin
+    before what is ahead of it in its stream has ended, as it waits for that itself.
     """
 
     symbol: str
@@ -89,6 +90,7 @@ class LaunchInfo:
     maps: tuple[TensorMapArgument, ...] = ()
     shared_bytes: int = 0
     contracts: tuple[Contract, ...] = ()
+    early: bool = False
 
 
 @frozen
@@ -206,7 +208,7 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan) -> LaunchInfo:
     checks = [*_checks(kernel), *(check for each in maps for check in _map_checks(each))]
     found = tuple(dict.fromkeys(checks))
     arguments = (*tensors, *sizes)
-    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, _contracts(kernel))
+    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, _contracts(kernel), early=True)
 
 
 def _map_argument(made: TensorMap) -> TensorMapArgument:

@@ -25,7 +25,7 @@ def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None
     axes = by.coordinates() if at is None else _along(at, by.coordinates(), by)
     wanted = _along(view.at, axes, by)
     held = layout_of(buffer)
-    numbers, own = _numbers(wanted, held.tile), held.elements()
+    numbers, own = _numbers(wanted, held.tile, _shape(by)), held.elements()
     found = np.full(numbers.shape, -1, np.int64)
     for value in range(own.shape[1]):
         found[numbers == own[: len(numbers), value : value + 1]] = value
@@ -42,9 +42,9 @@ def _shape(by: TV) -> tuple[int, int]:
     return by.threads.size(), by.values.size()
 
 
-def _numbers(coordinates: tuple[IntArray, ...], tile: tuple[int, ...]) -> IntArray:
-    """Element numbers, first axis fastest."""
-    number = np.zeros(coordinates[0].shape, np.int64)
+def _numbers(coordinates: tuple[IntArray, ...], tile: tuple[int, ...], shape: tuple[int, int]) -> IntArray:
+    """Element numbers of (thread, value), first axis fastest."""
+    number = np.zeros(shape, np.int64)
     below = 1
     for axis, extent in zip(coordinates, tile, strict=True):
         number = number + axis * below

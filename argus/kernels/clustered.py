@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from argus.kernels.contraction import Contraction
+from argus.kernels.contraction import Contraction, part, slot_for
 from argus.kernels.hopper import Fuse, Hopper, store_boxes, store_by_tma
 from argus.language import (
     Ring,
     assume,
-    bf16,
     bulk,
     by_rows,
     ceil_div,
@@ -23,7 +22,6 @@ from argus.language import (
     persistent,
     registers,
     role,
-    shared,
     super_tiled,
     tma,
     warpgroup,
@@ -41,11 +39,11 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    problem.aligned()
     assume(rows * columns < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
-    mm = wgmma(bf16, n=bn)
-    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = store_boxes(bn, whole=cfg.whole)
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))
@@ -61,7 +59,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                     if rows_alike:
                         own, common = common, own
                     copy(*own, via=tma, edge=0)
-                    copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
+                    copy(*(part(each, cluster.rank, blocks) for each in common), via=to_all, edge=0)
         ring.finish()  # nobody leaves while a peer may still arrive here
 
     with role("math", warpgroups(1, 2), registers=232) as wg:

@@ -19,7 +19,10 @@ def gelu(x: Fragment) -> Fragment:
     return x * reciprocal(exp2(x * (x * x * _CUBIC + _LINEAR)) + 1.0)
 
 
-@kernel(configs={"by_rows": Hopper(), "pairs": Hopper(cluster=(2, 1), group=8)})
+CONFIGS = {"by_rows": Hopper(), "pairs": Hopper(cluster=(2, 1), group=8)}
+
+
+@kernel(configs=CONFIGS)
 def gemm_bias_gelu(
     A: Tensor["M K", bf16], B: Tensor["N K", bf16], bias: Tensor["N", f32], C: Tensor["M N", bf16], *, cfg: Hopper
 ) -> None:

@@ -39,7 +39,11 @@ CONFIGS: dict[str, Config] = {
 @kernel(configs=CONFIGS)
 def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Config) -> None:
     """The family: the claim is stated here, and no schedule states another."""
-    problem = Contraction(A, B, C)
+    multiply(Contraction(A, B, C), cfg)
+
+
+def multiply(problem: Contraction, cfg: Config) -> None:
+    """All of a product by the schedule of a configuration, with its claim."""
     match cfg:
         case Cdna3():
             cdna3_double_buffer(problem, cfg)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction
+from argus.kernels.contraction import Contraction, slot_for
 from argus.language import (
+    DType,
     Fragment,
     Int,
     Ring,
@@ -76,11 +77,11 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    problem.aligned()
     assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
-    mm = wgmma(bf16, n=bn)
-    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = store_boxes(bn, whole=cfg.whole)
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
     problem.bounded(rows * columns, depth, cfg.stages)
@@ -115,11 +116,11 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)
+    problem.aligned()
     assume(rows * columns < 1 << 24)
-    mm = wgmma(bf16, n=bn)
-    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
-    boxes = store_boxes(bn, whole=cfg.whole)
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
     turns = Turns(2)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     depth = ceil_div(A.shape[1], bk)
@@ -153,10 +154,10 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
 
-def store_boxes(bn: int, *, whole: bool) -> Tensor:
+def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16) -> Tensor:
     """What tiles of bn columns leave through, [warpgroup, turn, row, column]: boxes of 64 columns, else of 32."""
     width = 64 if bn % 64 == 0 else 32
-    return shared(bf16, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
+    return shared(dtype, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
 
 
 def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
@@ -176,7 +177,7 @@ def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Te
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it
-        copy(fuse(acc.tile((64, width), (0, j)), place).to(bf16), box, via=stmatrix.x4)
+        copy(fuse(acc.tile((64, width), (0, j)), place).to(target.dtype), box, via=stmatrix.x4)
         fence("async proxy")  # by every writer, then the meeting
         sync()
         with elected():
@@ -192,7 +193,7 @@ def _store_whole(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Te
     sync()
     places = [(at[0], at[1] * count + j) for j in range(count)]
     for j, place in enumerate(places):
-        copy(fuse(acc.tile((64, width), (0, j)), place).to(bf16), boxes[j], via=stmatrix.x4)
+        copy(fuse(acc.tile((64, width), (0, j)), place).to(target.dtype), boxes[j], via=stmatrix.x4)
     fence("async proxy")
     sync()
     with elected():

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction
+from argus.kernels.contraction import Contraction, slot_for
 from argus.language import (
+    Fragment,
+    Tensor,
     assume,
-    bf16,
     block_id,
     ceil_div,
     copy,
@@ -21,7 +22,6 @@ from argus.language import (
     loop,
     mma,
     registers,
-    shared,
     sm_90a,
     spread,
     st_global_b16,
@@ -45,22 +45,31 @@ def hopper_narrow(problem: Contraction, cfg: Narrow) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = 64, cfg.bn, cfg.bk
     assume(A.shape[1] >= 1)
-    mm = wgmma(bf16, n=bn)
-    slot_a = shared(bf16, (bm, bk), swizzle=128)
-    slot_b = shared(bf16, (bn, bk), swizzle=128)
-    a = registers(bf16, spread((bm, bk), threads=cfg.threads, vector=2))  # a warp stores 128 bytes: a row, no conflict
-    b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=2))
+    mm = wgmma(A.dtype, n=bn)
+    slot_a, slot_b = slot_for(A, bm, bk), slot_for(B, bn, bk)
+    a, b = _on_the_way(slot_a, cfg), _on_the_way(slot_b, cfg)
     acc = registers(f32, mm.C)
     m, n = block_id(problem.tiles(bm, bn))
     for k in loop(ceil_div(A.shape[1], bk)):
-        copy(A.tile((bm, bk), (m, k)), a, via=ld_global_b16, edge=0)
-        copy(B.tile((bn, bk), (n, k)), b, via=ld_global_b16, edge=0)
-        copy(a, slot_a)
-        copy(b, slot_b)
+        copy(_stored(A.tile((bm, bk), (m, k))), a, via=ld_global_b16, edge=0)
+        copy(_stored(B.tile((bn, bk), (n, k))), b, via=ld_global_b16, edge=0)
+        copy(a, _stored(slot_a))
+        copy(b, _stored(slot_b))
         fence("async proxy")  # by every writer, then the meeting
         sync()
         mma(mm, acc, slot_a, slot_b, init=eq(k, 0))
         wgmma.wait(0)  # the slots have been read ...
         sync()  # ... whole, also if each warp's wait speaks for this warp alone
     problem.complete(acc)
-    copy(acc.to(bf16), C.tile((bm, bn), (m, n)), via=st_global_b16, edge=0)
+    copy(acc.to(C.dtype), C.tile((bm, bn), (m, n)), via=st_global_b16, edge=0)
+
+
+def _stored(tile: Tensor) -> Tensor:
+    """The tile with neighbours in memory along its rows."""
+    return tile.T if tile.fastest == 0 else tile
+
+
+def _on_the_way(slot: Tensor, cfg: Narrow) -> Fragment:
+    """Registers from which a warp stores 128 bytes of a slot at a time: a row, no conflict."""
+    rows, columns = (int(extent) for extent in _stored(slot).shape)
+    return registers(slot.dtype, spread((rows, columns), threads=cfg.threads, vector=2))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction
+from argus.kernels.contraction import Contraction, slot_for
 from argus.language import (
     Ring,
     assume,
-    bf16,
     ceil_div,
     copy,
     eq,
@@ -18,7 +17,6 @@ from argus.language import (
     persistent,
     registers,
     role,
-    shared,
     sm_90a,
     st_global_b16,
     tma,
@@ -46,10 +44,10 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, 64, cfg.bk
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    problem.aligned(stores=False)
     assume(rows * columns < 1 << 24)
-    mm = wgmma(bf16, n=bm)
-    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    mm = wgmma(A.dtype, n=bm)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     tiles = persistent((rows, columns))
     depth = ceil_div(A.shape[1], bk)
     problem.bounded(rows * columns, depth, cfg.stages)
@@ -71,4 +69,4 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
                 wgmma.wait(pending=0)  # a product this small is done before the next slot is here
                 ring.release()
             problem.complete(acc)
-            copy(acc.to(bf16), C.T.tile((bn, bm), (n, m)), via=st_global_b16, edge=0)
+            copy(acc.to(C.dtype), C.T.tile((bn, bm), (n, m)), via=st_global_b16, edge=0)

@@ -90,6 +90,7 @@ class Prepared:
     maps: tuple[tuple[Place, Mapping[str, Any]], ...]
     values: tuple[Place | int, ...]
     contracts: tuple[Contract, ...] = ()
+    early: bool = False
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
         """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
@@ -107,7 +108,7 @@ class Prepared:
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
         pointers = (ctypes.c_void_p * len(places))(*places)
         address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
-        given = (self.function, *self.shape, stream, address, 0)
+        given = (_configuration(self.driver.raw, self.shape, stream, early=self.early), self.function, address, 0)
         return partial(_launched, self.driver.raw, given, (maps, numbers, pointers))
 
 
@@ -117,9 +118,22 @@ def _nothing() -> None:
 
 def _launched(raw: Any, given: tuple[object, ...], _alive: object) -> None:  # noqa: ANN401 reason: untyped
     """One launch, by the shortest way; `_alive` is what `given` points to."""
-    (status,) = raw.cuLaunchKernel(*given)
+    (status,) = raw.cuLaunchKernelEx(*given)
     if status != raw.CUresult.CUDA_SUCCESS:
-        raise refusal(status.name, "cuLaunchKernel")
+        raise refusal(status.name, "cuLaunchKernelEx")
+
+
+def _configuration(raw: Any, shape: tuple[int, ...], stream: int, *, early: bool) -> Any:  # noqa: ANN401 reason: untyped
+    """How a launch is made. shape: extents of the grid and of a block, and bytes of shared memory."""
+    made = raw.CUlaunchConfig()
+    made.gridDimX, made.gridDimY, made.gridDimZ, made.blockDimX, made.blockDimY, made.blockDimZ = shape[:6]
+    made.sharedMemBytes, made.hStream = shape[6], stream
+    if early:
+        overlap = raw.CUlaunchAttribute()
+        overlap.id = raw.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        overlap.value.programmaticStreamSerializationAllowed = 1
+        made.attrs, made.numAttrs = [overlap], 1
+    return made
 
 
 def _argument(value: Place | int, tensors: Mapping[str, Array]) -> ctypes.c_void_p | ctypes.c_int:
@@ -164,7 +178,8 @@ class Loaded:
             Contract(_place(each, each["tensor"], sizes), each["condition"], dict(sizes))
             for each in self.launch.get("contracts", ())
         )
-        return Prepared(self.driver, self.function, shape, maps, values, contracts)
+        early = bool(self.launch.get("early"))
+        return Prepared(self.driver, self.function, shape, maps, values, contracts, early)
 
 
 def load(description: Path, driver: Driver | None = None) -> Loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,19 @@ def test_each_role_sets_its_registers_and_runs_in_its_warps(cooperative: Kernel)
     assert "} else if (thread >= 128 && thread < 384) {  // math\n" in text
     assert "registers_up<232>();" in text
     assert text.index("registers_down<40>();") < text.index("if (thread == 0) {\n", text.index("registers_down<40>();"))
+
+
+@pytest.mark.parametrize("config", [name for name in gemm.instances() if name not in ("cdna3", "cdna3_pingpong")])
+def test_nothing_is_read_before_the_launch_ahead_has_ended(config: str) -> None:
+    """All threads wait, in no branch, after the barriers are made and before any role begins."""
+    lines = cuda_text(gemm.trace(config)).text.partition("__global__")[2].splitlines()
+    waits = [place for place, line in enumerate(lines) if "await_launch_before" in line]
+    moves = [place for place, line in enumerate(lines) if re.search(r"\b(tma_|bulk_|cp_async|load_b|role)", line)]
+
+    assert [lines[place] for place in waits] == ["    await_launch_before();"]
+    assert lines[waits[0] + 1] == "    let_next_begin();"
+    assert moves
+    assert min(moves) > waits[0]
 
 
 def test_bytes_are_announced_before_the_boxes_that_bring_them(cooperative: Kernel) -> None:

@@ -30,6 +30,7 @@ class FakeDriver:
 
     kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
     fails: functions by name, with the status that they answer. calls: the names of all calls.
+    launches: function, extents of grid and block, bytes, stream and arguments. overlapping: attributes of each.
     """
 
     kernel: Kernel | None = None
@@ -40,6 +41,7 @@ class FakeDriver:
     capability: dict[str, int] = field(factory=CAPABILITY.copy)
     calls: list[str] = field(factory=list[str])
     launches: list[tuple[Any, ...]] = field(factory=list[tuple[Any, ...]])
+    overlapping: list[list[str]] = field(factory=list[list[str]])
     _memory: list[npt.NDArray[np.uint8]] = field(factory=list[npt.NDArray[np.uint8]])
 
     @property
@@ -47,7 +49,11 @@ class FakeDriver:
         kinds = {name: Names() for name in ENUMERATIONS}
         status = SimpleNamespace(CUDA_SUCCESS=SUCCESS)
         functions = {name: self._answering(name) for name in dir(self) if name.startswith("cu")}
-        return SimpleNamespace(CUresult=status, cuuint64_t=int, cuuint32_t=int, **kinds, **functions)
+        records = {
+            "CUlaunchConfig": SimpleNamespace,
+            "CUlaunchAttribute": lambda: SimpleNamespace(value=SimpleNamespace()),
+        }
+        return SimpleNamespace(CUresult=status, cuuint64_t=int, cuuint32_t=int, **kinds, **records, **functions)
 
     @property
     def driver(self) -> Driver:
@@ -105,10 +111,14 @@ class FakeDriver:
         held = ctypes.c_void_p(arguments[2])
         return SimpleNamespace(getPtr=lambda: ctypes.addressof(held))
 
-    def cuLaunchKernel(self, *arguments: Any) -> None:  # noqa: ANN401 reason: as above
-        self.launches.append(arguments)
+    def cuLaunchKernelEx(self, *arguments: Any) -> None:  # noqa: ANN401 reason: as above
+        config, function, pointers, _ = arguments
+        grid = (config.gridDimX, config.gridDimY, config.gridDimZ)
+        block = (config.blockDimX, config.blockDimY, config.blockDimZ)
+        self.launches.append((function, *grid, *block, config.sharedMemBytes, config.hStream, pointers))
+        self.overlapping.append([each.id for each in getattr(config, "attrs", [])])
         if self.kernel is not None:
-            places = (ctypes.c_void_p * (self.pointers + self.sizes)).from_address(arguments[9])
+            places = (ctypes.c_void_p * (self.pointers + self.sizes)).from_address(pointers)
             addresses = [int(place or 0) for place in places]
             found = [ctypes.c_uint64.from_address(each).value for each in addresses[: self.pointers]]
             self.kernel(found + [ctypes.c_int.from_address(each).value for each in addresses[self.pointers :]])
@@ -123,10 +133,15 @@ class FakeDriver:
         return 0.5
 
 
+def _attribute() -> SimpleNamespace:
+    return SimpleNamespace(value=SimpleNamespace())
+
+
 SUCCESS = SimpleNamespace(name="CUDA_SUCCESS")
 ENUMERATIONS = (
     "CUdevice_attribute",
     "CUfunction_attribute",
+    "CUlaunchAttributeID",
     "CUtensorMapDataType",
     "CUtensorMapFloatOOBfill",
     "CUtensorMapInterleave",

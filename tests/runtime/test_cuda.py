@@ -61,8 +61,17 @@ def test_a_launch_gives_the_driver_grid_threads_and_shared_memory() -> None:
 
     loaded(LAUNCH, fake).bind({}, {"M": 200}, stream=7)()
 
-    ((function, *shape, stream, _arguments, _extra),) = fake.launches
+    ((function, *shape, stream, _arguments),) = fake.launches
     assert (function, shape, stream) == ("k", [2, 1, 1, 384, 1, 1, 1024], 7)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_what_waits_for_the_launch_before_may_begin_early(early: bool) -> None:
+    fake = FakeDriver()
+
+    loaded(LAUNCH | {"early": early}, fake).bind({}, {"M": 200})()
+
+    assert fake.overlapping == [["CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"] if early else []]
 
 
 POINTER = LAUNCH | {"arguments": [{"name": "A", "kind": "pointer", "shape": ["M", "8"], "align": 16}, SIZE]}

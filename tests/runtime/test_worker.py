@@ -69,7 +69,7 @@ def test_the_worker_launches_and_leaves_outputs_and_times(tmp_path: Path, reques
         (FakeDriver(capability={"MAJOR": 10, "MINOR": 0}), "E407"),
         (FakeDriver(fails={"cuMemAlloc": "OUT_OF_MEMORY"}), "E408"),
         (FakeDriver(fails={"cuCtxSynchronize": "ILLEGAL_ADDRESS"}), "E409"),
-        (FakeDriver(fails={"cuLaunchKernel": "INVALID_VALUE"}), "E405"),
+        (FakeDriver(fails={"cuLaunchKernelEx": "INVALID_VALUE"}), "E405"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from attrs import evolve
+
 from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.dsl.faults import fault
@@ -19,12 +21,16 @@ _MOST_AXES = 2
 def boxes(source: View, target: View, named: tuple[Atom, ...] | None) -> tuple[tuple[View, View], ...]:
     """The pairs of views that one copy is: more than one where rows in shared memory are several slabs of a swizzle.
 
-    A box is one slab wide, so that a wider tile takes one instruction a slab, and its bytes are theirs together.
+    A box is one slab wide, so that a wider tile takes one instruction a slab, and its bytes are theirs together. Tiles
+    that are both turned, rows for columns, are moved as they lie.
     """
-    whole = ((source, target),)
-    memory = source if source.buffer.space == "shared" else target
     if not named or any(atom.box is None or atom.box.axes < _MOST_AXES for atom in named):
-        return whole
+        return ((source, target),)
+    memory = source if source.buffer.space == "shared" else target
+    if source.shape == target.shape and _turned(memory):
+        source, target = _upright(source), _upright(target)
+        memory = source if source.buffer.space == "shared" else target
+    whole = ((source, target),)
     if not memory.shape or source.shape != target.shape:
         return whole
     width, columns = slab_width(memory.buffer), memory.shape[-1]
@@ -33,6 +39,21 @@ def boxes(source: View, target: View, named: tuple[Atom, ...] | None) -> tuple[t
     return tuple(
         (_columns(source, start, width), _columns(target, start, width)) for start in range(0, columns.value, width)
     )
+
+
+def _turned(view: View) -> bool:
+    """Whether a view of two axes has its first along the rows of its buffer."""
+    if len(view.shape) != _MOST_AXES or len(view.at) < _MOST_AXES:
+        return False
+    rests = (algebra.sub(view.at[-1], algebra.coord(0)), algebra.sub(view.at[-2], algebra.coord(1)))
+    return not any(mentions(rest, (Coord,)) for rest in rests)
+
+
+def _upright(view: View) -> View:
+    """The same elements, rows for columns."""
+    inner = (algebra.coord(1), algebra.coord(0))
+    at = tuple(substitute(expression, {}, inner) for expression in view.at)
+    return evolve(view, shape=view.shape[::-1], at=at, where=substitute(view.where, {}, inner))
 
 
 def _columns(view: View, start: int, width: int) -> View:

@@ -31,6 +31,8 @@ from argus.core.ir import (
     TagOf,
     View,
     WrittenOnce,
+    axes_of,
+    whole,
 )
 from argus.core.walk import mentions, show, substitute, symbols, topological
 
@@ -43,7 +45,16 @@ def tag(tensor: Tensor | Fragment, names: Record) -> None:
     """Give every element a named record of integer expressions over its coordinates."""
     tracer = current("tag")
     view = _tagged("tag", tensor)
-    tracer.emit(Tag(view, _record(view, names), span=tracer.span()))
+    tracer.emit(Tag(*_as_stored(view, _record(view, names)), span=tracer.span()))
+
+
+def _as_stored(view: View, record: tuple[tuple[str, Index], ...]) -> tuple[View, tuple[tuple[str, Index], ...]]:
+    """A record of all of a buffer, its axes exchanged, as one over the axes of the buffer."""
+    axes = axes_of(view)
+    if axes is None or list(axes) == sorted(axes):
+        return view, record
+    inner = tuple(algebra.coord(axes.index(axis)) for axis in range(len(axes)))
+    return whole(view.buffer), tuple((name, substitute(value, {}, inner)) for name, value in record)
 
 
 def _tagged(what: str, tensor: Tensor | Fragment) -> View:

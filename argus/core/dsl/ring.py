@@ -30,6 +30,7 @@ from argus.core.ir import (
     Stmt,
     Sync,
     View,
+    axes_of,
     bodies,
     static,
     walk,
@@ -83,6 +84,7 @@ class Ring:
         self.name = tracer.name("ring")
         self._span = tracer.span()
         self._buffers = {key: self._staged(tracer, key, tile) for key, tile in tiles.items()}
+        self._views = {key: tile.view for key, tile in tiles.items()}
         self._full = declare(tracer, "Ring", tracer.unique(f"{self.name}_full"), self._stages, 1, self._span)
         self._empty = declare(tracer, "Ring", tracer.unique(f"{self.name}_empty"), self._stages, 1, self._span)
         self._cursors = Cursors(self.name)
@@ -101,6 +103,9 @@ class Ring:
         found = next((p for p, stmt in enumerate(body) if isinstance(stmt, Alloc) and stmt.buffer is one), None)
         if found is None or one.space != "shared" or not isinstance(one.layout, Staged):
             fault("E106", f"tile `{key}` of a ring is not `shared(...)` made for it", help="make it in the call")
+        if axes_of(tile.view) is None:
+            message = f"tile `{key}` of a ring is a part of `{one.name}`"
+            fault("E106", message, help="give all of it, or all of it as `.T`")
         layout = restaged(one, self._stages)
         made = evolve(
             one,
@@ -113,7 +118,8 @@ class Ring:
 
     def _slot(self, use: Index) -> Slot:
         stage = algebra.mod(use, self._stages)
-        tiles = {key: Tensor(View(b, b.shape[1:], (stage, *_coords(b)))) for key, b in self._buffers.items()}
+        views = ((key, self._views[key], buffer) for key, buffer in self._buffers.items())
+        tiles = {key: Tensor(evolve(view, buffer=buffer, at=(stage, *view.at))) for key, view, buffer in views}
         return Slot(self.name, tiles)
 
     def _event(self, buffer: Buffer, use: Index) -> View:
@@ -282,7 +288,3 @@ def _bytes(stmt: Copy) -> int:
     for size in stmt.target.shape:
         elements *= static(size)
     return elements * stmt.target.buffer.dtype.bits // 8
-
-
-def _coords(buffer: Buffer) -> tuple[Index, ...]:
-    return tuple(algebra.coord(axis) for axis in range(len(buffer.shape) - 1))

@@ -165,6 +165,23 @@ class Tensor:
         coords = [algebra.coord(rank - 1 - axis) for axis in range(rank)]
         return self._view(tuple(reversed(self.view.shape)), coords)
 
+    @property
+    def fastest(self) -> int:
+        """The axis whose neighbours lie side by side in memory: the last, or the first of what `T` turned."""
+        axes = [axis for axis in range(len(self.view.shape)) if self._along_rows(axis)]
+        if len(axes) != 1:
+            name = self.view.buffer.name
+            fault("E106", f"no one axis of a view runs along the rows of `{name}`", help="take tiles of the tensor")
+        return axes[0]
+
+    def _along_rows(self, axis: int) -> bool:
+        *others, last = (algebra.sub(at, substitute(at, {}, self._first(axis))) for at in self.view.at)
+        return last is algebra.coord(axis) and not any(other is not algebra.const(0) for other in others)
+
+    def _first(self, axis: int) -> tuple[Index, ...]:
+        """The coordinates of the first element along an axis."""
+        return tuple(algebra.const(0) if a == axis else algebra.coord(a) for a in range(len(self.view.shape)))
+
     def reshape(self, *shape: IntLike) -> Tensor:
         """The same elements in row-major order under other extents; -1 for one extent that follows from the others."""
         old = self.view.shape

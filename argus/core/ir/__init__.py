@@ -93,6 +93,7 @@ from argus.core.ir.storage import (
     Strided,
     View,
     ascends,
+    axes_of,
     static,
     whole,
 )
@@ -156,6 +157,7 @@ __all__ = [
     "Where",
     "WrittenOnce",
     "ascends",
+    "axes_of",
     "bodies",
     "static",
     "trips",

@@ -66,6 +66,16 @@ def whole(buffer: Buffer) -> View:
     return View(buffer, buffer.shape, tuple(coord(axis) for axis in range(len(buffer.shape))))
 
 
+def axes_of(view: View) -> tuple[int, ...] | None:
+    """Of a view of all of a buffer, its axis along each axis of the buffer; None for a view of a part of it."""
+    coords = tuple(coord(axis) for axis in range(len(view.shape)))
+    if view.where is not TRUE or len(view.at) != len(coords) or any(each not in coords for each in view.at):
+        return None
+    axes = tuple(coords.index(each) for each in view.at)
+    whole_axes = len(set(axes)) == len(axes)
+    return axes if whole_axes and tuple(view.shape[axis] for axis in axes) == view.buffer.shape else None
+
+
 @frozen
 class Origin:
     """The construct that a statement was expanded from, and which use of it."""

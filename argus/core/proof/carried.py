@@ -13,6 +13,7 @@ comes with the condition that it is there. A product in a branch adds where the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -28,6 +29,7 @@ from argus.core.proof.elementwise import single
 from argus.core.proof.flow import Flow
 from argus.core.proof.guesses import closed, equal
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.padding import without_iterations
 from argus.core.proof.products import Product, tally_of
 from argus.core.proof.separate import same
 from argus.core.proof.softmax import Owed, Rules
@@ -212,7 +214,10 @@ class Carried:
     def _closed(self, entry: Tile, after: Tile, loop: Loop) -> Tile:
         """What is guessed of a tile: of one that need not be set before the loop, once an iteration has been."""
         late = isinstance(entry.value, Bottom) or not self.flow.holds((), entry.there)
-        value = closed(Bottom() if late else entry.value, after.value, loop)
+        left = after.value
+        if isinstance(left, Data) and left.inside:
+            left = without_iterations(partial(self.flow.holds, loop.facts), left, loop)
+        value = closed(Bottom() if late else entry.value, left, loop)
         return Tile(value, loop.has_earlier(1) if late else algebra.TRUE)
 
     def _supposing(self, segment: Segment, state: State) -> State:

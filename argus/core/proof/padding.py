@@ -5,8 +5,9 @@ Bounds say which elements are there: their order is of no weight, and a bound th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import permutations
+from math import isnan
 
 from attrs import evolve
 
@@ -22,11 +23,14 @@ _MOST = 4
 
 
 def padded_alike(one: Data, two: Data) -> Cond | None:
-    """The condition that two values have the same elements there, and one padding elsewhere; None if it has no form."""
+    """The condition that two values have the same elements there, and one padding elsewhere; None if it has no form.
+
+    Of padding that is some unknown number (`nan`) the first says nothing.
+    """
     mine, theirs = _unmatched(one.inside, two.inside), _unmatched(two.inside, one.inside)
     shared = len(mine) < len(one.inside)
     if not mine and not theirs:
-        return algebra.TRUE if one.fill == two.fill or not shared else None
+        return algebra.TRUE if one.fill == two.fill or isnan(one.fill) or not shared else None
     nowhere = None if shared and one.fill != two.fill else _no_padding((*mine, *theirs))
     everywhere = _in_some_order(mine, theirs) if one.fill == two.fill else None
     found = [cond for cond in (nowhere, everywhere) if cond is not None]
@@ -39,6 +43,24 @@ def no_looser(one: Data, two: Data) -> Cond:
         algebra.any_of((_no_padding((bound,)), *(_same(bound, other) for other in two.loose if other.like(bound))))
         for bound in _unmatched(one.loose, two.loose)
     )
+
+
+def without_known(holds: Callable[[Cond], bool], one: Data, two: Data) -> tuple[Data, Data]:
+    """Two values without the bounds of one alone that are known to hold of all elements."""
+    mine, theirs = _unmatched(one.inside, two.inside), _unmatched(two.inside, one.inside)
+    gone = {id(bound) for bound in (*mine, *theirs) if holds(_no_padding((bound,)))}
+    kept = [tuple(bound for bound in each.inside if id(bound) not in gone) for each in (one, two)]
+    return evolve(one, inside=kept[0]), evolve(two, inside=kept[1])
+
+
+def without_iterations(holds: Callable[[Cond], bool], data: Data, loop: Loop) -> Data:
+    """The same without bounds of the loop's variable that are known to hold in every iteration."""
+    inside = tuple(
+        bound
+        for bound in data.inside
+        if loop.symbol not in symbols(*symbolic_of(bound.coordinate)) or not holds(_no_padding((bound,)))
+    )
+    return evolve(data, inside=inside)
 
 
 def _unmatched(bounds: Sequence[Inside], others: Sequence[Inside]) -> tuple[Inside, ...]:

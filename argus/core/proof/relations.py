@@ -14,7 +14,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import And, Cond, Index, Symbol
 from argus.core.ir import Assert, Distinct, TagOf
 from argus.core.layout import TV
 from argus.core.proof.access import one_by_one
@@ -24,7 +24,7 @@ from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.products import COUNTED
 from argus.core.proof.separate import Component, Mixed, Sep, cases_of, together
 from argus.core.proof.timeline import Shift, Step
-from argus.core.walk import IntArray, show, substitute
+from argus.core.walk import IntArray, show, substitute, symbols
 
 _CASES = 4096
 """Different rows of one relation; more would be a query nobody answers."""
@@ -90,16 +90,37 @@ def _unknown(step: Step, stmt: Assert, what: str, reason: str) -> Obligation:
 
 
 def _goal(case: Case, cond: Cond) -> Cond | str:
-    """The relation for each different row of components; where that does not settle it, elements outside a tensor
-    apart.
+    """The relation, its parts one by one: each may speak of few components."""
+    goals: list[Cond] = []
+    for part in cond.parts if isinstance(cond, And) else (cond,):
+        goal = _goal_of_part(case, part)
+        if isinstance(goal, str):
+            return goal
+        goals.append(goal)
+    return algebra.all_of(goals)
+
+
+def _goal_of_part(case: Case, cond: Cond) -> Cond | str:
+    """The relation for each different row of the components that it names; where that does not settle it, elements
+    outside a tensor apart. What is one relation for all elements is asked as such: some lie inside.
     """
+    named = symbols(cond)
+    case = evolve(case, components={symbol: part for symbol, part in case.components.items() if symbol in named})
+    if not case.components:
+        return cond
     plain = _for_each(case, case.components, cond)
-    if plain is algebra.TRUE or not case.inside:
+    if plain is algebra.TRUE or not case.inside or not _differs(case):
         return plain
     bounds = [(bound, Symbol(f"place_{n}", "fresh")) for n, bound in enumerate(case.inside)]
     outside = [algebra.negate(bound.of(algebra.sym(symbol))) for bound, symbol in bounds]
     columns = dict(case.components) | {symbol: bound.coordinate for bound, symbol in bounds}
     return _for_each(case, columns, algebra.any_of((*outside, cond)))
+
+
+def _differs(case: Case) -> bool:
+    """Whether components differ from element to element."""
+    tables = [table[case.mask] for _, table in map(cases_of, case.components.values())]
+    return any(bool((table != table[0]).any()) for table in tables)
 
 
 def _for_each(case: Case, columns: Mapping[Symbol, Component], cond: Cond) -> Cond | str:

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.elements import gets, nodes
 from argus.core.index import Cond, Index, Symbol
-from argus.core.ir import Assert, Buffer, Elem, Get, Map, Op, Relation, Stmt
+from argus.core.ir import Assert, Buffer, Copy, Elem, Get, Map, Op, Relation, Stmt
 from argus.core.proof.content import Content, Data, Number, why_not
 from argus.core.proof.flow import Flow
 from argus.core.proof.obligation import Obligation, sizes_first
@@ -81,6 +81,8 @@ def _scaled(
     name_of_sum, name_of_scale = scaling.sum.view.buffer.name, scaling.scale.view.buffer.name
     # The softmax has rules of its own for what it scales by.
     loaded = all(value.within_bounds.plain for value in values)
+    if loaded and not scale.record and _of_single_elements(flow, scaling.scale.view.buffer):
+        return
     if loaded and not scale.record:
         reason = f"`{name_of_scale}` carries no tag that could tell what it belongs to"
         yield Obligation("I35", _what(scaling.sum, scaling.scale), stmt, algebra.FALSE, context, unknown=reason)
@@ -145,6 +147,18 @@ def _made_of(flow: Flow, buffer: Buffer) -> frozenset[Buffer]:
         if len(writes) == 1 and isinstance(writes[0], Map):
             waiting += [get.view.buffer for get in gets(writes[0].elem)]
     return frozenset(found)
+
+
+def _of_single_elements(flow: Flow, buffer: Buffer) -> bool:
+    """Whether a tile is computed from tensors of one element alone, which belong to every sum alike."""
+    made = _made_of(flow, buffer)
+    written = [stmt for each in made for stmt in _writers(flow, each) if not isinstance(stmt, Map)]
+    alone = all(isinstance(stmt, Copy) and _is_single(stmt.source.buffer) for stmt in written)
+    return alone and all(len(_writers(flow, each)) == 1 for each in made)
+
+
+def _is_single(tensor: Buffer) -> bool:
+    return tensor.space == "global" and all(extent is algebra.const(1) for extent in tensor.shape)
 
 
 def _writers(flow: Flow, buffer: Buffer) -> tuple[Stmt, ...]:

@@ -8,7 +8,7 @@ from math import e, inf, isclose, isfinite, log, nan
 from attrs import define, evolve, field
 
 from argus.core import algebra
-from argus.core.elementwise import ELEMENT_OPS
+from argus.core.elementwise import of_numbers
 from argus.core.index import Cond
 from argus.core.proof import statistics
 from argus.core.proof.composed import (
@@ -30,6 +30,7 @@ from argus.core.proof.content import (
     unpadded,
     why_not,
 )
+from argus.core.proof.padding import without_known
 from argus.core.proof.splits import common_bounds
 from argus.core.proof.standing import (
     PLAIN,
@@ -81,7 +82,7 @@ class Rules:
         if any(map(statistics.is_statistic, args)):
             return self._of_statistics(name, args)
         if len(numbers) == len(args):
-            return Number(float(ELEMENT_OPS[name].meaning(*numbers)))
+            return Number(of_numbers(name, *numbers))
         if len(args) == 1:
             (arg,) = args
             assert isinstance(arg, Data)
@@ -342,12 +343,14 @@ class Rules:
             root=form,
         )
 
-    @staticmethod
-    def _added(left: Data, right: Data) -> Value:
+    def _added(self, left: Data, right: Data) -> Value:
         """Two sums over the same names: each number counts as often as in both."""
         if left.sets is None or right.sets is None or left.sets.keys() != right.sets.keys():
             return Top(f"{left.form} plus {right.form}: what is summed is not counted by one name")
         inside = common_bounds(left, right)
+        if inside is None:
+            left, right = without_known(self.holds, left, right)
+            inside = common_bounds(left, right)
         if inside is None or left.times != right.times:
             return Top(f"{left.form} plus {right.form} has no rule in the verifier")
         fill = 0.0 if left.fill == right.fill == 0 else nan

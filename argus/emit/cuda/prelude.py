@@ -84,6 +84,10 @@ HELPER void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "m
 HELPER void meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 HELPER void meet_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
+// Launches that overlap: what is ahead in the stream has ended, and its stores are seen; then the next may begin.
+HELPER void await_launch_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+HELPER void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;"); }
+
 // The copy engine.
 HELPER void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"((u64)map)); }
 HELPER void cp_async_4(u32 to, const void* from, int bytes) {

@@ -61,6 +61,18 @@ class Writer:
     branched: bool = False
     loops: frozenset[Symbol] = frozenset()
 
+    def whole(self) -> Iterator[str]:
+        """The kernel's body, which waits for the launch before it where it first may touch a tensor.
+
+        All that is ahead of that, such as the making of barriers, runs beside the end of that launch.
+        """
+        body = self.kernel.body
+        first = next((place for place, stmt in enumerate(body) if touches_tensors(stmt)), len(body))
+        yield from self.body(body[:first])
+        yield "await_launch_before();"
+        yield "let_next_begin();"
+        yield from self.body(body[first:])
+
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
         for stmt in body:
             lines = self._stmt(stmt)
@@ -199,8 +211,7 @@ class Writer:
         start, stop = self.context.text(stmt.start), self.context.text(stmt.stop)
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
-        # Copies of a body move sums between registers, which products under way forbid.
-        once = ["#pragma unroll 1"] if any(isinstance(each, Mma) for each in walk(stmt.body)) else []
+        once = ["#pragma unroll 1"] if any(map(_is_kept_once, walk(stmt.body))) else []
         inner, lines = self._with_quotients(stmt)
         return [*once, head, *(f"    {line}" for line in lines), *inner._inner(stmt.body), "}"]
 
@@ -250,6 +261,18 @@ class Writer:
         yield f"[[maybe_unused]] const int {number} = ({block} - {first}) / {role.agent};"
         yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
+
+
+def touches_tensors(stmt: Stmt) -> bool:
+    """Whether it may read or write what lies in global memory."""
+    return isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in walk((stmt,)))
+
+
+def _is_kept_once(stmt: Stmt) -> bool:
+    """Copies of a loop's body move sums between registers, which products under way forbid; and those of a body that
+    starts boxes, or waits, want more registers than a role that only loads is left with.
+    """
+    return isinstance(stmt, Mma | Await) or (isinstance(stmt, Copy) and moves_boxes(stmt))
 
 
 def _fence(kind: str, stmt: Fence) -> list[str]:

@@ -48,7 +48,7 @@ def cuda_text(kernel: Kernel) -> CudaText:
     plan = plan_of(kernel, names.buffers)
     context = Context(scope, plan, kernel.thread, kernel.threads)
     lines = [*_heading(kernel, context), *(f"    {line}" for line in _locals(kernel, context))]
-    lines += [f"    {line}" for line in Writer(context, kernel).body(kernel.body)]
+    lines += [f"    {line}" for line in Writer(context, kernel).whole()]
     head = f"// {kernel.name} for {kernel.target}, emitted by Argus.\n{PRELUDE}{''.join(_helpers(kernel))}"
     return CudaText("\n".join([head, *lines, "}", ""]), names.kernel, plan)
 

@@ -1,0 +1,50 @@
+"""C = scale_a * scale_b * (A @ B^T) of 8-bit floats (e4m3): sums in the matrix unit, scaled once, rounded to bf16."""
+
+# ruff: noqa: UP037
+# Reason: a number in quotes is an extent.
+
+from __future__ import annotations
+
+from argus.kernels.clustered import hopper_clustered
+from argus.kernels.contraction import Contraction
+from argus.kernels.hopper import Hopper, Place, hopper_cooperative, hopper_pingpong
+from argus.language import Fragment, Tensor, bf16, e4m3, f32, kernel, load
+
+CONFIGS = {
+    "by_rows": Hopper(bk=128),
+    "super_tiled": Hopper(bk=128, group=8),
+    "clustered": Hopper(bk=128, cluster=(2, 1)),
+    "clustered_bands": Hopper(bk=128, cluster=(2, 1), group=8),
+    "columns_192": Hopper(bn=192, bk=128, cluster=(2, 1), whole=True),
+    "columns_128": Hopper(bn=128, bk=128, stages=6, cluster=(1, 2)),
+    "pingpong": Hopper(bm=64, bk=128, pingpong=True, group=16),
+}
+
+
+@kernel(configs=CONFIGS)
+def gemm_fp8(
+    A: Tensor["M K", e4m3],
+    B: Tensor["N K", e4m3],
+    scale_a: Tensor["1", f32],
+    scale_b: Tensor["1", f32],
+    C: Tensor["M N", bf16],
+    *,
+    cfg: Hopper,
+) -> None:
+    """The family's claim; the verdict tells the whole formula of an element."""
+    problem = Contraction(A, B, C)
+    loaded: list[Fragment] = []
+
+    def fuse(acc: Fragment, at: Place) -> Fragment:
+        del at
+        if not loaded:  # once a tile, for all of its parts
+            loaded.append(load(scale_a[0], acc.layout.axis()) * load(scale_b[0], acc.layout.axis()))
+        return acc * loaded[0]
+
+    if cfg.pingpong:
+        hopper_pingpong(problem, cfg, fuse)
+    elif len(cfg.cluster) > 1:
+        hopper_clustered(problem, cfg, fuse)
+    else:
+        hopper_cooperative(problem, cfg, fuse)
+    problem.finish()

@@ -1,0 +1,59 @@
+"""C = A @ B^T with either operand turned, and of f16: one claim and the schedules of `gemm`, no copy of an operand.
+
+A name says how A and B lie, as libraries name C = op(A) op(B) of row-major matrices: `n` an operand as it is in the
+product, `t` its transpose, so that `gemm` itself is the `nt` of bf16. Elements of 16 bits alone: the matrix unit takes
+others with neighbours along K only [PTX ISA, wgmma].
+"""
+
+from __future__ import annotations
+
+from argus.kernels.contraction import Contraction
+from argus.kernels.gemm import CONFIGS, Config, multiply
+from argus.kernels.hopper import Hopper
+from argus.kernels.narrow import Narrow
+from argus.kernels.skinny import Skinny
+from argus.language import Tensor, bf16, f16, kernel
+
+_SPAN = 64
+"""Elements of 16 bits in 128 bytes, in which turned tiles are fetched."""
+SHIPPED: dict[str, Config] = {
+    name: config for name, config in CONFIGS.items() if isinstance(config, Hopper | Narrow | Skinny)
+}
+TURNED = {name: each for name, each in SHIPPED.items() if not isinstance(each, Hopper) or each.bn % _SPAN == 0}
+"""For a turned B. Of three spans of columns two blocks cannot have half each: neighbouring columns share A."""
+TURNED["columns_192"] = Hopper(bn=192, cluster=(1, 2), whole=True)
+
+
+@kernel(configs=TURNED)
+def gemm_nn(A: Tensor["M K", bf16], B: Tensor["K N", bf16], C: Tensor["M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.T, C), cfg)
+
+
+@kernel(configs=TURNED)
+def gemm_tn(A: Tensor["K M", bf16], B: Tensor["K N", bf16], C: Tensor["M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A.T, B.T, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def gemm_tt(A: Tensor["K M", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A.T, B, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def gemm_nt_f16(A: Tensor["M K", f16], B: Tensor["N K", f16], C: Tensor["M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B, C), cfg)
+
+
+@kernel(configs=TURNED)
+def gemm_nn_f16(A: Tensor["M K", f16], B: Tensor["K N", f16], C: Tensor["M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.T, C), cfg)
+
+
+@kernel(configs=TURNED)
+def gemm_tn_f16(A: Tensor["K M", f16], B: Tensor["K N", f16], C: Tensor["M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A.T, B.T, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def gemm_tt_f16(A: Tensor["K M", f16], B: Tensor["N K", f16], C: Tensor["M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A.T, B, C), cfg)

@@ -1,0 +1,56 @@
+"""C = gelu(A @ B^T + bias) in one kernel, beside cuBLAS and torch, eager and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from families import gemm
+from families.gemm import Shape, sizes
+
+__all__ = ["OUTPUT", "PEER", "SHAPES", "checked", "exact", "peers", "select", "sizes", "tensors", "variants"]
+
+SHAPES: tuple[Shape, ...] = ((4096, 14336, 4096), (4096, 4096, 4096), (8192, 8192, 8192))
+OUTPUT, PEER = "C", "torch"
+
+
+def variants() -> Mapping[str, Callable[[], Any]]:
+    from argus.kernels.fused import CONFIGS, gemm_bias_gelu  # noqa: PLC0415 reason: the GPU's machine has no solver
+
+    return {name: lambda c=config, n=name: gemm_bias_gelu.instance(c, n) for name, config in CONFIGS.items()}
+
+
+def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
+    return gemm.tensors(torch, shape) | {"bias": torch.randn(shape[1], device="cuda")}
+
+
+def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    result = given["A"].double() @ given["B"].double().T + given["bias"].double()
+    return torch.nn.functional.gelu(result, approximate="tanh"), result.abs() + given["A"].shape[1] ** 0.5
+
+
+def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
+    """Two calls of torch, with the bias inside the product, and what its compiler makes of the same."""
+    a, b = given["A"], given["B"]
+    bias = given["bias"].bfloat16()
+
+    def eager() -> Any:  # noqa: ANN401 reason: untyped
+        return torch.nn.functional.gelu(torch.nn.functional.linear(a, b, bias), approximate="tanh")
+
+    compiled = torch.compile(eager, mode="max-autotune-no-cudagraphs")
+    try:
+        compiled()
+    except Exception as problem:  # noqa: BLE001 reason: a machine without its compiler still has the other peer
+        print(f"torch.compile does not work here: {type(problem).__name__}: {str(problem)[:200]}")
+        return {PEER: eager}
+    return {PEER: eager, "torch.compile": compiled}
+
+
+def checked(random: Random) -> list[Shape]:
+    return gemm.checked(random)
+
+
+def select(shape: Shape) -> str | None:
+    del shape
+    return "by_rows"

@@ -6,12 +6,11 @@ from math import gcd
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction
+from argus.kernels.contraction import Contraction, slot_for
 from argus.language import (
     Ring,
     assume,
     barrier,
-    bf16,
     block_id,
     ceil_div,
     cluster,
@@ -66,10 +65,10 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
     bm, bn, bk, splits = cfg.bm, cfg.bn, cfg.bk, cfg.splits
     agents, width = bm // 64, bn // splits
     rows, columns = problem.tiles(bm, bn)
-    assume(A.shape[1] >= 1, A.shape[1] % 8 == 0, C.shape[1] % 8 == 0)  # a k to release; rows of 16 bytes
+    problem.aligned()
     assume(rows * columns < 1 << 20)
-    mm = wgmma(bf16, n=bn)
-    ring = Ring(cfg.stages, a=shared(bf16, (bm, bk), swizzle=128), b=shared(bf16, (bn, bk), swizzle=128))
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     sums = shared(f32, (splits, agents, 64, width), swizzle=gcd(128, 4 * width))
     come = barrier(splits, of=agents)
     rank, m, n = block_id((splits, rows, columns))
@@ -104,4 +103,4 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
         for each in range(1, splits):
             total = total + load(sums[each, wg], by)
         problem.complete(total)
-        copy(total.to(bf16), C.tile((64, width), (agents * m + wg, splits * n + rank)), edge=0)
+        copy(total.to(C.dtype), C.tile((64, width), (agents * m + wg, splits * n + rank)), edge=0)

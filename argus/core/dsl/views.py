@@ -122,7 +122,9 @@ class Tensor:
         """
         if self.view.buffer.space != "shared":
             name = self.view.buffer.name
-            fault("E106", f"`{name}` is no shared memory, which each block has its own of", help="leave `.of(rank)` out")
+            fault(
+                "E106", f"`{name}` is no shared memory, which each block has its own of", help="leave `.of(rank)` out"
+            )
         made = evolve(self.view, peer=ranked_peer(current("of"), rank))
         return Tensor(made, self.outside, self.computed)
 

@@ -17,7 +17,23 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.check.parts import views
 from argus.core.index import Const, Index, Symbol
-from argus.core.ir import Alloc, Arrive, Await, Buffer, Copy, For, Kernel, One, Role, Roles, Stmt, Sync, View, static, walk
+from argus.core.ir import (
+    Alloc,
+    Arrive,
+    Await,
+    Buffer,
+    Copy,
+    For,
+    Kernel,
+    One,
+    Role,
+    Roles,
+    Stmt,
+    Sync,
+    View,
+    static,
+    walk,
+)
 from argus.core.proof.access import Accesses, meeting
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles.clusters import rank_of
@@ -117,7 +133,9 @@ def _landed(kernel: Kernel, stores: Sequence[Copy]) -> tuple[Copy, ...]:
             same = (each.atom, each.by, each.edge, each.combine) == (first.atom, first.by, None, None)
             same = same and each.source.buffer is first.source.buffer and each.target.buffer is first.target.buffer
             if not same or each.target.at != first.target.at or each.source.shape != first.source.shape:
-                refuse(each, "what is stored into one block differs from what is stored into another by more than place")
+                refuse(
+                    each, "what is stored into one block differs from what is stored into another by more than place"
+                )
         for sender in range(kernel.peers):
             name: dict[Symbol, Index] = {rank: algebra.const(sender)}
             source = View(first.source.buffer, first.source.shape, at, peer=algebra.const(sender))

@@ -1,4 +1,4 @@
-"""C = A @ B^T on Hopper where tiles are few: the blocks of a cluster share out K, then each sums up a part of the tile."""
+"""C = A @ B^T on Hopper where tiles are few: blocks of a cluster share out K, then each sums up a part of the tile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from argus.language import (
     barrier,
     block_id,
     ceil_div,
-    cluster,
     copy,
     elected,
     eq,

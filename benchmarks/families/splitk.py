@@ -1,4 +1,4 @@
-"""C = A @ B^T of bf16 where tiles are few for the processors, beside cuBLAS: shares of K, and operands that are shared."""
+"""C = A @ B^T of bf16 where tiles are few, beside cuBLAS: shares of K, and operands that are shared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.gemm import CONFIGS  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.gemm import gemm as family  # noqa: PLC0415 reason: as above
     from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
-    from argus.kernels.skinny import Skinny  # noqa: PLC0415 reason: as above
     from argus.kernels.split import Split  # noqa: PLC0415 reason: as above
 
     shipped = {name: CONFIGS[name] for name in ("columns_64", "columns_128", "columns_224", "skinny", "skinny_64")}

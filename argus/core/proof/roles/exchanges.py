@@ -9,7 +9,8 @@ level: phases do not repeat. Source: proof-methods 3.6; PTX ISA, `mbarrier.arriv
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import combinations
 
 from attrs import evolve, frozen
@@ -103,7 +104,7 @@ def _ending(role: Role, at: int) -> tuple[Sync | None, tuple[Arrive, ...], Await
     return met, arrived, wait, at + 1
 
 
-def _judge_alone(kernel: Kernel, own: Set[Stmt], boxes: frozenset[Buffer], barrier: Buffer) -> None:
+def _judge_alone(kernel: Kernel, own: AbstractSet[Stmt], boxes: frozenset[Buffer], barrier: Buffer) -> None:
     """Raises RefusedError if anything but the exchange's own statements touches its memory or its barrier."""
     for stmt in walk(kernel.body):
         touched = {view.buffer for view in views(stmt)} & {*boxes, barrier}
@@ -192,7 +193,7 @@ def _no_bytes(stmt: Arrive) -> bool:
     return stmt.bytes is algebra.const(0)
 
 
-def _owed(code: str, what: str, stmt: Stmt, good: bool, help_: str) -> Obligation:  # noqa: FBT001 reason: the answer
+def _owed(code: str, what: str, stmt: Stmt, good: bool, help_: str) -> Obligation:
     return Obligation(code, what, stmt, algebra.TRUE if good else algebra.FALSE, help=help_)
 
 

@@ -83,8 +83,9 @@ def build(name: str) -> None:
 # -- on the GPU ----------------------------------------------------------------------------------------------
 
 
-def run(name: str, out: Path, names: Sequence[str], rounds: int, *, selected: bool) -> bool:
+def run(name: str, chosen: argparse.Namespace) -> bool:
     """Whether every variant of the family computes what it should."""
+    out, names, rounds = chosen.out, chosen.names, chosen.rounds
     torch: Any = import_module("torch")
     timing = import_module("argus.runtime.timing")
     load = import_module("argus.runtime.cuda").load
@@ -99,8 +100,8 @@ def run(name: str, out: Path, names: Sequence[str], rounds: int, *, selected: bo
     bad = {variant for variant, kernel in kernels.items() if not right(torch, here, variant, kernel)}
     good = {variant: kernel for variant, kernel in kernels.items() if variant not in bad}
     rows: list[dict[str, Any]] = []
-    for shape in here.SHAPES:
-        rows += timed(torch, timing, here, among(here, good, shape, selected), shape, rounds)
+    for shape in chosen.shapes or here.SHAPES:
+        rows += timed(torch, timing, here, among(here, good, shape, chosen.selected), shape, rounds)
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.json").write_text(json.dumps({"family": name, "peer": here.PEER, **about, "rows": rows}), "utf-8")
     print(table(rows), flush=True)
@@ -203,12 +204,18 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def shapes_of(text: str) -> list[Shape]:
+    shapes = [tuple(int(extent) for extent in each.split("x")) for each in text.split(",")]
+    return [(m, n, k) for m, n, k in shapes]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=("build", "run"))
     parser.add_argument("--families", type=lambda text: text.split(","), default=["gemm", "fused"])
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="but these variants")
+    parser.add_argument("--shapes", type=shapes_of, default=[], help="MxNxK,..., instead of those of the family")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument(
         "--selected", action="store_true", help="time but the configuration that is selected, and the peers"
@@ -218,7 +225,7 @@ def main() -> int:
         for name in chosen.families:
             build(name)
         return 0
-    fine = [run(name, chosen.out, chosen.names, chosen.rounds, selected=chosen.selected) for name in chosen.families]
+    fine = [run(name, chosen) for name in chosen.families]
     return 0 if all(fine) else 1
 
 

@@ -54,6 +54,15 @@ _ENTRIES = (
         "rsqrt", 1, _rsqrt, {"gfx942": "(1.0f / __builtin_elementwise_sqrt({0}))", "sm_90a": "(1.0f / sqrtf({0}))"}
     ),
     ElementOp("exp2", 1, np.exp2, {"gfx942": "__builtin_elementwise_exp2({0})", "sm_90a": "exp2_near({0})"}),
+    ElementOp(
+        "tanh",
+        1,
+        np.tanh,
+        {
+            "gfx942": "(1.0f - 2.0f * __builtin_amdgcn_rcpf(__builtin_elementwise_exp(2.0f * {0}) + 1.0f))",
+            "sm_90a": "tanh_near({0})",
+        },
+    ),
     ElementOp("reciprocal", 1, np.reciprocal, {"gfx942": "__builtin_amdgcn_rcpf({0})", "sm_90a": "reciprocal({0})"}),
 )
 

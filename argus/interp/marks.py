@@ -107,6 +107,7 @@ UNARY: Mapping[str, Mapping[int, int]] = {
     "neg": _ZERO_STAYS,
     "abs": _ZERO_STAYS,
     "sqrt": _ZERO_STAYS,
+    "tanh": _ZERO_STAYS,
     "reciprocal": {LOW: FILLED, OUTSIDE: FILLED, ZERO: OPAQUE},
     "rsqrt": {LOW: FILLED, OUTSIDE: FILLED, ZERO: OPAQUE},
     "exp": _EXPONENTIAL,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from argus.kernels.contraction import Contraction, part, slot_for
-from argus.kernels.hopper import Fuse, Hopper, store_boxes, store_by_tma
+from argus.kernels.hopper import Fuse, Hopper, parts_of, store_boxes, store_by_tma
 from argus.language import (
     Ring,
     assume,
     bulk,
-    by_rows,
     ceil_div,
     cluster,
     copy,
@@ -22,7 +21,6 @@ from argus.language import (
     persistent,
     registers,
     role,
-    super_tiled,
     tma,
     warpgroup,
     warpgroups,
@@ -44,7 +42,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
-    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    tiles = persistent((rows, columns), order=cfg.order)
     depth = ceil_div(A.shape[1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))
     rows_alike = cfg.cluster[0] == 1
@@ -71,9 +69,10 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                 wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
                 with when(k > 0):
                     ring.release()  # ... which goes back to all blocks
+            parts = parts_of(fuse, acc, (2 * m + wg, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (2 * m + wg, n), boxes[wg])
+            store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself

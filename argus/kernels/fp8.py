@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Hopper, Place, hopper_cooperative, hopper_pingpong
+from argus.kernels.hopper import Hopper, Late, Place, hopper_cooperative, hopper_pingpong
 from argus.language import Fragment, Tensor, bf16, e4m3, f32, kernel, load
 
 CONFIGS = {
@@ -35,11 +35,11 @@ def gemm_fp8(
     problem = Contraction(A, B, C)
     loaded: list[Fragment] = []
 
-    def fuse(acc: Fragment, at: Place) -> Fragment:
+    def fuse(acc: Fragment, at: Place) -> Late:
         del at
         if not loaded:  # once a tile, for all of its parts
             loaded.append(load(scale_a[0], acc.layout.axis()) * load(scale_b[0], acc.layout.axis()))
-        return acc * loaded[0]
+        return lambda: acc * loaded[0]
 
     if cfg.pingpong:
         hopper_pingpong(problem, cfg, fuse)

@@ -11,7 +11,7 @@ from math import prod
 from attrs import frozen
 
 from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import identity, store_boxes, store_by_tma
+from argus.kernels.hopper import identity, parts_of, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
     Ring,
@@ -129,7 +129,8 @@ def gemm_fp8_blocks(
                     _promote(acc, part, of_rows, of_columns)
             for i, acc in enumerate(accs):
                 problem.complete(acc)
-                store_by_tma(identity, acc, C, (2 * parts * m + parts * wg + i, n), boxes[wg])
+                at = (2 * parts * m + parts * wg + i, n)
+                store_by_tma(parts_of(identity, acc, at, boxes), C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
     problem.finish()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
@@ -11,6 +11,7 @@ from argus.language import (
     DType,
     Fragment,
     Int,
+    Order,
     Ring,
     Tensor,
     Turns,
@@ -20,6 +21,7 @@ from argus.language import (
     by_rows,
     ceil_div,
     copy,
+    curved,
     elected,
     eq,
     f32,
@@ -42,20 +44,33 @@ from argus.language import (
 )
 
 Place = tuple[Int, Int]
-Fuse = Callable[[Fragment, Place], Fragment]
-"""What becomes of a part of the sums; the place counts parts of that shape along the rows and columns of C."""
+Late = Callable[[], Fragment]
+Fuse = Callable[[Fragment, Place], Late]
+"""What becomes of a part of the sums, in two steps: what it needs is loaded ahead, while products of the part are still
+under way; what it returns is called when they are complete. The place counts parts of that shape along the rows and
+columns of C."""
+Part = tuple[Late, Place]
 
 
-def identity(acc: Fragment, at: Place) -> Fragment:
+@frozen
+class Parts:
+    """So many parts of an accumulator, to be taken once, in their order."""
+
+    count: int
+    each: Iterator[Part]
+
+
+def identity(acc: Fragment, at: Place) -> Late:
     del at
-    return acc
+    return lambda: acc
 
 
 @frozen
 class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
-    group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
+    group: rows of a super-tile; curve: tiles along the side of a square with a curve through it; 0 and 0 for tiles by
+    rows. cluster: blocks that run together, neighbouring rows first.
     bn: a multiple of 32 up to 256. whole: whether a tile leaves through boxes of its own for all of its columns, which
     takes memory of a stage or more and saves meetings; else through two that alternate.
     """
@@ -66,10 +81,18 @@ class Hopper:
     stages: int = 4
     pingpong: bool = False
     group: int = 0
+    curve: int = 0
     cluster: tuple[int, ...] = (1,)
     whole: bool = False
     target = sm_90a
     threads = 384
+
+    @property
+    def order(self) -> Order:
+        """Of tiles, or of clusters' tiles."""
+        if self.curve:
+            return curved(self.curve)
+        return super_tiled(self.group) if self.group else by_rows
 
 
 def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
@@ -82,7 +105,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
-    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    tiles = persistent((rows, columns), order=cfg.order)
     depth = ceil_div(A.shape[1], bk)
     problem.bounded(rows * columns, depth, cfg.stages)
 
@@ -103,10 +126,11 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                 wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
                 with when(k > 0):
                     ring.release()  # ... which goes back
+            parts = parts_of(fuse, acc, (2 * m + wg, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (2 * m + wg, n), boxes[wg])
+            store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -122,7 +146,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
     turns = Turns(2)
-    tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
+    tiles = persistent((rows, columns), order=cfg.order)
     depth = ceil_div(A.shape[1], bk)
     problem.bounded(2 * rows * columns + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
 
@@ -145,11 +169,12 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                     wgmma.wait(pending=1)
                     with when(k > 0):
                         ring.release()
+            parts = parts_of(fuse, acc, (m, n), boxes)
             wgmma.wait(pending=0)
             ring.release()
             ring.skip(depth)  # the other warpgroup's tile
             problem.complete(acc)
-            store_by_tma(fuse, acc, C, (m, n), boxes[wg])
+            store_by_tma(parts, C, boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -160,24 +185,42 @@ def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16) -> Tensor:
     return shared(dtype, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
 
 
-def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
-    """A 64-row accumulator to global, a box of columns at a time, through the alternating boxes of this warpgroup.
+def parts_of(fuse: Fuse, acc: Fragment, at: Place, boxes: Tensor) -> Parts:
+    """A 64-row accumulator by parts as wide as the boxes: what the first needs is loaded now, of others one part ahead.
 
     at: the place of the accumulator among tiles of its shape.
     """
-    turns, _, width = (int(extent) for extent in boxes.shape)
+    width = int(boxes.shape[-1])
     count = acc.shape[1] // width
-    if turns == count:
-        _store_whole(fuse, acc, target, at, boxes)
+
+    def made(j: int) -> Part:
+        place = (at[0], at[1] * count + j)
+        return fuse(acc.tile((64, width), (0, j)), place), place
+
+    def each(part: Part) -> Iterator[Part]:
+        for j in range(1, count):
+            following = made(j)
+            yield part
+            part = following
+        yield part
+
+    return Parts(count, each(made(0)))
+
+
+def store_by_tma(parts: Parts, target: Tensor, boxes: Tensor) -> None:
+    """Parts to global through the boxes of this warpgroup, which alternate, or are as many as the parts."""
+    turns, _, width = (int(extent) for extent in boxes.shape)
+    if turns == parts.count:
+        _store_whole(parts, target, boxes)
         return
-    for j in range(count):
-        box, place = boxes[j % turns], (at[0], at[1] * count + j)
+    for j, (late, place) in enumerate(parts.each):
+        box = boxes[j % turns]
         # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
-        left = 0 if j == 0 and count % 2 else 1
+        left = 0 if j == 0 and parts.count % 2 else 1
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it
-        copy(fuse(acc.tile((64, width), (0, j)), place).to(target.dtype), box, via=stmatrix.x4)
+        copy(late().to(target.dtype), box, via=stmatrix.x4)
         fence("async proxy")  # by every writer, then the meeting
         sync()
         with elected():
@@ -185,15 +228,16 @@ def store_by_tma(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Te
             bulk.commit()
 
 
-def _store_whole(fuse: Fuse, acc: Fragment, target: Tensor, at: Place, boxes: Tensor) -> None:
+def _store_whole(parts: Parts, target: Tensor, boxes: Tensor) -> None:
     """All boxes filled, one meeting, all sent."""
-    count, _, width = (int(extent) for extent in boxes.shape)
+    width = int(boxes.shape[-1])
     with elected():
         bulk.wait(pending=0, of="reads")  # the last tile has left the boxes
     sync()
-    places = [(at[0], at[1] * count + j) for j in range(count)]
-    for j, place in enumerate(places):
-        copy(fuse(acc.tile((64, width), (0, j)), place).to(target.dtype), boxes[j], via=stmatrix.x4)
+    places: list[Place] = []
+    for j, (late, place) in enumerate(parts.each):
+        copy(late().to(target.dtype), boxes[j], via=stmatrix.x4)
+        places.append(place)
     fence("async proxy")
     sync()
     with elected():

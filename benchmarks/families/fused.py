@@ -31,20 +31,23 @@ def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN
 
 
 def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
-    """Two calls of torch, with the bias inside the product, and what its compiler makes of the same."""
+    """Two calls of torch, with the bias inside the product; three; and what its compiler makes of the two."""
     a, b = given["A"], given["B"]
     bias = given["bias"].bfloat16()
 
     def eager() -> Any:  # noqa: ANN401 reason: untyped
         return torch.nn.functional.gelu(torch.nn.functional.linear(a, b, bias), approximate="tanh")
 
-    compiled = torch.compile(eager, mode="max-autotune-no-cudagraphs")
+    def plain() -> Any:  # noqa: ANN401 reason: untyped
+        return torch.nn.functional.gelu(torch.mm(a, b.T) + bias, approximate="tanh")
+
+    compiled = torch.compile(eager)
     try:
         compiled()
     except Exception as problem:  # noqa: BLE001 reason: a machine without its compiler still has the other peer
         print(f"torch.compile does not work here: {type(problem).__name__}: {str(problem)[:200]}")
-        return {PEER: eager}
-    return {PEER: eager, "torch.compile": compiled}
+        return {PEER: eager, "cuBLAS + torch": plain}
+    return {PEER: eager, "cuBLAS + torch": plain, "torch.compile": compiled}
 
 
 def checked(random: Random) -> list[Shape]:
@@ -52,5 +55,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    del shape
-    return "by_rows"
+    from argus.kernels.fused import select as chosen  # noqa: PLC0415 reason: as above
+
+    return chosen(*shape)

@@ -26,6 +26,11 @@ def variants() -> Mapping[str, Callable[[], Any]]:
         "columns_224_pairs": Hopper(bn=224, cluster=(2, 1)),
         "columns_64_deep": Hopper(bn=64, bk=128, stages=4),
         "skinny_m128": Skinny(bm=128, stages=4),
+        "columns_64_pairs": Hopper(bn=64, stages=8, cluster=(1, 2)),
+        "columns_128_rows": Hopper(bn=128, stages=6),
+        "columns_256_wide": Hopper(cluster=(1, 2), group=8),
+        "bands_16": Hopper(cluster=(2, 1), group=16),
+        "bands_4": Hopper(cluster=(2, 1), group=4),
     }
     return {name: lambda c=config, n=name: gemm.instance(c, n) for name, config in (shipped | trial).items()}
 

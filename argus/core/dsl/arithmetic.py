@@ -35,6 +35,11 @@ def reciprocal(x: Fragment) -> Fragment:
     return elementwise("reciprocal", x)
 
 
+def tanh(x: Fragment) -> Fragment:
+    """The hyperbolic tangent of each element; on sm_90a by the unit for special functions, 2^-11 from the exact one."""
+    return elementwise("tanh", x)
+
+
 def rsqrt(x: Fragment) -> Fragment:
     """One over the square root of each element."""
     return elementwise("rsqrt", x)

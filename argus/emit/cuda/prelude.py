@@ -28,6 +28,7 @@ struct alignas(64) TensorMap { char bytes[128]; };
 
 // Special functions, to a unit or two in the last place.
 HELPER f32 exp2_near(f32 x) { f32 y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+HELPER f32 tanh_near(f32 x) { f32 y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 HELPER f32 reciprocal(f32 x) { f32 y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 // Moves of one vector between registers and memory, whose address says which memory it is.

@@ -38,7 +38,7 @@ from argus.core.proof.divisors import of_expressions
 from argus.core.proof.integers import computed, of_loop
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
-from argus.core.proof.roles import clusters, exchanges
+from argus.core.proof.roles import clusters, curved, exchanges
 from argus.core.proof.roles.bounds import bounded
 from argus.core.proof.roles.events import Looked, Multiplied
 from argus.core.proof.roles.exchanges import Exchange, exchange
@@ -125,6 +125,7 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
         *_initialised(kernel),
         *_counted(kernel, roles, tiles),
+        *_along(line, drainer, tiles),
         *bounded(kernel, roles, rings, tiles, ledger),
         *(_of_cluster(kernel, rings, said) if kernel.peers > 1 else ()),
         *(() if exchanged is None else exchanges.obligations(kernel, exchanged)),
@@ -303,6 +304,14 @@ def _tiles(tiles: Tiles, drainer: Parsed) -> Iterator[Obligation]:
     assert drainer.laps.tiles is not None
     for what, goal, hypotheses in enumerates(tiles):
         yield Obligation("I4", what, drainer.laps.tiles, goal, hypotheses, given="nothing")
+
+
+def _along(line: Kernel, drainer: Parsed, tiles: Tiles | None) -> Iterator[Obligation]:
+    """What is owed where the line has a tile's row and column in the place of its number."""
+    counts = dict(zip(line.blocks, line.grid, strict=True))
+    if tiles is None or drainer.laps.tiles is None or curved.ROW not in counts:
+        return
+    yield from curved.obligations(counts[curved.ROW], counts[curved.COLUMN], tiles.total, drainer.laps.tiles)
 
 
 def _initialised(kernel: Kernel) -> Iterator[Obligation]:

@@ -35,6 +35,7 @@ from argus.core.ir import (
     with_bodies,
 )
 from argus.core.proof.roles.clusters import landed
+from argus.core.proof.roles.curved import COLUMN, ROW, by_place, curve_of
 from argus.core.proof.roles.exchanges import Exchange
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -121,7 +122,14 @@ def sequential(
     elif drainer.laps.tiles is None or drainer.laps.tiles.step == 1:
         grid, blocks = (*grid, algebra.const(role.agents)), (*blocks, role.number)
     made = tuple(in_stmt(stmt, names) for stmt in body) if names else body
-    _judge_closed(made, () if tiles is None else tiles.gone)
+    gone = () if tiles is None else tiles.gone
+    found = None if tiles is None else curve_of(made, tiles.number, tiles.total)
+    if found is not None and tiles is not None:
+        made, gone = by_place(made, found), (*gone, tiles.number)
+        places = {tiles.number: ((found.rows, ROW), (found.columns, COLUMN))}
+        pairs = [p for n, b in zip(grid, blocks, strict=True) for p in places.get(b, ((n, b),))]
+        grid, blocks = tuple(n for n, _ in pairs), tuple(b for _, b in pairs)
+    _judge_closed(made, gone)
     return evolve(
         kernel, threads=role.agent, grid=grid, blocks=blocks, thread=role.thread, prologue=made, roles=None, epilogue=()
     )

@@ -26,14 +26,16 @@ def variants() -> Mapping[str, Callable[[], Any]]:
     shipped = {name: CONFIGS[name] for name in ("columns_64", "columns_128", "columns_224", "skinny", "skinny_64")}
     trial = {
         "columns_64_pairs": Hopper(bn=64, stages=8, cluster=(1, 2)),
-        "columns_64_fours": Hopper(bn=64, stages=8, cluster=(1, 4)),
-        "columns_128_fours": Hopper(bn=128, stages=6, cluster=(1, 4)),
+        "columns_64_rows": Hopper(bn=64, stages=8, cluster=(2, 1)),
+        "columns_224_pairs": Hopper(bn=224, cluster=(2, 1)),
         "split_2": Split(splits=2, stages=5),
         "split_4": Split(splits=4, stages=5),
         "split_8": Split(splits=8, stages=5),
         "split_2_of_64": Split(bn=64, splits=2, stages=8),
         "split_8_of_64": Split(bn=64, splits=8, stages=8),
         "split_4_of_256": Split(bn=256, splits=4, stages=2),
+        "split_4_of_256_32": Split(bn=256, bk=32, splits=4, stages=4),
+        "split_2_of_256_32": Split(bn=256, bk=32, splits=2, stages=4),
         "split_3_of_192": Split(bn=192, splits=3, stages=3),
         "split_8_64_64": Split(bm=64, bn=64, splits=8, stages=12),
         "split_8_64_128": Split(bm=64, bn=128, splits=8, stages=8),

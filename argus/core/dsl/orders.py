@@ -51,8 +51,8 @@ def super_tiled(rows: int) -> Order:
 
 
 def curved(side: int) -> Order:
-    """Two axes: along Hilbert's curve through squares of `side` x `side` tiles (4 or 16), squares by rows, then the tiles
-    beside them and those below: tiles nearby in time share rows and columns, at every scale up to a square's.
+    """Two axes: along Hilbert's curve through squares of `side` x `side` tiles (4 or 16), squares by rows, then the
+    tiles beside them and those below: tiles nearby in time share rows and columns, at every scale up to a square's.
     """
     tiles = extent(side, "the side of a square")
     if tiles not in SIDES:

@@ -7,9 +7,9 @@ Number t in [0, X Y) is
     else, of z = v - S q w: tile z by rows of the rows below them.
 Lemma. For X, Y >= 1 this is one to one onto [0, X) x [0, Y) if the curve is one to one from [0, S^2) onto a square.
 Proof: the three ranges of t, of q p S^2, S q w and (X - S q) Y numbers, follow one another and are X Y numbers in all,
-since S q (S p + w) = S q Y; each is one to one (mixed radix) onto its part of the grid: rows below S q and columns below
-S p, rows below S q and the other columns, the other rows; and these are the grid. Where w is 0, the second range is
-empty. Nothing that is computed on the way is beyond 2 X Y + S^2 or below -2 X Y.
+since S q (S p + w) = S q Y; each is one to one (mixed radix) onto its part of the grid: rows below S q and columns
+below S p, rows below S q and the other columns, the other rows; and these are the grid. Where w is 0, the second range
+is empty. Nothing that is computed on the way is beyond 2 X Y + S^2 or below -2 X Y.
 
 The curve is Hilbert's [Math. Ann. 38, 1891], from the first tile of a square's first row to its last one, so that it
 goes on in the next square. One of 4 x 4 is two numbers of 32 bits, two bits a tile; one of 16 x 16 is 16 of those along

@@ -18,7 +18,7 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
-from argus.core.dsl.arithmetic import exp, exp2, log, log2, reciprocal, rsqrt, sqrt, tanh
+from argus.core.dsl.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh
 from argus.core.dsl.atoms import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
@@ -44,7 +44,7 @@ from argus.core.dsl.launches import workspace
 from argus.core.dsl.maps import TensorMap, tensor_map
 from argus.core.dsl.masks import Mask
 from argus.core.dsl.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
-from argus.core.dsl.orders import Order, by_columns, by_rows, longest_first, span, super_tiled
+from argus.core.dsl.orders import Order, by_columns, by_rows, curved, longest_first, span, super_tiled
 from argus.core.dsl.persistent import persistent
 from argus.core.dsl.products import mfma, mma
 from argus.core.dsl.programs import ProgramTemplate, program
@@ -116,6 +116,7 @@ __all__ = [
     "cluster",
     "copy",
     "cp_async",
+    "curved",
     "ds_read",
     "ds_read_b64",
     "ds_read_b128",
@@ -133,6 +134,7 @@ __all__ = [
     "f32",
     "fence",
     "first_lane",
+    "fma",
     "gfx942",
     "global_load",
     "global_store",

@@ -11,7 +11,6 @@ from typing import Any, Literal, TypeVar, get_args, overload
 
 from attrs import define, field, frozen
 
-from argus import tuned
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.dlpack import Exchangeable, is_foreign, returned, taken
@@ -23,6 +22,7 @@ from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
 from argus.runtime.driver import installed
+from argus.tuned import forget as forget_searches
 
 Config = Literal[
     "cooperative",
@@ -250,7 +250,7 @@ def forget() -> None:
     _READY.clear()
     _loaded.cache_clear()
     choices.cache_clear()
-    tuned.forget()
+    forget_searches()
 
 
 @frozen

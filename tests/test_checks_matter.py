@@ -51,7 +51,7 @@ from argus.core.proof import (
 from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Product
-from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
+from argus.core.proof.roles import chains, clusters, exchanges, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -111,6 +111,14 @@ def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
         return value
 
     patch.setattr(softmax.Rules, "_rescaled", rescaled)
+
+
+def every_tensor_has_one_element(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scales, "_is_single", always)
+
+
+def sums_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scales, "_products", nothing)
 
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
@@ -446,6 +454,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("rows_after_the_last_sequence", "I4", without(placing, "_has_sequence")),
     ("scales_of_half_blocks", "I35", without(relations, "_of_elements")),
     ("scale_of_another_expert", "I35", no_agreement),
+    ("block_scales_of_the_first_columns", "I35", without(relations, "_of_elements")),
+    ("slot_released_before_its_second_product_ends", "I10", without(obligations, "flights")),
     ("rows_move_with_k", "I2", records_keep),
     ("claim_before_the_wait", "I11", SEEN),
     ("swizzle_over_two_stages", "I18", without_stages),
@@ -462,6 +472,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
+    ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
+    ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
+    ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
+    ("sums_of_one_half_of_k", "I3", any_count_will_do),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
     ("attention_product_from_the_third_block", "I25", every_branch_is_taken),
@@ -484,6 +498,8 @@ UNKNOWN: tuple[tuple[str, Patch], ...] = (
     ("two_keys_of_one_maximum", every_sum_is_of_scores),
     ("two_weights_in_one_sum", any_products_are_one_sum),
     ("scales_of_a_loose_relation", any_relation_decides),
+    ("scaled_by_one_of_two_numbers", every_tensor_has_one_element),
+    ("blocks_promoted_without_a_relation", sums_are_not_scaled),
     ("half_of_an_integer", everything_is_real),
     ("padding_without_infinity", all_types_have_infinities),
     ("means_of_rows_added", sums_depend_on_no_name),

@@ -14,13 +14,15 @@ from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.kernels.naming import config_of
 from argus.kernels.narrow import Narrow, hopper_narrow
+from argus.kernels.ragged import Ragged
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
+from argus.kernels.split import Split, hopper_split
 from argus.language import Tensor, bf16, kernel
 from argus.products import element_name, no_family, no_schedule
 from argus.tuned import Key, choice
 
-Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny
+Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny | Split
 CONFIGS: dict[str, Config] = {
     "cdna3": Cdna3(),
     "cdna3_pingpong": Cdna3PingPong(),
@@ -37,6 +39,8 @@ CONFIGS: dict[str, Config] = {
     "skinny": Skinny(bm=16, bk=256, stages=5),
     "skinny_64": Skinny(bm=64, stages=6),
     "narrow": Narrow(),
+    "split_2": Split(splits=2),
+    "split_4": Split(splits=4),
 }
 
 
@@ -63,12 +67,14 @@ def multiply(problem: Contraction, cfg: Config) -> None:
             hopper_skinny(problem, cfg)
         case Narrow():
             hopper_narrow(problem, cfg)
+        case Split():
+            hopper_split(problem, cfg)
         case _:
             assert_never(cfg)
     problem.finish()
 
 
-KINDS = (Hopper, Skinny, Narrow, Cdna3, Cdna3PingPong)
+KINDS = (Hopper, Skinny, Narrow, Split, Cdna3, Cdna3PingPong)
 
 
 def configuration(name: str) -> Config | None:
@@ -108,10 +114,9 @@ def _of_16_bits(m: int, n: int, k: int) -> str:
 
 
 def _of_8_bits(m: int, n: int, k: int) -> str:
-    """Elements of half the size, at twice the rate: what a product of 16 bits of half the depth takes."""
-    if k % 16 or n % 8:
-        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16 and N of 8")
-    return cheapest(fp8.CONFIGS, m, n, k // 2)
+    if k % 16:
+        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16")
+    return fp8.select(m, n, k)
 
 
 def _cdna3(m: int, n: int, k: int) -> str:
@@ -125,7 +130,7 @@ class Family:
     """cheapest: the name of a configuration for M, N and K. named: a configuration by its name, None if it is none."""
 
     cheapest: Callable[[int, int, int], str]
-    named: Callable[[str], Config | None]
+    named: Callable[[str], Config | Ragged | None]
 
 
 FAMILIES: dict[tuple[str, str], Family] = {

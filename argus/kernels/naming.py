@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -15,7 +15,7 @@ import attrs
 def name_of(config: Any) -> str:  # noqa: ANN401 reason: any configuration
     """The name, a part of an identifier; fields are whole numbers, truths, and tuples of whole numbers."""
     parts = [type(config).__name__.lower()]
-    kind: type[Any] = type(config)
+    kind = cast("type[Any]", type(config))
     for each in attrs.fields(kind):
         value = getattr(config, each.name)
         if value != each.default:

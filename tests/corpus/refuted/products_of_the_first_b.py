@@ -17,7 +17,8 @@ def batched(A: Tensor["Z M K", bf16], B: Tensor["Z N K", bf16], C: Tensor["Z M N
     (Z, M, K), N = A.shape, B.shape[1]
     tag(A, lambda z, m, k: dict(z=z, m=m, k=k))
     tag(B, lambda z, n, k: dict(z=z, n=n, k=k))
-    assume(K >= 1, K % 8 == 0, N % 8 == 0, Z * ceil_div(M, 64) * ceil_div(N, 16) < 2**24, Z * M * N < 2**40)
+    assume(K >= 1, K % 8 == 0, N % 8 == 0, Z <= 2**10, M <= 2**18, N <= 2**18)
+    assume(Z * ceil_div(M, 64) * ceil_div(N, 16) < 2**24)
     mm = wgmma(bf16, n=16)
     ring = Ring(2, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
     tiles = persistent((ceil_div(M, 64), ceil_div(N, 16), Z), order=one_by_one, blocks=2)

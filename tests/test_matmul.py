@@ -106,9 +106,9 @@ def batch(shape: tuple[int, ...], seed: int = 0, kind: str = "bfloat16") -> Matr
     return Matrix(aligned(held), dtype=f"torch.{kind}")
 
 
-def at(place: int, shape: tuple[int, ...], kind: type) -> np.ndarray[Any, Any]:
+def at(place: int, shape: tuple[int, ...], kind: Any) -> np.ndarray[Any, Any]:  # noqa: ANN401 reason: a type of NumPy
     """The tensor at an address."""
-    held = np.ctypeslib.as_array((ctypes.c_uint16 * prod(shape)).from_address(place))
+    held: np.ndarray[Any, Any] = np.ctypeslib.as_array((ctypes.c_uint16 * prod(shape)).from_address(place))
     return held.view(kind).reshape(shape)
 
 

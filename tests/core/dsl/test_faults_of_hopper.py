@@ -187,6 +187,21 @@ def no_such_tile(A: Tensor, C: Tensor) -> None:
         ring.wait().b  # noqa: B018 reason: the look-up is the fault
 
 
+@faulty("E106", "is a part of `shared")
+def ring_of_a_part(A: Tensor, C: Tensor) -> None:
+    Ring(2, a=shared(bf16, (64, 64), swizzle=128).tile((32, 64), (0, 0)))
+
+
+@faulty("E106", "has 1 axes, a matrix two")
+def row_turned(A: Tensor, C: Tensor) -> None:
+    _ = A[0].mT
+
+
+@faulty("E106", "no one axis of a view runs along the rows of `A`")
+def every_second_column(A: Tensor, C: Tensor) -> None:
+    _ = A.gather((8, 8), lambda i, j: (i, 2 * j), outside=0).fastest
+
+
 @faulty("E106", "is not `shared(...)` made for it")
 def a_slot_of_a_tensor(A: Tensor, C: Tensor) -> None:
     Ring(2, a=A)

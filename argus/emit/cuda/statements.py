@@ -7,6 +7,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
+from argus.core.check.reads import reads
 from argus.core.index import Const, Symbol
 from argus.core.ir import (
     Advance,
@@ -265,7 +266,9 @@ class Writer:
 
 def touches_tensors(stmt: Stmt) -> bool:
     """Whether it may read or write what lies in global memory."""
-    return isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in walk((stmt,)))
+    every = tuple(walk((stmt,)))
+    moves = isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in every)
+    return moves or any(True for each in every if not isinstance(each, Tag | Assert | Assume) for _ in reads(each))
 
 
 def _is_kept_once(stmt: Stmt) -> bool:

@@ -45,7 +45,8 @@ class TensorMapArgument:
     """What the copy engine must know of a tensor: the maps are the kernel's first arguments, in order.
 
     shape and strides: Python expressions over the sizes, in elements. box: extents, rows and columns the last two.
-    swizzle: bytes, 0 for none.
+    swizzle: bytes, 0 for none. free: whether the tensor is read by maps alone: what it holds is then all that counts,
+    and it may lie with other strides, which the map is told.
     """
 
     name: str
@@ -55,6 +56,7 @@ class TensorMapArgument:
     strides: tuple[str, ...]
     box: tuple[int, ...]
     swizzle: int
+    free: bool = False
 
 
 @frozen
@@ -211,7 +213,8 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan, guards: Sequence[Guard]
     )
     sizes = tuple(Argument(size.name, "int") for size in kernel.sizes)
     grid = tuple(show(extent) for extent in kernel.grid)
-    maps = tuple(_map_argument(each) for each in plan.maps.values())
+    touched = {*written, *plan.pointers}
+    maps = tuple(_map_argument(each, free=each.buffer not in touched) for each in plan.maps.values())
     checks = [*_checks(kernel), *(check for each in maps for check in _map_checks(each))]
     found = tuple(dict.fromkeys(checks))
     arguments = (*tensors, *sizes)
@@ -219,11 +222,11 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan, guards: Sequence[Guard]
     return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early=True)
 
 
-def _map_argument(made: TensorMap) -> TensorMapArgument:
+def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:
     buffer = made.buffer
     assert isinstance(buffer.layout, Strided)
     shape, strides = tuple(map(show, buffer.shape)), tuple(map(show, buffer.layout.strides))
-    return TensorMapArgument(made.name, buffer.name, buffer.dtype.name, shape, strides, made.box, made.swizzle)
+    return TensorMapArgument(made.name, buffer.name, buffer.dtype.name, shape, strides, made.box, made.swizzle, free)
 
 
 def _map_checks(made: TensorMapArgument) -> list[Check]:

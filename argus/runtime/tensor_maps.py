@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from argus.runtime.driver import Driver
 from argus.runtime.places import Array, Place
 
 _TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "e4m3": "UINT8"}
 _BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i32": 4, "e4m3": 1}
+_CHUNK = 16
 _MOST = 1024
 
 
@@ -24,7 +25,9 @@ class TensorMaps:
 
     def of(self, made: Mapping[str, Any], place: Place, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
         """Raises ArgusError (E405) for a tensor that does not lie as the kernel expects."""
-        place.check(tensor)
+        if made.get("free"):
+            place = evolve(place, whole=_CHUNK // _BYTES[made["dtype"]])
+        place = place.of(tensor)
         key = (place, tuple(made["box"]), made["swizzle"], made["dtype"], tensor.data_ptr())
         found = self.kept.get(key)
         if found is None:

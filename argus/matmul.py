@@ -11,7 +11,6 @@ from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args, ov
 
 from attrs import define, field, frozen
 
-from argus import tuned
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.dlpack import Exchangeable, is_foreign, returned, taken
@@ -20,6 +19,7 @@ from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
 from argus.runtime.driver import installed
+from argus.tuned import forget as forget_choices
 
 Config = Literal[
     "cooperative",
@@ -279,7 +279,7 @@ def forget() -> None:
     _READY.clear()
     _loaded.cache_clear()
     choices.cache_clear()
-    tuned.forget()
+    forget_choices()
 
 
 @frozen

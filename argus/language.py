@@ -44,7 +44,7 @@ from argus.core.dsl.launches import workspace
 from argus.core.dsl.maps import TensorMap, tensor_map
 from argus.core.dsl.masks import Mask
 from argus.core.dsl.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
-from argus.core.dsl.orders import Order, by_columns, by_rows, longest_first, span, super_tiled
+from argus.core.dsl.orders import Order, by_columns, by_rows, curved, longest_first, span, super_tiled
 from argus.core.dsl.persistent import persistent
 from argus.core.dsl.products import mfma, mma
 from argus.core.dsl.programs import ProgramTemplate, program
@@ -116,6 +116,7 @@ __all__ = [
     "cluster",
     "copy",
     "cp_async",
+    "curved",
     "ds_read",
     "ds_read_b64",
     "ds_read_b128",

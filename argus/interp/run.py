@@ -91,7 +91,8 @@ def run_prepared(
     values = values or needs_values(kernel) or (tags and prepared.weighs)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     tensors = {} if journal is None else journal.tensors
-    launch = Launch(prepared, env, tensors, values, tags, Adversary(schedule), Reporter(limit), journal=journal)
+    keeps, adversary = prepared.sends, Adversary(schedule)
+    launch = Launch(prepared, env, tensors, values, tags, adversary, Reporter(limit), keeps=keeps, journal=journal)
     with np.errstate(all="ignore"):
         load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
         go(launch, blocks)

@@ -20,7 +20,6 @@ from argus.language import (
     by_rows,
     ceil_div,
     shared,
-    super_tiled,
     tag,
 )
 
@@ -71,9 +70,8 @@ class Contraction:
         first, *others = self.tiles(bm, bn)
         return reduce(mul, others, first)
 
-    def order(self, group: int = 0) -> Order:
-        """Super-tiles of so many rows, of 0 tiles by rows; one product after the other."""
-        inner = super_tiled(group) if group else by_rows
+    def order(self, inner: Order = by_rows) -> Order:
+        """That order of the tiles of a product; one product after the other."""
         return inner if len(self.C.shape) == _AXES else _one_by_one(inner)
 
     def bounded(self, tiles: Int, depth: Int, stages: int) -> None:

@@ -17,11 +17,12 @@ from argus.kernels.narrow import Narrow, hopper_narrow
 from argus.kernels.ragged import Ragged
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
+from argus.kernels.split import Split, hopper_split
 from argus.language import Tensor, bf16, kernel
 from argus.products import element_name, no_family, no_schedule
 from argus.tuned import Key, choice
 
-Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny
+Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny | Split
 CONFIGS: dict[str, Config] = {
     "cdna3": Cdna3(),
     "cdna3_pingpong": Cdna3PingPong(),
@@ -38,6 +39,8 @@ CONFIGS: dict[str, Config] = {
     "skinny": Skinny(bm=16, bk=256, stages=5),
     "skinny_64": Skinny(bm=64, stages=6),
     "narrow": Narrow(),
+    "split_2": Split(splits=2),
+    "split_4": Split(splits=4),
 }
 
 
@@ -64,12 +67,14 @@ def multiply(problem: Contraction, cfg: Config) -> None:
             hopper_skinny(problem, cfg)
         case Narrow():
             hopper_narrow(problem, cfg)
+        case Split():
+            hopper_split(problem, cfg)
         case _:
             assert_never(cfg)
     problem.finish()
 
 
-KINDS = (Hopper, Skinny, Narrow, Cdna3, Cdna3PingPong)
+KINDS = (Hopper, Skinny, Narrow, Split, Cdna3, Cdna3PingPong)
 
 
 def configuration(name: str) -> Config | None:

@@ -10,8 +10,10 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.dsl.bounds import coordinates_in, inside, quotient
+from argus.core.dsl.clusters import ranked_peer
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import Int, IntLike, OfInts, extent, extents, number, place, several, unwrap
+from argus.core.dsl.tracer import current
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
 from argus.core.ir import TagOf, View, static
@@ -115,6 +117,18 @@ class Tensor:
             for axis, (size, index) in enumerate(zip(sizes, numbers, strict=True))
         ]
         return self._view(tuple(algebra.const(size) for size in sizes), coords)
+
+    def of(self, rank: IntLike) -> Tensor:
+        """The same tile in the shared memory of the block of this cluster that has this rank: what a copy from
+        registers may write.
+        """
+        if self.view.buffer.space != "shared":
+            name = self.view.buffer.name
+            fault(
+                "E106", f"`{name}` is no shared memory, which each block has its own of", help="leave `.of(rank)` out"
+            )
+        made = evolve(self.view, peer=ranked_peer(current("of"), rank))
+        return Tensor(made, self.outside, self.computed)
 
     def part(self, axis: int, i: IntLike, of: int) -> Tensor:
         """Part `i` of `of` equal parts along a static axis."""

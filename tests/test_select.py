@@ -54,7 +54,7 @@ def test_a_tile_more_than_the_processors_have_is_another_wave() -> None:
 def test_shapes_that_were_measured_get_what_was_best_there() -> None:
     """`benchmarks/gemm_h200.py`, single calls after idle, within 3 percent."""
     assert select(16, 8192, 8192) == "skinny"
-    assert select(128, 8192, 8192) == select(1024, 1024, 1024) == "columns_64"
+    assert select(1024, 1024, 1024) == "columns_64"
     assert select(512, 7168, 2048) == "columns_224"
     assert select(4096, 4096, 4096) == select(4096, 14336, 4096) == "clustered_bands"
 

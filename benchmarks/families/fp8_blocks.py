@@ -18,9 +18,18 @@ _SAMPLED = 64
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    from argus.kernels.fp8_blocks import CONFIGS, gemm_fp8_blocks  # noqa: PLC0415 reason: the GPU's machine has no solver
+    """Configurations that are shipped, and those under trial."""
+    from argus.kernels.fp8_blocks import CONFIGS, Blocks, gemm_fp8_blocks  # noqa: PLC0415 reason: no solver there
 
-    return {name: lambda c=config, n=name: gemm_fp8_blocks.instance(c, n) for name, config in CONFIGS.items()}
+    trial = {
+        "stages_4": Blocks(stages=4, cluster=(2, 1), group=8),
+        "stages_6": Blocks(stages=6, cluster=(2, 1), group=8),
+        "rows_256_deep": Blocks(bm=256, stages=4, cluster=(2, 1), group=4),
+        "rows_256_pairs_8": Blocks(bm=256, stages=3, cluster=(2, 1), group=8, whole=True),
+        "rows_256_pairs_2": Blocks(bm=256, stages=3, cluster=(2, 1), group=2, whole=True),
+    }
+    every = (CONFIGS | trial).items()
+    return {name: lambda c=config, n=name: gemm_fp8_blocks.instance(c, n) for name, config in every}
 
 
 def sizes(shape: Shape) -> dict[str, int]:

@@ -37,14 +37,14 @@ from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.folds import thread
 from argus.core.dsl.fragments import Fragment, add, maximum, minimum, mul, ones, registers, where, zeros
-from argus.core.dsl.handles import Bool, Int, ceil_div, eq
+from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
 from argus.core.dsl.launches import workspace
 from argus.core.dsl.maps import TensorMap, tensor_map
 from argus.core.dsl.masks import Mask
 from argus.core.dsl.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
-from argus.core.dsl.orders import by_columns, by_rows, longest_first, span, super_tiled
+from argus.core.dsl.orders import Order, by_columns, by_rows, curved, longest_first, span, super_tiled
 from argus.core.dsl.persistent import persistent
 from argus.core.dsl.products import mfma, mma
 from argus.core.dsl.programs import ProgramTemplate, program
@@ -77,8 +77,10 @@ __all__ = [
     "DType",
     "Fragment",
     "Int",
+    "IntLike",
     "Layout",
     "Mask",
+    "Order",
     "ProgramTemplate",
     "Ring",
     "Slot",
@@ -114,6 +116,7 @@ __all__ = [
     "cluster",
     "copy",
     "cp_async",
+    "curved",
     "ds_read",
     "ds_read_b64",
     "ds_read_b128",

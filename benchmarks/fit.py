@@ -17,9 +17,7 @@ from pathlib import Path
 from attrs import asdict, evolve
 
 from argus.kernels.gemm import CONFIGS
-from argus.kernels.hopper import Hopper
-from argus.kernels.select import H200, Costs, cheapest, is_fitted, microseconds
-from argus.kernels.skinny import Skinny
+from argus.kernels.select import H200, Costs, Known, cheapest, is_fitted, microseconds
 
 Shape = tuple[int, int, int]
 Times = Mapping[Shape, Mapping[str, float]]
@@ -38,7 +36,7 @@ def read(path: Path) -> Times:
 
 def modelled(name: str, shape: Shape, costs: Costs) -> float | None:
     config = CONFIGS[name]
-    if isinstance(config, Hopper | Skinny) and is_fitted(config, costs):
+    if isinstance(config, Known) and is_fitted(config, costs):
         return microseconds(config, *shape, costs)
     return None
 

@@ -51,7 +51,7 @@ from argus.core.proof import (
 from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Product
-from argus.core.proof.roles import chains, clusters, obligations, reading, sequential, turns
+from argus.core.proof.roles import chains, clusters, exchanges, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -472,6 +472,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
+    ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
+    ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
+    ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
+    ("sums_of_one_half_of_k", "I3", any_count_will_do),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
     ("attention_product_from_the_third_block", "I25", every_branch_is_taken),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import assert_never, cast
 
-from attrs import evolve
+from attrs import evolve, frozen
 
-from argus.core.index import Index, Sym, Symbol
+from argus.core import walk
+from argus.core.index import Index, Node, Sym, Symbol
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -61,9 +62,25 @@ from argus.core.ir import (
     bodies,
     with_bodies,
 )
-from argus.core.walk import substitute
+from argus.core.walk import NodeT
 
-Names = Mapping[Symbol, Index]
+
+@frozen
+class Nodes:
+    """Expressions and what stands for each."""
+
+    names: Mapping[Node, Index]
+
+
+Names = Mapping[Symbol, Index] | Nodes
+
+
+def substitute(root: NodeT, names: Names) -> NodeT:
+    """The expression with symbols, or whole expressions, replaced all at once."""
+    if not isinstance(names, Nodes):
+        return walk.substitute(root, names)
+    found = names.names
+    return cast(NodeT, walk.fold(root, lambda node, parts: found.get(node) or walk.rebuild(node, parts)))
 
 
 def in_view(view: View, names: Names) -> View:
@@ -111,7 +128,7 @@ def in_claim(claim: Claim, names: Names) -> Claim:
         return evolve(tag, view=in_view(tag.view, names))
 
     def renamed(symbol: Symbol) -> Symbol:
-        new = names.get(symbol)
+        new = None if isinstance(names, Nodes) else names.get(symbol)
         return new.symbol if isinstance(new, Sym) else symbol
 
     match claim:

@@ -15,7 +15,7 @@ _OURS = """
     wave THREADS HELPER MOVES __global__ __device__ __shared__ u32 u64 TensorMap memory base arrive hold pair
     shared_address barrier_init arrive_expect await_parity meet_arrive bulk_commit bulk_wait bulk_wait_reads
     await_launch_before let_next_begin exp2_near tanh_near reciprocal prefetch_map arrive_at arrive_at_of_all
-    await_parity_of_all cluster_arrive cluster_wait
+    await_parity_of_all cluster_arrive cluster_wait fence_for_all in_shared_of
     wgmma_fence wgmma_commit wgmma_wait descriptor_mn registers_up registers_down swizzled
     fence_async_proxy fence_barrier_init tile_of remapped own_tile in_shared cp_async_4 cp_async_8
     cp_async_16 cp_async_commit cp_async_wait bulk_load bulk_store uint2 uint4 make_uint2 make_uint4
@@ -32,7 +32,7 @@ _RESERVED = frozenset(f"{_OURS} {_CPP}".split())
 # Names that the emitter itself gives to locals and to helpers with a width.
 _EMITTED = re.compile(
     r"at\d+(_\d+)?|quotient\d+|base\d+|value|kk|mm|nn|\w+_buffer|(buffer_)?(load|store|fill)_b\d+|tma_(load|store)_\dd(_to)?|"
-    r"(ld|st)matrix_x\d(_trans)?|mma_m16n8k16_[a-z0-9]+|wgmma_m64n\d+k\d+_f32_[a-z0-9]+_(ss|rs)(_a_mn)?(_b_mn)?|__.*"
+    r"(ld|st)matrix_x\d(_trans)?|mma_m16n8k16_[a-z0-9]+|wgmma_m64n\d+k\d+_f32_[a-z0-9]+_(ss|rs)(_a_mn)?(_b_mn)?|guard_\w+|__.*"
 )
 
 

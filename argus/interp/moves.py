@@ -108,7 +108,11 @@ def copy(unit: Unit, stmt: Copy, event: Event, known: Clock) -> None:
     if agent.launch.tags:
         note_stores(agent, plan, places, slice(*rows), event)
     if not moments.signal and moments.queue is None:
-        _at_once(_Move(unit, stmt, event, plan, places, rows))
+        into = None if stmt.target.peer is None else clusters.owner_of(unit, stmt, stmt.target)
+        if into is not None:
+            for mark in unit.agent.machine.strands.now(unit.acting):
+                clusters.enter(into, unit, event, mark=mark)
+        _at_once(_Move(unit, stmt, event, plan, places, rows, into=into))
         return
     if "register" in (plan.source.buffer.space, plan.target.buffer.space):
         raise not_built("asynchronous copy of registers", stmt)
@@ -158,7 +162,8 @@ def _at_once(move: _Move) -> None:
         for strand, span in _spans(unit, move.rows):
             part = _Move(unit, move.stmt, move.event, move.plan, move.places, span)
             for touch in part.touches(machine.strands.now((strand,)), None):
-                machine.shadow.note(touch, machine.strands.clocks[strand])
+                shadow = move.into.shadow if touch.writes and move.into is not None else machine.shadow
+                shadow.note(touch, machine.strands.clocks[strand])
     mover = move.mover()
     values, marks = move.read(mover)
     if flying and marks is not None:

@@ -98,8 +98,6 @@ class Locator:
         integers: Mapping[str, IntArray],
     ) -> None:
         self.view, self.by, self.access, self.stmt, self._integers = view, by, access, stmt, integers
-        if view.peer is not None:
-            raise not_built("peer view", stmt)
         if any(mentions(node, (Held,)) for node in (*view.at, view.where)):
             raise not_built("gather view", stmt)
         self._coordinates = by.coordinates()

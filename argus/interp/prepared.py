@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -181,6 +182,11 @@ class Prepared:
             self.scalars = Scalars(self.kernel.thread, self.kernel.threads, self.unit, self.integers)
             self._copies.clear()
             self._matrices.clear()
+
+    @cached_property
+    def sends(self) -> bool:
+        """Whether blocks store registers into each other's memory."""
+        return any(isinstance(stmt, Copy) and stmt.target.peer is not None for stmt in walk(self.kernel.body))
 
     @property
     def waves(self) -> int:

@@ -30,8 +30,8 @@ class Launch:
 
     halted: a block has not run to its end. widths: threads of each role that step together, once it has been checked.
     kept: names that some matrix instruction kept in its accumulators. varying: names that vary along the axis of a
-    fold. keeps: whether what is stored keeps the sets of what it sums, for launches to come. givers: of the inputs'
-    records, once somebody has asked. gathered: what claims compare that no wave can judge alone.
+    fold. keeps: whether what is stored keeps the sets of what it sums, for other launches or blocks. givers: of the
+    inputs' records, once somebody has asked. gathered: what claims compare that no wave can judge alone.
     journal: of all writes, if it is wanted.
     """
 

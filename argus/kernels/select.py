@@ -13,6 +13,7 @@ from attrs import frozen
 
 from argus.kernels.hopper import Hopper
 from argus.kernels.skinny import Skinny
+from argus.kernels.split import Split
 
 PROCESSORS = 132
 """Multiprocessors of an H100 or H200, each of which has one tile at a time."""
@@ -23,10 +24,14 @@ _SLICE = 64
 _FEWEST = 3
 
 
+Known = Hopper | Skinny | Split
+
+
 @frozen
 class Costs:
     """step: microseconds for 64 of K, by the columns of a tile. store: for 256 columns of a tile to leave.
 
+    exchange: microseconds until the blocks that share out K have each other's sums of 128 x 128 of a tile.
     launch: microseconds around all tiles. memory, cache: bytes a microsecond, from memory and from the second-level
     cache. held: bytes that this cache keeps from wave to wave. overlap: the norm's exponent.
     """
@@ -34,6 +39,7 @@ class Costs:
     step: Mapping[int, float]
     skinny: float
     store: float
+    exchange: float
     launch: float
     memory: float
     cache: float
@@ -45,6 +51,7 @@ H200 = Costs(
     step={256: 0.593, 224: 0.509, 192: 0.438, 128: 0.295, 64: 0.133},
     skinny=0.12,
     store=1.364,
+    exchange=1.2,
     launch=4.266,
     memory=5.161e6,
     cache=17.57e6,
@@ -55,7 +62,10 @@ H200 = Costs(
 
 @frozen
 class _Tiles:
-    """rows, columns: of a tile. together: blocks of a cluster along both axes. band: rows of tiles of a super-tile."""
+    """rows, columns: of a tile. together: blocks of a cluster along both axes. band: rows of tiles of a super-tile.
+
+    parts: blocks that share out the K of a tile.
+    """
 
     rows: int
     columns: int
@@ -63,17 +73,23 @@ class _Tiles:
     band: int
     step: float
     store: float
+    parts: int = 1
+
+    @property
+    def blocks(self) -> int:
+        """Of a cluster."""
+        return self.together[0] * self.together[1] * self.parts
 
 
-def microseconds(config: Hopper | Skinny, m: int, n: int, k: int, costs: Costs = H200) -> float:
+def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> float:
     """What C = A @ B^T of these extents is expected to take."""
     tiles, high, wide = _tiles(config, m, n, costs)
     across, along = tiles.together
     high, wide = ceil(high / tiles.rows), ceil(wide / tiles.columns)
     clusters = ceil(high / across) * ceil(wide / along)
-    waves = max(1, ceil(clusters / (PROCESSORS // (across * along))))
-    slices = ceil(k / _SLICE)
-    busy = min(PROCESSORS, clusters * across * along)
+    waves = max(1, ceil(clusters / (PROCESSORS // tiles.blocks)))
+    slices = ceil(k / (_SLICE * tiles.parts))
+    busy = min(PROCESSORS, clusters * tiles.blocks)
     from_memory = _fetched(tiles, high, wide) * k * _ELEMENT
     if (m + n) * k * _ELEMENT < costs.held:
         from_memory = min(from_memory, (m + n) * k * _ELEMENT / waves)
@@ -82,10 +98,13 @@ def microseconds(config: Hopper | Skinny, m: int, n: int, k: int, costs: Costs =
     return costs.launch + waves * sum(part**costs.overlap for part in parts) ** (1 / costs.overlap)
 
 
-def _tiles(config: Hopper | Skinny, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
+def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
     """Tiles, and the extents that they cover: of few rows of A, rows of B are the rows of a tile."""
     if isinstance(config, Skinny):
         return _Tiles(64, config.bm, (1, 1), 0, costs.skinny, 0.0), n, m
+    if isinstance(config, Split):
+        exchange = costs.exchange * config.bm * config.bn / (128 * 128)
+        return _Tiles(config.bm, config.bn, (1, 1), 0, costs.step[config.bn], exchange, config.splits), m, n
     across, along = (*config.cluster, 1)[:2]
     store = costs.store * config.bn / 256
     return _Tiles(config.bm, config.bn, (across, along), config.group, costs.step[config.bn], store), m, n
@@ -93,25 +112,26 @@ def _tiles(config: Hopper | Skinny, m: int, n: int, costs: Costs) -> tuple[_Tile
 
 def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
     """Rows of both operands that a wave of tiles reads."""
-    across = tiles.together[0]
+    across, together = tiles.together[0], PROCESSORS // tiles.parts
     if tiles.band:
         rows = max(1, min(tiles.band * across, high))
-        columns = min(wide, ceil(PROCESSORS / rows))
+        columns = min(wide, ceil(together / rows))
     else:
-        columns = max(1, min(wide, PROCESSORS // across))
-        rows = min(high, max(across, ceil(PROCESSORS / columns)))
+        columns = max(1, min(wide, together // across))
+        rows = min(high, max(across, ceil(together / columns)))
     return rows * tiles.rows + columns * tiles.columns
 
 
 def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, costs: Costs = H200) -> str:
     """The name of the configuration that is expected to take least, of those that the model speaks of."""
-    known = {name: config for name, config in configs.items() if isinstance(config, Hopper | Skinny)}
+    known = {name: config for name, config in configs.items() if isinstance(config, Known)}
     fitted = {name: config for name, config in known.items() if is_fitted(config, costs)}
     return min(fitted, key=lambda name: microseconds(fitted[name], m, n, k, costs))
 
 
-def is_fitted(config: Hopper | Skinny, costs: Costs) -> bool:
+def is_fitted(config: Known, costs: Costs) -> bool:
     """Whether tiles like these have been measured; a ring of two slots waits for memory in another way."""
     if isinstance(config, Skinny):
         return True
-    return not config.pingpong and config.stages >= _FEWEST and config.bn in costs.step
+    known = config.stages >= _FEWEST and config.bn in costs.step
+    return known and (config.bm == 128 if isinstance(config, Split) else not config.pingpong)

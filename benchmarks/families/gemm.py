@@ -22,6 +22,8 @@ def variants() -> Mapping[str, Callable[[], Any]]:
 
     shipped = {name: config for name, config in CONFIGS.items() if config.target.name == "sm_90a"}
     trial = {
+        "clustered_curve": Hopper(cluster=(2, 1), curve=16),
+        "columns_192_curve": Hopper(bn=192, cluster=(2, 1), whole=True, curve=16),
         "columns_192_bands": Hopper(bn=192, cluster=(2, 1), whole=True, group=8),
         "columns_224_pairs": Hopper(bn=224, cluster=(2, 1)),
         "columns_64_deep": Hopper(bn=64, bk=128, stages=4),

@@ -8,12 +8,12 @@ from argus.core import algebra
 from argus.core.check.parts import views
 from argus.core.check.place import fault
 from argus.core.diagnostic import Diagnostic, Label
-from argus.core.ir import Arrive, Kernel, Stmt, Sync, walk
+from argus.core.ir import Arrive, Copy, Kernel, Stmt, Sync, View, walk
 from argus.core.walk import show
 
 
 def check_clusters(kernel: Kernel) -> Iterator[Diagnostic]:
-    """Whole clusters, which meet as a whole; other blocks are reached by arrivals and multicasts alone."""
+    """Whole clusters, which meet as a whole; other blocks are reached by arrivals, multicasts and stores alone."""
     sizes = (*kernel.cluster, *(1 for _ in kernel.grid[len(kernel.cluster) :]))
     for count, size in zip(kernel.grid, sizes, strict=False):
         if algebra.mod(count, size) is not algebra.const(0):
@@ -53,6 +53,15 @@ def _meeting(kernel: Kernel, stmt: Sync, *, outside: bool) -> Iterator[Diagnosti
 
 def _reached(kernel: Kernel, stmt: Stmt) -> Iterator[Diagnostic]:
     for view in views(stmt):
-        if view.peer is not None and not (isinstance(stmt, Arrive) and view is stmt.event):
-            name = view.buffer.name
-            yield fault(kernel, stmt, "E501", f"`{name}` of another block is used by more than an arrival: not built")
+        if view.peer is None or (isinstance(stmt, Arrive) and view is stmt.event) or _sends(stmt, view):
+            continue
+        what = "is used otherwise than by an arrival, or by stores of registers: not built"
+        yield fault(kernel, stmt, "E501", f"`{view.buffer.name}` of another block {what}")
+
+
+def _sends(stmt: Stmt, view: View) -> bool:
+    """Whether each thread stores registers into another block's shared memory there."""
+    if not isinstance(stmt, Copy) or view is not stmt.target or view.buffer.space != "shared":
+        return False
+    plain = stmt.atom.proxy == "generic" and all(each.tv is None for each in stmt.atom.operands.values())
+    return plain and stmt.source.buffer.space == "register" and view.where is algebra.TRUE

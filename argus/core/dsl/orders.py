@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argus.core import algebra
+from argus.core.curves import SIDES, curve
 from argus.core.dsl.faults import fault
 from argus.core.dsl.handles import Int, IntLike, extent, unwrap
 
@@ -45,6 +46,23 @@ def super_tiled(rows: int) -> Order:
         high = Int(algebra.minimum(height, (m - band * height).node))
         column = inside // high
         return band * height + (inside - column * high), column
+
+    return order
+
+
+def curved(side: int) -> Order:
+    """Two axes: along Hilbert's curve through squares of `side` x `side` tiles (4 or 16), squares by rows, then the
+    tiles beside them and those below: tiles nearby in time share rows and columns, at every scale up to a square's.
+    """
+    tiles = extent(side, "the side of a square")
+    if tiles not in SIDES:
+        fault("E106", f"a curve through squares of {tiles} x {tiles} tiles", help="give 4 or 16")
+
+    def order(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
+        if len(counts) != 2:
+            fault("E106", f"a curve through {len(counts)} axes", help="order tiles of two axes so")
+        found = curve(number.node, counts[0].node, counts[1].node, tiles)
+        return Int(found.row), Int(found.column)
 
     return order
 

@@ -90,9 +90,9 @@ class _Tiles:
 def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: int | None = None) -> Persistent:
     """Tiles in a grid of `counts`, taken by `blocks` blocks (the target's processors); declares the kernel's grid.
 
-    order: `by_rows`, `by_columns`, `super_tiled(rows)`, `longest_first(sections=n)`, or a function of the tile's number
-    and the counts. With clusters, a cluster takes neighbouring tiles together, as many along each axis as it has
-    blocks: the order is one of such groups, and a block may get a tile beyond the last.
+    order: `by_rows`, `by_columns`, `super_tiled(rows)`, `curved(side)`, `longest_first(sections=n)`, or a function of
+    the tile's number and the counts. With clusters, a cluster takes neighbouring tiles together, as many along each
+    axis as it has blocks: the order is one of such groups, and a block may get a tile beyond the last.
     """
     tracer = current("persistent")
     if tracer.grid:

@@ -10,8 +10,10 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.dsl.bounds import coordinates_in, inside, quotient
+from argus.core.dsl.clusters import ranked_peer
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import Int, IntLike, OfInts, extent, extents, number, place, several, unwrap
+from argus.core.dsl.tracer import current
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
 from argus.core.ir import TagOf, View, static
@@ -66,6 +68,8 @@ def _is_size(axis: str) -> bool:
     return axis.isascii() and axis.isidentifier() and not iskeyword(axis)
 
 
+_MATRIX = 2
+"""Axes."""
 Slice = Union[IntLike, slice]
 
 
@@ -114,6 +118,18 @@ class Tensor:
         ]
         return self._view(tuple(algebra.const(size) for size in sizes), coords)
 
+    def of(self, rank: IntLike) -> Tensor:
+        """The same tile in the shared memory of the block of this cluster that has this rank: what a copy from
+        registers may write.
+        """
+        if self.view.buffer.space != "shared":
+            name = self.view.buffer.name
+            fault(
+                "E106", f"`{name}` is no shared memory, which each block has its own of", help="leave `.of(rank)` out"
+            )
+        made = evolve(self.view, peer=ranked_peer(current("of"), rank))
+        return Tensor(made, self.outside, self.computed)
+
     def part(self, axis: int, i: IntLike, of: int) -> Tensor:
         """Part `i` of `of` equal parts along a static axis."""
         size, parts = self._static(axis), extent(of, "the number of parts")
@@ -152,6 +168,15 @@ class Tensor:
         rank = len(self.view.shape)
         coords = [algebra.coord(rank - 1 - axis) for axis in range(rank)]
         return self._view(tuple(reversed(self.view.shape)), coords)
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802 reason: the name in the array API
+        """Each matrix turned: the last two axes exchanged."""
+        rank = len(self.view.shape)
+        if rank < _MATRIX:
+            fault("E106", f"`{self.view.buffer.name}` has {rank} axes, a matrix two", help="take a tensor of matrices")
+        axes = (*range(rank - _MATRIX), rank - 1, rank - 2)
+        return self._view(tuple(self.view.shape[axis] for axis in axes), [algebra.coord(axis) for axis in axes])
 
     @property
     def fastest(self) -> int:

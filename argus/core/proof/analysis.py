@@ -39,6 +39,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.programs import ALONE, Others
 from argus.core.proof.promises import Promised, promised
 from argus.core.proof.prover import Prover
+from argus.core.proof.roles import exchanges
 from argus.core.proof.roles.apart import apart, parts
 from argus.core.proof.roles.ledger import RefusedError
 from argus.core.proof.roles.obligations import unrolled
@@ -103,6 +104,8 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
         yield from apart(found, role, rings)
         for copies in read.fills:
             yield from parts(found[0], copies)
+        if read.exchanged is not None:
+            yield from exchanges.apart(found[0], read.exchanged)
 
     analysed = _analysed(Flattened(read.line), prover, agent, others, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))

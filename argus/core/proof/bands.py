@@ -63,14 +63,14 @@ def bands(block: Symbol, count: Index, roots: Sequence[Node]) -> Bands | None:
     own = algebra.sym(block)
     for node in topological(roots):
         if isinstance(node, Bin) and node.op == "//" and node.left is own:
-            for rows, columns in _halves(count):
+            for rows, columns in halves(count):
                 height = _multiple(node.right, columns)
                 if height is not None:
                     return _made(block, rows, columns, node, height)
     return None
 
 
-def _halves(count: Index) -> Iterator[tuple[Index, Index]]:
+def halves(count: Index) -> Iterator[tuple[Index, Index]]:
     """A product as one of its factors and the product of the others, both ways round, each factor in turn."""
     factors = factors_of(count)
     for place, factor in enumerate(factors):

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import define, evolve, field
 
 from argus.core import algebra
-from argus.core.index import And, Cond, Index, Symbol
+from argus.core.index import And, Cond, Index, Sym, Symbol
 from argus.core.ir import Alloc, Assert, Buffer, Copy, Fold, Map, Products, Reset, Stmt, Tag, View
 from argus.core.layout import TV
 from argus.core.proof.access import Access, Accesses, meeting, one_by_one
@@ -46,6 +46,7 @@ from argus.core.proof.separate import Component
 from argus.core.proof.shuffles import shuffled
 from argus.core.proof.timeline import Segment, Step, Timeline, is_shuffle, is_whole
 from argus.core.proof.touching import Taken
+from argus.core.walk import substitute
 
 _PIECE_LIMIT = 8
 
@@ -220,6 +221,8 @@ class Flow:
     def read(self, access: Access) -> Content:
         """What the elements of a read hold, cases with one meaning merged."""
         buffer = access.view.buffer
+        if access.view.peer is not None:
+            return self._of_peer(access, access.view.peer)
         if buffer.space == "register" and access.places is None:
             return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
         for held in (self.sums, self.carried):
@@ -249,6 +252,29 @@ class Flow:
                 return everywhere(access.shape, value, algebra.TRUE)
             found.append(value)
         return everywhere(access.shape, over_agents(found, agent), algebra.TRUE)
+
+    def _of_peer(self, access: Access, sender: Index) -> Content:
+        """Registers of the block with that rank of the same cluster, the part that it sends to this one: what is known
+        of any block's is known of its; looked up for each rank, then one form over the rank.
+        """
+        rank = self.timeline.kernel.rank
+        told = not self.timeline.given and access.step.loop is None and access.step.guard is algebra.TRUE
+        if not isinstance(rank, Sym) or not told or access.by is None:
+            return everywhere(access.shape, Top("what another block sends under a condition"), algebra.TRUE)
+        found: list[Data] = []
+        for to in range(self.timeline.kernel.peers):
+            at = tuple(substitute(each, {rank.symbol: algebra.const(to)}) for each in access.view.at)
+            own = evolve(access.view, at=at, peer=None)
+            content = self.read(self.accesses.moved(access, own))
+            value = content[0].value
+            if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
+                return everywhere(access.shape, Top("what a block sends differs from case to case"), algebra.TRUE)
+            if not isinstance(value, Data):
+                return everywhere(access.shape, value, algebra.TRUE)
+            if value.axes:
+                return everywhere(access.shape, Top("a block sends rows that differ in their sets"), algebra.TRUE)
+            found.append(value.shifted({rank.symbol: sender}))
+        return everywhere(access.shape, over_agents(found, rank.symbol), algebra.TRUE)
 
     def _from(self, access: Access, source: Source) -> list[Piece]:
         if source.moment is None or source.taken is None:

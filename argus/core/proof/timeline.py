@@ -278,7 +278,7 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
         case Tag(view=view):
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
         case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
-            partial = any(view.peer is not None for view in (source, target))
+            partial = target.peer is not None or (source.peer is not None and source.buffer.space != "register")
             partial |= source.where is not algebra.TRUE and not (is_gathered(stmt, source) or is_shuffle(stmt))
             partial |= target.where is not algebra.TRUE and not _chooses_threads(stmt)
             if partial:

@@ -21,7 +21,7 @@ def copy_lines(copy: Copy, context: Context) -> list[str]:
         (copy.peers is not None and copy.signal is None, "a store from several blocks"),
         (copy.combine, "a copy that combines with what is there"),
         (copy.cache, f"the cache policy `{copy.cache}`"),
-        (copy.source.peer or copy.target.peer, "a copy between blocks"),
+        (copy.source.peer or (copy.target.peer and not name.startswith("st_")), "a copy between blocks"),
         (_chosen(copy), "a copy of chosen elements by this instruction"),
     ):
         if given:
@@ -97,11 +97,23 @@ def _global(copy: Copy, view: View, context: Context) -> str:
     return f"&{context.own(view.buffer)}[{context.scope.text.index(algebra.add(*terms), '(long)')}]"
 
 
+_ELSEWHERE = """HELPER void* in_shared_of(u32 at, u32 rank) {
+    void* there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(in_shared(at)), "r"(rank));
+    return there;
+}
+"""
+
+
 # -- helpers -------------------------------------------------------------------------------------------------
 
 
 def helpers(kernel: Kernel) -> Iterator[str]:
-    """The text of one function for each number of axes of the tensors whose boxes the kernel loads or stores."""
+    """The text of one function for each number of axes of the tensors whose boxes the kernel loads or stores; and of
+    where a place in another block's shared memory is.
+    """
+    if any(isinstance(stmt, Copy) and stmt.target.peer is not None for stmt in walk(kernel.body)):
+        yield _ELSEWHERE
     copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and moves_boxes(stmt)]
     for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None and copy.peers is not None}):
         given, operands = _numbers(axes)

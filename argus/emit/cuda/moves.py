@@ -65,8 +65,6 @@ def among(copy: Copy, context: Context, lines: list[str]) -> list[str]:
 
 
 def _places(copy: Copy, view: View, context: Context, first: tuple[int, ...]) -> tuple[list[str], list[Place]]:
-    if view.peer is not None:
-        raise not_built("a copy between blocks", copy.span)
     if view.buffer.space == "shared" and view.where is not TRUE:
         raise not_built("a copy of chosen elements of shared memory", copy.span)
     edge = copy.edge is not None and view.buffer.space == "global"
@@ -86,6 +84,8 @@ def _registers(copy: Copy, held: View, first: tuple[int, ...]) -> tuple[int, ...
 
 def _address(view: View, place: Place, context: Context) -> str:
     """C text of a pointer to a vector."""
+    if view.buffer.space == "shared" and view.peer is not None:
+        return f"in_shared_of({shared_address(view, place, context)}, {context.text(view.peer)})"
     if view.buffer.space == "shared":
         return f"in_shared({shared_address(view, place, context)})"
     return f"&{context.own(view.buffer)}[{place.offset}]"

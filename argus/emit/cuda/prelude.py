@@ -66,15 +66,17 @@ HELPER void await_parity(u32 at, u32 parity) {
         "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
         "@done bra over;\nbra again;\nover:\n}" ::"r"(at), "r"(parity) : "memory");
 }
-// Barriers of another block of the cluster, by the rank of that block, and waits for what other blocks do. The arrivals
-// and waits that end in `_of_all` order ordinary accesses for the whole cluster; the plain ones cost no fence.
+// Barriers of another block of the cluster, by the rank of that block, and waits for what other blocks do. A fence with
+// the arrivals after it, and waits, that end in `_of_all` order ordinary accesses for the whole cluster; the plain ones
+// cost no fence.
+HELPER void fence_for_all() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
 #define ARRIVES_AT(name, order) \
     HELPER void name(u32 at, u32 rank, u32 count) { \
         asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n" \
                 "mbarrier.arrive" order ".shared::cluster.b64 _, [there], %2;\n}" :: \
                 "r"(at), "r"(rank), "r"(count) : "memory"); \
     }
-ARRIVES_AT(arrive_at, "") ARRIVES_AT(arrive_at_of_all, ".release.cluster")
+ARRIVES_AT(arrive_at, "") ARRIVES_AT(arrive_at_of_all, ".relaxed.cluster")
 HELPER void await_parity_of_all(u32 at, u32 parity) {
     asm volatile(
         "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"

@@ -74,11 +74,19 @@ class Writer:
         yield from self.body(body[first:])
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
+        before: Stmt | None = None
         for stmt in body:
             lines = self._stmt(stmt)
             if lines:
                 yield f"// {place_of(stmt)}"
+                if self._tells_others(stmt) and not (before is not None and self._tells_others(before)):
+                    yield "fence_for_all();"  # one for all arrivals that follow one another
                 yield from lines
+            before = stmt
+
+    def _tells_others(self, stmt: Stmt) -> bool:
+        """Whether it arrives at another block's barrier to tell of ordinary accesses."""
+        return isinstance(stmt, Arrive) and stmt.event.peer is not None and self._touched
 
     def _stmt(self, stmt: Stmt) -> list[str]:
         context = self.context
@@ -174,8 +182,9 @@ class Writer:
         """
         copies = [stmt for stmt in walk(self.kernel.body) if isinstance(stmt, Copy)]
         sent = {stmt.target.buffer for stmt in copies if stmt.peers is not None}
-        moved = (copy for copy in copies if not moves_boxes(copy))
-        return not sent or any(view.buffer in sent for copy in moved for view in (copy.source, copy.target))
+        moved = [copy for copy in copies if not moves_boxes(copy)]
+        stores = any(copy.target.peer is not None for copy in moved)
+        return not sent or stores or any(view.buffer in sent for copy in moved for view in (copy.source, copy.target))
 
     def _arrive(self, stmt: Arrive) -> str:
         event = self.context.event(stmt.event, stmt.span)

@@ -38,9 +38,10 @@ from argus.core.proof.divisors import of_expressions
 from argus.core.proof.integers import computed, of_loop
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
-from argus.core.proof.roles import clusters
+from argus.core.proof.roles import clusters, curved, exchanges
 from argus.core.proof.roles.bounds import bounded
 from argus.core.proof.roles.events import Looked, Multiplied
+from argus.core.proof.roles.exchanges import Exchange, exchange
 from argus.core.proof.roles.flights import flights
 from argus.core.proof.roles.ledger import TILE, Ledger, RefusedError, refuse
 from argus.core.proof.roles.parsed import Parsed, Storage, parsed, storages
@@ -61,7 +62,7 @@ class Unrolled:
     """A kernel of roles, understood. line: of one agent and tile. body: what that agent runs, tiles and all.
 
     rings: buffers that the protocol answers for. fills: of each ring, the copies into a slot. owed: what the reading
-    presumes.
+    presumes. exchanged: what blocks of a cluster store into each other.
     """
 
     line: Kernel
@@ -70,6 +71,7 @@ class Unrolled:
     rings: frozenset[Buffer]
     fills: tuple[tuple[Copy, ...], ...]
     owed: tuple[Obligation, ...]
+    exchanged: Exchange | None = None
 
 
 def unrolled(kernel: Kernel, prover: Prover) -> Unrolled | RefusedError:
@@ -86,6 +88,8 @@ def unrolled(kernel: Kernel, prover: Prover) -> Unrolled | RefusedError:
 def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     if kernel.peers > 1:
         kernel = clusters.ranked(kernel)
+    exchanged = exchange(kernel)
+    kernel = kernel if exchanged is None else exchanged.rest
     assert kernel.roles is not None
     roles = tuple(parsed(role, ledger) for role in kernel.roles.roles if not _idle(role))
     if not roles:
@@ -113,7 +117,7 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
     said = spoken(kernel, roles, rings, turning, ledger)
     drainer = drainers[0]
     tiles = tiles_of_block(kernel, drainer)
-    line = sequential(kernel, drainer, rings, said, tiles)
+    line = sequential(kernel, drainer, rings, said, tiles, exchanged)
     owed = (
         *(each for role in roles for each in flights(role, rings, ledger)),
         *_protocol(said, ledger),
@@ -121,12 +125,14 @@ def _unrolled(kernel: Kernel, ledger: Ledger) -> Unrolled:
         *(() if tiles is None or tiles.block is None else _tiles(tiles, drainer)),
         *_initialised(kernel),
         *_counted(kernel, roles, tiles),
+        *_along(line, drainer, tiles),
         *bounded(kernel, roles, rings, tiles, ledger),
         *(_of_cluster(kernel, rings, said) if kernel.peers > 1 else ()),
+        *(() if exchanged is None else exchanges.obligations(kernel, exchanged)),
     )
     buffers = frozenset(buffer for ring in rings for buffer in ring.buffers)
     fills = tuple(tuple(made for copy in ring.copies for made in clusters.landed(kernel, copy)) for ring in rings)
-    return Unrolled(line, drainer.role, drainer.laps_body, buffers, fills, owed)
+    return Unrolled(line, drainer.role, drainer.laps_body, buffers, fills, owed, exchanged)
 
 
 def _of_cluster(kernel: Kernel, rings: Sequence[Storage], said: Spoken) -> Iterator[Obligation]:
@@ -298,6 +304,14 @@ def _tiles(tiles: Tiles, drainer: Parsed) -> Iterator[Obligation]:
     assert drainer.laps.tiles is not None
     for what, goal, hypotheses in enumerates(tiles):
         yield Obligation("I4", what, drainer.laps.tiles, goal, hypotheses, given="nothing")
+
+
+def _along(line: Kernel, drainer: Parsed, tiles: Tiles | None) -> Iterator[Obligation]:
+    """What is owed where the line has a tile's row and column in the place of its number."""
+    counts = dict(zip(line.blocks, line.grid, strict=True))
+    if tiles is None or drainer.laps.tiles is None or curved.ROW not in counts:
+        return
+    yield from curved.obligations(counts[curved.ROW], counts[curved.COLUMN], tiles.total, drainer.laps.tiles)
 
 
 def _initialised(kernel: Kernel) -> Iterator[Obligation]:

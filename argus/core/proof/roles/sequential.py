@@ -35,6 +35,8 @@ from argus.core.ir import (
     with_bodies,
 )
 from argus.core.proof.roles.clusters import landed
+from argus.core.proof.roles.curved import COLUMN, ROW, by_place, curve_of
+from argus.core.proof.roles.exchanges import Exchange
 from argus.core.proof.roles.ledger import refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.reading import Spoken, name_of
@@ -92,8 +94,17 @@ def tiles_of_block(kernel: Kernel, role: Parsed) -> Tiles | None:
     return Tiles(number, total, loop.symbol, block, blocks)
 
 
-def sequential(kernel: Kernel, drainer: Parsed, rings: Sequence[Storage], said: Spoken, tiles: Tiles | None) -> Kernel:
-    """The kernel that one agent of the role runs on one tile. Raises RefusedError."""
+def sequential(
+    kernel: Kernel,
+    drainer: Parsed,
+    rings: Sequence[Storage],
+    said: Spoken,
+    tiles: Tiles | None,
+    exchanged: Exchange | None = None,
+) -> Kernel:
+    """The kernel that one agent of the role runs on one tile; of stores into other blocks, it has those that come to
+    its own. Raises RefusedError.
+    """
     for stmt in walk((*drainer.laps.before, *drainer.laps.after)):
         if isinstance(stmt, Copy | Map | Mma | Fold | Assert):
             refuse(stmt, "data that is moved, computed or claimed outside the loop over tiles")
@@ -101,7 +112,7 @@ def sequential(kernel: Kernel, drainer: Parsed, rings: Sequence[Storage], said: 
     body = (
         *_prologue(kernel),
         *(stmt for stmt in drainer.laps.before if isinstance(stmt, Alloc)),
-        *_line(kernel, drainer.laps.tile, drainer, rings, said),
+        *_received(tuple(_line(kernel, drainer.laps.tile, drainer, rings, said)), exchanged),
         *(stmt for stmt in kernel.epilogue if not isinstance(stmt, Sync)),
     )
     names: dict[Symbol, Index] = {} if tiles is None else tiles.names
@@ -111,7 +122,14 @@ def sequential(kernel: Kernel, drainer: Parsed, rings: Sequence[Storage], said: 
     elif drainer.laps.tiles is None or drainer.laps.tiles.step == 1:
         grid, blocks = (*grid, algebra.const(role.agents)), (*blocks, role.number)
     made = tuple(in_stmt(stmt, names) for stmt in body) if names else body
-    _judge_closed(made, () if tiles is None else tiles.gone)
+    gone = () if tiles is None else tiles.gone
+    found = None if tiles is None else curve_of(made, tiles.number, tiles.total)
+    if found is not None and tiles is not None:
+        made, gone = by_place(made, found), (*gone, tiles.number)
+        places = {tiles.number: ((found.rows, ROW), (found.columns, COLUMN))}
+        pairs = [p for n, b in zip(grid, blocks, strict=True) for p in places.get(b, ((n, b),))]
+        grid, blocks = tuple(n for n, _ in pairs), tuple(b for _, b in pairs)
+    _judge_closed(made, gone)
     return evolve(
         kernel, threads=role.agent, grid=grid, blocks=blocks, thread=role.thread, prologue=made, roles=None, epilogue=()
     )
@@ -158,6 +176,21 @@ def _line(
                 yield with_bodies(stmt, tuple(tuple(_line(kernel, part, role, rings, said)) for part in bodies(stmt)))
             case _:
                 yield stmt
+
+
+def _received(line: tuple[Stmt, ...], exchanged: Exchange | None) -> Iterator[Stmt]:
+    """With what comes from all blocks where this one's stores into them stand."""
+    sent = [stmt for stmt in line if isinstance(stmt, Copy) and stmt.target.peer is not None]
+    if exchanged is None:
+        yield from line
+        return
+    if len(sent) != len(exchanged.sends):
+        refuse(exchanged.sends[0], "stores into another block's memory that the role's line does not have")
+    for stmt in line:
+        if stmt is sent[0]:
+            yield from exchanged.landed
+        elif stmt not in sent:
+            yield stmt
 
 
 def _fill(kernel: Kernel, role: Parsed, ring: Storage, wait: Await, said: Spoken) -> Iterator[Copy]:

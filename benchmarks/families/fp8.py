@@ -70,5 +70,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    del shape
-    return None
+    from argus.kernels.fp8 import select as chosen  # noqa: PLC0415 reason: as above
+
+    return chosen(*shape)

@@ -15,6 +15,8 @@ SHAPES: tuple[Shape, ...] = fp8.SHAPES
 OUTPUT, PEER = "C", "scaled_mm"
 _BLOCK = 128
 _SAMPLED = 64
+_CHOSEN: list[str] = []
+"""Which of torch's calls is the peer, once that is known."""
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
@@ -68,17 +70,24 @@ def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object
     """
     one = torch.ones(1, device="cuda")
     single = fp8.peers(torch, {**given, "scale_a": one, "scale_b": one})[fp8.PEER]
-    for name, call in _of_blocks(torch, given).items():
-        try:
-            fine = _is_right(given, call())
-        except Exception as problem:  # noqa: BLE001 reason: which of them there is depends on torch and on the card
-            print(f"torch's {name}: {type(problem).__name__}: {str(problem)[:160]}")
-            continue
-        print(f"torch's {name} is {'the peer' if fine else 'another product'}")
-        if fine:
-            return {PEER: call, "scaled_mm of one scale": single}
-    print("the peer is torch's scaled_mm of one scale a matrix")
-    return {PEER: single}
+    calls = _of_blocks(torch, given)
+    if not _CHOSEN:
+        _CHOSEN.append(next((name for name, call in calls.items() if _serves(name, given, call)), ""))
+        print(f"the peer is torch's {_CHOSEN[0] or 'scaled_mm of one scale a matrix'}")
+    if not _CHOSEN[0]:
+        return {PEER: single}
+    return {PEER: calls[_CHOSEN[0]], "scaled_mm of one scale": single}
+
+
+def _serves(name: str, given: Mapping[str, Any], call: Callable[[], Any]) -> bool:
+    try:
+        fine = _is_right(given, call())
+    except Exception as problem:  # noqa: BLE001 reason: which of them there is depends on torch and on the card
+        print(f"torch's {name}: {type(problem).__name__}: {str(problem)[:160]}")
+        return False
+    if not fine:
+        print(f"torch's {name} is another product")
+    return fine
 
 
 def _of_blocks(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: untyped

@@ -8,14 +8,12 @@ from xml.etree import ElementTree as ET
 
 from attrs import frozen
 
+from argus.drawing import COLOURS, GRID, INK, canvas, document, line, number, text
+
 WIDTH, HEIGHT = 760.0, 440.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, 560.0, 46.0, 384.0
-_INK, _QUIET, _GRID, _GROUND = "#000000", "#555555", "#dddddd", "#ffffff"
-# Told apart in print and by eyes that see few colours: the palette of Okabe and Ito, and dashes.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DASHES = ("", "7 3", "2 2", "9 3 2 3", "5 5", "1 3")
 _MOST_POINTS = 400
-_SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
 @frozen
@@ -44,33 +42,30 @@ def cactus(times: Mapping[str, Sequence[float]], queries: int) -> str:
     low = floor(log10(min(each))) if each else -3
     high = max(low + 1, ceil(log10(max(each)))) if each else 0
     axes = _Axes(max(1, queries), low, high)
-    size = {"width": _n(WIDTH), "height": _n(HEIGHT), "viewBox": f"0 0 {_n(WIDTH)} {_n(HEIGHT)}"}
-    root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "font-family": _SANS, "role": "img"})
-    ET.SubElement(root, "rect", {"width": _n(WIDTH), "height": _n(HEIGHT), "fill": _GROUND})
-    _text(root, f"{queries:,} queries: answered within a time for each", _LEFT, 26, size="15", weight="bold")
+    root = canvas(WIDTH, HEIGHT)
+    text(root, f"{queries:,} queries: answered within a time for each", _LEFT, 26, size="15", weight="bold")
     _draw_axes(root, axes)
     order = sorted(times, key=lambda name: (-len(times[name]), sum(times[name]), name))
     for place, name in enumerate(order):
-        style = {"stroke": _COLOURS[place % len(_COLOURS)], "stroke-dasharray": _DASHES[place % len(_DASHES)]}
+        style = {"stroke": COLOURS[place % len(COLOURS)], "stroke-dasharray": _DASHES[place % len(_DASHES)]}
         _draw_line(root, axes, times[name], style)
         _draw_key(root, place, f"{name} ({len(times[name]):,})", style)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode") + "\n"
+    return document(root)
 
 
 def _draw_axes(root: ET.Element, axes: _Axes) -> None:
     for power in range(axes.low, axes.high + 1):
         at = axes.y(10.0**power)
-        _line(root, [(_LEFT, at), (_RIGHT, at)], {"stroke": _GRID})
-        _text(root, _seconds(power), _LEFT - 8, at + 4, anchor="end")
+        line(root, [(_LEFT, at), (_RIGHT, at)], {"stroke": GRID})
+        text(root, _seconds(power), _LEFT - 8, at + 4, anchor="end")
     for count in _ticks(axes.queries):
         at = axes.x(count)
-        _line(root, [(at, _BOTTOM), (at, _BOTTOM + 5)], {"stroke": _INK})
-        _text(root, f"{count:,}", at, _BOTTOM + 19, anchor="middle")
-    _line(root, [(_LEFT, _TOP), (_LEFT, _BOTTOM), (_RIGHT, _BOTTOM)], {"stroke": _INK})
-    _text(root, "queries answered", (_LEFT + _RIGHT) / 2, _BOTTOM + 42, anchor="middle")
-    turned = {"transform": f"translate(20 {_n((_TOP + _BOTTOM) / 2)}) rotate(-90)"}
-    _text(ET.SubElement(root, "g", turned), "time for each", 0, 0, anchor="middle")
+        line(root, [(at, _BOTTOM), (at, _BOTTOM + 5)], {"stroke": INK})
+        text(root, f"{count:,}", at, _BOTTOM + 19, anchor="middle")
+    line(root, [(_LEFT, _TOP), (_LEFT, _BOTTOM), (_RIGHT, _BOTTOM)], {"stroke": INK})
+    text(root, "queries answered", (_LEFT + _RIGHT) / 2, _BOTTOM + 42, anchor="middle")
+    turned = {"transform": f"translate(20 {number((_TOP + _BOTTOM) / 2)}) rotate(-90)"}
+    text(ET.SubElement(root, "g", turned), "time for each", 0, 0, anchor="middle")
 
 
 def _ticks(queries: int) -> Iterator[int]:
@@ -94,34 +89,10 @@ def _draw_line(root: ET.Element, axes: _Axes, times: Sequence[float], style: Map
     step = max(1, len(times) // _MOST_POINTS)
     kept = sorted({*range(0, len(times), step), len(times) - 1})
     points = [(axes.x(index + 1), axes.y(times[index])) for index in kept]
-    _line(root, points, {"stroke-width": "2", **style})
+    line(root, points, {"stroke-width": "2", **style})
 
 
 def _draw_key(root: ET.Element, place: int, label: str, style: Mapping[str, str]) -> None:
     x, y = _RIGHT + 18, _TOP + 14 + 22 * place
-    _line(root, [(x, y), (x + 28, y)], {"stroke-width": "2", **style})
-    _text(root, label, x + 36, y + 4)
-
-
-def _line(root: ET.Element, points: Sequence[tuple[float, float]], style: Mapping[str, str]) -> None:
-    given = {name: value for name, value in style.items() if value}
-    text = " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-    ET.SubElement(root, "polyline", {"points": text, "fill": "none", **given})
-
-
-def _text(
-    root: ET.Element,
-    text: str,
-    x: float,
-    y: float,
-    *,
-    anchor: str = "start",
-    size: str = "12",
-    weight: str = "normal",
-) -> None:
-    style = {"font-size": size, "font-weight": weight, "text-anchor": anchor, "fill": _INK if size != "12" else _QUIET}
-    ET.SubElement(root, "text", {"x": _n(x), "y": _n(y), **style}).text = text
-
-
-def _n(length: float) -> str:
-    return f"{length:.2f}".rstrip("0").rstrip(".")
+    line(root, [(x, y), (x + 28, y)], {"stroke-width": "2", **style})
+    text(root, label, x + 36, y + 4)

@@ -65,7 +65,7 @@ def _build_cuda(kernel: Kernel, directory: Path | None) -> Artifact:
     made = cuda_text(kernel)
     compiled = compile_cuda(made.text, made.symbol)
     report = parse_assembler_report(compiled.log)
-    launch = cuda_launch(kernel, made.symbol, made.plan)
+    launch = cuda_launch(kernel, made.symbol, made.plan, made.guards)
     data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
     place = _cache(made.symbol, made.text) if directory is None else directory
     stem = made.symbol

@@ -23,6 +23,7 @@ import click
 
 from argus import __version__, demo, doctor
 from argus.api import build as build_kernel
+from argus.bench_cli import bench
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Budget
 from argus.core.verdict import Report
@@ -41,6 +42,7 @@ from argus.solvers.cache import Cache, default_folder
 from argus.sources import read_source
 from argus.suggest_cli import suggest
 from argus.summary import BUILD_SCHEMA, artifact_json, artifact_lines, program_lines
+from argus.tune_cli import gemm
 from argus.verify_program import Asked
 
 REFUTED, OPEN, BAD_INPUT, INTERNAL, INTERRUPTED, READER_GONE = 1, 2, 3, 4, 130, 141
@@ -173,6 +175,7 @@ commands.add_command(layout)
 commands.add_command(run)
 commands.add_command(suggest)
 add_to(commands)
+bench.add_command(gemm)
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------

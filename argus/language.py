@@ -18,7 +18,7 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
-from argus.core.dsl.arithmetic import exp, exp2, log, log2, reciprocal, rsqrt, sqrt, tanh
+from argus.core.dsl.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh
 from argus.core.dsl.atoms import global_load, global_store, ld_global_b16, st_global_b16
 from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
@@ -37,7 +37,7 @@ from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.folds import thread
 from argus.core.dsl.fragments import Fragment, add, maximum, minimum, mul, ones, registers, where, zeros
-from argus.core.dsl.handles import Bool, Int, ceil_div, eq
+from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
 from argus.core.dsl.launches import workspace
@@ -77,6 +77,7 @@ __all__ = [
     "DType",
     "Fragment",
     "Int",
+    "IntLike",
     "Layout",
     "Mask",
     "Order",
@@ -133,6 +134,7 @@ __all__ = [
     "f32",
     "fence",
     "first_lane",
+    "fma",
     "gfx942",
     "global_load",
     "global_store",

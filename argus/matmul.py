@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache, lru_cache
 from importlib import import_module
 from threading import get_ident
-from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args
+from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args, overload
 
-from attrs import define, field
+from attrs import define, field, frozen
 
+from argus import tuned
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
-from argus.kernels.gemm import gemm, select
+from argus.dlpack import Exchangeable, is_foreign, returned, taken
+from argus.kernels.gemm import configuration, gemm, select
 from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
@@ -38,6 +40,8 @@ Unproved = Literal["refuse", "allow"]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
 _MOST_BOUND, _MOST_READY = 256, 4096
+_UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405", "E413", "E501"}
+"""A schedule that is not there, not proved, or not for the shape: another may serve."""
 
 
 class Tensor(Protocol):
@@ -65,17 +69,27 @@ class Tensor(Protocol):
 
 
 T = TypeVar("T", bound=Tensor)
+E = TypeVar("E", bound=Exchangeable)
 
 
-def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "refuse") -> T:
+@overload
+def matmul(a: T, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> T: ...
+@overload
+def matmul(a: E, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> E: ...
+def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "refuse") -> Any:
     """a @ b of bf16 matrices (M, K) and (K, N) on an H100 or H200: sums in fp32, the result in bf16, row-major.
+
+    Other arrays with `__dlpack__` on CUDA devices, such as CuPy's and JAX's, pass through torch without a copy, and the
+    result is of the kind of `a`.
 
     It runs on the current stream of the tensors' device and is not differentiated. `a` is read row by row and `b`
     column by column: `b = weight.T` of a contiguous weight (N, K) costs nothing, any other `b`, an `a` that is not
     contiguous, or one that begins within 16 bytes is copied first. The first call of a schedule builds and verifies
-    it (seconds), unless that lies in the cache ($ARGUS_CACHE_DIR); later calls of a shape take microseconds.
+    it (seconds), unless that lies in the cache ($ARGUS_CACHE_DIR); later calls of a shape take microseconds. Calls may
+    be captured in a CUDA graph: they wait for nothing, and memory is torch's alone.
 
-    config: the schedule; by default one that suits the shape. unproved: "allow" also runs what is neither proved nor
+    config: the schedule; by default what a search has kept for the shape on this GPU, else what a model of costs
+    expects to suit it. unproved: "allow" also runs what is neither proved nor
     refuted.
 
     Raises:
@@ -86,9 +100,13 @@ def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "re
     ready = _READY.get(key)
     if ready is not None and not (a.requires_grad or b.requires_grad or (a.data_ptr() | b.data_ptr()) % 16):
         return ready.product(a, b)
+    if is_foreign(a) or is_foreign(b):
+        own = [taken(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
+        found = matmul(*own, config=config, unproved=unproved)
+        return returned(found, a) if is_foreign(a) else found
     m, n, k = _extents(a, b)
     left, right = _rows(a), _rows(b.mT)
-    chosen = _known(config) if config is not None else choose(m, n, k)
+    asked = None if config is None else (_known(config),)
     out = a.new_empty((m, n))
     if k == 0:
         return out.zero_()
@@ -96,11 +114,9 @@ def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "re
         return out
     torch, index = _torch(), a.device.index
     with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(a.device):
-        schedule = _loaded(chosen, index, unproved)
-        # A thread in which torch has done nothing yet has no context.
-        schedule.kernel.driver.call("cuCtxSetCurrent", schedule.context)
-        places = left.data_ptr(), right.data_ptr(), out.data_ptr()
-        schedule.launch((m, n, k), places, lambda: (left, right, out), torch.cuda.current_stream().cuda_stream)
+        named = asked or choices(m, n, k, torch.cuda.get_device_name(index))
+        stream = torch.cuda.current_stream().cuda_stream
+        schedule = _first(named, index, unproved, Launch((m, n, k), (left, right, out), stream))
     if left is a and right.data_ptr() == b.data_ptr():
         if len(_READY) >= _MOST_READY:
             _READY.clear()
@@ -108,15 +124,22 @@ def matmul(a: T, b: T, *, config: Config | None = None, unproved: Unproved = "re
     return out
 
 
+def choose(m: int, n: int, k: int, device: str = "") -> str:
+    """The schedule for a shape on a GPU of this name, as `argus.kernels.gemm.select` has it."""
+    return choices(m, n, k, device)[0]
+
+
 @lru_cache(maxsize=4096)
-def choose(m: int, n: int, k: int) -> Config:
-    """The schedule for a shape, as `argus.kernels.gemm.select` has it."""
-    return _known(select(m, n, k))
+def choices(m: int, n: int, k: int, device: str) -> tuple[str, ...]:
+    """What a search has kept, if that is another schedule, before what the model chooses."""
+    return tuple(dict.fromkeys((select(m, n, k, device=device), select(m, n, k))))
 
 
-def kernel(config: Config) -> Kernel:
-    """The kernel of a schedule: C = A @ B^T."""
-    return gemm.trace(config)
+def kernel(config: str) -> Kernel:
+    """The kernel of a schedule: C = A @ B^T. Raises ArgusError (E401) for a name that is none."""
+    known = configuration(_known(config))
+    assert known is not None
+    return gemm.instance(known, config)
 
 
 def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
@@ -130,7 +153,7 @@ def _extents(a: Tensor, b: Tensor) -> tuple[int, int, int]:
     """M, N and K. Raises ArgusError (E401) for what is not a product of two bf16 matrices on one GPU."""
     for name, tensor in (("a", a), ("b", b)):
         if not hasattr(tensor, "data_ptr"):
-            _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+            _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass arrays on CUDA")
         if str(tensor.dtype) != "torch.bfloat16":
             _refuse(
                 f"`{name}` expects elements of type torch.bfloat16, found {tensor.dtype}", "convert it: `.bfloat16()`"
@@ -159,8 +182,9 @@ def _rows(tensor: T) -> T:
     return held.clone() if held.data_ptr() % 16 else held
 
 
-def _known(config: str) -> Config:
-    if config not in CONFIGS:
+def _known(config: str) -> str:
+    found = configuration(config)
+    if found is None or found.target.name != "sm_90a":
         _refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(CONFIGS)}")
     return config
 
@@ -251,13 +275,46 @@ def _raw_stream(torch: Any) -> Callable[[int], int]:  # noqa: ANN401 reason: an 
 
 
 def forget() -> None:
-    """Let go of kernels that are loaded."""
+    """Let go of kernels that are loaded, and of what searches have kept."""
     _READY.clear()
     _loaded.cache_clear()
+    choices.cache_clear()
+    tuned.forget()
+
+
+@frozen
+class Launch:
+    """sizes: M, N and K. operands: A, B and C, row-major."""
+
+    sizes: tuple[int, int, int]
+    operands: tuple[Tensor, Tensor, Tensor]
+    stream: int
+
+
+def _first(named: Sequence[str], device: int, unproved: Unproved, launch: Launch) -> Schedule:
+    """Launch the first of these schedules that there is and that takes the shape: all but the last are but hints."""
+    *hints, last = named
+    for hint in hints:
+        try:
+            return _launched(hint, device, unproved, launch)
+        except ArgusError as problem:
+            if problem.diagnostic.code not in _UNFIT:
+                raise
+    return _launched(last, device, unproved, launch)
+
+
+def _launched(config: str, device: int, unproved: Unproved, launch: Launch) -> Schedule:
+    schedule = _loaded(config, device, unproved)
+    # A thread in which torch has done nothing yet has no context.
+    schedule.kernel.driver.call("cuCtxSetCurrent", schedule.context)
+    left, right, out = launch.operands
+    places = left.data_ptr(), right.data_ptr(), out.data_ptr()
+    schedule.launch(launch.sizes, places, lambda: launch.operands, launch.stream)
+    return schedule
 
 
 @cache
-def _loaded(config: Config, device: int, unproved: Unproved) -> Schedule:
+def _loaded(config: str, device: int, unproved: Unproved) -> Schedule:
     """The schedule on a device, its code loaded there.
 
     Raises ArgusError: E407 on a GPU of another kind, E413 unless the kernel is proved, or that is not asked for.

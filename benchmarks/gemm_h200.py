@@ -4,7 +4,8 @@ Families are the files of benchmarks/families. build: traces, verifies and compi
 build/gemm_h200; needs no GPU, and refuses what is not proved. run: checks each variant against float64 on random inputs
 with tails, outputs poisoned before, then times it beside the family's peers: interleaved, in rounds whose order
 rotates, in both regimes, over operands that rotate. Times and versions of a family go to FAMILY.json in `--out`; a
-table of ratios is printed.
+table of ratios is printed. small: checks each variant on the smallest of those shapes alone, to be run under
+`compute-sanitizer --tool memcheck|racecheck|initcheck|synccheck`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ ROUNDS = 20
 CACHE = 128 << 20
 """Bytes of operands between two uses of one set: more than the second-level cache holds."""
 CLOSE = 2.0**-7
+SMALL = 4
 Shape = tuple[int, int, int]
 Tensors = Mapping[str, Any]
 
@@ -106,6 +108,28 @@ def run(name: str, chosen: argparse.Namespace) -> bool:
     (out / f"{name}.json").write_text(json.dumps({"family": name, "peer": here.PEER, **about, "rows": rows}), "utf-8")
     print(table(rows), flush=True)
     return not bad
+
+
+def small(name: str, chosen: argparse.Namespace) -> bool:
+    """Whether every variant of the family computes what it should on a few shapes, each quick under a sanitiser."""
+    torch: Any = import_module("torch")
+    load = import_module("argus.runtime.cuda").load
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    here = family(name)
+    shapes = sorted(here.checked(Random(0)), key=prod)[:SMALL]  # noqa: S311 reason: shapes, not a secret
+    fine = True
+    for path in sorted((FOLDER / name).glob("*/*.json")):
+        if chosen.names and path.parent.name not in chosen.names:
+            continue
+        errors = [error(torch, here, load(path), shape) for shape in shapes]
+        good = not any(map(isnan, errors)) and max(errors) < CLOSE
+        print(
+            f"{name} {path.parent.name}: {len(shapes)} small shapes, {'right' if good else f'WRONG {errors}'}",
+            flush=True,
+        )
+        fine = fine and good
+    return fine
 
 
 def among(here: Family, kernels: Mapping[str, Any], shape: Shape, selected: bool) -> Mapping[str, Any]:
@@ -211,7 +235,7 @@ def shapes_of(text: str) -> list[Shape]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("part", choices=("build", "run", "small"))
     parser.add_argument("--families", type=lambda text: text.split(","), default=["gemm", "fused"])
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--names", type=lambda text: text.split(","), default=[], help="but these variants")
@@ -225,7 +249,8 @@ def main() -> int:
         for name in chosen.families:
             build(name)
         return 0
-    fine = [run(name, chosen) for name in chosen.families]
+    part = small if chosen.part == "small" else run
+    fine = [part(name, chosen) for name in chosen.families]
     return 0 if all(fine) else 1
 
 

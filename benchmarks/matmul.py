@@ -3,7 +3,9 @@
 build: compiles and verifies every schedule into build/matmul, as the first call of each would; needs no GPU. run:
 checks 36 shapes against float64, of any parity and from 1 x 1 x 1 up, native and transposed operands, outputs from
 poisoned memory; then measures the time of a call on the host and, for large shapes, on the GPU beside torch.
-`--allow-unproved` launches what is neither proved nor refuted, and says so.
+graphs: captures calls in CUDA graphs, warm and cold, replays them on new contents of the same buffers, chains them,
+and calls from several streams and threads, and with arrays of other libraries; each is right or WRONG, which the exit
+status tells too. `--allow-unproved` launches what is neither proved nor refuted, and says so.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -33,6 +36,8 @@ TIMED = (
     (16384, 1024, 4096),
 )
 CALLS = 2000
+REPLAYS = 20
+CAPTURED = ((512, 768, 1024), (4096, 4096, 512), (16, 4096, 4096), (200, 264, 136), (33, 100, 72), (7, 9, 11))
 
 
 def build() -> None:
@@ -168,13 +173,150 @@ def elapsed(torch: Any, call: Callable[[], Any]) -> float:  # noqa: ANN401 reaso
     return begin.elapsed_time(end)
 
 
+# -- graphs, streams, and arrays of other libraries ------------------------------------------------------------
+
+
+def graphs(unproved: str) -> None:
+    """Print each check with right or WRONG; the exit status is 1 if any is wrong."""
+    torch: Any = import_module("torch")
+    module = import_module("argus.matmul")
+    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
+
+    def call(a: Any, b: Any) -> Any:  # noqa: ANN401 reason: imported by name
+        return module.matmul(a, b, unproved=unproved)
+
+    checks: dict[str, Callable[[], float]] = {}
+    for shape in CAPTURED:
+        size = " x ".join(map(str, shape))
+        checks[f"captured warm, {size}"] = lambda shape=shape: captured(torch, call, shape, warm=True)
+        checks[f"captured by the first call, {size}"] = lambda shape=shape: cold(torch, module, call, shape)
+    checks["two products in one graph"] = lambda: chained(torch, call)
+    checks["operands written just before, on a stream of its own"] = lambda: written_before(torch, call)
+    checks["two streams at once"] = lambda: streams(torch, call)
+    checks["another thread"] = lambda: threaded(torch, call)
+    for library in ("cupy", "jax"):
+        checks[f"arrays of {library}"] = lambda library=library: others(torch, call, library)
+    bad = [name for name, check in checks.items() if not said(name, check)]
+    print(f"{len(checks)} checks, {len(bad)} wrong")
+    raise SystemExit(1 if bad else 0)
+
+
+def said(name: str, check: Callable[[], float]) -> bool:
+    """check: the largest error as a share of what rounding allows."""
+    try:
+        worst = check()
+    except ImportError as problem:
+        print(f"{name}: not tried: {problem}", flush=True)
+        return True
+    except Exception as problem:  # noqa: BLE001 reason: one check must not hide the others
+        print(f"{name}: WRONG: {type(problem).__name__}: {problem}", flush=True)
+        return False
+    print(f"{name}: {'right' if worst <= 1 else 'WRONG'}, error {worst:.3f} of what rounding allows", flush=True)
+    return worst <= 1
+
+
+def captured(torch: Any, call: Callable[..., Any], shape: tuple[int, int, int], *, warm: bool) -> float:  # noqa: ANN401 reason: imported by name
+    """One product in a graph, replayed on new contents of the same operands."""
+    m, n, k = shape
+    a, weight = normal(torch, m, k), normal(torch, n, k)
+    if warm:
+        call(a, weight.T)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = call(a, weight.T)
+    worst = 0.0
+    for _ in range(REPLAYS):
+        a.copy_(normal(torch, m, k))
+        weight.copy_(normal(torch, n, k))
+        out.fill_(float("nan"))
+        graph.replay()
+        worst = max(worst, error(torch, out, a, weight.T))
+    return worst
+
+
+def cold(torch: Any, module: Any, call: Callable[..., Any], shape: tuple[int, int, int]) -> float:  # noqa: ANN401 reason: imported by name
+    """As `captured`, the schedule's code loaded within the capture."""
+    module.forget()
+    return captured(torch, call, shape, warm=False)
+
+
+def chained(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
+    """A product of a product: the second kernel may begin early, and must not read early."""
+    a, first, second = normal(torch, 1024, 512), normal(torch, 2048, 512), normal(torch, 768, 2048)
+    call(call(a, first.T), second.T)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        middle = call(a, first.T)
+        out = call(middle, second.T)
+    worst = 0.0
+    for _ in range(REPLAYS):
+        a.copy_(normal(torch, 1024, 512))
+        graph.replay()
+        worst = max(worst, error(torch, middle, a, first.T), error(torch, out, middle, second.T))
+    return worst
+
+
+def written_before(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
+    """Nothing is synchronised between a kernel that writes an operand and the product, nor before what reads it."""
+    stream, weight = torch.cuda.Stream(), normal(torch, 4096, 2048)
+    sources = [normal(torch, 2048, 2048) for _ in range(REPLAYS)]
+    a = torch.empty_like(sources[0])
+    found: list[Any] = []
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        for source in sources:
+            a.copy_(source)
+            found.append(call(a, weight.T).clone())
+            a.fill_(float("nan"))
+    torch.cuda.synchronize()
+    return max(error(torch, out, source, weight.T) for out, source in zip(found, sources, strict=True))
+
+
+def streams(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
+    """Two streams in turn, with operands of their own."""
+    used = [torch.cuda.Stream() for _ in range(2)]
+    given = [(normal(torch, 300 + 64 * number, 1024), normal(torch, 512, 1024)) for number in range(REPLAYS)]
+    torch.cuda.synchronize()
+    found: list[Any] = []
+    for number, (a, weight) in enumerate(given):
+        with torch.cuda.stream(used[number % 2]):
+            found.append(call(a, weight.T))
+    torch.cuda.synchronize()
+    return max(error(torch, out, a, weight.T) for out, (a, weight) in zip(found, given, strict=True))
+
+
+def threaded(torch: Any, call: Callable[..., Any]) -> float:  # noqa: ANN401 reason: imported by name
+    """A thread in which nothing has used the GPU yet."""
+    a, weight = normal(torch, 640, 1024), normal(torch, 512, 1024)
+    torch.cuda.synchronize()
+    with ThreadPoolExecutor(1) as pool:
+        out = pool.submit(call, a, weight.T).result()
+    torch.cuda.synchronize()
+    return error(torch, out, a, weight.T)
+
+
+def others(torch: Any, call: Callable[..., Any], library: str) -> float:  # noqa: ANN401 reason: imported by name
+    """Operands of another library, taken from torch's by DLPack; the result is of its kind."""
+    module = import_module(library)
+    take = module.dlpack.from_dlpack if library == "jax" else module.from_dlpack
+    a, b = normal(torch, 640, 1024), normal(torch, 1024, 512)
+    theirs = take(a), take(b)
+    out = call(*theirs)
+    if type(out) is not type(theirs[0]):
+        raise TypeError(f"the result is {type(out).__name__}")
+    return error(torch, torch.from_dlpack(out), a, b)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("part", choices=("build", "run", "graphs"))
     parser.add_argument("--allow-unproved", action="store_true")
     given = parser.parse_args()
     os.environ["ARGUS_CACHE_DIR"] = str(FOLDER)
     if given.part == "build":
         build()
     else:
-        run("allow" if given.allow_unproved else "refuse")
+        part = run if given.part == "run" else graphs
+        part("allow" if given.allow_unproved else "refuse")

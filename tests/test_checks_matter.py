@@ -113,6 +113,14 @@ def any_weight_may_be_rescaled(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(softmax.Rules, "_rescaled", rescaled)
 
 
+def every_tensor_has_one_element(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scales, "_is_single", always)
+
+
+def sums_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scales, "_products", nothing)
+
+
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
     def there(value: Value, _: object, __: object, taken: Taken) -> Value:
         return value.at(taken.place) if isinstance(value, Data) else value
@@ -446,6 +454,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("rows_after_the_last_sequence", "I4", without(placing, "_has_sequence")),
     ("scales_of_half_blocks", "I35", without(relations, "_of_elements")),
     ("scale_of_another_expert", "I35", no_agreement),
+    ("block_scales_of_the_first_columns", "I35", without(relations, "_of_elements")),
+    ("slot_released_before_its_second_product_ends", "I10", without(obligations, "flights")),
     ("rows_move_with_k", "I2", records_keep),
     ("claim_before_the_wait", "I11", SEEN),
     ("swizzle_over_two_stages", "I18", without_stages),
@@ -488,6 +498,8 @@ UNKNOWN: tuple[tuple[str, Patch], ...] = (
     ("two_keys_of_one_maximum", every_sum_is_of_scores),
     ("two_weights_in_one_sum", any_products_are_one_sum),
     ("scales_of_a_loose_relation", any_relation_decides),
+    ("scaled_by_one_of_two_numbers", every_tensor_has_one_element),
+    ("blocks_promoted_without_a_relation", sums_are_not_scaled),
     ("half_of_an_integer", everything_is_real),
     ("padding_without_infinity", all_types_have_infinities),
     ("means_of_rows_added", sums_depend_on_no_name),

@@ -17,11 +17,13 @@ from attrs import define, evolve
 from ml_dtypes import bfloat16
 
 import argus
+from argus import tuned
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.matmul import CONFIGS, Config, Unproved, choose, kernel
 from argus.prebuilt import Judged
 from argus.runtime import driver
+from argus.tuned import Found, Key
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.matmul")
@@ -105,12 +107,17 @@ def gpu(major: int) -> Callable[[int], SimpleNamespace]:
     return lambda _index: SimpleNamespace(name="Imagined GPU", major=major, minor=0)
 
 
+def named(name: str) -> Callable[[int], str]:
+    return lambda _index: name
+
+
 def judging(verdict: str) -> Callable[[Kernel], Judged]:
     return lambda _kernel: Judged(verdict)
 
 
 CUDA = SimpleNamespace(
     current_device=lambda: 0,
+    get_device_name=named("Imagined GPU"),
     current_stream=lambda: SimpleNamespace(cuda_stream=7),
     get_device_properties=gpu(9),
 )
@@ -173,7 +180,8 @@ ELSEWHERE = SimpleNamespace(index=1)
 @pytest.mark.parametrize(
     ("a", "b", "words"),
     [
-        (np.zeros((3, 5)), matrix(5, 2), "`a` is no tensor of torch, found ndarray"),
+        ([1.0], matrix(5, 2), "`a` is no tensor of torch, found list"),
+        (np.zeros((3, 5)), matrix(5, 2), "`a` is on a device of type 1 of DLPack, expected CUDA"),
         (GOOD, evolve(matrix(5, 2), dtype="torch.float32"), "`b` expects elements of type torch.bfloat16"),
         (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 axes, found 1"),
         (evolve(GOOD, is_cuda=False, device="cpu"), matrix(5, 2), "`a` is on cpu"),
@@ -198,7 +206,7 @@ def test_what_is_no_product_of_two_matrices_is_refused(
 
 def test_an_unknown_schedule_is_refused() -> None:
     with pytest.raises(ArgusError) as refused:
-        argus.matmul(GOOD, matrix(5, 2), config="fast")  # pyright: ignore[reportArgumentType]
+        argus.matmul(GOOD, matrix(5, 2), config="fast")
     assert refused.value.diagnostic.code == "E401"
 
 
@@ -368,3 +376,109 @@ def test_another_device_is_made_current_for_the_launch(fake: FakeDriver, monkeyp
 
     assert entered == [1]
     assert len(fake.launches) == 1
+
+
+# -- what searches have kept -----------------------------------------------------------------------------------
+
+
+def kept(config: str, shape: tuple[int, int, int]) -> None:
+    tuned.keep("Imagined GPU", {Key(shape): Found(config, {"sustained": 1.0}, 2)})
+    module.forget()
+
+
+def test_what_a_search_has_kept_is_launched(fake: FakeDriver) -> None:
+    kept("hopper_bn128_stages3", (64, 16, 8))
+
+    found = argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+
+    assert np.array_equal(found.array, product(matrix(64, 8), matrix(16, 8, 1).mT))
+    assert fake.symbols == ["gemm_hopper_bn128_stages3"]
+
+
+@pytest.mark.parametrize("config", ["nothing", "hopper_bn250", "cdna3"])
+def test_a_kept_choice_that_cannot_be_had_gives_way_to_the_model(fake: FakeDriver, config: str) -> None:
+    kept(config, (64, 16, 8))
+
+    argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+
+    assert fake.symbols == [f"gemm_{choose(64, 16, 8)}"]
+
+
+def test_a_kept_choice_that_does_not_take_the_shape_gives_way_to_the_model(fake: FakeDriver) -> None:
+    kept("cooperative", (8, 8, 7))
+
+    argus.matmul(matrix(8, 7), matrix(7, 8))
+
+    assert fake.symbols[-1] == "gemm_narrow"
+    assert len(fake.launches) == 1
+
+
+def test_a_fault_on_the_gpu_is_not_tried_again(fake: FakeDriver) -> None:
+    kept("hopper_bn128_stages3", (64, 16, 8))
+    fake.fails["cuLaunchKernelEx"] = "ILLEGAL_ADDRESS"
+
+    with pytest.raises(ArgusError) as failed:
+        argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+    assert failed.value.diagnostic.code == "E409"
+    assert fake.calls.count("cuLaunchKernelEx") == 1
+
+
+# -- arrays of other libraries, and captures -------------------------------------------------------------------
+
+
+@define
+class Foreign:
+    """An array of a library that exchanges tensors as they are."""
+
+    of: Matrix
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, *, stream: object = None) -> object:
+        del stream
+        return self.of
+
+    def __array_namespace__(self) -> object:
+        return SimpleNamespace(from_dlpack=Foreign)
+
+
+def of(foreign: Foreign) -> Matrix:
+    return foreign.of
+
+
+def test_arrays_of_other_libraries_are_multiplied_and_the_result_is_of_the_first_one_s_kind(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["torch"], "from_dlpack", of, raising=False)
+    a, b = matrix(64, 8), matrix(16, 8, 1).mT
+
+    both = argus.matmul(Foreign(a), Foreign(b))
+    mixed = argus.matmul(a, Foreign(b))
+
+    assert isinstance(both, Foreign)
+    assert isinstance(mixed, Matrix)
+    assert np.array_equal(both.of.array, product(a, b))
+    assert np.array_equal(mixed.array, product(a, b))
+    assert len(fake.launches) == 2
+
+
+def test_code_is_loaded_beside_a_capture_and_its_mode_put_back(fake: FakeDriver) -> None:
+    argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
+
+    assert fake.loaded_in == ["CU_STREAM_CAPTURE_MODE_RELAXED"]
+    assert fake.mode == "global"
+
+
+FORBIDDEN = ("Synchronize", "MemAlloc", "MemFree", "Memcpy", "Memset", "ModuleLoad")
+
+
+def test_a_call_like_one_before_neither_waits_nor_allocates(fake: FakeDriver) -> None:
+    a, b = matrix(64, 8), matrix(16, 8, 1).mT
+    argus.matmul(a, b)
+    before = len(fake.calls)
+    argus.matmul(a, b)
+
+    later = fake.calls[before:]
+    assert later.count("cuLaunchKernelEx") == 1
+    assert not any(word in name for name in later for word in FORBIDDEN)

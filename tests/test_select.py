@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from argus.kernels.gemm import CONFIGS, select
+from argus import tuned
+from argus.core.diagnostic import ArgusError
+from argus.kernels import fp8, layouts, select_cdna3
+from argus.kernels.cdna3 import Cdna3
+from argus.kernels.gemm import CONFIGS, KINDS, configuration, select
 from argus.kernels.hopper import Hopper
+from argus.kernels.naming import config_of, name_of
 from argus.kernels.narrow import Narrow
 from argus.kernels.select import H200, Known, cheapest, is_fitted, microseconds
 from argus.kernels.skinny import Skinny
+from argus.language import bf16, gfx942
+from argus.tuned import Found, Key
 
 FITTED = {name: config for name, config in CONFIGS.items() if isinstance(config, Known) and is_fitted(config, H200)}
 
@@ -60,3 +68,149 @@ def test_what_the_model_does_not_know_is_not_chosen() -> None:
     assert (
         cheapest({"narrow": Narrow(), "two slots": Hopper(stages=2), "three": Hopper(stages=3)}, 64, 64, 64) == "three"
     )
+
+
+# -- element types and machines --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "torch.bfloat16", bf16])
+def test_an_element_type_is_known_by_all_its_names(dtype: object) -> None:
+    assert select(4096, 4096, 4096, dtype, "sm_90a") == select(4096, 4096, 4096)
+
+
+def test_few_large_tiles_of_mi300x_give_way_to_many_small_ones() -> None:
+    assert select(8192, 8192, 8192, "bf16", gfx942) == "cdna3_pingpong"
+    assert select(256, 256, 4096, "bf16", "gfx942") == "cdna3"
+
+
+def test_the_model_of_mi300x_counts_rounds() -> None:
+    config = Cdna3()
+    one, two = (select_cdna3.microseconds(config, 128 * tiles, 128, 4096) for tiles in (304, 305))
+    assert two > 1.9 * one
+
+
+@pytest.mark.parametrize(("dtype", "target"), [("f32", "sm_90a"), ("bf16", "sm_80"), ("i32", "gfx942")])
+def test_what_has_no_family_is_refused(dtype: str, target: str) -> None:
+    with pytest.raises(ArgusError, match=f"matrices of {dtype} on {target}") as refused:
+        select(64, 64, 64, dtype, target)
+    assert refused.value.diagnostic.code == "E414"
+    assert "bf16 on sm_90a" in dict(refused.value.diagnostic.facts)["families"]
+
+
+def test_an_extent_that_no_schedule_takes_is_refused() -> None:
+    with pytest.raises(ArgusError, match="multiple of 8") as refused:
+        select(64, 64, 63, "bf16", "gfx942")
+    assert refused.value.diagnostic.code == "E414"
+
+
+@pytest.mark.parametrize("shape", [(4096, 4096, 4096), (16, 8192, 8192), (512, 7168, 2048)])
+def test_other_elements_choose_among_the_configurations_of_their_family(shape: tuple[int, int, int]) -> None:
+    assert select(*shape, "torch.float16") == select(*shape) in layouts.SHIPPED
+    assert select(*shape, "torch.float8_e4m3fn") in fp8.CONFIGS
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 72), (64, 60, 64)])
+def test_8_bit_elements_want_whole_rows_of_16_bytes(shape: tuple[int, int, int]) -> None:
+    with pytest.raises(ArgusError, match="multiple of 16") as refused:
+        select(*shape, "e4m3")
+    assert refused.value.diagnostic.code == "E414"
+
+
+# -- names -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_configuration_is_spelt_out_by_its_name(name: str) -> None:
+    spelt = name_of(CONFIGS[name])
+    assert spelt.isidentifier()
+    assert config_of(spelt, KINDS) == CONFIGS[name]
+    assert configuration(spelt) == CONFIGS[name]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hopper_", "hopper_bn", "hopper_bn1x2", "hopper_bn256", "hopper_bnx", "gemm", "hopper_stages4_bn128"]
+)
+def test_other_texts_name_none(text: str) -> None:
+    assert configuration(text) is None
+
+
+# -- what searches have kept -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    tuned.forget()
+    return tmp_path
+
+
+CARD = "NVIDIA H200 (of 141 GB)"
+KEY = Key((4096, 4096, 4096))
+
+
+def found(config: str) -> Found:
+    return Found(config, {"sustained": 200.0}, 3)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_search_has_kept_comes_first_on_that_card_and_for_that_shape() -> None:
+    path = tuned.keep(CARD, {KEY: found("hopper_bn192_stages5")})
+
+    assert path.name.startswith("NVIDIA-H200-of-141-GB-")
+    assert select(4096, 4096, 4096, device=CARD) == "hopper_bn192_stages5"
+    assert select(4096, 4096, 4096, device="another") == select(4096, 4096, 4096) == "clustered_bands"
+    assert select(4096, 4096, 4104, device=CARD) == select(4096, 4096, 4104)
+
+
+@pytest.mark.usefixtures("folder")
+def test_later_searches_add_to_what_is_kept() -> None:
+    other = Key((64, 64, 64))
+    tuned.keep(CARD, {KEY: found("cooperative"), other: found("small")})
+    tuned.keep(CARD, {KEY: found("clustered")})
+
+    assert tuned.kept(CARD) == {KEY: found("clustered"), other: found("small")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"schema": "argus.tuning/1"}', '{"schema": 7, "device": 7, "argus": 7, "choices": 7}'],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_damaged_file_is_as_none_and_is_replaced(text: str) -> None:
+    path = tuned.keep(CARD, {KEY: found("cooperative")})
+    path.write_text(text, encoding="utf-8")
+    tuned.forget()
+
+    assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
+    tuned.keep(CARD, {KEY: found("cooperative")})
+    assert select(4096, 4096, 4096, device=CARD) == "cooperative"
+
+
+@pytest.mark.parametrize("name", ["fast", "hopper_bn", "cdna3"])
+@pytest.mark.usefixtures("folder")
+def test_a_foreign_choice_is_no_choice(name: str) -> None:
+    tuned.keep(CARD, {KEY: found(name)})
+
+    assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
+
+
+def test_a_file_of_another_argus_or_card_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tuned.keep(CARD, {KEY: found("cooperative")})
+    path.rename(tuned.file_of("another"))
+    tuned.forget()
+    assert tuned.kept("another") == {}
+
+    path = tuned.keep(CARD, {KEY: found("cooperative")})
+    monkeypatch.setattr(tuned, "sources_digest", lambda: "f" * 64)
+    path.rename(tuned.file_of(CARD))
+    assert tuned.kept(CARD) == {}
+    assert [each.parent for each in folder.glob("*/*.new")] == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
+    (folder / "tuning").write_text("in the way", encoding="utf-8")
+
+    with pytest.raises(ArgusError) as refused:
+        tuned.keep(CARD, {KEY: found("cooperative")})
+    assert refused.value.diagnostic.code == "E302"
+    assert tuned.kept(CARD) == {}

@@ -204,6 +204,11 @@ ENTRIES: tuple[Entry, ...] = (
         "A shipped kernel has no proof by this version of Argus, and is therefore not launched.",
     ),
     Entry(
+        "E414",
+        "no family for this product",
+        "No shipped kernel multiplies matrices of these elements and extents on this target.",
+    ),
+    Entry(
         "E230",
         "cluster does not fit",
         "The grid is not one of whole clusters, a cluster is too large, or a rank may be none of it.",

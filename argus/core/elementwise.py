@@ -37,12 +37,26 @@ def _rsqrt(x: FloatArray) -> FloatArray:
     return np.reciprocal(np.sqrt(x))
 
 
+def _fma(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+    """a * b + c in single precision, rounded once: doubles hold the product, and their sum is rounded to odd."""
+    product, other = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    total = product + other
+    rest = total - product
+    error = (product - (total - rest)) + (other - rest)
+    even = (total.view(np.int64) & 1) == 0
+    with np.errstate(invalid="ignore"):
+        moved = np.nextafter(total, np.copysign(np.inf, error))
+    odd = np.where(np.isfinite(error) & (error != 0) & even, moved, total)
+    return odd.astype(np.float32).astype(np.result_type(a, b, c))
+
+
 _ENTRIES = (
     ElementOp("neg", 1, np.negative, _both("-({0})"), linear=True),
     ElementOp("add", 2, np.add, _both("({0} + {1})")),
     ElementOp("sub", 2, np.subtract, _both("({0} - {1})")),
     ElementOp("mul", 2, np.multiply, _both("({0} * {1})"), linear=True),
     ElementOp("div", 2, np.divide, _both("({0} / {1})"), linear=True),
+    ElementOp("fma", 3, _fma, {"gfx942": "__builtin_fmaf({0}, {1}, {2})", "sm_90a": "__fmaf_rn({0}, {1}, {2})"}),
     ElementOp("max", 2, np.fmax, {"gfx942": "__builtin_fmaxf({0}, {1})", "sm_90a": "fmaxf({0}, {1})"}),
     ElementOp("min", 2, np.fmin, {"gfx942": "__builtin_fminf({0}, {1})", "sm_90a": "fminf({0}, {1})"}),
     ElementOp("abs", 1, np.abs, {"gfx942": "__builtin_fabsf({0})", "sm_90a": "fabsf({0})"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import asdict, frozen
@@ -13,6 +14,7 @@ from argus.core.index import Symbol
 from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.address import extent_of
+from argus.emit.cuda.guards import Guard
 from argus.emit.cuda.plan import Plan, TensorMap
 from argus.emit.cuda.ptxas import SERIALISED, AssemblerReport
 from argus.emit.report import ResourceReport
@@ -43,7 +45,8 @@ class TensorMapArgument:
     """What the copy engine must know of a tensor: the maps are the kernel's first arguments, in order.
 
     shape and strides: Python expressions over the sizes, in elements. box: extents, rows and columns the last two.
-    swizzle: bytes, 0 for none.
+    swizzle: bytes, 0 for none. free: whether the tensor is read by maps alone: what it holds is then all that counts,
+    and it may lie with other strides, which the map is told.
     """
 
     name: str
@@ -53,6 +56,7 @@ class TensorMapArgument:
     strides: tuple[str, ...]
     box: tuple[int, ...]
     swizzle: int
+    free: bool = False
 
 
 @frozen
@@ -66,12 +70,14 @@ class Check:
 @frozen
 class Contract:
     """What a launch must look at in a tensor of integers: a condition on every element, as a Python expression over the
-    sizes, the element's coordinates `i0`, `i1`, ..., and elements of the tensor.
+    sizes, the element's coordinates `i0`, `i1`, ..., and elements of the tensor. guard: the entry point of the kernel
+    that looks at them on the device, empty where there is none.
     """
 
     tensor: str
     shape: tuple[str, ...]
     condition: str
+    guard: str = ""
 
 
 @frozen
@@ -136,10 +142,13 @@ def _checks(kernel: Kernel) -> tuple[Check, ...]:
     return tuple(dict.fromkeys([*assumed, *sizes, *ranged]))
 
 
-def _contracts(kernel: Kernel) -> tuple[Contract, ...]:
+def _contracts(kernel: Kernel, guards: Sequence[Guard] = ()) -> tuple[Contract, ...]:
     """What is promised of integers in memory, which a proof rests on as it does on assumptions."""
+    symbols = {guard.buffer: guard.symbol for guard in guards}
     return tuple(
-        Contract(buffer.name, tuple(show(extent) for extent in buffer.shape), show(buffer.promise))
+        Contract(
+            buffer.name, tuple(show(extent) for extent in buffer.shape), show(buffer.promise), symbols.get(buffer, "")
+        )
         for buffer in kernel.parameters
         if buffer.promise is not algebra.TRUE
     )
@@ -195,7 +204,7 @@ def report_data(report: ResourceReport | AssemblerReport) -> dict[str, object]:
 # -- CUDA ----------------------------------------------------------------------------------------------------
 
 
-def cuda_launch(kernel: Kernel, symbol: str, plan: Plan) -> LaunchInfo:
+def cuda_launch(kernel: Kernel, symbol: str, plan: Plan, guards: Sequence[Guard] = ()) -> LaunchInfo:
     """How to launch a CUDA kernel: tensor maps, then pointers, then sizes."""
     written = {stmt.target.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     tensors = tuple(
@@ -204,18 +213,20 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan) -> LaunchInfo:
     )
     sizes = tuple(Argument(size.name, "int") for size in kernel.sizes)
     grid = tuple(show(extent) for extent in kernel.grid)
-    maps = tuple(_map_argument(each) for each in plan.maps.values())
+    touched = {*written, *plan.pointers}
+    maps = tuple(_map_argument(each, free=each.buffer not in touched) for each in plan.maps.values())
     checks = [*_checks(kernel), *(check for each in maps for check in _map_checks(each))]
     found = tuple(dict.fromkeys(checks))
     arguments = (*tensors, *sizes)
-    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, _contracts(kernel), early=True)
+    contracts = _contracts(kernel, guards)
+    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early=True)
 
 
-def _map_argument(made: TensorMap) -> TensorMapArgument:
+def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:
     buffer = made.buffer
     assert isinstance(buffer.layout, Strided)
     shape, strides = tuple(map(show, buffer.shape)), tuple(map(show, buffer.layout.strides))
-    return TensorMapArgument(made.name, buffer.name, buffer.dtype.name, shape, strides, made.box, made.swizzle)
+    return TensorMapArgument(made.name, buffer.name, buffer.dtype.name, shape, strides, made.box, made.swizzle, free)
 
 
 def _map_checks(made: TensorMapArgument) -> list[Check]:

@@ -41,16 +41,26 @@ def _wrap(part: _Part, level: int) -> str:
 
 
 @frozen
+class Elements:
+    """The text of a coordinate, by its axis, and of an element of a tensor, by its name and its coordinates' texts."""
+
+    coordinate: Callable[[int], str]
+    element: Callable[[str, Sequence[str]], str]
+
+
+@frozen
 class CText:
     """C text over the names of one kernel. `wave` stands for the wave's number, a scalar.
 
-    known: expressions that have been computed, with the names of their values.
+    known: expressions that have been computed, with the names of their values. elements: None where expressions have
+    none; with them all numbers are wide.
     """
 
     names: Names
     thread: Symbol
     unit: int
     known: Mapping[Node, str] = field(factory=dict[Node, str], eq=False)
+    elements: Elements | None = field(default=None, eq=False)
 
     def index(self, node: Index, width: Width = "") -> str:
         """An `int`, or arithmetic in the wider type that `width` converts every symbol to."""
@@ -60,14 +70,14 @@ class CText:
         """The same, ready to stand beside `*`."""
         return _wrap(fold(node, self._visit(width)), _MULTIPLIED)
 
-    def cond(self, node: Cond) -> str:
-        return fold(node, self._visit(""))[0]
+    def cond(self, node: Cond, width: Width = "") -> str:
+        return fold(node, self._visit(width))[0]
 
     def _visit(self, width: Width) -> Callable[[Node, Sequence[_Part]], _Part]:
         def visit(node: Node, parts: Sequence[_Part]) -> _Part:
             match node:
                 case Const(value=value):
-                    return str(value), _ATOM if value >= 0 else _ADDED
+                    return f"{value}{'L' if self.elements is not None else ''}", _ATOM if value >= 0 else _ADDED
                 case Sym(symbol=symbol):
                     return f"{width}{self.names.symbols[symbol]}", _ATOM
                 case Sum():
@@ -86,6 +96,10 @@ class CText:
                     return f"{_wrap(fold(left, visit), _ADDED)} != {_wrap(fold(right, visit), _ADDED)}", _COMPARED
                 case Not():
                     return f"!({parts[0][0]})", _ATOM
+                case Coord(axis=axis) if self.elements is not None:
+                    return self.elements.coordinate(axis), _ATOM
+                case Read(array=array) if self.elements is not None:
+                    return self.elements.element(array, [text for text, _ in parts]), _ATOM
                 case Coord() | Read() | Held():
                     raise not_built(f"an index expression with {type(node).__name__.lower()} in it")
                 case _:

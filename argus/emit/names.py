@@ -32,7 +32,7 @@ _RESERVED = frozenset(f"{_OURS} {_CPP}".split())
 # Names that the emitter itself gives to locals and to helpers with a width.
 _EMITTED = re.compile(
     r"at\d+(_\d+)?|quotient\d+|base\d+|value|kk|mm|nn|\w+_buffer|(buffer_)?(load|store|fill)_b\d+|tma_(load|store)_\dd(_to)?|"
-    r"(ld|st)matrix_x\d(_trans)?|mma_m16n8k16_[a-z0-9]+|wgmma_m64n\d+k\d+_f32_[a-z0-9]+_(ss|rs)(_a_mn)?(_b_mn)?|__.*"
+    r"(ld|st)matrix_x\d(_trans)?|mma_m16n8k16_[a-z0-9]+|wgmma_m64n\d+k\d+_f32_[a-z0-9]+_(ss|rs)(_a_mn)?(_b_mn)?|guard_\w+|__.*"
 )
 
 

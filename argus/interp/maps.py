@@ -192,6 +192,9 @@ class _Evaluation:
 
     def _op(self, name: str, lanes: list[_Lane]) -> _Lane:
         entry = ELEMENT_OPS[name]
+        if name == "fma":
+            total = self._op("add", [self._op("mul", lanes[:2]), lanes[2]])
+            return evolve(total, values=entry.meaning(*self._same_type(lanes)) if total.values is not None else None)
         values = entry.meaning(*self._same_type(lanes)) if self.block.launch.values else None
         weak = all(lane.weak for lane in lanes)
         whole = _scaled_lane(entry, lanes)

@@ -22,7 +22,7 @@ from argus.core.ir import (
     WrittenOnce,
     walk,
 )
-from argus.interp import distinct
+from argus.interp import distinct, idle
 from argus.interp.blocks import run_agents
 from argus.interp.finals import array_of, number, written_once
 from argus.interp.journal import Journal
@@ -124,7 +124,8 @@ def go(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
     """Run the blocks of a launch whose tensors are loaded, all by default, and judge what they leave."""
     every = _grid(launch)
     if by_events(launch.prepared.kernel):
-        for together in _clusters(launch, every, every if blocks is None else blocks):
+        groups = _clusters(launch, every, every if blocks is None else blocks)
+        for together in groups if blocks is not None else idle.once(launch, groups):
             run_agents(launch, together)
     else:
         for index in every if blocks is None else blocks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from argus.kernels.contraction import Contraction, part, slot_for
+from argus.kernels.contraction import Contraction, one_of, part, slot_for
 from argus.kernels.hopper import Fuse, Hopper, parts_of, store_boxes, store_by_tma
 from argus.language import (
     Ring,
@@ -36,24 +36,24 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     """
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    rows, columns = problem.tiles(bm, bn)
+    count = problem.count(bm, bn)
     problem.aligned()
-    assume(rows * columns < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
+    assume(count < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
-    tiles = persistent((rows, columns), order=cfg.order)
-    depth = ceil_div(A.shape[1], bk)
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group, cfg.curve))
+    depth = ceil_div(A.shape[-1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))
     rows_alike = cfg.cluster[0] == 1
-    problem.bounded(rows * columns, depth, cfg.stages)
+    problem.bounded(count, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    own = A.tile((bm, bk), (m, k)), slot.a
-                    common = B.tile((bn, bk), (n, k)), slot.b
+                    own = one_of(A, z).tile((bm, bk), (m, k)), slot.a
+                    common = one_of(B, z).tile((bn, bk), (n, k)), slot.b
                     if rows_alike:
                         own, common = common, own
                     copy(*own, via=tma, edge=0)
@@ -62,7 +62,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
@@ -73,6 +73,6 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(parts, C, boxes[wg])
+            store_by_tma(parts, one_of(C, z), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself

@@ -8,17 +8,29 @@ from __future__ import annotations
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, Late, Place, hopper_cooperative, hopper_pingpong
+from argus.kernels.ragged import Ragged, hopper_ragged
+from argus.kernels.select import cheapest
 from argus.language import Fragment, Tensor, bf16, e4m3, f32, kernel, load
 
-CONFIGS = {
+CONFIGS: dict[str, Hopper | Ragged] = {
     "by_rows": Hopper(bk=128),
     "super_tiled": Hopper(bk=128, group=8),
     "clustered": Hopper(bk=128, cluster=(2, 1)),
     "clustered_bands": Hopper(bk=128, cluster=(2, 1), group=8),
+    "whole": Hopper(bk=128, stages=3, whole=True, group=8),
+    "whole_pairs": Hopper(bk=128, stages=3, whole=True, cluster=(2, 1)),
+    "whole_bands": Hopper(bk=128, stages=3, whole=True, cluster=(2, 1), group=8),
     "columns_192": Hopper(bn=192, bk=128, cluster=(2, 1), whole=True),
     "columns_128": Hopper(bn=128, bk=128, stages=6, cluster=(1, 2)),
+    "columns_64": Hopper(bn=64, bk=128, stages=8),
+    "ragged": Ragged(bk=128),
     "pingpong": Hopper(bm=64, bk=128, pingpong=True, group=16),
 }
+
+
+def select(m: int, n: int, k: int) -> str:
+    """The configuration that is expected to take least: 128 of k take the bytes and the cycles of 64 in 16 bits."""
+    return "ragged" if n % 8 else cheapest(CONFIGS, m, n, k // 2)
 
 
 @kernel(configs=CONFIGS)
@@ -29,7 +41,7 @@ def gemm_fp8(
     scale_b: Tensor["1", f32],
     C: Tensor["M N", bf16],
     *,
-    cfg: Hopper,
+    cfg: Hopper | Ragged,
 ) -> None:
     """The family's claim; the verdict tells the whole formula of an element."""
     problem = Contraction(A, B, C)
@@ -41,7 +53,9 @@ def gemm_fp8(
             loaded.append(load(scale_a[0], acc.layout.axis()) * load(scale_b[0], acc.layout.axis()))
         return lambda: acc * loaded[0]
 
-    if cfg.pingpong:
+    if isinstance(cfg, Ragged):
+        hopper_ragged(problem, cfg, fuse)
+    elif cfg.pingpong:
         hopper_pingpong(problem, cfg, fuse)
     elif len(cfg.cluster) > 1:
         hopper_clustered(problem, cfg, fuse)

@@ -6,14 +6,17 @@ sum of all in full single precision: promotion [DeepSeek-V3 2024, section 3.3.2]
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from math import ceil, prod
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import identity, parts_of, store_boxes, store_by_tma
+from argus.kernels.contraction import Contraction, slot_for
+from argus.kernels.hopper import Place
+from argus.kernels.select import PROCESSORS
 from argus.language import (
     Fragment,
+    Int,
     Ring,
     Tensor,
     assert_relation,
@@ -28,8 +31,9 @@ from argus.language import (
     elected,
     eq,
     f32,
+    fence,
+    fma,
     kernel,
-    load,
     loop,
     mma,
     persistent,
@@ -37,7 +41,10 @@ from argus.language import (
     role,
     shared,
     sm_90a,
+    st_global_b16,
+    stmatrix,
     super_tiled,
+    sync,
     tag,
     tma,
     warpgroup,
@@ -47,6 +54,8 @@ from argus.language import (
 
 BLOCK = 128
 """Elements of k, and rows of B, that share a scale."""
+_WIDTH = 64
+"""Columns of a box that a tile leaves through."""
 
 
 @frozen
@@ -54,7 +63,8 @@ class Blocks:
     """H200: bm x 128 tiles, 128 of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
-    whole: whether a tile leaves through boxes of its own for all of its columns.
+    whole: whether a tile leaves through boxes of its own for all of its rows, which takes memory of a stage or more.
+    ragged: whether elements are stored one by one instead, so that rows of C may have any length.
     """
 
     bm: int = 128
@@ -62,6 +72,7 @@ class Blocks:
     group: int = 0
     cluster: tuple[int, ...] = (1,)
     whole: bool = False
+    ragged: bool = False
     bn = BLOCK
     target = sm_90a
     threads = 384
@@ -72,10 +83,22 @@ CONFIGS = {
     "super_tiled": Blocks(group=8),
     "clustered": Blocks(cluster=(2, 1)),
     "clustered_bands": Blocks(cluster=(2, 1), group=8),
+    "ragged": Blocks(ragged=True),
     "rows_256": Blocks(bm=256, stages=4),
     "rows_256_bands": Blocks(bm=256, stages=4, group=8),
     "rows_256_clustered": Blocks(bm=256, stages=4, cluster=(1, 2)),
+    "rows_256_whole": Blocks(bm=256, stages=3, group=8, whole=True),
+    "rows_256_pairs": Blocks(bm=256, stages=3, cluster=(2, 1), group=4, whole=True),
+    "rows_256_beside": Blocks(bm=256, stages=3, cluster=(1, 2), whole=True),
 }
+
+
+def select(m: int, n: int, k: int) -> str:
+    """The configuration that is expected to take least: large tiles where there is one for each multiprocessor."""
+    del k
+    if n % 8:
+        return "ragged"
+    return "rows_256_whole" if ceil(m / 256) * ceil(n / BLOCK) >= PROCESSORS else "by_rows"
 
 
 @kernel(configs=CONFIGS)
@@ -94,13 +117,15 @@ def gemm_fp8_blocks(
     problem = Contraction(A, B, C)
     bm, bn = cfg.bm, cfg.bn
     rows, columns = problem.tiles(bm, bn)
-    problem.aligned()
-    assume(rows * columns < 1 << 23)
+    problem.aligned(stores=not cfg.ragged)
+    assume(rows * columns < 1 << 22)  # tiles, of which 256 rows times any number then fits 32 bits
     depth = ceil_div(A.shape[1], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
     mm = wgmma(e4m3, n=bn)
-    ring = Ring(cfg.stages, a=shared(e4m3, (bm, BLOCK), swizzle=128), b=shared(e4m3, (bn, BLOCK), swizzle=128))
-    boxes = store_boxes(bn, whole=cfg.whole)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, BLOCK), b=slot_for(B, bn, BLOCK))
+    parts = bm // 128  # of 64 rows, of each warpgroup
+    held = (2, parts if cfg.whole else 1, bn // _WIDTH, 64, _WIDTH)
+    boxes = None if cfg.ragged else shared(bf16, held, swizzle=128)
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     problem.bounded(rows * columns, depth, cfg.stages)
 
@@ -112,28 +137,56 @@ def gemm_fp8_blocks(
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
-        parts = bm // 128  # of 64 rows, of each warpgroup
         part, accs = registers(f32, mm.C), [registers(f32, mm.C) for _ in range(parts)]
+        scales = Scales(scale_a, scale_b, [registers(f32, mm.C.axis(0)) for _ in accs], registers(f32, mm.C.axis()))
         for m, n in tiles:
             for acc in accs:
                 acc[:] = 0.0
+            places = [2 * parts * m + parts * wg + i for i in range(parts)]
+            scales.fetch(0, n, places)
             for k in loop(depth):
+                factors = scales.products()
                 slot = ring.wait()
                 for i, acc in enumerate(accs):
                     mma(mm, part, slot.a.tile((64, BLOCK), (parts * wg + i, 0)), slot.b, init=True)
-                    of_rows = load(scale_a[k].tile((64,), (2 * parts * m + parts * wg + i,)), mm.C.axis(0), edge=0)
-                    of_columns = load(scale_b[n, k], mm.C.axis())
+                    if i == 0:
+                        scales.fetch(k + 1, n, places)  # under the products
                     wgmma.wait(0)
                     if i == parts - 1:
                         ring.release()
-                    _promote(acc, part, of_rows, of_columns)
-            for i, acc in enumerate(accs):
+                    _promote(acc, part, factors[i])
+            for acc in accs:
                 problem.complete(acc)
-                at = (2 * parts * m + parts * wg + i, n)
-                store_by_tma(parts_of(identity, acc, at, boxes), C, boxes[wg])
-        with elected():
-            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+            at = [(place, n) for place in places]
+            if boxes is None:
+                _store_elements(accs, C, at)
+            else:
+                together = parts if cfg.whole else 1
+                for i in range(0, parts, together):
+                    _store(accs[i : i + together], C, at[i : i + together], boxes[wg])
+        if boxes is not None:
+            with elected():
+                bulk.wait(0, of="reads")  # what is on its way out arrives by itself
     problem.finish()
+
+
+@frozen
+class Scales:
+    """Registers for the scales of one block of k: of the rows of each accumulator, and of all columns."""
+
+    a: Tensor
+    b: Tensor
+    of_rows: Sequence[Fragment]
+    of_columns: Fragment
+
+    def fetch(self, k: Int | int, n: Int, places: Sequence[Int]) -> None:
+        """Begin to load those of block k; there are none beyond the last."""
+        copy(self.b[n, k], self.of_columns, edge=0)
+        for held, place in zip(self.of_rows, places, strict=True):
+            copy(self.a[k].tile((64,), (place,)), held, edge=0)
+
+    def products(self) -> list[Fragment]:
+        return [held * self.of_columns for held in self.of_rows]
 
 
 def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> None:
@@ -149,12 +202,30 @@ def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> N
     copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
 
 
-def _promote(acc: Fragment, part: Fragment, rows: Fragment, columns: Fragment) -> None:
+def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes: Tensor) -> None:
+    """Accumulators of 64 rows to global, each through boxes of its own: all filled, one meeting, all sent."""
+    with elected():
+        bulk.wait(pending=0, of="reads")  # what was sent last has left the boxes
+    sync()
+    sent = [(i, j) for i in range(len(accs)) for j in range(BLOCK // _WIDTH)]
+    for i, j in sent:
+        copy(accs[i].tile((64, _WIDTH), (0, j)).to(bf16), boxes[i, j], via=stmatrix.x4)
+    fence("async proxy")
+    sync()
+    with elected():
+        for i, j in sent:
+            row, column = at[i]
+            place = row, column * (BLOCK // _WIDTH) + j
+            copy(boxes[i, j], target.tile((64, _WIDTH), place), via=tma, edge=0)
+        bulk.commit()
+
+
+def _store_elements(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place]) -> None:
+    for acc, place in zip(accs, at, strict=True):
+        copy(acc.to(bf16), target.tile((64, BLOCK), place), via=st_global_b16, edge=0)
+
+
+def _promote(acc: Fragment, part: Fragment, scale: Fragment) -> None:
     """A block's sum, scaled, into the sum of all: each k that it sums lies in the block of both scales."""
-    assert_relation(
-        part,
-        rows,
-        columns,
-        lambda p, r, c: eq(r.kb, p.k // BLOCK) & eq(c.kb, p.k // BLOCK) & eq(c.nb, p.n // BLOCK),
-    )
-    acc += part * (rows * columns)
+    assert_relation(part, scale, lambda p, s: eq(s.kb, p.k // BLOCK) & eq(s.nb, p.n // BLOCK))
+    acc[:] = fma(part, scale, acc)

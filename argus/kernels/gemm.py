@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
+from attrs import frozen
+
+from argus.kernels import fp8, select_cdna3
 from argus.kernels.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
+from argus.kernels.naming import config_of
 from argus.kernels.narrow import Narrow, hopper_narrow
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
 from argus.kernels.split import Split, hopper_split
 from argus.language import Tensor, bf16, kernel
+from argus.products import element_name, no_family, no_schedule
+from argus.tuned import Key, choice
 
 Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny | Split
 CONFIGS: dict[str, Config] = {
@@ -66,14 +73,70 @@ def multiply(problem: Contraction, cfg: Config) -> None:
     problem.finish()
 
 
-def select(m: int, n: int, k: int) -> str:
-    """The configuration of sm_90a that is expected to take least for C = A @ B^T of these extents, without a search.
+KINDS = (Hopper, Skinny, Narrow, Split, Cdna3, Cdna3PingPong)
 
-    The copy engine moves rows that begin at multiples of 16 bytes: others go element by element. C that has no such
-    rows leaves the schedules for few rows of A, which store elements.
+
+def configuration(name: str) -> Config | None:
+    """The configuration of a name: a shipped one, or one that `argus.kernels.naming` spells out; None if it is none."""
+    return CONFIGS.get(name) or config_of(name, KINDS)
+
+
+def select(m: int, n: int, k: int, dtype: object = "bf16", target: object = "sm_90a", device: str = "") -> str:
+    """The name of the configuration that is expected to take least for C = A @ B^T of these extents.
+
+    dtype: of A and B, such as "bf16" or `torch.bfloat16`; what it names is a configuration of `gemm` for bf16, of
+    `argus.kernels.layouts` for f16 and of `argus.kernels.fp8` for e4m3. device: a GPU's name, for what a search has
+    kept of it (`argus bench gemm --tune`) to come first; else, and for other shapes, a model of costs decides.
+    Raises ArgusError (E414) where no family multiplies such matrices.
+    """
+    asked = element_name(dtype), str(target)
+    if asked not in FAMILIES:
+        raise no_family(*asked, FAMILIES)
+    family = FAMILIES[asked]
+    found = choice(device, Key((m, n, k), *asked)) if device else None
+    config = None if found is None else family.named(found)
+    if found is not None and config is not None and config.target.name == asked[1]:
+        return found
+    return family.cheapest(m, n, k)
+
+
+def _of_16_bits(m: int, n: int, k: int) -> str:
+    """The copy engine moves rows that begin at multiples of 16 bytes: others go element by element.
+
+    C that has no such rows leaves the schedules for few rows of A, which store elements.
     """
     if k % 8:
         return "narrow"
     if n % 8:
         return cheapest({name: each for name, each in CONFIGS.items() if isinstance(each, Skinny)}, m, n, k)
     return cheapest(CONFIGS, m, n, k)
+
+
+def _of_8_bits(m: int, n: int, k: int) -> str:
+    """Elements of half the size, at twice the rate: what a product of 16 bits of half the depth takes."""
+    if k % 16 or n % 8:
+        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16 and N of 8")
+    return cheapest(fp8.CONFIGS, m, n, k // 2)
+
+
+def _cdna3(m: int, n: int, k: int) -> str:
+    if k % 8:
+        raise no_schedule((m, n, k), "gfx942", "K is expected to be a multiple of 8")
+    return select_cdna3.cheapest(CONFIGS, m, n, k)
+
+
+@frozen
+class Family:
+    """cheapest: the name of a configuration for M, N and K. named: a configuration by its name, None if it is none."""
+
+    cheapest: Callable[[int, int, int], str]
+    named: Callable[[str], Config | None]
+
+
+FAMILIES: dict[tuple[str, str], Family] = {
+    ("bf16", "sm_90a"): Family(_of_16_bits, configuration),
+    ("f16", "sm_90a"): Family(_of_16_bits, configuration),
+    ("e4m3", "sm_90a"): Family(_of_8_bits, fp8.CONFIGS.get),
+    ("bf16", "gfx942"): Family(_cdna3, configuration),
+}
+"""By element type of the operands, and target."""

@@ -6,22 +6,19 @@ from collections.abc import Callable, Iterator
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction, slot_for
+from argus.kernels.contraction import Contraction, one_of, slot_for
 from argus.language import (
     DType,
     Fragment,
     Int,
-    Order,
     Ring,
     Tensor,
     Turns,
     assume,
     bf16,
     bulk,
-    by_rows,
     ceil_div,
     copy,
-    curved,
     elected,
     eq,
     f32,
@@ -34,7 +31,6 @@ from argus.language import (
     shared,
     sm_90a,
     stmatrix,
-    super_tiled,
     sync,
     tma,
     warpgroup,
@@ -66,13 +62,28 @@ def identity(acc: Fragment, at: Place) -> Late:
 
 
 @frozen
+class Fetch:
+    """What else a tile takes: the loading role fetches it ahead of the operands, and those that multiply wait for it.
+
+    fetch: for tile (m, n). finish: what the loading role waits for before it leaves.
+    """
+
+    fetch: Callable[[Int, Int], None]
+    wait: Callable[[], None]
+    finish: Callable[[], None]
+
+
+NOTHING = Fetch(lambda _m, _n: None, lambda: None, lambda: None)
+
+
+@frozen
 class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile; curve: tiles along the side of a square with a curve through it; 0 and 0 for tiles by
-    rows. cluster: blocks that run together, neighbouring rows first.
-    bn: a multiple of 32 up to 256. whole: whether a tile leaves through boxes of its own for all of its columns, which
-    takes memory of a stage or more and saves meetings; else through two that alternate.
+    rows. cluster: blocks that run together, neighbouring rows first. bn: a multiple of 32 up to 256. whole: whether a
+    tile leaves through boxes of its own for all of its columns, which takes memory of a stage or more and saves
+    meetings; else through `turns` that take turns.
     """
 
     bm: int = 128
@@ -84,42 +95,39 @@ class Hopper:
     curve: int = 0
     cluster: tuple[int, ...] = (1,)
     whole: bool = False
+    turns: int = 2
     target = sm_90a
     threads = 384
 
-    @property
-    def order(self) -> Order:
-        """Of tiles, or of clusters' tiles."""
-        if self.curve:
-            return curved(self.curve)
-        return super_tiled(self.group) if self.group else by_rows
 
-
-def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
+def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetch = NOTHING) -> None:
     """Both warpgroups work on one tile, 64 rows each; one product in flight while the slot before is given back."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    rows, columns = problem.tiles(bm, bn)
+    count = problem.count(bm, bn)
     problem.aligned()
-    assume(rows * columns < 1 << 24)  # tiles, whose coordinates then fit 32 bits
+    assume(count < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
-    tiles = persistent((rows, columns), order=cfg.order)
-    depth = ceil_div(A.shape[1], bk)
-    problem.bounded(rows * columns, depth, cfg.stages)
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group, cfg.curve))
+    depth = ceil_div(A.shape[-1], bk)
+    problem.bounded(count, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected, registers=40):
-        for m, n in tiles:
+        for m, n, *z in tiles:
+            also.fetch(m, n)
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    copy(one_of(A, z).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(one_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
+        also.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         acc = registers(f32, mm.C)
-        for m, n in tiles:
+        for m, n, *z in tiles:
+            also.wait()
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
@@ -130,7 +138,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             wgmma.wait(pending=0)
             ring.release()
             problem.complete(acc)
-            store_by_tma(parts, C, boxes[wg])
+            store_by_tma(parts, one_of(C, z), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
@@ -139,29 +147,29 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     """Each warpgroup has every second tile: the end of one runs under the products of the other."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    rows, columns = problem.tiles(bm, bn)
+    count = problem.count(bm, bn)
     problem.aligned()
-    assume(rows * columns < 1 << 24)
+    assume(count < 1 << 24)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
     turns = Turns(2)
-    tiles = persistent((rows, columns), order=cfg.order)
-    depth = ceil_div(A.shape[1], bk)
-    problem.bounded(2 * rows * columns + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group, cfg.curve))
+    depth = ceil_div(A.shape[-1], bk)
+    problem.bounded(2 * count + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
 
     with role("load", warpgroup(0).elected, registers=24):
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    copy(one_of(A, z).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(one_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=240) as wg:
         acc = registers(f32, mm.C)
         ring.skip(wg * depth)  # the first tile of the other warpgroup is not ours
-        for m, n in tiles.every(2, start=wg):
+        for m, n, *z in tiles.every(2, start=wg):
             with turns(wg):  # also what makes the wait by parity unambiguous
                 for k in loop(depth):
                     slot = ring.wait()
@@ -174,15 +182,15 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
             ring.release()
             ring.skip(depth)  # the other warpgroup's tile
             problem.complete(acc)
-            store_by_tma(parts, C, boxes[wg])
+            store_by_tma(parts, one_of(C, z), boxes[wg])
         with elected():
             bulk.wait(0, of="reads")  # what is on its way out arrives by itself
 
 
-def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16) -> Tensor:
+def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16, turns: int = 2) -> Tensor:
     """What tiles of bn columns leave through, [warpgroup, turn, row, column]: boxes of 64 columns, else of 32."""
     width = 64 if bn % 64 == 0 else 32
-    return shared(dtype, (2, bn // width if whole else min(2, bn // width), 64, width), swizzle=2 * width)
+    return shared(dtype, (2, bn // width if whole else min(turns, bn // width), 64, width), swizzle=2 * width)
 
 
 def parts_of(fuse: Fuse, acc: Fragment, at: Place, boxes: Tensor) -> Parts:
@@ -216,7 +224,7 @@ def store_by_tma(parts: Parts, target: Tensor, boxes: Tensor) -> None:
     for j, (late, place) in enumerate(parts.each):
         box = boxes[j % turns]
         # The store before last has left the box; of an odd number of boxes the first follows one of its own turn.
-        left = 0 if j == 0 and parts.count % 2 else 1
+        left = 0 if turns == 1 or (j == 0 and parts.count % turns) else 1
         with elected():
             bulk.wait(pending=left, of="reads")
         sync()  # only now may the other 127 threads write it

@@ -11,6 +11,7 @@ from argus.kernels.contraction import Contraction
 from argus.kernels.gemm import CONFIGS, Config, multiply
 from argus.kernels.hopper import Hopper
 from argus.kernels.narrow import Narrow
+from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny
 from argus.language import Tensor, bf16, f16, kernel
 
@@ -57,3 +58,20 @@ def gemm_tn_f16(A: Tensor["K M", f16], B: Tensor["K N", f16], C: Tensor["M N", f
 @kernel(configs=SHIPPED)
 def gemm_tt_f16(A: Tensor["K M", f16], B: Tensor["N K", f16], C: Tensor["M N", f16], *, cfg: Config) -> None:
     multiply(Contraction(A.T, B, C), cfg)
+
+
+def offered(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> dict[str, Config]:
+    """The configurations that take operands of these extents that lie so; see `gemm.select`."""
+    known = TURNED if b_turned else SHIPPED
+    lengths = (m if a_turned else k, n if b_turned else k)
+    if any(length % 8 for length in lengths):
+        return {"narrow": known["narrow"]}
+    if n % 8:
+        return {name: each for name, each in known.items() if isinstance(each, Skinny)}
+    return known
+
+
+def select(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> str:
+    """The configuration that is expected to take least for operands that lie so, without a search."""
+    known = offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
+    return "narrow" if "narrow" in known and len(known) == 1 else cheapest(known, m, n, k)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction, slot_for
+from argus.kernels.contraction import Contraction, one_of, slot_for
 from argus.language import (
     Ring,
     assume,
@@ -43,30 +43,30 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
     """One role loads, one warpgroup multiplies; sums leave by single elements, as there are few."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, 64, cfg.bk
-    rows, columns = problem.tiles(bm, bn)
+    count = problem.count(bm, bn)
     problem.aligned(stores=False)
-    assume(rows * columns < 1 << 24)
+    assume(count < 1 << 24)
     mm = wgmma(A.dtype, n=bm)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    tiles = persistent((rows, columns))
-    depth = ceil_div(A.shape[1], bk)
-    problem.bounded(rows * columns, depth, cfg.stages)
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order())
+    depth = ceil_div(A.shape[-1], bk)
+    problem.bounded(count, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected):
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    copy(one_of(A, z).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(one_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroup(1)):
         acc = registers(f32, mm.C)
-        for m, n in tiles:
+        for m, n, *z in tiles:
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.b, slot.a, init=eq(k, 0))
                 wgmma.wait(pending=0)  # a product this small is done before the next slot is here
                 ring.release()
             problem.complete(acc)
-            copy(acc.to(C.dtype), C.T.tile((bn, bm), (n, m)), via=st_global_b16, edge=0)
+            copy(acc.to(C.dtype), one_of(C, z).T.tile((bn, bm), (n, m)), via=st_global_b16, edge=0)

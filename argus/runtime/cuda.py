@@ -8,76 +8,22 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
-import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.driver import Driver, installed, refusal
-from argus.runtime.expressions import unkept, value_of
+from argus.runtime.driver import Driver, beside_capture, installed, refusal
+from argus.runtime.expressions import value_of
+from argus.runtime.guards import Guards, Looked, Promises
+from argus.runtime.places import Array, Contract, Place
+from argus.runtime.tensor_maps import TensorMaps
 
-_TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "e4m3": "UINT8"}
+_PARTS = {"symbol", "grid", "threads", "shared_bytes", "maps", "arguments", "checks"}
 _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
-_BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i32": 4, "e4m3": 1}
-
-
-class Array(Protocol):
-    """A tensor on the device."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    def data_ptr(self) -> int: ...
-    def stride(self) -> tuple[int, ...]: ...
-
-
-@frozen
-class Place:
-    """What a kernel expects of a tensor at some sizes: shape, strides in elements, alignment in bytes."""
-
-    tensor: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    align: int
-
-    def check(self, tensor: Array) -> None:
-        """Raises ArgusError (E405) unless the tensor lies so; strides of axes of one element do not matter."""
-        strides = zip(self.shape, tensor.stride(), self.strides, strict=False)
-        if tuple(tensor.shape) != self.shape or any(size > 1 and found != held for size, found, held in strides):
-            message = f"`{self.tensor}` has the shape {tuple(tensor.shape)}, expected {self.shape}, row-major"
-            raise ArgusError(Diagnostic("E405", "error", message, help="pass a contiguous tensor of this shape"))
-        if tensor.data_ptr() % self.align:
-            message = f"`{self.tensor}` does not begin at a multiple of {self.align} bytes"
-            raise ArgusError(Diagnostic("E405", "error", message, help="pass a copy of it"))
-
-
-@frozen
-class Contract:
-    """What the proof presumes of every element of a tensor of 32-bit integers, over these sizes."""
-
-    place: Place
-    condition: str
-    sizes: Mapping[str, int]
-
-    def check(self, driver: Driver, tensor: Array) -> None:
-        """Fetch the tensor and look at each element. Raises ArgusError: E405 as `Place.check` does, E402 with the first
-        that breaks the contract.
-        """
-        self.place.check(tensor)
-        held = np.empty(self.place.shape, np.int32)
-        if held.size:
-            driver.call("cuMemcpyDtoH", held.ctypes.data, tensor.data_ptr(), held.nbytes)
-        at = unkept(self.condition, self.place.tensor, held.astype(np.int64), self.sizes)
-        if at is not None:
-            element = f"{self.place.tensor}[{', '.join(map(str, at))}]"
-            message = f"`{self.condition}` is promised of `{self.place.tensor}`, found {element} = {held[at]}"
-            facts = ((element, str(held[at])),)
-            raise ArgusError(
-                Diagnostic("E402", "error", message, facts=facts, help="pass integers that keep the promise")
-            )
 
 
 @frozen
@@ -91,29 +37,60 @@ class Prepared:
     values: tuple[Place | int, ...]
     contracts: tuple[Contract, ...] = ()
     early: bool = False
+    loaded: Loaded = field(kw_only=True, eq=False)
 
-    def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
+    def bind(self, tensors: Mapping[str, Array], stream: int = 0, promises: Promises = "fetch") -> Callable[[], None]:
         """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
 
-        A grid without blocks is no launch.
+        A grid without blocks is no launch. promises: "fetch" reads the integers of which something is promised now,
+        which waits for the GPU; "stop" and "tell" look at them on the GPU ahead of every launch, see `guards`.
         Raises ArgusError: E405 for a tensor that does not lie as the kernel expects, E402 for integers that break a
         contract.
         """
         if 0 in self.shape[:3]:
             return _nothing
+        guarded: list[Callable[[], None]] = []
         for contract in self.contracts:
-            contract.check(self.driver, tensors[contract.place.tensor])
-        maps = [_encoded(self.driver, made, place, tensors[place.tensor]) for place, made in self.maps]
+            tensor = tensors[contract.place.tensor]
+            if promises == "fetch":
+                contract.check(self.driver, tensor)
+            else:
+                contract.place.check(tensor)
+                guarded.append(self._guard(contract, tensor, stream, stop=promises == "stop"))
+        maps = [self.loaded.tensor_maps.of(made, place, tensors[place.tensor]) for place, made in self.maps]
         numbers = [_argument(value, tensors) for value in self.values]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
-        pointers = (ctypes.c_void_p * len(places))(*places)
-        address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
-        given = (_configuration(self.driver.raw, self.shape, stream, early=self.early), self.function, address, 0)
-        return partial(_launched, self.driver.raw, given, (maps, numbers, pointers))
+        configuration = _configuration(self.driver.raw, self.shape, stream, early=self.early)
+        launch = _launch(self.driver, configuration, self.function, places, (maps, numbers))
+        return partial(self.loaded.guards.launched, (*guarded, launch)) if guarded else launch
+
+    def _guard(self, contract: Contract, tensor: Array, stream: int, *, stop: bool) -> Callable[[], None]:
+        """Raises ArgusError (E405) for a kernel that was built without guards, or too many elements."""
+        sizes = [value for value in self.values if isinstance(value, int)]
+        looked = Looked(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
+        shape, told = self.loaded.guards.prepared(looked)
+        numbers = [ctypes.c_void_p(tensor.data_ptr()), *map(ctypes.c_int, sizes)]
+        numbers += [ctypes.c_void_p(told), ctypes.c_int(stop)]
+        configuration = _configuration(self.driver.raw, shape, stream, early=False)
+        function = self.loaded.guards.functions[contract.guard]
+        return _launch(self.driver, configuration, function, [ctypes.addressof(each) for each in numbers], numbers)
 
 
 def _nothing() -> None:
     """The launch of no block."""
+
+
+def _launch(
+    driver: Driver,
+    configuration: Any,  # noqa: ANN401 reason: untyped
+    function: object,
+    places: Sequence[int],
+    alive: object,
+) -> Callable[[], None]:
+    """A launch with arguments at these addresses; alive: what they are the addresses of."""
+    pointers = (ctypes.c_void_p * len(places))(*places)
+    address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
+    return partial(_launched, driver.raw, (configuration, function, address, 0), (alive, pointers))
 
 
 def _launched(raw: Any, given: tuple[object, ...], _alive: object) -> None:  # noqa: ANN401 reason: untyped
@@ -145,19 +122,38 @@ def _argument(value: Place | int, tensors: Mapping[str, Array]) -> ctypes.c_void
 
 @frozen
 class Loaded:
-    """A kernel on the device: its description (the data of NAME.json) and its function."""
+    """A kernel on the device: its description (the data of NAME.json) and its function.
+
+    functions: of its guards, by entry point.
+    """
 
     name: str
     launch: Mapping[str, Any]
     function: object
     driver: Driver
+    functions: Mapping[str, object] = field(factory=dict[str, object])
+    guards: Guards = field(init=False, eq=False)
+    tensor_maps: TensorMaps = field(init=False, eq=False)
 
-    def bind(self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0) -> Callable[[], None]:
-        """A function that launches the kernel on these tensors, by name, with these sizes.
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "guards", Guards(self.driver, self.functions))
+        object.__setattr__(self, "tensor_maps", TensorMaps(self.driver))
+
+    def bind(
+        self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0, promises: Promises = "fetch"
+    ) -> Callable[[], None]:
+        """A function that launches the kernel on these tensors, by name, with these sizes; see `Prepared.bind`.
 
         Raises ArgusError (E405) if a condition of the launch does not hold.
         """
-        return self.prepare(sizes).bind(tensors, stream)
+        return self.prepare(sizes).bind(tensors, stream, promises)
+
+    def synchronise(self) -> None:
+        """Until everything launched is done. Raises ArgusError: E402 if a guard found a broken promise, else E409."""
+        try:
+            self.driver.call("cuCtxSynchronize")
+        finally:
+            self.guards.check()
 
     def prepare(self, sizes: Mapping[str, int]) -> Prepared:
         """The kernel at these sizes. Raises ArgusError (E405) if a condition of the launch does not hold."""
@@ -175,26 +171,48 @@ class Loaded:
         maps = tuple((_place(made, made["tensor"], sizes), made) for made in self.launch["maps"])
         values = tuple(_value(argument, sizes) for argument in self.launch["arguments"])
         contracts = tuple(
-            Contract(_place(each, each["tensor"], sizes), each["condition"], dict(sizes))
+            Contract(_place(each, each["tensor"], sizes), each["condition"], dict(sizes), each.get("guard", ""))
             for each in self.launch.get("contracts", ())
         )
         early = bool(self.launch.get("early"))
-        return Prepared(self.driver, self.function, shape, maps, values, contracts, early)
+        return Prepared(self.driver, self.function, shape, maps, values, contracts, early, loaded=self)
 
 
 def load(description: Path, driver: Driver | None = None) -> Loaded:
     """Load NAME.json and NAME.cubin beside it into the current context. driver: that of this machine by default.
 
-    Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it.
+    Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it, or
+    if a file is damaged or absent.
     """
     used = installed() if driver is None else driver
-    data = json.loads(description.read_text(encoding="utf-8"))
+    data, code = _files(description)
     launch = data["launch"]
-    module = used.call("cuModuleLoadData", description.with_suffix(".cubin").read_bytes())
-    function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
     attribute = used.raw.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
-    return Loaded(data["kernel"], launch, function, used)
+    with beside_capture(used):
+        module = used.call("cuModuleLoadData", code)
+        function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
+        used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
+        symbols = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
+        guards = {symbol: used.call("cuModuleGetFunction", module, symbol.encode()) for symbol in symbols}
+    return Loaded(data["kernel"], launch, function, used, guards)
+
+
+def _files(description: Path) -> tuple[Mapping[str, Any], bytes]:
+    """The description and the code beside it."""
+    try:
+        data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))
+        code = description.with_suffix(".cubin").read_bytes()
+        lacking = ({"kernel", "launch"} - data.keys()) or (_PARTS - data["launch"].keys())
+    except (OSError, ValueError, AttributeError) as problem:
+        raise _unreadable(description, str(problem)) from problem
+    if lacking:
+        raise _unreadable(description, f"it lacks {', '.join(sorted(lacking))}")
+    return data, code
+
+
+def _unreadable(description: Path, why: str) -> ArgusError:
+    message = f"the built kernel `{description}` cannot be read: {why}"
+    return ArgusError(Diagnostic("E405", "error", message, help="build it again"))
 
 
 def _place(described: Mapping[str, Any], tensor: str, sizes: Mapping[str, int]) -> Place:
@@ -217,25 +235,3 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _value(argument: Mapping[str, Any], sizes: Mapping[str, int]) -> Place | int:
     """An argument after the tensor maps: where a pointer's tensor is expected, or a size."""
     return _place(argument, argument["name"], sizes) if argument["kind"] == "pointer" else sizes[argument["name"]]
-
-
-def _encoded(driver: Driver, made: Mapping[str, Any], place: Place, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
-    """A tensor map; extents and boxes run from the fastest axis."""
-    place.check(tensor)
-    raw, size = driver.raw, _BYTES[made["dtype"]]
-    wide, narrow, kinds = raw.cuuint64_t, raw.cuuint32_t, raw.CUtensorMapSwizzle
-    swizzle = f"CU_TENSOR_MAP_SWIZZLE_{made['swizzle']}B" if made["swizzle"] else "CU_TENSOR_MAP_SWIZZLE_NONE"
-    return driver.call(
-        "cuTensorMapEncodeTiled",
-        getattr(raw.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[made['dtype']]}"),
-        len(place.shape),
-        tensor.data_ptr(),
-        [wide(extent) for extent in reversed(place.shape)],
-        [wide(stride * size) for stride in reversed(place.strides[:-1])],
-        [narrow(extent) for extent in reversed(made["box"])],
-        [narrow(1) for _ in place.shape],
-        raw.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-        getattr(kinds, swizzle),
-        raw.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-        raw.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-    )

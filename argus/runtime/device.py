@@ -70,9 +70,13 @@ class Device:
             raise ArgusError(Diagnostic("E407", "error", f"{message}, the kernel is for {target}", help=repair))
 
     def allocate(self, shape: tuple[int, ...], size: int) -> Memory:
-        """Uninitialised memory, for as long as the process lives. Raises ArgusError (E408) if there is none left."""
+        """Uninitialised memory, until `free`. Raises ArgusError (E408) if there is none left."""
         pointer = self.driver.call("cuMemAlloc", max(1, prod(shape) * size))
         return Memory(self.driver, int(pointer), shape, size)
+
+    def free(self, memory: Memory) -> None:
+        """Give memory back that `allocate` gave; nothing of it may be in use."""
+        self.driver.call("cuMemFree", memory.pointer)
 
     def timed(self, launch: Callable[[], None], repeats: int) -> list[float]:
         """Milliseconds of each of so many launches, one after the other."""

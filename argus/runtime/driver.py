@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.answers import answer_to
 
 
 @cache
@@ -37,9 +39,22 @@ class Driver:
             status, *values = getattr(self.raw, name)(*arguments)
         except RuntimeError as problem:
             raise no_gpu(f"the CUDA driver is not installed ({problem})") from None
+        except ValueError as problem:
+            raise refusal(f"a status that its bindings do not know ({problem})", name) from None
         if status != self.raw.CUresult.CUDA_SUCCESS:
             raise refusal(status.name, name)
         return values[0] if len(values) == 1 else values
+
+
+@contextmanager
+def beside_capture(driver: Driver) -> Generator[None]:
+    """Calls that a capture of a CUDA graph by this thread would forbid, such as loading code, are done beside it."""
+    relaxed = driver.raw.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = driver.call("cuThreadExchangeStreamCaptureMode", relaxed)
+    try:
+        yield
+    finally:
+        driver.call("cuThreadExchangeStreamCaptureMode", before)
 
 
 def installed() -> Driver:
@@ -54,41 +69,7 @@ def no_gpu(reason: str, repair: str = "run it on a machine with a GPU, or in the
     return ArgusError(Diagnostic("E406", "error", f"no GPU to run on: {reason}", help=repair))
 
 
-@frozen
-class _Answer:
-    code: str
-    message: str
-    help: str
-
-
-_ABSENT = _Answer("E406", "no GPU to run on", "run it on a machine with a GPU, or in the interpreter")
-_FAILED = _Answer("E409", "the kernel failed while it ran", "run it under compute-sanitizer to see which access")
-_REFUSED = _Answer("E405", "the CUDA driver refuses", "check sizes, tensors and that the GPU is free")
-_ANSWERS: Mapping[str, _Answer] = {
-    "NO_DEVICE": _ABSENT,
-    "INSUFFICIENT_DRIVER": _ABSENT,
-    "STUB_LIBRARY": _ABSENT,
-    "SYSTEM_NOT_READY": _ABSENT,
-    "SYSTEM_DRIVER_MISMATCH": _ABSENT,
-    "NO_BINARY_FOR_GPU": _Answer(
-        "E407", "the code is for another GPU", "build it for this GPU, or run it on an H100 or H200"
-    ),
-    "OUT_OF_MEMORY": _Answer("E408", "the GPU has no memory left", "choose smaller sizes, or free what others hold"),
-    "ILLEGAL_ADDRESS": _FAILED,
-    "MISALIGNED_ADDRESS": _FAILED,
-    "ILLEGAL_INSTRUCTION": _FAILED,
-    "INVALID_ADDRESS_SPACE": _FAILED,
-    "INVALID_PC": _FAILED,
-    "HARDWARE_STACK_ERROR": _FAILED,
-    "ASSERT": _FAILED,
-    "LAUNCH_FAILED": _FAILED,
-    "LAUNCH_TIMEOUT": _Answer(
-        "E410", "the kernel did not finish", "verify it: a wait that nobody answers is refuted with its cycle"
-    ),
-}
-
-
 def refusal(status: str, name: str) -> ArgusError:
     """The error for a status of the driver, such as `CUDA_ERROR_OUT_OF_MEMORY`, given by the function `name`."""
-    answer = _ANSWERS.get(status.removeprefix("CUDA_ERROR_"), _REFUSED)
+    answer = answer_to(status)
     return ArgusError(Diagnostic(answer.code, "error", f"{answer.message}: {name} gave {status}", help=answer.help))

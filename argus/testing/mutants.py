@@ -6,7 +6,7 @@ random schedules with tags, and its numbers, which are compared with float64 or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, islice
 from time import perf_counter
 from typing import Any, Literal
@@ -25,6 +25,7 @@ from argus.interp.prepared import Prepared
 from argus.interp.run import Outcome, promised_integers, run_prepared
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import sizes_in_order
+from argus.interp.violation import UnkeptError
 from argus.reference import Comparison, Contraction, compared, compared_with_claims, contraction
 from argus.solver_choice import resolve
 from argus.solvers.session import Session
@@ -116,7 +117,9 @@ class Judge:
     def of_proved(self, mutant: Mutant, *, stated: bool) -> Judged:
         """The fate of a mutant that is taken for proved. stated: whether its verdict tells what the original's does."""
         prepared = Prepared(mutant.kernel)
-        sizes = spaced(list(sizes_in_order(mutant.kernel)), self.thoroughness.sizes)
+        sizes = spaced(self._kept(sizes_in_order(mutant.kernel)), self.thoroughness.sizes)
+        if not sizes:
+            return Judged("unchecked", "E402", "no integers are known that keep what is promised at any size")
         try:
             runs, failure = self._tagged(prepared, sizes)
             if failure:
@@ -129,6 +132,18 @@ class Judge:
         if not difference:
             return Judged("equivalent", runs=runs + more)
         return Judged("survived" if stated else "retold", "", difference, runs + more)
+
+    def _kept(self, sizes: Iterable[Sizes]) -> list[Sizes]:
+        """Sizes for which integers are known that keep what the original is promised of them."""
+
+        def known(size: Sizes) -> bool:
+            try:
+                promised_integers(self.original, size, 7)
+            except UnkeptError:
+                return False
+            return True
+
+        return [size for size in sizes if known(size)]
 
     def _tagged(self, prepared: Prepared, sizes: Sequence[Sizes]) -> tuple[int, str]:
         """Runs with tags: directed schedules in turn over the sizes, all of them in the end, then random ones."""

@@ -38,7 +38,7 @@ def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason:
 
 
 def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-    """The unit keeps some 13 bits of the fraction of its sums, so that errors grow with the sizes of the products."""
+    """The unit keeps some 14 bits of the fraction of its sums, so that errors grow with the sizes of the products."""
     del torch
     a, b = given["A"].double(), given["B"].double()
     scale = given["scale_a"].double() * given["scale_b"].double()

@@ -21,10 +21,13 @@ def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.gemm import CONFIGS  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.gemm import gemm as family  # noqa: PLC0415 reason: as above
     from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
+    from argus.kernels.skinny import Skinny  # noqa: PLC0415 reason: as above
     from argus.kernels.split import Split  # noqa: PLC0415 reason: as above
 
     shipped = {name: CONFIGS[name] for name in ("columns_64", "columns_128", "columns_224", "skinny", "skinny_64")}
     trial = {
+        "skinny_128": Skinny(bm=16, bk=128, stages=10),
+        "skinny_64_deep": Skinny(bm=64, bk=128, stages=6),
         "columns_64_pairs": Hopper(bn=64, stages=8, cluster=(1, 2)),
         "columns_64_rows": Hopper(bn=64, stages=8, cluster=(2, 1)),
         "columns_224_pairs": Hopper(bn=224, cluster=(2, 1)),

@@ -30,6 +30,9 @@ class FakeDriver:
 
     kernel: what a launch runs, given its arguments, as many as `pointers` addresses and then `sizes` numbers.
     fails: functions by name, with the status that they answer. calls: the names of all calls.
+    symbols: the functions of modules that were asked for. guards: what other functions do, given
+    the address of their arguments'. mode: of captures by this thread, and what it was
+    when code was loaded.
     launches: function, extents of grid and block, bytes, stream and arguments. overlapping: attributes of each.
     """
 
@@ -41,6 +44,10 @@ class FakeDriver:
     capability: dict[str, int] = field(factory=CAPABILITY.copy)
     calls: list[str] = field(factory=list[str])
     launches: list[tuple[Any, ...]] = field(factory=list[tuple[Any, ...]])
+    symbols: list[str] = field(factory=list[str])
+    guards: dict[str, Callable[[int], None]] = field(factory=dict[str, Callable[[int], None]])
+    mode: str = "global"
+    loaded_in: list[str] = field(factory=list[str])
     overlapping: list[list[str]] = field(factory=list[list[str]])
     _memory: list[npt.NDArray[np.uint8]] = field(factory=list[npt.NDArray[np.uint8]])
 
@@ -101,10 +108,16 @@ class FakeDriver:
         ctypes.memset(target, byte, size)
 
     def cuModuleLoadData(self, code: bytes) -> bytes:
+        self.loaded_in.append(self.mode)
         return code
 
     def cuModuleGetFunction(self, _module: bytes, symbol: bytes) -> str:
-        return symbol.decode()
+        self.symbols.append(symbol.decode())
+        return self.symbols[-1]
+
+    def cuThreadExchangeStreamCaptureMode(self, mode: str) -> str:
+        before, self.mode = self.mode, mode
+        return before
 
     def cuFuncSetAttribute(self, _function: str, _attribute: str, _value: int) -> None: ...
     def cuTensorMapEncodeTiled(self, *arguments: Any) -> Any:  # noqa: ANN401 reason: as above
@@ -117,12 +130,23 @@ class FakeDriver:
         block = (config.blockDimX, config.blockDimY, config.blockDimZ)
         self.launches.append((function, *grid, *block, config.sharedMemBytes, config.hStream, pointers))
         self.overlapping.append([each.id for each in getattr(config, "attrs", [])])
-        if self.kernel is not None:
+        if function in self.guards:
+            self.guards[function](pointers)
+        elif self.kernel is not None:
             places = (ctypes.c_void_p * (self.pointers + self.sizes)).from_address(pointers)
             addresses = [int(place or 0) for place in places]
             found = [ctypes.c_uint64.from_address(each).value for each in addresses[: self.pointers]]
             self.kernel(found + [ctypes.c_int.from_address(each).value for each in addresses[self.pointers :]])
 
+    def cuMemHostAlloc(self, size: int, _flags: int) -> int:
+        return self.cuMemAlloc(size)
+
+    def cuMemHostGetDevicePointer(self, address: int, _flags: int) -> int:
+        return address
+
+    def cuMemFree(self, _address: int) -> None: ...
+    def cuMemsetD8Async(self, _target: int, _byte: int, _size: int, _stream: int) -> None: ...
+    def cuEventDestroy(self, _event: str) -> None: ...
     def cuCtxSynchronize(self) -> None: ...
     def cuEventCreate(self, _flags: int) -> str:
         return "event"
@@ -133,15 +157,12 @@ class FakeDriver:
         return 0.5
 
 
-def _attribute() -> SimpleNamespace:
-    return SimpleNamespace(value=SimpleNamespace())
-
-
 SUCCESS = SimpleNamespace(name="CUDA_SUCCESS")
 ENUMERATIONS = (
     "CUdevice_attribute",
     "CUfunction_attribute",
     "CUlaunchAttributeID",
+    "CUstreamCaptureMode",
     "CUtensorMapDataType",
     "CUtensorMapFloatOOBfill",
     "CUtensorMapInterleave",

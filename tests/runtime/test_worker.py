@@ -120,3 +120,45 @@ def test_what_a_worker_left_is_what_is_returned(tmp_path: Path, request_in: Requ
     write_result(tmp_path, Result("Imagined GPU", (1.0,)))
 
     assert launched(request_in, tmp_path, 30, child("")) == Result("Imagined GPU", (1.0,))
+
+
+def test_a_process_that_is_ended_by_a_signal_is_told_with_it(tmp_path: Path, request_in: Request) -> None:
+    with pytest.raises(ArgusError, match="was ended by SIGKILL") as told:
+        launched(request_in, tmp_path, 30, child("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"))
+    assert told.value.diagnostic.code == "E409"
+
+
+def test_a_process_that_cannot_be_started_is_told(tmp_path: Path, request_in: Request) -> None:
+    with pytest.raises(ArgusError, match="no process could be started") as told:
+        launched(request_in, tmp_path, 30, (str(tmp_path / "absent"),))
+    assert told.value.diagnostic.code == "E408"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"device": 1}'])
+def test_a_damaged_result_is_no_result(tmp_path: Path, request_in: Request, text: str) -> None:
+    (tmp_path / "result.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ArgusError) as told:
+        launched(request_in, tmp_path, 30, child(""))
+    assert told.value.diagnostic.code == "E409"
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"kernel": "double", "launch": {}}'])
+def test_a_damaged_description_is_left_as_a_diagnostic(tmp_path: Path, request_in: Request, text: str | None) -> None:
+    description = Path(request_in.description)
+    description.unlink()
+    if text is not None:
+        description.write_text(text, encoding="utf-8")
+
+    run(tmp_path, FakeDriver().driver)
+
+    with pytest.raises(ArgusError, match="cannot be read") as told:
+        read_result(tmp_path)
+    assert told.value.diagnostic.code == "E405"
+
+
+def test_what_fails_while_it_is_timed_is_left_too(tmp_path: Path, request_in: Request) -> None:
+    del request_in
+    run(tmp_path, FakeDriver(double, pointers=2, sizes=1, fails={"cuEventSynchronize": "LAUNCH_TIMEOUT"}).driver)
+    with pytest.raises(ArgusError) as told:
+        read_result(tmp_path)
+    assert told.value.diagnostic.code == "E410"

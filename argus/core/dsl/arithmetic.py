@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argus.core.dsl.fragments import Fragment, elementwise
+from argus.core.dsl.fragments import Fragment, Operand, elementwise
 
 
 def exp(x: Fragment) -> Fragment:
@@ -33,6 +33,11 @@ def sqrt(x: Fragment) -> Fragment:
 def reciprocal(x: Fragment) -> Fragment:
     """One over each element by the unit for special functions: a unit in the last place from 1 / x, which is exact."""
     return elementwise("reciprocal", x)
+
+
+def fma(a: Fragment, b: Operand, c: Operand) -> Fragment:
+    """a * b + c, rounded once."""
+    return elementwise("fma", a, b, c)
 
 
 def tanh(x: Fragment) -> Fragment:

@@ -111,7 +111,7 @@ def copy(
         target, by, edge = _of_lane(source, target, by, edge)
     named = _instructions(via)
     parts = boxes(source.view, target.view, named)
-    if len(parts) > 1 or parts[0][0] is not source.view:
+    if parts != ((source.view, target.view),):
         for one, other in parts:
             copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal, through=through)
         return

@@ -68,6 +68,8 @@ def _is_size(axis: str) -> bool:
     return axis.isascii() and axis.isidentifier() and not iskeyword(axis)
 
 
+_MATRIX = 2
+"""Axes."""
 Slice = Union[IntLike, slice]
 
 
@@ -166,6 +168,15 @@ class Tensor:
         rank = len(self.view.shape)
         coords = [algebra.coord(rank - 1 - axis) for axis in range(rank)]
         return self._view(tuple(reversed(self.view.shape)), coords)
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802 reason: the name in the array API
+        """Each matrix turned: the last two axes exchanged."""
+        rank = len(self.view.shape)
+        if rank < _MATRIX:
+            fault("E106", f"`{self.view.buffer.name}` has {rank} axes, a matrix two", help="take a tensor of matrices")
+        axes = (*range(rank - _MATRIX), rank - 1, rank - 2)
+        return self._view(tuple(self.view.shape[axis] for axis in axes), [algebra.coord(axis) for axis in axes])
 
     @property
     def fastest(self) -> int:

@@ -128,8 +128,10 @@ def _reads_integers(stmt: Stmt) -> bool:
 
 def _scales(stmt: Map) -> bool:
     """Whether elements of two operands are multiplied, as a sum and its scale are."""
-    products = [node for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div")]
-    return any(all(any(isinstance(inner, Get) for inner in nodes(arg)) for arg in product.args) for product in products)
+    products = [
+        node.args[:2] for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div", "fma")
+    ]
+    return any(all(any(isinstance(inner, Get) for inner in nodes(arg)) for arg in factors) for factors in products)
 
 
 def _stores(stmts: list[Stmt]) -> bool:

@@ -215,7 +215,7 @@ class Carried:
         """What is guessed of a tile: of one that need not be set before the loop, once an iteration has been."""
         late = isinstance(entry.value, Bottom) or not self.flow.holds((), entry.there)
         left = after.value
-        if isinstance(left, Data) and left.inside:
+        if isinstance(left, Data) and left.inside and left.scales:  # scales of a block may be loaded up to an edge
             left = without_iterations(partial(self.flow.holds, loop.facts), left, loop)
         value = closed(Bottom() if late else entry.value, left, loop)
         return Tile(value, loop.has_earlier(1) if late else algebra.TRUE)

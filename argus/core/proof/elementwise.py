@@ -135,6 +135,9 @@ def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
             if divided is not None:
                 return evolve(divided, factors=(), terms=())
             return terms.rules.op("div", (value, below))
+        case Op(name="fma", args=(one, two, more)):
+            product = terms.rules.op("mul", [_value(terms, each, operands) for each in (one, two)])
+            return terms.rules.op("add", (product, _value(terms, more, operands)))
         case Op(name=name, args=args):
             return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
         case Where():

@@ -45,11 +45,14 @@ def closed(entry: Value, after: Value, loop: Loop) -> Value:
 
 
 def _without_scales(after: Data, loop: Loop) -> Data:
-    """Of a sum over iterations, the names in which its summands' scales differ are no longer names of it."""
+    """Of a sum over iterations, the names in which its summands' scales differ are no longer names of it, and are told
+    as what it is a sum by.
+    """
     if not after.plain or not after.sets:
         return after
     gone = {n for n, part in after.record.items() if n in after.scales and loop.symbol in symbols(*symbolic_of(part))}
-    return evolve(after, record={name: part for name, part in after.record.items() if name not in gone})
+    form = f"sum by {', '.join(sorted(gone))} of {after.form}" if gone else after.form
+    return evolve(after, record={name: part for name, part in after.record.items() if name not in gone}, form=form)
 
 
 def _grown(tally: Tally, loop: Loop) -> Tally:

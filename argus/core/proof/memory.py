@@ -182,8 +182,9 @@ def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buff
 def staged_offsets(view: View, places: tuple[Sep, ...], *, moves: bool = False) -> IntArray | None:
     """Element offsets of the cells in shared memory, slot 0 of every symbolic axis; None if not regular.
 
-    Slots must be whole swizzle periods, which I18 states. moves: a tile may begin anywhere on an axis of a buffer
-    without a swizzle; offsets then count from its least coordinate there.
+    Slots must be whole swizzle periods, which I18 states, as must be what a tile of rows begins behind: offsets count
+    from there. moves: a tile may begin anywhere on an axis of a buffer without a swizzle; offsets then count from its
+    least coordinate there.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
@@ -191,17 +192,26 @@ def staged_offsets(view: View, places: tuple[Sep, ...], *, moves: bool = False) 
     for place, mode in zip(places, modes(layout.layout), strict=True):
         symbolic = place.base is not algebra.const(0)
         plain = moves and layout.swizzle is None
-        if symbolic and (isinstance(mode.stride, tuple) or not (place.uniform or plain)):
+        if symbolic and isinstance(mode.stride, tuple):
+            return None
+        if symbolic and not (place.uniform or plain or _begins_whole(place, mode, layout)):
             return None
         if symbolic and not place.uniform:
             assert isinstance(mode.stride, int)
-            offsets = offsets + (place.table - place.low) * mode.stride
+            offsets = offsets + (place.table - (place.low if plain else 0)) * mode.stride
         if not symbolic:
             along = offsets_along(mode, place.table)
             if along is None:
                 return None
             offsets = offsets + along
     return offsets if layout.swizzle is None else layout.swizzle.images(offsets)
+
+
+def _begins_whole(place: Sep, mode: Layout, layout: Staged) -> bool:
+    """Whether what an axis adds to all offsets alike is whole periods of the swizzle, whatever its symbols are."""
+    period = 1 if layout.swizzle is None else layout.swizzle.period
+    assert isinstance(mode.stride, int)
+    return algebra.mod(algebra.mul(place.base, mode.stride), period) is algebra.const(0)
 
 
 def modes(layout: Layout) -> tuple[Layout, ...]:
@@ -263,7 +273,8 @@ def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> 
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
     period = 1 if layout.swizzle is None else layout.swizzle.period
-    whole = all(stride % period == 0 for _, stride in slots_of(access, places))
+    begins = ((place.least if place.uniform else place.base, stride) for place, stride in slots_of(access, places))
+    whole = all(algebra.mod(algebra.mul(base, stride), period) is algebra.const(0) for base, stride in begins)
     return Obligation(
         "I18",
         f"stages of `{access.view.buffer.name}` are whole periods of its swizzle",

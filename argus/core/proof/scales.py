@@ -43,7 +43,7 @@ def obligations(flow: Flow) -> Iterator[Obligation]:
 
 def _products(elem: Elem) -> tuple[tuple[Get, Get], ...]:
     """The reads that meet in a product or a quotient."""
-    made = [node for node in nodes(elem) if isinstance(node, Op) and node.name in ("mul", "div")]
+    made = [node for node in nodes(elem) if isinstance(node, Op) and node.name in ("mul", "div", "fma")]
     return tuple((one, two) for op in made for one in gets(op.args[0]) for two in gets(op.args[1]))
 
 

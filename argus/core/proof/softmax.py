@@ -345,12 +345,11 @@ class Rules:
 
     def _added(self, left: Data, right: Data) -> Value:
         """Two sums over the same names: each number counts as often as in both."""
+        if common_bounds(left, right) is None:
+            left, right = without_known(self.holds, left, right)
         if left.sets is None or right.sets is None or left.sets.keys() != right.sets.keys():
             return Top(f"{left.form} plus {right.form}: what is summed is not counted by one name")
         inside = common_bounds(left, right)
-        if inside is None:
-            left, right = without_known(self.holds, left, right)
-            inside = common_bounds(left, right)
         if inside is None or left.times != right.times:
             return Top(f"{left.form} plus {right.form} has no rule in the verifier")
         fill = 0.0 if left.fill == right.fill == 0 else nan

@@ -15,6 +15,7 @@ from argus.core.ir import Copy, Kernel, walk
 from argus.emit.c_expr import CText
 from argus.emit.cuda import copies, matrices, products
 from argus.emit.cuda.context import Context
+from argus.emit.cuda.guards import Guard, guard_text, guards
 from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
@@ -29,11 +30,12 @@ _NO_UNIT = 1 << 30
 
 @frozen
 class CudaText:
-    """text: the file. symbol: the entry point. plan: what a launch must provide."""
+    """text: the file. symbol: the entry point. plan: what a launch must provide. guards: entry points ahead of it."""
 
     text: str
     symbol: str
     plan: Plan
+    guards: tuple[Guard, ...] = ()
 
 
 def cuda_text(kernel: Kernel) -> CudaText:
@@ -50,7 +52,8 @@ def cuda_text(kernel: Kernel) -> CudaText:
     lines = [*_heading(kernel, context), *(f"    {line}" for line in _locals(kernel, context))]
     lines += [f"    {line}" for line in Writer(context, kernel).whole()]
     head = f"// {kernel.name} for {kernel.target}, emitted by Argus.\n{PRELUDE}{''.join(_helpers(kernel))}"
-    return CudaText("\n".join([head, *lines, "}", ""]), names.kernel, plan)
+    text = "\n".join([head, *lines, "}", ""])
+    return CudaText(text + guard_text(kernel, names), names.kernel, plan, guards(kernel, names))
 
 
 def _helpers(kernel: Kernel) -> Iterator[str]:

@@ -7,7 +7,7 @@ from math import inf
 
 from argus.core.dsl.fragments import elementwise
 from argus.core.dtype import DType
-from argus.language import Fragment, Tensor, bf16, copy, f16, f32, load, maximum, minimum, spread, where
+from argus.language import Fragment, Tensor, bf16, copy, f16, f32, fma, load, maximum, minimum, spread, where
 from argus.testing.instructions.trial import Trial, trial
 
 _TILE = (64, 16)
@@ -20,6 +20,7 @@ _EXACT: dict[str, Callable[[Fragment, Fragment], Fragment]] = {
     "max": maximum,
     "min": minimum,
     "fused": lambda a, b: a * b + a,
+    "fma": lambda a, b: fma(a, b, a),
     "abs": lambda a, _: elementwise("abs", a),
     "sqrt": lambda a, _: elementwise("sqrt", a),
     "where": lambda a, b: where(a.index[1] < 5, maximum(a, b), -inf),

@@ -96,6 +96,9 @@ def warpgroup_trials() -> Iterator[Trial]:
         if k == 16 and n in (8, 64) and atom.operands["a"].space == "shared":
             yield _warpgroup(atom, span=128, init=True, a_turned=True)
             yield _warpgroup(atom, span=128, init=False, a_turned=True, b_turned=True, steps=2)
+        if k == 16 and n in (64, 128, 256) and atom.operands["a"].space == "shared":
+            yield _warpgroup(atom, span=128, init=True, a_turned=True, steps=4, wide=2)
+            yield _warpgroup(atom, span=128, init=True, a_turned=True, b_turned=True, steps=4, slabs=n // 64, wide=2)
 
 
 def _mnk(atom: Atom) -> tuple[int, int, int]:
@@ -112,14 +115,20 @@ def _warpgroup(
     slabs: int = 1,
     a_turned: bool = False,
     b_turned: bool = False,
+    wide: int = 1,
 ) -> Trial:
-    """steps: executions along k. slabs: of B, and of A where B is not turned. init: whether the sum begins anew."""
+    """steps: executions along k. slabs: of B, and of A where B is not turned. init: whether the sum begins anew.
+
+    wide: slabs of the tile that a turned A is the last of.
+    """
     _, n, k = _mnk(atom)
     dtype = atom.operands["b"].dtype
     assert dtype is not None
     size, depth = dtype.bits // 8, k * steps
     in_registers = atom.operands["a"].space == "register"
-    a = _Placed(64, depth, size, 64 * size if a_turned else span, a_turned, 1 if b_turned else slabs)
+    a = _Placed(
+        64, depth, size, 64 * size if a_turned else span, a_turned, wide if a_turned else 1 if b_turned else slabs
+    )
     b = _Placed(n, depth, size, n * size // slabs if b_turned else span, b_turned, slabs)
     mm = wgmma(dtype, n=n, a="registers" if in_registers else "shared", b_major="n" if b_turned else "k", k=depth)
     assert mm.atom is atom
@@ -144,7 +153,12 @@ def _warpgroup(
 
     forms = [f"span {span}" if not (a_turned and b_turned) else "", f"steps {steps}" if steps > 1 else ""]
     forms += [f"slabs {slabs}" if slabs > 1 else ""]
-    forms += ["a mn" if a_turned else "", "b mn" if b_turned else "", "" if init else "adds"]
+    forms += [
+        f"of {wide}" if wide > 1 else "",
+        "a mn" if a_turned else "",
+        "b mn" if b_turned else "",
+        "" if init else "adds",
+    ]
     what = " ".join([atom.name, *(form for form in forms if form)])
     sums = (f"64 {n}", f32)
     factors = {"A": (f"64 {depth}" if in_registers else a.text(), dtype), "B": (b.text(), dtype)}

@@ -39,7 +39,7 @@ def parts(accesses: Accesses, copies: Sequence[Copy]) -> Iterator[Obligation]:
         if one.view.buffer is not two.view.buffer:
             continue
         met = meeting(one, two, {})
-        alone = met is not None and not met.cells.shared
+        alone = met is not None and (not met.cells.shared or met.slots is algebra.FALSE)
         what = f"the copies into one slot fill parts of `{one.view.buffer.name}` of their own"
         goal = algebra.TRUE if alone else algebra.FALSE
         reason = "" if met is not None else "an address does not separate into slot and cell"

@@ -35,7 +35,27 @@ def settled(role: Parsed, rings: Sequence[Storage]) -> bool:
     """
     beside = any(isinstance(event.happening, Multiplied) for event in (*role.ahead, *role.behind))
     several = any(isinstance(e.happening, Multiplied) and len(reads_of(e, rings)) > 1 for e in role.during)
-    return beside or several or len(role.runs) > 1
+    return beside or several or len(role.runs) > 1 or _apart(role, rings)
+
+
+def _apart(role: Parsed, rings: Sequence[Storage]) -> bool:
+    """Whether a slot is read by several products with a wait between them, each of which counts groups by itself."""
+    waited: dict[int, bool] = {}
+    for event in role.during:
+        match event.happening:
+            case Multiplied():
+                for ring, _ in reads_of(event, rings):
+                    if waited.get(ring.number, False):
+                        return True
+                    waited[ring.number] = False
+            case Drained():
+                waited = dict.fromkeys(waited, True)
+            case Arrived(barrier=barrier):
+                back = {ring.number for ring in rings if ring.empty is barrier}
+                waited = {number: known for number, known in waited.items() if number not in back}
+            case _:
+                pass
+    return False
 
 
 def flights(role: Parsed, rings: Sequence[Storage], ledger: Ledger) -> Iterator[Obligation]:

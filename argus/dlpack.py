@@ -1,0 +1,87 @@
+"""Arrays of other libraries on CUDA devices, by DLPack: taken as tensors of torch, and given back as what they were.
+
+Nothing is copied: both sides are views of the same memory, and each library orders its streams as the protocol asks.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, NoReturn, Protocol
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+
+_CUDA = {2: "CUDA", 13: "CUDA, managed"}
+"""Types of devices of DLPack [dlpack.h, DLDeviceType] whose memory a kernel reads."""
+_FOREIGN = (AttributeError, BufferError, RuntimeError, TypeError, ValueError, NotImplementedError)
+"""What libraries raise for arrays that they cannot exchange."""
+
+
+class Exchangeable(Protocol):
+    """An array of any library that speaks DLPack."""
+
+    def __dlpack__(self, *, stream: Any = None) -> object: ...  # noqa: ANN401 reason: a library's number of a stream
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+def is_foreign(value: object) -> bool:
+    """Whether it is an array of a library other than torch that speaks DLPack."""
+    return not hasattr(value, "data_ptr") and hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")
+
+
+def taken(value: Any, name: str) -> Any:  # noqa: ANN401 reason: an array of any library
+    """A tensor of torch on the same memory. name: the operand's.
+
+    Raises ArgusError (E401) without torch, off CUDA devices, and for what torch does not take.
+    """
+    kind = int(value.__dlpack_device__()[0])
+    if kind not in _CUDA:
+        _refuse(f"`{name}` is on a device of type {kind} of DLPack, expected CUDA", "move it to a CUDA device")
+    try:
+        torch: Any = import_module("torch")
+    except ImportError:
+        _refuse(f"`{name}` is an array of {_library(value)}, which passes through torch", "pip install torch")
+    try:
+        return torch.from_dlpack(value)
+    except _FOREIGN as problem:
+        _refuse(f"torch does not take `{name}` of {_library(value)}: {problem}", "convert it to a bf16 tensor of torch")
+
+
+def returned(tensor: Any, like: Any) -> Any:  # noqa: ANN401 reason: arrays of any library
+    """A tensor of torch as an array of the library that `like` is of, on the same memory.
+
+    Raises ArgusError (E401) where that library takes none.
+    """
+    problems: list[str] = []
+    for take in _takers(like):
+        try:
+            return take(tensor)
+        except _FOREIGN as problem:
+            problems.append(str(problem))
+    said = f": {problems[-1]}" if problems else ""
+    _refuse(f"{_library(like)} does not take a result by DLPack{said}", "pass tensors of torch")
+
+
+def _takers(like: Any) -> Iterator[Callable[[Any], Any]]:  # noqa: ANN401 reason: an array of any library
+    """Functions named `from_dlpack`: of the array's own namespace, then where libraries have them."""
+    namespace = getattr(like, "__array_namespace__", None)
+    places: list[Any] = [] if namespace is None else [namespace()]
+    library = sys.modules.get(_library(like))
+    for path in ((), ("dlpack",), ("utils", "dlpack")):
+        found: Any = library
+        for part in path:
+            found = getattr(found, part, None)
+        places.append(found)
+    for place in places:
+        take = getattr(place, "from_dlpack", None)
+        if callable(take):
+            yield take
+
+
+def _library(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _refuse(message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E401", "error", f"matmul: {message}", help=advice))

@@ -1,0 +1,52 @@
+"""What plots are drawn from: lines and words of an SVG document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree as ET
+
+INK, QUIET, GRID, GROUND = "#000000", "#555555", "#dddddd", "#ffffff"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""Told apart in print and by eyes that see few colours: the palette of Okabe and Ito."""
+_SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+
+
+def canvas(width: float, height: float) -> ET.Element:
+    """An empty picture."""
+    size = {"width": number(width), "height": number(height), "viewBox": f"0 0 {number(width)} {number(height)}"}
+    root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "font-family": _SANS, "role": "img"})
+    ET.SubElement(root, "rect", {"width": number(width), "height": number(height), "fill": GROUND})
+    return root
+
+
+def document(root: ET.Element) -> str:
+    """The text of a picture."""
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def line(root: ET.Element, points: Sequence[tuple[float, float]], style: Mapping[str, str]) -> None:
+    """Through these points. style: attributes; those without a value are left out."""
+    given = {name: value for name, value in style.items() if value}
+    through = " ".join(f"{number(x)},{number(y)}" for x, y in points)
+    ET.SubElement(root, "polyline", {"points": through, "fill": "none", **given})
+
+
+def text(
+    root: ET.Element,
+    words: str,
+    x: float,
+    y: float,
+    *,
+    anchor: str = "start",
+    size: str = "12",
+    weight: str = "normal",
+) -> None:
+    """Words at a point; anchor: which end of them is there. Small ones are quieter."""
+    style = {"font-size": size, "font-weight": weight, "text-anchor": anchor, "fill": INK if size != "12" else QUIET}
+    ET.SubElement(root, "text", {"x": number(x), "y": number(y), **style}).text = words
+
+
+def number(length: float) -> str:
+    """A length with two decimals at most."""
+    return f"{length:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,109 @@
+"""Guards: small kernels that look at integers on the device, for a launch that may not wait to see them.
+
+One for each tensor of which something is promised. A guard runs ahead of its kernel in the same stream. The first
+element that breaks the promise is told in a word of host memory, its place plus one in the high half and its value in
+the low half, written at once so that no two tellings mix; then the guard stops the GPU, unless it is asked not to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Index
+from argus.core.ir import Buffer, Kernel, Strided
+from argus.emit.c_expr import CText, Elements
+from argus.emit.faults import not_built
+from argus.emit.names import Names
+
+THREADS = 256
+_NO_UNIT = 1 << 30
+_HELPERS = """
+HELPER long floor_div(long a, long b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
+HELPER long floor_mod(long a, long b) { return a - floor_div(a, b) * b; }
+HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent ? at : extent - 1; }
+"""
+
+
+@frozen
+class Guard:
+    """symbol: its entry point, which takes the tensor, the kernel's sizes, the word and whether to stop."""
+
+    buffer: Buffer
+    symbol: str
+
+
+def guards(kernel: Kernel, names: Names) -> tuple[Guard, ...]:
+    """In the order of the parameters."""
+    promised = [buffer for buffer in kernel.parameters if buffer.promise is not algebra.TRUE]
+    return tuple(Guard(buffer, f"{names.kernel}_guard{place}") for place, buffer in enumerate(promised))
+
+
+def guard_text(kernel: Kernel, names: Names) -> str:
+    """The guards, empty where nothing is promised. Raises ArgusError (E501) for a condition without a text."""
+    every = guards(kernel, names)
+    if not every:
+        return ""
+    lines = [line for each in every for line in (*_keeps(kernel, names, each), *_entry(kernel, names, each))]
+    return _HELPERS + "\n".join([*lines, ""])
+
+
+def _sizes(kernel: Kernel, names: Names) -> str:
+    return "".join(f", int {names.symbols[size]}" for size in kernel.sizes)
+
+
+def _keeps(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
+    """Whether an element keeps the promise. A neighbour that the tensor does not have is the element at its end."""
+    buffer = guard.buffer
+    wide = CText(names, kernel.thread, _NO_UNIT)
+    extents = [wide.index(extent, "(long)") for extent in buffer.shape]
+    strides = [wide.factor(stride, "(long)") for stride in _row_major(kernel, buffer)]
+
+    def element(_array: str, at: Sequence[str]) -> str:
+        inside = [f"guard_within({each}, {extent})" for each, extent in zip(at, extents, strict=True)]
+        terms = [f"{place} * {stride}" for place, stride in zip(inside[:-1], strides[:-1], strict=True)]
+        return f"(long)guard_held[{' + '.join([*terms, *inside[-1:]]) or '0'}]"
+
+    text = CText(names, kernel.thread, _NO_UNIT, elements=Elements(lambda axis: f"at{axis}", element))
+    axes = "".join(f", long at{axis}" for axis in range(len(buffer.shape)))
+    yield f"HELPER bool {guard.symbol}_keeps(const i32* guard_held{_sizes(kernel, names)}{axes}) {{"
+    yield f"    return {text.cond(buffer.promise, '(long)')};"
+    yield "}"
+
+
+def _row_major(kernel: Kernel, buffer: Buffer) -> tuple[Index, ...]:
+    """The strides. Raises ArgusError (E501) for a tensor that lies otherwise, which no launch takes either."""
+    found: list[Index] = []
+    stride: Index = algebra.const(1)
+    for extent in reversed(buffer.shape):
+        found.insert(0, stride)
+        stride = algebra.mul(stride, extent)
+    if not isinstance(buffer.layout, Strided) or buffer.layout.strides != tuple(found):
+        raise not_built(f"a promise about `{buffer.name}`, which is not row-major", buffer.span, kernel.name)
+    return tuple(found)
+
+
+def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
+    wide = CText(names, kernel.thread, _NO_UNIT)
+    extents = [wide.index(extent, "(long)") for extent in guard.buffer.shape]
+    at = [f"at{axis}" for axis in range(len(extents))]
+    given = ", ".join(["guard_held", *(names.symbols[size] for size in kernel.sizes), *at])
+    count = " * ".join(f"({extent})" for extent in extents) or "1"
+    yield f"// What is promised of `{guard.buffer.name}`."
+    yield f'extern "C" __global__ void __launch_bounds__({THREADS})'
+    yield f"{guard.symbol}(const i32* guard_held{_sizes(kernel, names)}, u64* guard_told, int guard_stop) {{"
+    yield f"    const long guard_count = {count}, guard_step = gridDim.x * {THREADS}L;"
+    yield f"    const long guard_first = blockIdx.x * {THREADS}L + threadIdx.x;"
+    yield "    for (long guard_at = guard_first; guard_at < guard_count; guard_at += guard_step) {"
+    yield "        long guard_rest = guard_at;"
+    for axis, extent in reversed(list(enumerate(extents))):
+        yield f"        const long at{axis} = guard_rest % ({extent});"
+        yield f"        guard_rest /= ({extent});"
+    yield f"        if ({guard.symbol}_keeps({given})) continue;"
+    yield "        *(volatile u64*)guard_told = (u64)(guard_at + 1) << 32 | (u32)guard_held[guard_at];"
+    yield "        __threadfence_system();"
+    yield '        if (guard_stop) asm volatile("trap;");'
+    yield "    }"
+    yield "}"

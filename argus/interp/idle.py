@@ -1,0 +1,86 @@
+"""Blocks that have no tile: of many that would do the same, and touch no tensor, one is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from attrs import frozen
+
+from argus.core.check.parts import expressions, views
+from argus.core.index import Symbol
+from argus.core.ir import Assert, Assume, Atomic, For, Kernel, Let, Role, Roles, Stmt, Tag, bodies, trips
+from argus.core.walk import evaluate, symbols
+from argus.interp.state import Launch
+
+_Index = tuple[int, ...]
+
+
+@frozen
+class _Loop:
+    """An outermost loop whose trips depend on the block; role: of which it is a part."""
+
+    stmt: For
+    role: Role | None
+
+
+def once(launch: Launch, groups: Iterator[list[_Index]]) -> Iterator[list[_Index]]:
+    """The blocks that run together, without all but the first of those that have nothing to do."""
+    loops = _tile_loops(launch.prepared.kernel)
+    if not loops:
+        yield from groups
+        return
+    seen = False
+    for group in groups:
+        idle = all(_is_idle(launch, loops, index) for index in group)
+        if not (idle and seen):
+            yield group
+        seen = seen or idle
+
+
+def _is_idle(launch: Launch, loops: Sequence[_Loop], index: _Index) -> bool:
+    kernel = launch.prepared.kernel
+    here: dict[Symbol, int] = {**launch.sizes, **dict(zip(kernel.blocks, index, strict=True))}
+    for loop in loops:
+        role, count = loop.role, trips(loop.stmt)
+        numbers: tuple[Symbol, ...] = () if role is None else (role.number,)
+        if not symbols(count) <= here.keys() | set(numbers):
+            return False
+        agents = (range(role.agents),) if role is not None else ()
+        for values in product(*agents):
+            given: dict[Symbol, int] = {**here, **dict(zip(numbers, values, strict=True))}
+            if int(evaluate(count, given)) > 0:
+                return False
+    return True
+
+
+def _tile_loops(kernel: Kernel) -> tuple[_Loop, ...]:
+    """The loops over what belongs to a block; none if blocks differ in anything outside, or touch tensors there."""
+    found: list[_Loop] = []
+    return tuple(found) if _collect(kernel, kernel.body, None, found) else ()
+
+
+def _collect(kernel: Kernel, body: Sequence[Stmt], role: Role | None, found: list[_Loop]) -> bool:
+    """Whether no statement outside the loops tells blocks apart."""
+    blocks = set(kernel.blocks)
+    for stmt in body:
+        if isinstance(stmt, For) and symbols(trips(stmt)) & blocks:
+            found.append(_Loop(stmt, role))
+            continue
+        if symbols(*expressions(stmt)) & blocks or _touches_tensors(stmt):
+            return False
+        parts = [(part, role) for part in bodies(stmt)]
+        if isinstance(stmt, Roles):
+            parts = [(each.body, each) for each in stmt.roles]
+        if not all(_collect(kernel, part, owner, found) for part, owner in parts):
+            return False
+    return True
+
+
+def _touches_tensors(stmt: Stmt) -> bool:
+    """Whether it reads or writes global memory; what is only said of tensors does not."""
+    if isinstance(stmt, Tag | Assert | Assume):
+        return False
+    if isinstance(stmt, Let) and isinstance(stmt.value, Atomic):
+        return True
+    return any(view.buffer.space == "global" for view in views(stmt))

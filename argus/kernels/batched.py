@@ -1,0 +1,93 @@
+"""C[z] = A[z] @ B[z]^T: many products of one shape in one launch, by the schedules of `gemm`.
+
+A name says how A and B lie, as in `argus.kernels.layouts`. `shared` has one A for all products; one B for all is no
+batch: the rows of all A are those of one matrix.
+"""
+
+from __future__ import annotations
+
+from argus.kernels.contraction import Contraction
+from argus.kernels.gemm import Config, multiply
+from argus.kernels.hopper import Hopper
+from argus.kernels.layouts import SHIPPED, TURNED, offered
+from argus.kernels.select import H200, is_fitted, microseconds
+from argus.kernels.skinny import Skinny
+from argus.language import Tensor, bf16, f16, kernel
+
+
+@kernel(configs=SHIPPED)
+def bmm_nt(A: Tensor["Z M K", bf16], B: Tensor["Z N K", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_nn(A: Tensor["Z M K", bf16], B: Tensor["Z K N", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.mT, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_tn(A: Tensor["Z K M", bf16], B: Tensor["Z K N", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A.mT, B.mT, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_tt(A: Tensor["Z K M", bf16], B: Tensor["Z N K", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A.mT, B, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_nt_shared(A: Tensor["M K", bf16], B: Tensor["Z N K", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_nn_shared(A: Tensor["M K", bf16], B: Tensor["Z K N", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.mT, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_nt_f16(A: Tensor["Z M K", f16], B: Tensor["Z N K", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_nn_f16(A: Tensor["Z M K", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.mT, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_tn_f16(A: Tensor["Z K M", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A.mT, B.mT, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_tt_f16(A: Tensor["Z K M", f16], B: Tensor["Z N K", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A.mT, B, C), cfg)
+
+
+@kernel(configs=SHIPPED)
+def bmm_nt_shared_f16(A: Tensor["M K", f16], B: Tensor["Z N K", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B, C), cfg)
+
+
+@kernel(configs=TURNED)
+def bmm_nn_shared_f16(A: Tensor["M K", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
+    multiply(Contraction(A, B.mT, C), cfg)
+
+
+def select(z: int, m: int, n: int, k: int, *, a_turned: bool = False, b_turned: bool = False) -> str:
+    """The configuration that is expected to take least for z products: for one of the rows of all of them."""
+    known = offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
+    fitted = {
+        name: config
+        for name, config in known.items()
+        if isinstance(config, Hopper | Skinny) and is_fitted(config, H200)
+    }
+    if not fitted:
+        return next(iter(known))
+
+    def cost(name: str) -> float:
+        config = fitted[name]
+        return microseconds(config, z * -(-m // config.bm) * config.bm, n, k)
+
+    return min(fitted, key=cost)

@@ -1,0 +1,112 @@
+"""C = silu(A @ W^T) * (A @ V^T): two products of one A in one kernel, as at the start of a gated feed-forward layer."""
+
+from __future__ import annotations
+
+from math import prod
+
+from argus.kernels.contraction import Contraction, part, slot_for
+from argus.kernels.epilogues import silu
+from argus.kernels.hopper import Fuse, Hopper, Late, Place, parts_of, store_boxes, store_by_tma
+from argus.language import (
+    Fragment,
+    Ring,
+    Tensor,
+    assume,
+    bf16,
+    bulk,
+    ceil_div,
+    cluster,
+    copy,
+    elected,
+    eq,
+    f32,
+    kernel,
+    loop,
+    mma,
+    persistent,
+    registers,
+    role,
+    tag,
+    tma,
+    warpgroup,
+    warpgroups,
+    wgmma,
+    when,
+)
+
+CONFIGS = {
+    "by_rows": Hopper(bn=128),
+    "super_tiled": Hopper(bn=128, group=8),
+    "pairs": Hopper(bn=128, cluster=(2, 1), group=8),
+    "pairs_by_rows": Hopper(bn=128, cluster=(2, 1)),
+}
+
+
+@kernel(configs=CONFIGS)
+def gemm_gated_silu(
+    A: Tensor["M K", bf16], W: Tensor["N K", bf16], V: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Hopper
+) -> None:
+    """Both warpgroups work on one tile of both products, 64 rows each; a slot holds a part of A and of both weights."""
+    problem = Contraction(A, W, C)
+    tag(V, lambda n, k: dict(n=n, k=k))
+    bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
+    count = problem.count(bm, bn)
+    problem.aligned()
+    assume(count < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
+    mm = wgmma(A.dtype, n=bn)
+    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), w=slot_for(W, bn, bk), v=slot_for(V, bn, bk))
+    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group))
+    depth = ceil_div(A.shape[-1], bk)
+    problem.bounded(count, depth, cfg.stages)
+
+    with role("load", warpgroup(0).elected, registers=40):
+        for m, n in tiles:
+            for k in loop(depth):
+                with ring.fill() as slot:
+                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    for source, target in ((W, slot.w), (V, slot.v)):
+                        _fetch(source.tile((bn, bk), (n, k)), target, cfg)
+        ring.finish()
+
+    with role("math", warpgroups(1, 2), registers=232) as wg:
+        acc, gate = registers(f32, mm.C), registers(f32, mm.C)
+        for m, n in tiles:
+            for k in loop(depth):
+                slot = ring.wait()
+                mma(mm, gate, slot.a.tile((64, bk), (wg, 0)), slot.w, init=eq(k, 0))
+                mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.v, init=eq(k, 0))
+                wgmma.wait(pending=2)  # both of k - 1 have finished reading their slot ...
+                with when(k > 0):
+                    ring.release()  # ... which goes back
+            parts = parts_of(_gated_by(gate, int(boxes.shape[-1])), acc, (2 * m + wg, n), boxes)
+            wgmma.wait(pending=0)
+            ring.release()
+            problem.complete(acc)
+            problem.complete(gate)
+            store_by_tma(parts, C, boxes[wg])
+        with elected():
+            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+    problem.finish()
+
+
+def _fetch(source: Tensor, target: Tensor, cfg: Hopper) -> None:
+    """A tile of a weight, of which each block of a cluster fetches a part for all: rows of tiles that share it."""
+    blocks = prod(cfg.cluster)
+    if blocks == 1:
+        copy(source, target, via=tma, edge=0)
+    else:
+        mine = (part(each, cluster.rank, blocks) for each in (source, target))
+        copy(*mine, via=tma.multicast(tuple(range(blocks))), edge=0)
+
+
+def _gated_by(gate: Fragment, width: int) -> Fuse:
+    """Parts of so many columns, one after the other, times what the gate's sums let through."""
+    parts = iter([gate.tile((gate.shape[0], width), (0, j)) for j in range(gate.shape[1] // width)])
+
+    def fuse(acc: Fragment, at: Place) -> Late:
+        del at
+        let = next(parts)
+        return lambda: silu(let) * acc
+
+    return fuse

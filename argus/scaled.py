@@ -1,0 +1,254 @@
+"""`scaled_matmul`: products of 8-bit floats with scales on torch's tensors, verified when they are first wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import cache
+from importlib import import_module
+from typing import Any, NoReturn, Protocol, Self
+
+from attrs import define, field, frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.dsl.kernel import Template
+from argus.core.ir import Kernel
+from argus.kernels import fp8, fp8_blocks
+from argus.kernels.fp8_blocks import BLOCK
+from argus.matmul import Tensor, Unproved
+from argus.prebuilt import built, judged
+from argus.runtime.cuda import Loaded, load
+from argus.runtime.device import Device
+from argus.runtime.driver import installed
+
+_MOST_BOUND, _MOST_READY = 256, 4096
+_NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
+_ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
+
+
+class Scaled(Tensor, Protocol):
+    """A tensor of torch, as far as it is used."""
+
+    def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self: ...
+    def reshape(self, *shape: int) -> Self: ...
+
+
+Four = tuple[Scaled, Scaled, Scaled, Scaled]
+Sizes = tuple[tuple[str, int], ...]
+
+
+@frozen
+class Family:
+    """Schedules of one product. select: which is expected to take least for M, N and K. blocks: whether scales are of
+    blocks, and not of whole matrices.
+    """
+
+    template: Template
+    configs: Mapping[str, object]
+    select: Callable[[int, int, int], str]
+    blocks: bool
+
+    def kernel(self, config: str) -> Kernel:
+        return self.template.trace(config)
+
+    def sizes(self, m: int, n: int, k: int) -> Sizes:
+        own = (("M", m), ("N", n), ("K", k))
+        return (*own, ("KB", -(-k // BLOCK)), ("NB", -(-n // BLOCK))) if self.blocks else own
+
+    def laid(self, tensors: Four) -> Four:
+        """The operands as the kernel has them: B and scales of blocks turned, others as a row of one number."""
+        a, b, of_a, of_b = tensors
+        return (a, b.mT, of_a.mT, of_b.mT) if self.blocks else (a, b.mT, of_a.reshape(1), of_b.reshape(1))
+
+
+WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, fp8.select, blocks=False)
+BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, fp8_blocks.select, blocks=True)
+
+
+def scaled_matmul(
+    a: Scaled, b: Scaled, scale_a: Scaled, scale_b: Scaled, *, config: str | None = None, unproved: Unproved = "refuse"
+) -> Scaled:
+    """(a * scale_a) @ (b * scale_b) of e4m3 matrices (M, K) and (K, N) on an H100 or H200, in bf16, row-major.
+
+    The scales are f32 on the device: one number for each matrix, or one for 1 x 128 of `a` and 128 x 128 of `b`, of
+    shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)). With one number each, all sums are made by the matrix
+    unit, which keeps some 14 bits of a sum's fraction (what torch calls fast accumulation), and are scaled once. With
+    blocks, each 128 of K is summed there, scaled, and added in single precision.
+
+    `a` is read row by row, `b` and scales of blocks column by column: `b = weight.T` costs nothing, nor does
+    `scale_b = weight_scale.T`; what lies otherwise is copied first. K is a multiple of 16. It runs on the
+    current stream and is not differentiated; launches may be captured.
+
+    config: the schedule; by default one that suits the shape. unproved: "allow" also runs what is neither proved nor
+    refuted.
+
+    Raises:
+        ArgusError: E401 for operands that are not such matrices and scales, E405 if a schedule does not take the shape,
+            E406 to E409 for what goes wrong on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+    """
+    tensors = a, b, scale_a, scale_b
+    key = _alike(tensors, config, unproved)
+    ready = _READY.get(key)
+    if ready is not None and not any(each.requires_grad or each.data_ptr() % 16 for each in tensors):
+        return ready.product(ready.family.laid(tensors))
+    ready = _prepared(tensors, config, unproved)
+    operands = tuple(map(_rows, ready.family.laid(tensors)))
+    if key and all(held.data_ptr() == given.data_ptr() for held, given in zip(operands, tensors, strict=True)):
+        if len(_READY) >= _MOST_READY:
+            _READY.clear()
+        _READY[key] = ready
+    left, right, of_a, of_b = operands
+    return ready.product((left, right, of_a, of_b))
+
+
+def forget() -> None:
+    """Let go of kernels that are loaded."""
+    _READY.clear()
+    _loaded.cache_clear()
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+
+def _prepared(tensors: Four, config: str | None, unproved: Unproved) -> Ready:
+    """Raises ArgusError (E401) for what is no product of two e4m3 matrices with their scales, on one GPU."""
+    a, b, of_a, of_b = tensors
+    for name, tensor, dtype in (("a", a, 0), ("b", b, 0), ("scale_a", of_a, 1), ("scale_b", of_b, 1)):
+        _check(name, tensor, _ELEMENTS[dtype], a)
+    for name, tensor in (("a", a), ("b", b)):
+        if len(tensor.shape) != 2:
+            _refuse(
+                f"`{name}` expects 2 axes, found {len(tensor.shape)}", "flatten the leading axes: `.flatten(0, -2)`"
+            )
+    if a.shape[1] != b.shape[0]:
+        message = f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[1]} rows"
+        _refuse(message, "pass a (M, K) and b (K, N)")
+    m, k, n = *a.shape, b.shape[1]
+    family = _family(of_a, of_b, (m, n, k))
+    chosen = family.select(m, n, k) if config is None else config
+    if chosen not in family.configs:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(family.configs)}")
+    return Ready(family, chosen, unproved, family.sizes(m, n, k), a.device)
+
+
+def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
+    if not hasattr(tensor, "data_ptr"):
+        _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+    if str(tensor.dtype) != dtype:
+        _refuse(f"`{name}` expects elements of type {dtype}, found {tensor.dtype}", f"convert it: `.to({dtype})`")
+    if not tensor.is_cuda:
+        _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+    if tensor.requires_grad and _torch().is_grad_enabled():
+        _refuse(f"`{name}` requires a gradient, which this product has not", "use `torch.no_grad()` or `.detach()`")
+    if tensor.device != beside.device:
+        _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
+
+
+def _family(of_a: Scaled, of_b: Scaled, extents: tuple[int, int, int]) -> Family:
+    """By the shapes of the scales."""
+    m, n, k = extents
+    shapes = tuple(of_a.shape), tuple(of_b.shape)
+    blocks = -(-k // BLOCK)
+    if shapes == ((m, blocks), (blocks, -(-n // BLOCK))) and shapes != ((1, 1), (1, 1)):
+        return BLOCKS
+    if all(extent == 1 for shape in shapes for extent in shape):
+        return WHOLE
+    wanted = f"one number each, or {(m, blocks)} and {(blocks, -(-n // BLOCK))}"
+    return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "give a scale to every block")
+
+
+def _rows(tensor: Scaled) -> Scaled:
+    """The matrix row-major from a multiple of 16 bytes, copied if it is not so."""
+    held = tensor.contiguous()
+    return held.clone() if held.data_ptr() % 16 else held
+
+
+def _refuse(message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E401", "error", f"scaled_matmul: {message}", help=advice))
+
+
+def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
+    return import_module("torch")
+
+
+# -- kernels on the device -----------------------------------------------------------------------------------
+
+
+@define
+class Schedule:
+    """A kernel in the context of a device, with launches of the shapes and addresses seen lately."""
+
+    kernel: Loaded
+    context: object
+    _bound: dict[tuple[object, ...], Callable[[], None]] = field(factory=dict[tuple[object, ...], Callable[[], None]])
+
+    def launch(self, sizes: Sizes, operands: tuple[Scaled, ...], stream: int) -> None:
+        """Raises ArgusError (E405) if the schedule does not take the shape."""
+        key = (sizes, stream, *(each.data_ptr() for each in operands))
+        launch = self._bound.get(key)
+        if launch is None:
+            if len(self._bound) >= _MOST_BOUND:
+                self._bound.clear()
+            named = dict(zip(_NAMES, operands, strict=True))
+            launch = self._bound[key] = self.kernel.bind(named, dict(sizes), stream)
+        launch()
+
+
+@frozen
+class Ready:
+    """A product of matrices whose types, shapes, strides and device are known to be right: only addresses are new."""
+
+    family: Family
+    config: str
+    unproved: Unproved
+    sizes: Sizes
+    device: Any
+
+    def product(self, operands: Four) -> Scaled:
+        torch = _torch()
+        (_, m), (_, n), (_, k), *_ = self.sizes
+        out = operands[0].new_empty((m, n), dtype=torch.bfloat16)
+        if m * n == 0:
+            return out
+        if k == 0:
+            return out.zero_()
+        index = self.device.index
+        with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(self.device):
+            schedule = _loaded(self.family.blocks, self.config, index, self.unproved)
+            # A thread in which torch has done nothing yet has no context.
+            schedule.kernel.driver.call("cuCtxSetCurrent", schedule.context)
+            schedule.launch(self.sizes, (*operands, out), torch.cuda.current_stream().cuda_stream)
+        return out
+
+
+_READY: dict[tuple[object, ...], Ready] = {}
+
+
+def _alike(tensors: Four, config: str | None, unproved: str) -> tuple[object, ...]:
+    """What calls have in common that differ in addresses alone; nothing in common where an operand is no tensor."""
+    try:
+        lie = [(each.shape, each.stride(), each.dtype, each.device.index, each.is_cuda) for each in tensors]
+    except (AttributeError, RuntimeError):
+        return ()
+    return (*lie, config, unproved)
+
+
+@cache
+def _loaded(blocks: bool, config: str, device: int, unproved: Unproved) -> Schedule:
+    """The schedule on a device, its code loaded there.
+
+    Raises ArgusError: E407 on a GPU of another kind, E413 unless the kernel is proved, or that is not asked for.
+    """
+    used = installed()
+    about = _torch().cuda.get_device_properties(device)
+    Device(used, about.name, (about.major, about.minor)).check_runs("sm_90a")
+    traced = (BLOCKS if blocks else WHOLE).kernel(config)
+    verdict = judged(traced).verdict
+    if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
+        message = f"`{traced.name}` is {verdict}, and is not launched"
+        advice = "verify it where a solver is installed (`argus verify argus.kernels.fp8` or `fp8_blocks`)"
+        raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=traced.name))
+    description = built(traced)
+    context = used.call("cuDevicePrimaryCtxRetain", used.call("cuDeviceGet", device))
+    used.call("cuCtxSetCurrent", context)
+    return Schedule(load(description, used), context)

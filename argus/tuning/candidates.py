@@ -1,0 +1,66 @@
+"""Which configurations of the GEMM family a search tries: those shipped, and a neighbourhood of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from argus.kernels.gemm import CONFIGS, Config
+from argus.kernels.hopper import Hopper
+from argus.kernels.naming import name_of
+from argus.kernels.skinny import Skinny
+
+_ELEMENT = 2
+_SHARED = 232_448
+"""Bytes of shared memory that a block may have on an H100 or H200."""
+_AROUND = 2_048
+"""Bytes of it for barriers, and for tiles to begin at multiples of 1024."""
+_MOST_STAGES = 8
+_COLUMNS = (256, 224, 192, 160, 128, 64)
+_CLUSTERS = ((2, 1), (1,), (1, 2))
+_BANDS = (8, 0)
+_WIDE = 128
+"""Columns from which a tile leaves through more boxes than two if it leaves whole."""
+
+
+def candidates(target: str = "sm_90a") -> dict[str, Config]:
+    """Configurations by name; one that is shipped has the name that it is shipped by."""
+    found: dict[Config, str] = {each: name for name, each in CONFIGS.items() if each.target.name == target}
+    if target == "sm_90a":
+        for each in (*_hopper(), *_pingpong(), *_skinny()):
+            found.setdefault(each, name_of(each))
+    return {name: each for each, name in found.items()}
+
+
+def _hopper() -> Iterator[Hopper]:
+    """Tiles of 128 rows, as many stages as memory has room for; and one less of the usual ones."""
+    for bn in _COLUMNS:
+        for cluster in _CLUSTERS:
+            for group in _BANDS:
+                for whole in (False, True) if bn > _WIDE else (False,):
+                    made = Hopper(bn=bn, cluster=cluster, group=group, whole=whole)
+                    yield evolve(made, stages=most_stages(made))
+        fewer = Hopper(bn=bn, cluster=(2, 1), group=8)
+        yield evolve(fewer, stages=most_stages(fewer) - 1)
+
+
+def _pingpong() -> Iterator[Hopper]:
+    for bn in (256, 192, 128):
+        made = Hopper(bm=64, bn=bn, pingpong=True, group=8)
+        yield evolve(made, stages=most_stages(made))
+
+
+def _skinny() -> Iterator[Skinny]:
+    for bm in (8, 16, 32, 64, 128):
+        for bk in (64, 128, 256):
+            stages = (_SHARED - _AROUND) // ((bm + 64) * bk * _ELEMENT)
+            yield Skinny(bm=bm, bk=bk, stages=min(2 * _MOST_STAGES, stages))
+
+
+def most_stages(config: Hopper) -> int:
+    """Slots that fit beside the boxes that tiles leave through: 64 rows each, for two warpgroups."""
+    width = 64 if config.bn % 64 == 0 else 32
+    boxes = config.bn // width if config.whole else min(2, config.bn // width)
+    left = _SHARED - _AROUND - 2 * boxes * 64 * width * _ELEMENT
+    return min(_MOST_STAGES, left // ((config.bm + config.bn) * config.bk * _ELEMENT))

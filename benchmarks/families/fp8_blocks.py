@@ -1,0 +1,107 @@
+"""C = A @ B^T of e4m3 with scales of 1 x 128 of A and 128 x 128 of B, beside torch's products of scaled matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from families import fp8
+from families.gemm import Shape
+
+__all__ = ["OUTPUT", "PEER", "SHAPES", "checked", "exact", "peers", "select", "sizes", "tensors", "variants"]
+
+SHAPES: tuple[Shape, ...] = fp8.SHAPES
+OUTPUT, PEER = "C", "scaled_mm"
+_BLOCK = 128
+_SAMPLED = 64
+
+
+def variants() -> Mapping[str, Callable[[], Any]]:
+    from argus.kernels.fp8_blocks import CONFIGS, gemm_fp8_blocks  # noqa: PLC0415 reason: the GPU's machine has no solver
+
+    return {name: lambda c=config, n=name: gemm_fp8_blocks.instance(c, n) for name, config in CONFIGS.items()}
+
+
+def sizes(shape: Shape) -> dict[str, int]:
+    m, n, k = shape
+    return {"M": m, "N": n, "K": k, "KB": -(-k // _BLOCK), "NB": -(-n // _BLOCK)}
+
+
+def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
+    m, _, _ = shape
+    held, given = sizes(shape), fp8.tensors(torch, shape)
+    scales = {
+        "scale_a": torch.rand(held["KB"], m, device="cuda") + 0.5,
+        "scale_b": torch.rand(held["NB"], held["KB"], device="cuda") + 0.5,
+    }
+    return given | scales
+
+
+def exact(torch: Any, given: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    del torch
+    a, b = _scaled(given)
+    result = a @ b.T
+    return result, result.abs() + (a.abs() @ b.abs().T) / 16
+
+
+def _scaled(given: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Both matrices in float64, each element times its scale."""
+    n, k = given["B"].shape
+    of_a = given["scale_a"].double().T.repeat_interleave(_BLOCK, 1)[:, :k]
+    of_b = given["scale_b"].double().repeat_interleave(_BLOCK, 0)[:n].repeat_interleave(_BLOCK, 1)[:, :k]
+    return given["A"].double() * of_a, given["B"].double() * of_b
+
+
+def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
+    """torch's product with the same scales, where it has one that is right; and the one with a scale a matrix, which
+    has less to do and stands for the other where that is missing.
+    """
+    one = torch.ones(1, device="cuda")
+    single = fp8.peers(torch, {**given, "scale_a": one, "scale_b": one})[fp8.PEER]
+    for name, call in _of_blocks(torch, given).items():
+        try:
+            fine = _is_right(given, call())
+        except Exception as problem:  # noqa: BLE001 reason: which of them there is depends on torch and on the card
+            print(f"torch's {name}: {type(problem).__name__}: {str(problem)[:160]}")
+            continue
+        print(f"torch's {name} is {'the peer' if fine else 'another product'}")
+        if fine:
+            return {PEER: call, "scaled_mm of one scale": single}
+    print("the peer is torch's scaled_mm of one scale a matrix")
+    return {PEER: single}
+
+
+def _of_blocks(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: untyped
+    a, b = given["A"], given["B"].T
+    of_a, of_b = given["scale_a"].T, given["scale_b"]
+    found: dict[str, Callable[[], Any]] = {}
+    kinds, product = getattr(torch.nn.functional, "ScalingType", None), getattr(torch.nn.functional, "scaled_mm", None)
+    if kinds is not None and product is not None:
+        recipes = kinds.BlockWise1x128, kinds.BlockWise128x128
+        for turned, scale in (("", of_b.T), (", columns first", of_b)):
+            found[f"functional.scaled_mm{turned}"] = lambda s=scale: product(
+                a, b, of_a, recipes[0], s, recipes[1], output_dtype=torch.bfloat16, use_fast_accum=False
+            )
+    for turned, scale in (("", of_b.T), (", columns first", of_b.T.contiguous())):
+        for fast in (False, True):
+            found[f"_scaled_mm{turned}{', fast' if fast else ''}"] = lambda s=scale, f=fast: torch._scaled_mm(
+                a, b, of_a, s, out_dtype=torch.bfloat16, use_fast_accum=f
+            )
+    return found
+
+
+def _is_right(given: Mapping[str, Any], found: Any) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether the first rows are the product."""
+    few = {**given, "A": given["A"][:_SAMPLED], "scale_a": given["scale_a"][:, :_SAMPLED]}
+    wanted, share = exact(None, few)
+    return bool(((found[:_SAMPLED].double() - wanted).abs() / share).max().item() < 2.0**-6)
+
+
+def checked(random: Random) -> list[Shape]:
+    return fp8.checked(random)
+
+
+def select(shape: Shape) -> str | None:
+    del shape
+    return None

@@ -1,0 +1,12 @@
+"""C = A^T @ B: both operands with K down their columns. Beside torch.mm."""
+
+from __future__ import annotations
+
+from families.layouts import PEER, SHAPES, Layout
+
+__all__ = ["OUTPUT", "PEER", "SHAPES", "checked", "exact", "peers", "select", "sizes", "tensors", "variants"]
+
+OUTPUT = "C"
+_HERE = Layout("gemm_tn", a_turned=True, b_turned=True)
+variants, sizes, tensors, exact = _HERE.variants, _HERE.sizes, _HERE.tensors, _HERE.exact
+peers, checked, select = _HERE.peers, _HERE.checked, _HERE.select

@@ -1,0 +1,136 @@
+"""Guards of promises on integers: how they read, that the compiler takes them, and what their conditions say."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from attrs import evolve
+
+from argus.build import build
+from argus.core import algebra
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel, Strided
+from argus.core.walk import show
+from argus.emit.cuda.guards import guard_text, guards
+from argus.emit.cuda.nvrtc import compile_cuda
+from argus.emit.cuda.prelude import PRELUDE
+from argus.emit.names import assign
+from argus.kernels.gemm import gemm
+from argus.language import Tensor, ceil_div, copy, f32, i32, kernel, promise, registers, sm_90a, spread
+from argus.loader import load
+from argus.runtime.expressions import unkept
+from tests.conftest import Golden
+from tests.emit import host
+
+CORPUS = Path(__file__).parent.parent / "corpus"
+FILES = ("traced/grouped_gemm.py", "proved/rows_of_sequences.py", "proved/grouped_experts.py")
+Integers = npt.NDArray[np.int32]
+LEAST, MOST = -(2**31), 2**31 - 1
+
+
+def of(file: str) -> Kernel:
+    return next(iter(load(str(CORPUS / file)))).trace()
+
+
+@kernel(target=sm_90a, threads=128)
+def table(X: Tensor["M N", f32], Y: Tensor["M N", f32], rank: Tensor["M N", i32]) -> None:
+    """Copies a tile; each rank is within the rows, and no more than the one on its right."""
+    promise(rank, lambda each: (each >= 0) & (each < X.shape[0]))
+    held = registers(f32, spread((16, 32), threads=128, vector=4))
+    copy(X.tile((16, 32), (0, ceil_div(X.shape[1], 32) - 1)), held, edge=0)
+    copy(held, Y.tile((16, 32), (0, 0)), edge=0)
+
+
+def test_the_text(golden: Golden) -> None:
+    made = of("proved/rows_of_sequences.py")
+    golden(guard_text(made, assign(made)))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_compiler_takes_it(file: str) -> None:
+    made = of(file)
+    log = compile_cuda(PRELUDE + guard_text(made, assign(made)), "guard").log
+
+    assert "0 bytes stack frame, 0 bytes spill stores" in log
+    assert [guard.symbol in log for guard in guards(made, assign(made))] == [True]
+
+
+def test_a_kernel_without_promises_has_none() -> None:
+    made = gemm.trace("narrow")
+    assert guard_text(made, assign(made)) == ""
+
+
+def test_a_built_kernel_names_its_guards(tmp_path: Path) -> None:
+    artifact = build(table.trace(), directory=tmp_path)
+
+    (contract,) = artifact.launch.contracts
+    assert contract.guard == "table_guard0"
+    assert contract.guard.encode() in artifact.code.read_bytes()
+    assert artifact.source_text.count('extern "C" __global__') == 2
+
+
+def test_a_tensor_that_is_not_row_major_is_refused() -> None:
+    made = table.trace()
+    rank = made.parameters[2]
+    assert isinstance(rank.layout, Strided)
+    turned = evolve(rank, layout=Strided(tuple(reversed(rank.layout.strides))))
+    with pytest.raises(ArgusError, match="not row-major"):
+        guard_text(evolve(made, parameters=(*made.parameters[:2], turned)), assign(made))
+
+
+# -- what the conditions say, run on the host ------------------------------------------------------------------
+
+
+def kept(
+    made: Kernel, held: np.ndarray[tuple[int, ...], np.dtype[np.int32]], sizes: dict[str, int], work: Path
+) -> list[bool]:
+    """Of each element, whether the emitted condition holds."""
+    text = guard_text(made, assign(made)).partition("// What is promised")[0]
+    symbol = guards(made, assign(made))[0].symbol
+    rank = held.ndim
+    given = "".join(f", {sizes[size.name]}" for size in made.sizes)
+    at = "".join(f", at[{axis}]" for axis in range(rank))
+    driver = f'extern "C" int run(const int* held, const long* at) {{ return {symbol}_keeps(held{given}{at}); }}'
+    library = host.compiled(f"#define HELPER static\nusing i32 = int;\n{text}", driver, work)
+    found: list[bool] = []
+    for place in np.ndindex(held.shape):
+        coordinates = (ctypes.c_long * rank)(*place)
+        found.append(bool(library.run(held.ctypes.data_as(ctypes.c_void_p), coordinates)))
+    return found
+
+
+ROWS = [
+    ("proved/grouped_experts.py", [0, 2, -1, 3, -2, MOST, LEAST], {"MB": 7, "G": 3}),
+    ("proved/rows_of_sequences.py", [0, 3, 3, 10], {"S": 4, "T": 10}),
+    ("proved/rows_of_sequences.py", [1, 3, 2, 9], {"S": 4, "T": 10}),
+    ("proved/rows_of_sequences.py", [0], {"S": 1, "T": 0}),
+    ("proved/rows_of_sequences.py", [MOST, LEAST], {"S": 2, "T": 5}),
+]
+
+
+@pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
+@pytest.mark.parametrize(("file", "integers", "sizes"), ROWS)
+def test_the_text_says_what_the_check_on_the_host_says(
+    file: str, integers: list[int], sizes: dict[str, int], tmp_path: Path
+) -> None:
+    made = of(file)
+    every = {size.name: 64 for size in made.sizes} | sizes
+    held = np.array(integers, np.int32)
+    found = kept(made, held, every, tmp_path)
+
+    first = unkept(described(made), guards(made, assign(made))[0].buffer.name, held.astype(np.int64), every)
+    assert first == next(((place,) for place, fine in enumerate(found) if not fine), None)
+
+
+@pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
+def test_elements_of_several_axes_are_found(tmp_path: Path) -> None:
+    held = np.array([[0, 1, 2], [3, 4, 1]], np.int32)
+    assert kept(table.trace(), held, {"M": 4, "N": 3}, tmp_path) == [True, True, True, True, False, True]
+
+
+def described(made: Kernel) -> str:
+    return show(next(buffer.promise for buffer in made.parameters if buffer.promise is not algebra.TRUE))

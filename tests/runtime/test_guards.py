@@ -1,0 +1,167 @@
+"""Guards of promises: launched ahead of the kernel, told later, and nothing waits for the GPU in between."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime.cuda import Loaded, load
+from argus.runtime.guards import Promises
+from tests.runtime.fake_driver import FakeDriver
+
+GUARD = "routed_guard0"
+LAUNCH: dict[str, Any] = {
+    "symbol": "routed",
+    "grid": ["MB"],
+    "threads": 32,
+    "shared_bytes": 0,
+    "maps": [],
+    "checks": [],
+    "arguments": [
+        {"name": "expert", "kind": "pointer", "shape": ["MB"], "align": 4},
+        {"name": "MB", "kind": "int"},
+        {"name": "G", "kind": "int"},
+    ],
+    "contracts": [
+        {"tensor": "expert", "shape": ["MB"], "condition": "expert[i0] < G and expert[i0] >= 0", "guard": GUARD}
+    ],
+}
+WAITS = ("Synchronize", "Memcpy", "MemAlloc")
+
+
+@frozen
+class Tensor:
+    held: npt.NDArray[np.int32]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.held.shape
+
+    def stride(self) -> tuple[int, ...]:
+        return (1,)
+
+    def data_ptr(self) -> int:
+        return self.held.ctypes.data
+
+
+def below(fake: FakeDriver) -> Callable[[int], None]:
+    """What the emitted guard does: tensor, MB, G, the word, and whether to stop."""
+
+    def guard(pointers: int) -> None:
+        at = (ctypes.c_void_p * 5).from_address(pointers)
+        tensor, told = (ctypes.c_void_p.from_address(at[place] or 0).value for place in (0, 3))
+        count, groups, stop = (ctypes.c_int.from_address(at[place] or 0).value for place in (1, 2, 4))
+        held = (ctypes.c_int32 * count).from_address(tensor or 0)
+        for place, value in enumerate(held):
+            if not 0 <= value < groups:
+                ctypes.c_uint64.from_address(told or 0).value = place + 1 << 32 | value & 0xFFFF_FFFF
+                if stop:
+                    fake.fails |= dict.fromkeys(("cuLaunchKernelEx", "cuCtxSynchronize"), "LAUNCH_FAILED")
+                return
+
+    return guard
+
+
+@pytest.fixture
+def fake() -> FakeDriver:
+    made = FakeDriver()
+    made.guards[GUARD] = below(made)
+    return made
+
+
+@pytest.fixture
+def kernel(fake: FakeDriver, tmp_path: Path) -> Loaded:
+    (tmp_path / "routed.json").write_text(json.dumps({"kernel": "routed", "launch": LAUNCH}), encoding="utf-8")
+    (tmp_path / "routed.cubin").write_bytes(b"code")
+    return load(tmp_path / "routed.json", fake.driver)
+
+
+def bound(kernel: Loaded, experts: list[int], promises: Promises) -> tuple[Tensor, Callable[[], None]]:
+    tensor = Tensor(np.array(experts, np.int32))
+    return tensor, kernel.bind({"expert": tensor}, {"MB": len(experts), "G": 4}, 7, promises)
+
+
+@pytest.mark.parametrize("promises", ["stop", "tell"])
+def test_a_guard_runs_ahead_of_each_launch_and_nothing_waits(
+    fake: FakeDriver, kernel: Loaded, promises: Promises
+) -> None:
+    _, launch = bound(kernel, [0, 3, 1], promises)
+    before = len(fake.calls)
+    launch()
+    launch()
+
+    assert [each[0] for each in fake.launches] == [GUARD, "routed", GUARD, "routed"]
+    assert [each[1:8] for each in fake.launches[:2]] == [(1, 1, 1, 256, 1, 1, 0), (3, 1, 1, 32, 1, 1, 0)]
+    assert {each[8] for each in fake.launches} == {7}
+    assert not any(word in name for name in fake.calls[before:] for word in WAITS)
+    kernel.synchronise()
+
+
+def test_a_broken_promise_is_told_at_the_next_call_and_once(fake: FakeDriver, kernel: Loaded) -> None:
+    tensor, launch = bound(kernel, [0, 3, 1], "tell")
+    launch()
+    tensor.held[1] = -5
+    launch()
+    assert len(fake.launches) == 4
+    tensor.held[1] = 2
+
+    with pytest.raises(ArgusError) as told:
+        launch()
+
+    diagnostic = told.value.diagnostic
+    assert diagnostic.code == "E402"
+    assert diagnostic.facts == (("expert[1]", "-5"),)
+    assert "expert[i0] < G" in diagnostic.message
+    assert len(fake.launches) == 4
+    launch()
+    kernel.synchronise()
+
+
+def test_a_broken_promise_is_told_at_the_next_synchronisation(kernel: Loaded) -> None:
+    _, launch = bound(kernel, [0, 9], "tell")
+    launch()
+    with pytest.raises(ArgusError, match=r"expert\[1\] = 9"):
+        kernel.synchronise()
+    kernel.synchronise()
+
+
+def test_what_stops_the_gpu_is_told_as_the_promise_that_it_is(fake: FakeDriver, kernel: Loaded) -> None:
+    """The launch behind the guard, and every call after it, fails: the cause is told, not the symptom."""
+    _, launch = bound(kernel, [7, 0], "stop")
+    with pytest.raises(ArgusError) as told:
+        launch()
+    assert told.value.diagnostic.code == "E402"
+    assert told.value.diagnostic.facts == (("expert[0]", "7"),)
+    assert [each[0] for each in fake.launches] == [GUARD]
+    with pytest.raises(ArgusError) as failed:
+        kernel.synchronise()
+    assert failed.value.diagnostic.code == "E409"
+
+
+def test_integers_are_fetched_and_checked_unless_asked_otherwise(fake: FakeDriver, kernel: Loaded) -> None:
+    with pytest.raises(ArgusError, match=r"found expert\[1\] = 4"):
+        bound(kernel, [0, 4], "fetch")
+    assert "cuMemcpyDtoH" in fake.calls
+    assert fake.launches == []
+
+
+def test_code_without_guards_is_refused(fake: FakeDriver) -> None:
+    contracts = [{key: value for key, value in LAUNCH["contracts"][0].items() if key != "guard"}]
+    kernel = Loaded("routed", LAUNCH | {"contracts": contracts}, "routed", fake.driver)
+    with pytest.raises(ArgusError, match="has no guard in this code") as refused:
+        bound(kernel, [0], "stop")
+    assert refused.value.diagnostic.code == "E405"
+
+
+def test_a_tensor_of_another_shape_is_refused(kernel: Loaded) -> None:
+    with pytest.raises(ArgusError, match="expected"):
+        kernel.bind({"expert": Tensor(np.zeros(3, np.int32))}, {"MB": 2, "G": 4}, 0, "tell")

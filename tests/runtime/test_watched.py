@@ -1,0 +1,96 @@
+"""A process that hangs, dies or refuses: what the caller hears, and that the next call has another."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.watched import Watched
+
+
+def adding(a: int, b: int) -> Generator[str, None, int]:
+    yield "adding"
+    return a + b
+
+
+def process() -> Generator[str, None, int]:
+    yield "here"
+    return os.getpid()
+
+
+def hanging(first: str) -> Generator[str, None, None]:
+    yield first
+    yield "hung kernel"
+    time.sleep(600)
+
+
+def slow(notes: int) -> Generator[str, None, int]:
+    for number in range(notes):
+        time.sleep(0.2)
+        yield str(number)
+    return notes
+
+
+def dying() -> Generator[str, None, None]:
+    yield "bad kernel"
+    os._exit(7)
+
+
+def refusing() -> Generator[str, None, None]:
+    yield "no memory"
+    raise ArgusError(Diagnostic("E408", "error", "none left", help="free some"))
+
+
+@pytest.fixture
+def child() -> Iterator[Watched]:
+    with Watched(20.0) as made:
+        yield made
+
+
+def test_calls_share_a_process(child: Watched) -> None:
+    assert child.call(adding, 2, 3) == 5
+    assert child.heard == "adding"
+    first = child.call(process)
+    assert first not in {child.call(adding, 1, 1), os.getpid()}
+    assert child.call(process) == first
+    assert child.starts == 1
+
+
+def test_what_hangs_is_killed_and_the_next_call_runs(child: Watched) -> None:
+    assert child.call(adding, 0, 0) == 0
+    before = child.call(process)
+    child.seconds = 1.0
+    with pytest.raises(ArgusError, match="said nothing for 1 s at hung kernel") as hung:
+        child.call(hanging, "first")
+    assert hung.value.diagnostic.code == "E410"
+    assert child.heard == "hung kernel"
+    with pytest.raises(ProcessLookupError):
+        os.kill(before, 0)
+    child.seconds = 20.0
+    assert child.call(adding, 1, 1) == 2
+    assert child.starts == 2
+
+
+def test_each_note_gives_more_time(child: Watched) -> None:
+    child.call(adding, 0, 0)
+    child.seconds = 0.8
+    assert child.call(slow, 6) == 6
+
+
+def test_a_process_that_dies_is_told_with_its_status(child: Watched) -> None:
+    with pytest.raises(ArgusError, match="ended at bad kernel with status 7") as died:
+        child.call(dying)
+    assert died.value.diagnostic.code == "E409"
+    assert child.call(adding, 1, 1) == 2
+
+
+def test_a_diagnostic_comes_through_and_the_process_is_new(child: Watched) -> None:
+    before = child.call(process)
+    with pytest.raises(ArgusError) as refused:
+        child.call(refusing)
+    assert refused.value.diagnostic == Diagnostic("E408", "error", "none left", help="free some")
+    assert child.call(process) != before

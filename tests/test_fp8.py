@@ -1,0 +1,90 @@
+"""8-bit GEMM: every configuration is proved and assembled without spills, the verdict tells what is scaled by what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16, float8_e4m3fn
+
+from argus.build import build
+from argus.core.verdict import Proved
+from argus.emit.cuda.text import cuda_text
+from argus.interp.run import run
+from argus.kernels.fp8 import gemm_fp8
+from argus.kernels.fp8_blocks import BLOCK, gemm_fp8_blocks
+from argus.verify import verify
+
+WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
+
+
+@pytest.mark.parametrize("config", WHOLE)
+def test_sums_are_scaled_once(config: str) -> None:
+    verdict = verify(gemm_fp8, config=config, solver="z3").verdict
+
+    assert isinstance(verdict, Proved)
+    assert verdict.results == ("each element of `C` is bf16(mul(sum over k of A * B, mul(scale_a, scale_b)))",)
+
+
+@pytest.mark.parametrize("config", BLOCKS)
+def test_sums_of_blocks_are_scaled_and_added(config: str) -> None:
+    verdict = verify(gemm_fp8_blocks, config=config, solver="z3").verdict
+
+    assert isinstance(verdict, Proved)
+    told = "each element of `C` is bf16(sum by kb of mul(sum over k of A * B, mul(scale_a, scale_b)))"
+    assert verdict.results == (told,)
+
+
+@pytest.mark.parametrize("config", ["clustered_bands", "whole_bands", "pingpong"])
+def test_sums_of_whole_matrices_stay_in_registers(config: str, tmp_path: Path) -> None:
+    assert not build(gemm_fp8.trace(config), directory=tmp_path).report.spills
+
+
+@pytest.mark.parametrize("config", ["by_rows", "rows_256", "rows_256_whole", "rows_256_pairs"])
+def test_sums_of_blocks_stay_in_registers(config: str, tmp_path: Path) -> None:
+    assert not build(gemm_fp8_blocks.trace(config), directory=tmp_path).report.spills
+
+
+def test_what_a_block_adds_is_rounded_once() -> None:
+    assert "__fmaf_rn(registers" in cuda_text(gemm_fp8_blocks.trace("by_rows")).text
+
+
+def drawn(seed: int, *shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.random.default_rng(seed).integers(-4, 5, shape) / 2
+
+
+def test_numbers_of_one_scale_a_matrix() -> None:
+    """Exact: products and sums of few bits, scales that are powers of two."""
+    m, n, k = 70, 24, 144
+    a, b = drawn(0, m, k), drawn(1, n, k)
+    given = {
+        "A": a.astype(float8_e4m3fn),
+        "B": b.astype(float8_e4m3fn),
+        "scale_a": np.full(1, 0.5, np.float32),
+        "scale_b": np.full(1, 4.0, np.float32),
+    }
+
+    found = run(gemm_fp8.trace("columns_64"), {"M": m, "N": n, "K": k}, given).arrays["C"]
+
+    assert np.array_equal(found, (2 * a @ b.T).astype(bfloat16))
+
+
+@pytest.mark.parametrize("config", ["by_rows", "rows_256_whole"])
+def test_numbers_of_scales_of_blocks(config: str) -> None:
+    m, n, k = 70, 136, 272
+    a, b = drawn(0, m, k), drawn(1, n, k)
+    of_a = 2.0 ** np.random.default_rng(2).integers(-2, 3, (3, m))
+    of_b = 2.0 ** np.random.default_rng(3).integers(-2, 3, (2, 3))
+    given = {
+        "A": a.astype(float8_e4m3fn),
+        "B": b.astype(float8_e4m3fn),
+        "scale_a": of_a.astype(np.float32),
+        "scale_b": of_b.astype(np.float32),
+    }
+
+    found = run(gemm_fp8_blocks.trace(config), {"M": m, "N": n, "K": k, "KB": 3, "NB": 2}, given).arrays["C"]
+
+    left = a * np.repeat(of_a, BLOCK, axis=0)[:k].T
+    right = b * np.repeat(np.repeat(of_b, BLOCK, axis=0)[:n], BLOCK, axis=1)[:, :k]
+    assert np.array_equal(found, (left @ right.T).astype(bfloat16))

@@ -1,0 +1,121 @@
+"""docs/performance.md and its plots are what the files of measurements give, and say what they hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from argus.bench_figures import Point, Ratio, Roof, ratios, roofline
+from benchmarks.performance import PAGE, RATIOS, RESULTS, ROOFLINE, ROOT, bytes_of, documents, over, quartiles
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def row(shape: tuple[int, int, int], regime: str, name: str, ratio: float, *, theirs: bool = False) -> dict[str, Any]:
+    spread = [ratio - 0.02, ratio - 0.01, ratio, ratio + 0.01, ratio + 0.02]
+    about: dict[str, Any] = {"shape": list(shape), "regime": regime, "name": name, "milliseconds": 1.0, "card": {}}
+    return about | {"rate": 700.0 * ratio, "ratio": ratio, "ratios": spread, "theirs": theirs}
+
+
+CUBE, FLAT = (4096, 4096, 4096), (16, 8192, 8192)
+
+
+def drawn(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314 reason: what we have written ourselves
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = [
+        *(row(CUBE, regime, "cuBLAS", 1.0, theirs=True) for regime in ("duty-cycled", "sustained")),
+        row(CUBE, "duty-cycled", "clustered", 0.94),
+        row(CUBE, "duty-cycled", "banded", 1.04),
+        row(CUBE, "sustained", "clustered", 1.01),
+        row(CUBE, "sustained", "banded", 0.99),
+        row(FLAT, "duty-cycled", "skinny", 0.93),
+    ]
+    data = {"family": "gemm", "peer": "cuBLAS", "device": "NVIDIA H200", "torch": "2.11", "cuda": "13.0", "rows": rows}
+    (tmp_path / "gemm.json").write_text(json.dumps(data), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_page_is_what_the_measurements_give() -> None:
+    """`python benchmarks/performance.py` writes it."""
+    for name, content in documents(RESULTS).items():
+        assert (ROOT / name).read_text(encoding="utf-8") == content, f"run python benchmarks/performance.py: {name}"
+
+
+def test_the_fastest_of_ours_stands_beside_the_peer(folder: Path) -> None:
+    lines = documents(folder)[PAGE].splitlines()
+
+    assert "## gemm beside cuBLAS" in lines
+    assert (
+        "| 4096 x 4096 x 4096 | `banded`, `clustered` | 728 (1.040, 1.030 to 1.050) | 707 (1.010, 1.000 to 1.020) |"
+        in lines
+    )
+    assert "| 16 x 8192 x 8192 | `skinny` | 651 (0.930, 0.920 to 0.940) | not timed |" in lines
+    assert "| geometric mean | | 0.983 | 1.010 |" in lines
+    assert "Below 0.95: 16 x 8192 x 8192 (0.930, duty-cycled)." in lines
+    assert any("the fastest of the configurations timed" in line for line in lines)
+
+
+def test_without_measurements_the_page_says_so(tmp_path: Path) -> None:
+    assert "No measurements are kept in benchmarks/results." in documents(tmp_path)[PAGE]
+
+
+def test_the_choice_is_compared_with_the_search(folder: Path) -> None:
+    medians = {"duty-cycled": {"a": 10.0, "b": 11.0}, "sustained": {"a": 12.0, "b": 11.0}}
+    result = {"shape": list(CUBE), "chosen": "a", "tried": 88, "timed": {"medians": medians}}
+    other = result | {"shape": list(FLAT), "chosen": "c"}
+    data = {"device": "NVIDIA H200", "rounds": 8, "results": [result, other]}
+    (folder / "tuning.json").write_text(json.dumps(data), encoding="utf-8")
+
+    lines = documents(folder)[PAGE].splitlines()
+
+    assert "| 4096 x 4096 x 4096 | `a` | `a`, `b` | 1.000 | 1.091 |" in lines
+    assert "Within 3 % of the fastest, both regimes together: 1 of 2." in lines
+
+
+def test_plots_have_a_mark_for_every_figure(folder: Path) -> None:
+    made = documents(folder)
+    roof, rows = drawn(made[ROOFLINE]), drawn(made[RATIOS])
+
+    # Ours at two shapes and the peer at one; a key of two.
+    assert len(roof.findall(f".//{SVG}circle")) == 5
+    # Two regimes of one shape and one of the other; a key of two.
+    assert len(rows.findall(f".//{SVG}circle")) == 5
+    words = {each.text for each in rows.iter(f"{SVG}text")}
+    assert {"gemm 4096x4096x4096", "gemm 16x8192x8192", "sustained", "duty-cycled"} <= words
+
+
+def test_a_point_under_the_roof_lies_below_it() -> None:
+    plot = drawn(roofline("x", [Point("s", 10.0, 30.0, filled=True)], Roof(4.0, (("bf16", 1000.0),))))
+    (point, *_) = plot.findall(f".//{SVG}circle")
+    ways = [each.attrib["points"].split() for each in plot.findall(f".//{SVG}polyline[@stroke-width='1.5']")]
+    slope = next(way for way in ways if len(way) == 3)
+    (x0, y0), (x1, y1), _ = ([float(part) for part in pair.split(",")] for pair in slope)
+    x, y = float(point.attrib["cx"]), float(point.attrib["cy"])
+
+    assert x0 < x < x1
+    assert y > y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+
+
+def test_ratios_grow_to_the_right_and_one_is_marked() -> None:
+    plot = drawn(ratios("x", [Ratio("a", [("s", 0.9, 0.95, 1.0)]), Ratio("b", [("s", 1.0, 1.05, 1.1)])]))
+    slower, faster, _ = (float(each.attrib["cx"]) for each in plot.findall(f".//{SVG}circle"))
+    one = next(each for each in plot.findall(f".//{SVG}polyline") if each.get("stroke") == "#000000")
+    at = float(one.attrib["points"].split(",")[0])
+
+    assert slower < at < faster
+
+
+def test_bytes_and_quartiles() -> None:
+    assert bytes_of("gemm", (2, 3, 5)) == 2 * 5 * 5 + 2 * 6
+    assert bytes_of("fp8", (2, 3, 5)) == 5 * 5 + 2 * 6
+    assert quartiles([3.0]) == (3.0, 3.0)
+    assert quartiles([1.0, 2.0, 3.0, 4.0, 5.0]) == (2.0, 4.0)
+    assert over({"a": 2.0}, "b") == float("inf")

@@ -1,0 +1,124 @@
+"""Times on a driver without a GPU: what is checked, what is left out, and that memory is given back."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime import timing
+from argus.runtime.device import opened
+from argus.tuning import measure
+from argus.tuning.measure import Going, Job, Timed, brief, thorough
+from tests.runtime.fake_driver import FakeDriver
+
+POINTER = {"kind": "pointer", "align": 2}
+LAUNCH: dict[str, Any] = {
+    "grid": ["M"],
+    "threads": 32,
+    "shared_bytes": 0,
+    "maps": [],
+    "arguments": [
+        *(POINTER | {"name": name, "shape": list(shape)} for name, shape in (("A", "MK"), ("B", "NK"), ("C", "MN"))),
+        *({"name": name, "kind": "int"} for name in "MNK"),
+    ],
+}
+SHAPE = (40, 24, 16)
+
+
+def at(place: int, rows: int, columns: int) -> np.ndarray[Any, Any]:
+    held = np.ctypeslib.as_array((ctypes.c_uint16 * (rows * columns)).from_address(place))
+    return held.view(bfloat16).reshape(rows, columns)
+
+
+def multiply(arguments: list[int]) -> None:
+    a, b, c, m, n, k = arguments
+    at(c, m, n)[:] = (at(a, m, k).astype(np.float32) @ at(b, n, k).astype(np.float32).T).astype(bfloat16)
+
+
+def last_row_forgotten(arguments: list[int]) -> None:
+    a, b, c, m, n, k = arguments
+    at(c, m, n)[:-1] = (at(a, m, k).astype(np.float32) @ at(b, n, k).astype(np.float32).T).astype(bfloat16)[:-1]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
+    made = FakeDriver(multiply, pointers=3, sizes=3)
+    monkeypatch.setattr(measure, "opened", lambda: opened(made.driver))
+    monkeypatch.setattr(timing, "_LAUNCH", 1e-9)
+    for each in (measure.the_device, measure.load_once, measure.busy):
+        each.cache_clear()
+    yield made
+    for each in (measure.the_device, measure.load_once, measure.busy):
+        each.cache_clear()
+
+
+def written(folder: Path, name: str, *checks: str) -> str:
+    data = LAUNCH | {"symbol": name, "checks": [{"condition": each, "why": "a test"} for each in checks]}
+    (folder / f"{name}.json").write_text(json.dumps({"kernel": name, "launch": data}), encoding="utf-8")
+    (folder / f"{name}.cubin").write_bytes(b"code")
+    return str(folder / f"{name}.json")
+
+
+def finished(going: Going) -> tuple[list[str], Timed]:
+    notes: list[str] = []
+    while True:
+        try:
+            notes.append(next(going))
+        except StopIteration as done:
+            return notes, done.value
+
+
+def test_candidates_are_checked_then_timed_and_those_that_do_not_fit_left_out(fake: FakeDriver, tmp_path: Path) -> None:
+    paths = {"one": written(tmp_path, "one"), "odd": written(tmp_path, "odd", "M % 64 == 0")}
+
+    notes, timed = finished(brief(Job(SHAPE, paths, 2)))
+
+    assert notes == ["one", "odd", "brief: one"]
+    assert timed.medians["brief"].keys() == {"one"}
+    assert "M % 64 == 0" in timed.left_out["odd"]
+    assert timed.wrong == ()
+    # Sixteen sets of three tensors.
+    assert fake.calls.count("cuMemFree") == 48
+
+
+def test_wrong_numbers_are_told_and_not_timed(fake: FakeDriver, tmp_path: Path) -> None:
+    fake.kernel = last_row_forgotten
+
+    _, timed = finished(brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
+
+    assert timed.wrong == ("one",)
+    assert timed.medians == {"brief": {}}
+
+
+def test_finalists_are_timed_in_both_regimes(fake: FakeDriver, tmp_path: Path) -> None:
+    paths = {name: written(tmp_path, name) for name in ("one", "two")}
+
+    _, timed = finished(thorough(Job(SHAPE, paths, 2)))
+
+    assert {regime: set(each) for regime, each in timed.medians.items()} == {
+        "sustained": {"one", "two"},
+        "duty-cycled": {"one", "two"},
+    }
+    assert "cuMemsetD8Async" in fake.calls
+
+
+def test_memory_is_given_back_when_a_kernel_fails(fake: FakeDriver, tmp_path: Path) -> None:
+    fake.fails["cuCtxSynchronize"] = "ILLEGAL_ADDRESS"
+
+    with pytest.raises(ArgusError) as failed:
+        finished(brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
+    assert failed.value.diagnostic.code == "E409"
+    assert fake.calls.count("cuMemFree") == 48
+
+
+def test_order_is_that_of_all_regimes_together() -> None:
+    timed = Timed({"sustained": {"a": 1.0, "b": 2.0, "c": 9.0}, "duty-cycled": {"a": 4.0, "b": 1.0, "c": 9.0}})
+    assert timed.order() == ["b", "a", "c"]

@@ -1,0 +1,196 @@
+"""Which configurations are tried, what becomes of those that fail, and what is kept of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+from argus import tuned
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.emit.cuda.text import cuda_text
+from argus.kernels.gemm import CONFIGS, configuration, gemm, select
+from argus.runtime.watched import Watched
+from argus.tuned import Found, Key
+from argus.tuning import prepare
+from argus.tuning.candidates import candidates
+from argus.tuning.measure import Job, Timed, brief, thorough
+from argus.tuning.prepare import one, prepared
+from argus.tuning.search import FINALISTS, kept_as_found, searched
+
+SHAPE, OTHER = (4096, 4096, 4096), (512, 7168, 2048)
+CARD = "Imagined GPU"
+NAMES: tuple[str, ...] = ("cooperative", "clustered", "clustered_bands", "columns_224", "columns_64", "small", "skinny")
+PATHS: dict[str, str] = dict.fromkeys(NAMES, "somewhere.json")
+SHARED = 232_448
+
+
+# -- candidates ------------------------------------------------------------------------------------------------
+
+
+def test_all_that_is_shipped_and_fifty_more_are_tried() -> None:
+    found = candidates()
+
+    assert {name for name, each in CONFIGS.items() if each.target.name == "sm_90a"} <= found.keys()
+    assert len(found) >= 63
+    assert len(set(found.values())) == len(found)
+    assert all(configuration(name) == each for name, each in found.items())
+    assert set(candidates("gfx942")) == {"cdna3", "cdna3_pingpong"}
+
+
+@pytest.mark.parametrize("name", [name for name in candidates() if name not in CONFIGS][::4])
+def test_a_candidate_fits_the_shared_memory_of_a_block(name: str) -> None:
+    plan = cuda_text(gemm.instance(candidates()[name], name)).plan
+    assert SHARED // 2 < plan.bytes <= SHARED
+
+
+# -- proofs and code -------------------------------------------------------------------------------------------
+
+
+def test_a_candidate_is_proved_and_compiled_and_found_again(tmp_path: Path) -> None:
+    first = one("hopper_bn64_stages7", tmp_path)
+    again = one("hopper_bn64_stages7", tmp_path)
+
+    assert first.state == again.state == "ready"
+    assert Path(first.path).with_suffix(".cubin").stat().st_size > 0
+    assert again.path == first.path
+    assert again.proof + again.code < first.proof + first.code
+
+
+def test_processes_prepare_what_one_does(tmp_path: Path) -> None:
+    names = ["columns_64", "nothing", "hopper_bn64_stages7"]
+    found = {each.name: each for each in prepared(names, 2, tmp_path)}
+
+    assert {name: each.state for name, each in found.items()} == {
+        "columns_64": "ready",
+        "nothing": "left out",
+        "hopper_bn64_stages7": "ready",
+    }
+    assert found["hopper_bn64_stages7"].path == one("hopper_bn64_stages7", tmp_path).path
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("nothing", "no name of a configuration"), ("hopper_bn250", "E"), ("hopper_stages9", "it is ref")]
+)
+def test_what_is_not_proved_is_left_out(name: str, why: str, tmp_path: Path) -> None:
+    found = one(name, tmp_path)
+
+    assert found.state == "left out"
+    assert why in found.why
+    assert list(tmp_path.glob("*/*.cubin")) == []
+
+
+def test_no_process_is_started_for_one_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(prepare, "ProcessPoolExecutor", None)
+    assert [each.state for each in prepared(["nothing", "nobody"], 1, tmp_path)] == ["left out"] * 2
+
+
+# -- the search ------------------------------------------------------------------------------------------------
+
+
+@define
+class FakeChild(Watched):
+    """Answers with times by name. fails: for a work and a name among its candidates, what happens instead."""
+
+    seconds: float = 1.0
+    times: dict[str, float] = field(factory=dict[str, float])
+    fails: dict[tuple[object, str], BaseException] = field(factory=dict[tuple[object, str], BaseException])
+    jobs: list[tuple[str, list[str]]] = field(factory=list[tuple[str, list[str]]])
+
+    def call(self, work: Callable[..., object], *arguments: object) -> Timed:
+        (job,) = arguments
+        assert isinstance(job, Job)
+        self.jobs.append((work.__name__, list(job.paths)))
+        for (failing, name), problem in self.fails.items():
+            if failing is work and name in job.paths:
+                self.heard = name
+                raise problem
+        times = {name: self.times.get(name, 100.0 + place) for place, name in enumerate(job.paths)}
+        regimes = ["brief"] if work is brief else ["sustained", "duty-cycled"]
+        return Timed(dict.fromkeys(regimes, times))
+
+
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    tuned.forget()
+    yield
+    tuned.forget()
+
+
+def hung() -> ArgusError:
+    return ArgusError(Diagnostic("E410", "error", "it hangs"))
+
+
+def test_the_fastest_is_kept_and_then_selected() -> None:
+    child = FakeChild(times={"small": 50.0, "skinny": 60.0})
+
+    (result,) = kept_as_found(CARD, searched(child, [SHAPE], PATHS))
+
+    assert result.best == "small"
+    assert result.ratios()["sustained"] == 104.0 / 50.0
+    assert tuned.kept(CARD) == {
+        Key(SHAPE): Found("small", {"sustained": 50.0, "duty-cycled": 50.0}, len(NAMES), finished=True)
+    }
+    assert select(*SHAPE, device=CARD) == "small"
+
+
+def test_finalists_are_the_fastest_and_what_the_model_chooses() -> None:
+    child = FakeChild(times={"clustered_bands": 900.0})
+
+    list(searched(child, [SHAPE], PATHS))
+
+    (_, every), (_, final) = child.jobs
+    assert every == list(NAMES)
+    assert len(final) == FINALISTS + 1
+    assert final[-1] == select(*SHAPE) == "clustered_bands"
+
+
+def test_a_candidate_that_hangs_is_lost_and_the_others_go_on() -> None:
+    child = FakeChild(times={"small": 50.0}, fails={(brief, "clustered"): hung()})
+
+    first, second = searched(child, [SHAPE, OTHER], PATHS)
+
+    assert first.best == second.best == "small"
+    assert (first.lost, second.lost) == ({"clustered": "E410: it hangs"}, {})
+    assert ["clustered" in names for _, names in child.jobs] == [True, *[False] * 4]
+
+
+def test_what_is_no_fault_of_a_candidate_ends_the_search() -> None:
+    child = FakeChild(fails={(brief, "small"): ArgusError(Diagnostic("E408", "error", "no memory"))})
+    with pytest.raises(ArgusError, match="no memory"):
+        list(searched(child, [SHAPE], PATHS))
+
+
+def test_finalists_that_hang_leave_the_brief_times() -> None:
+    child = FakeChild(times={"small": 50.0}, fails={(thorough, "small"): hung()})
+
+    (result,) = kept_as_found(CARD, searched(child, [SHAPE], PATHS))
+
+    assert not result.finished
+    assert tuned.kept(CARD)[Key(SHAPE)].config == "small"
+
+
+def test_an_interrupted_search_keeps_what_it_has_found() -> None:
+    child = FakeChild(times={"small": 50.0})
+    results = kept_as_found(CARD, searched(child, [OTHER, SHAPE], PATHS))
+    assert next(results).finished
+    child.fails[thorough, "small"] = KeyboardInterrupt()
+
+    assert not next(results).finished
+    with pytest.raises(KeyboardInterrupt):
+        next(results)
+
+    assert {key.shape: found.finished for key, found in tuned.kept(CARD).items()} == {OTHER: True, SHAPE: False}
+
+
+def test_an_unfinished_choice_does_not_displace_a_finished_one() -> None:
+    done = Found("columns_224", {"sustained": 1.0}, 9)
+    tuned.keep(CARD, {Key(SHAPE): done})
+    child = FakeChild(fails={(thorough, "small"): hung(), (thorough, "cooperative"): hung()})
+
+    list(kept_as_found(CARD, searched(child, [SHAPE], PATHS)))
+
+    assert tuned.kept(CARD) == {Key(SHAPE): done}

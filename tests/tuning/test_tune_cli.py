@@ -1,0 +1,112 @@
+"""`argus bench gemm` on machines without a GPU, and with one that is imagined."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from argus import tune_cli, tuned
+from argus.cli import main
+from argus.tuning.measure import Shape, Timed
+from argus.tuning.search import Result
+
+CARD = "Imagined GPU"
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(tune_cli, "candidates", lambda: ["columns_64", "nothing"])
+    tuned.forget()
+    return tmp_path
+
+
+def named(_child: object) -> str:
+    return CARD
+
+
+def result(shape: Shape, best: str, *, wrong: tuple[str, ...] = ()) -> Result:
+    times = {"sustained": {best: 10.0, "clustered_bands": 12.0}, "duty-cycled": {best: 9.0, "clustered_bands": 9.0}}
+    return Result(shape, Timed(times, wrong=wrong), 2, "clustered_bands", finished=True)
+
+
+def test_without_options_it_says_what_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "gemm", "4096x4096x4096, 16x8192x8192"]) == 0
+    assert capsys.readouterr().out.split() == ["4096x4096x4096", "clustered_bands", "16x8192x8192", "skinny"]
+    assert main(["bench", "gemm", "1", "8", "7"]) == 0
+    assert capsys.readouterr().out.split() == ["1x8x7", "narrow"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--tune"], ["4096"], ["4096x4096"], ["0x1x1"], ["--tune", "--prepare", "1x1x1"], ["1", "1", "x"]]
+)
+def test_what_names_no_shape_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "gemm", *arguments]) == 3
+    assert "E701" in capsys.readouterr().err
+
+
+def test_what_a_search_needs_is_prepared_without_a_gpu(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert main(["bench", "gemm", "--prepare", "--processes", "1"]) == 0
+
+    said = capsys.readouterr().out
+    assert "nothing: left out: it is no name of a configuration" in said
+    assert "1 of 2 configurations are proved and compiled" in said
+    assert len(list(folder.glob("kernels/*/*.cubin"))) == 1
+
+
+def test_a_search_without_a_gpu_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its process imports the driver anew: one that is not there is refused, whatever this machine has.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert main(["bench", "gemm", "--tune", "64x64x64"]) == 3
+    assert "E406" in capsys.readouterr().err
+
+
+def test_a_search_keeps_and_prints_what_it_finds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Sequence[Shape], list[str], int]] = []
+
+    def fake(_child: object, shapes: Sequence[Shape], paths: Mapping[str, str], rounds: int) -> Iterator[Result]:
+        asked.append((shapes, list(paths), rounds))
+        yield from (result(shape, "columns_64") for shape in shapes)
+
+    monkeypatch.setattr(tune_cli, "name_of_device", named)
+    monkeypatch.setattr(tune_cli, "searched", fake)
+
+    code = main(["bench", "gemm", "--tune", "4096x4096x4096,64x64x64", "--processes", "1", "--rounds", "3", "--json"])
+
+    document = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert asked == [([(4096, 4096, 4096), (64, 64, 64)], ["columns_64"], 3)]
+    assert document["device"] == CARD
+    assert [each["ratios"] for each in document["results"]] == [{"sustained": 1.2, "duty-cycled": 1.0}] * 2
+    assert {found.config for found in tuned.kept(CARD).values()} == {"columns_64"}
+
+
+def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fake(*_: object) -> Iterator[Result]:
+        yield result((64, 64, 64), "columns_64", wrong=("small",))
+
+    monkeypatch.setattr(tune_cli, "name_of_device", named)
+    monkeypatch.setattr(tune_cli, "searched", fake)
+
+    assert main(["bench", "gemm", "--tune", "64x64x64", "--processes", "1"]) == 1
+    assert "small gives WRONG numbers" in capsys.readouterr().out
+
+
+def test_an_interrupted_search_has_kept_what_it_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fake(*_: object) -> Iterator[Result]:
+        yield result((64, 64, 64), "columns_64")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune_cli, "name_of_device", named)
+    monkeypatch.setattr(tune_cli, "searched", fake)
+
+    assert main(["bench", "gemm", "--tune", "64x64x64,65x64x64", "--processes", "1"]) == 130
+    assert "interrupted: 1 of 2 shapes have a choice" in capsys.readouterr().out
+    assert [key.shape for key in tuned.kept(CARD)] == [(64, 64, 64)]

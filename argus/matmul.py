@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from threading import get_ident
-from typing import Any, Literal, NoReturn, Protocol, Self, TypeVar, get_args, overload
+from typing import Any, Literal, TypeVar, get_args, overload
 
 from attrs import define, field, frozen
 
-from argus import tuned
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.dlpack import Exchangeable, is_foreign, returned, taken
+from argus.kernels import batched, layouts
 from argus.kernels.gemm import configuration, gemm, select
+from argus.language import Template
+from argus.operands import Tensor, Way, check, refuse, way
 from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
 from argus.runtime.driver import installed
+from argus.tuned import forget as forget_searches
 
 Config = Literal[
     "cooperative",
@@ -40,32 +43,16 @@ Unproved = Literal["refuse", "allow"]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
 _MOST_BOUND, _MOST_READY = 256, 4096
+NARROW: Config = "narrow"
+"""The schedule that reads element by element."""
+FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
+    name: each
+    for module in (layouts, batched)
+    for name, each in vars(module).items()
+    if isinstance(each, Template) and name == each.name
+}
 _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405", "E413", "E501"}
 """A schedule that is not there, not proved, or not for the shape: another may serve."""
-
-
-class Tensor(Protocol):
-    """A tensor of torch, as far as it is used."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def dtype(self) -> object: ...
-    @property
-    def device(self) -> Any: ...  # noqa: ANN401 reason: torch's
-    @property
-    def is_cuda(self) -> bool: ...
-    @property
-    def requires_grad(self) -> bool: ...
-    @property
-    def mT(self) -> Self: ...  # noqa: N802 reason: torch's name
-    def data_ptr(self) -> int: ...
-    def stride(self) -> tuple[int, ...]: ...
-    def is_contiguous(self) -> bool: ...
-    def contiguous(self) -> Self: ...
-    def clone(self) -> Self: ...
-    def zero_(self) -> Self: ...
-    def new_empty(self, shape: tuple[int, ...]) -> Self: ...
 
 
 T = TypeVar("T", bound=Tensor)
@@ -77,20 +64,21 @@ def matmul(a: T, b: Tensor | Exchangeable, *, config: str | None = None, unprove
 @overload
 def matmul(a: E, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> E: ...
 def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "refuse") -> Any:
-    """a @ b of bf16 matrices (M, K) and (K, N) on an H100 or H200: sums in fp32, the result in bf16, row-major.
+    """a @ b of matrices (M, K) and (K, N), bf16 or f16, on an H100 or H200: sums in fp32, a result of the same type.
 
-    Other arrays with `__dlpack__` on CUDA devices, such as CuPy's and JAX's, pass through torch without a copy, and the
-    result is of the kind of `a`.
+    Either may be a batch, (Z, M, K) or (Z, K, N): all its products are one launch, and one matrix beside a batch stands
+    for each. Other arrays with `__dlpack__` on CUDA devices, such as CuPy's and JAX's, pass through torch without a
+    copy, and the result is of the kind of `a`.
 
-    It runs on the current stream of the tensors' device and is not differentiated. `a` is read row by row and `b`
-    column by column: `b = weight.T` of a contiguous weight (N, K) costs nothing, any other `b`, an `a` that is not
-    contiguous, or one that begins within 16 bytes is copied first. The first call of a schedule builds and verifies
-    it (seconds), unless that lies in the cache ($ARGUS_CACHE_DIR); later calls of a shape take microseconds. Calls may
-    be captured in a CUDA graph: they wait for nothing, and memory is torch's alone.
+    It runs on the current stream of the tensors' device and is not differentiated. Operands are read where they lie, by
+    rows or by columns that begin at multiples of 16 bytes. Copied first is an operand that has neither, a batch `a`
+    beside one `b` whose rows are not evenly apart, one `a` by columns beside a batch `b`, and, where rows of a dense
+    operand would not begin so, one that is not dense. The first call of a schedule builds and verifies it (seconds),
+    unless that lies in the cache ($ARGUS_CACHE_DIR); later calls of a shape take microseconds. Calls may be captured in
+    a CUDA graph: they wait for nothing, and memory is torch's alone.
 
     config: the schedule; by default what a search has kept for the shape on this GPU, else what a model of costs
-    expects to suit it. unproved: "allow" also runs what is neither proved nor
-    refuted.
+    expects to suit it. unproved: "allow" also runs what is neither proved nor refuted.
 
     Raises:
         ArgusError: E401 for operands that are not such matrices, E405 if a schedule does not take the shape, E406 to
@@ -104,100 +92,78 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         own = [taken(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
         found = matmul(*own, config=config, unproved=unproved)
         return returned(found, a) if is_foreign(a) else found
-    m, n, k = _extents(a, b)
-    left, right = _rows(a), _rows(b.mT)
+    check(a, b, gradients=lambda: _torch().is_grad_enabled())
     asked = None if config is None else (_known(config),)
-    out = a.new_empty((m, n))
-    if k == 0:
-        return out.zero_()
-    if m * n == 0:
+    found = way(a, b)
+    out = a.new_empty(found.shape)
+    if 0 in found.shape:
         return out
+    if found.sizes[-1] == 0:
+        return out.zero_()
     torch, index = _torch(), a.device.index
     with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(a.device):
-        named = asked or choices(m, n, k, torch.cuda.get_device_name(index))
-        stream = torch.cuda.current_stream().cuda_stream
-        schedule = _first(named, index, unproved, Launch((m, n, k), (left, right, out), stream))
-    if left is a and right.data_ptr() == b.data_ptr():
+        named = asked or choices(found, torch.cuda.get_device_name(index))
+        if NARROW in named:
+            found = found.dense(a, b)
+        launch = Launch(found.sizes, found.taken(a, b, out), torch.cuda.current_stream().cuda_stream)
+        schedule = _first(found.family, named, index, unproved, launch)
+    if not found.copies:
         if len(_READY) >= _MOST_READY:
             _READY.clear()
-        _READY[key] = Ready(schedule, (m, n, k), index, torch.cuda, _raw_stream(torch))
+        _READY[key] = Ready(schedule, found, launch.strides, index, torch.cuda, _raw_stream(torch))
     return out
 
 
 def choose(m: int, n: int, k: int, device: str = "") -> str:
     """The schedule for a shape on a GPU of this name, as `argus.kernels.gemm.select` has it."""
-    return choices(m, n, k, device)[0]
+    return _kept(m, n, k, "bf16", device)[0]
 
 
 @lru_cache(maxsize=4096)
-def choices(m: int, n: int, k: int, device: str) -> tuple[str, ...]:
+def choices(found: Way, device: str) -> tuple[str, ...]:
+    """For operands with K along their rows what a search has kept, before what the model chooses."""
+    *batch, m, n, k = found.sizes
+    turned = {"a_turned": found.a.turned, "b_turned": found.b.turned}
+    if batch:
+        return (batched.select(batch[0], m, n, k, **turned),)
+    if any(turned.values()):
+        return (layouts.select(m, n, k, **turned),)
+    return _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
+
+
+def _kept(m: int, n: int, k: int, dtype: str, device: str) -> tuple[str, ...]:
     """What a search has kept, if that is another schedule, before what the model chooses."""
-    return tuple(dict.fromkeys((select(m, n, k, device=device), select(m, n, k))))
+    return tuple(dict.fromkeys((select(m, n, k, dtype, device=device), select(m, n, k, dtype))))
 
 
-def kernel(config: str) -> Kernel:
-    """The kernel of a schedule: C = A @ B^T. Raises ArgusError (E401) for a name that is none."""
-    known = configuration(_known(config))
-    assert known is not None
-    return gemm.instance(known, config)
+def kernel(config: str, family: str = "gemm_nt") -> Kernel:
+    """The kernel of a schedule: C = A @ B^T. Raises ArgusError (E401) for a name that is none.
+
+    family: `gemm_nt`, or another of `argus.kernels.layouts` and `argus.kernels.batched`.
+    """
+    template = FAMILIES[family]
+    known = template.configs.get(config) or configuration(_known(config))
+    return template.instance(known, config)
 
 
 def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
     return import_module("torch")
 
 
-# -- operands ------------------------------------------------------------------------------------------------
-
-
-def _extents(a: Tensor, b: Tensor) -> tuple[int, int, int]:
-    """M, N and K. Raises ArgusError (E401) for what is not a product of two bf16 matrices on one GPU."""
-    for name, tensor in (("a", a), ("b", b)):
-        if not hasattr(tensor, "data_ptr"):
-            _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass arrays on CUDA")
-        if str(tensor.dtype) != "torch.bfloat16":
-            _refuse(
-                f"`{name}` expects elements of type torch.bfloat16, found {tensor.dtype}", "convert it: `.bfloat16()`"
-            )
-        if len(tensor.shape) != 2:
-            _refuse(
-                f"`{name}` expects 2 axes, found {len(tensor.shape)}", "flatten the leading axes: `.flatten(0, -2)`"
-            )
-        if not tensor.is_cuda:
-            _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
-        if tensor.requires_grad and _torch().is_grad_enabled():
-            _refuse(f"`{name}` requires a gradient, which this product has not", "use `torch.no_grad()` or `.detach()`")
-    if a.device != b.device:
-        _refuse(f"`a` is on {a.device} and `b` on {b.device}", "move one to the other's device")
-    if a.shape[1] != b.shape[0]:
-        _refuse(
-            f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[1]} rows",
-            "pass a (M, K) and b (K, N)",
-        )
-    return a.shape[0], b.shape[1], a.shape[1]
-
-
-def _rows(tensor: T) -> T:
-    """The matrix row-major from a multiple of 16 bytes, copied if it is not so."""
-    held = tensor.contiguous()
-    return held.clone() if held.data_ptr() % 16 else held
-
-
 def _known(config: str) -> str:
     found = configuration(config)
     if found is None or found.target.name != "sm_90a":
-        _refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(CONFIGS)}")
+        refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(CONFIGS)}")
     return config
-
-
-def _refuse(message: str, advice: str) -> NoReturn:
-    raise ArgusError(Diagnostic("E401", "error", f"matmul: {message}", help=advice))
 
 
 # -- kernels on the device -----------------------------------------------------------------------------------
 
 
 Places = tuple[int, int, int]
-Bound = tuple[tuple[int, int, int], Places, int]
+Sizes = tuple[int, ...]
+Strides = tuple[tuple[int, ...], tuple[int, ...]]
+Bound = tuple[Sizes, Places, Strides, int]
 Operands = Callable[[], tuple[Tensor, Tensor, Tensor]]
 
 
@@ -209,18 +175,21 @@ class Schedule:
     context: object
     _bound: dict[Bound, Callable[[], None]] = field(factory=dict["Bound", Callable[[], None]])
 
-    def launch(self, sizes: tuple[int, int, int], places: Places, operands: Operands, stream: int) -> None:
-        """sizes: M, N and K. places: the addresses of A, B and C. operands: the tensors, which a new place asks for.
+    def launch(self, sizes: Sizes, places: Places, strides: Strides, operands: Operands, stream: int) -> None:
+        """sizes: (Z,) M, N and K. places: the addresses of A, B and C. strides: of the operands, which with sizes and
+        places make up what is launched. operands: the tensors, which a new place asks for.
 
         Raises ArgusError (E405) if the schedule does not take the shape.
         """
-        key = (sizes, places, stream)
+        key = (sizes, places, strides, stream)
         launch = self._bound.get(key)
         if launch is None:
             if len(self._bound) >= _MOST_BOUND:
                 self._bound.clear()
             named = dict(zip("ABC", operands(), strict=True))
-            launch = self._bound[key] = self.kernel.bind(named, dict(zip("MNK", sizes, strict=True)), stream)
+            launch = self._bound[key] = self.kernel.bind(
+                named, dict(zip("ZMNK"[-len(sizes) :], sizes, strict=True)), stream
+            )
         launch()
 
 
@@ -228,11 +197,12 @@ class Schedule:
 class Ready:
     """A product of matrices whose types, shapes, strides and device are known to be right: only addresses are new.
 
-    sizes: M, N and K. stream: the current stream of a device, by its index.
+    stream: the current stream of a device, by its index.
     """
 
     schedule: Schedule
-    sizes: tuple[int, int, int]
+    way: Way
+    strides: Strides
     index: int
     cuda: Any
     stream: Callable[[int], int]
@@ -250,9 +220,10 @@ class Ready:
         if thread not in self._threads:
             self.schedule.kernel.driver.call("cuCtxSetCurrent", self.schedule.context)
             self._threads.add(thread)
-        out = a.new_empty(self.sizes[:2])
+        out = a.new_empty(self.way.shape)
         places = a.data_ptr(), b.data_ptr(), out.data_ptr()
-        self.schedule.launch(self.sizes, places, lambda: (a, b.mT, out), self.stream(self.index))
+        taken = partial(self.way.taken, a, b, out)
+        self.schedule.launch(self.way.sizes, places, self.strides, taken, self.stream(self.index))
         return out
 
 
@@ -279,42 +250,47 @@ def forget() -> None:
     _READY.clear()
     _loaded.cache_clear()
     choices.cache_clear()
-    tuned.forget()
+    forget_searches()
 
 
 @frozen
 class Launch:
-    """sizes: M, N and K. operands: A, B and C, row-major."""
+    """sizes: (Z,) M, N and K. operands: A, B and C."""
 
-    sizes: tuple[int, int, int]
+    sizes: Sizes
     operands: tuple[Tensor, Tensor, Tensor]
     stream: int
 
+    @property
+    def strides(self) -> Strides:
+        left, right, _ = self.operands
+        return left.stride(), right.stride()
 
-def _first(named: Sequence[str], device: int, unproved: Unproved, launch: Launch) -> Schedule:
+
+def _first(family: str, named: Sequence[str], device: int, unproved: Unproved, launch: Launch) -> Schedule:
     """Launch the first of these schedules that there is and that takes the shape: all but the last are but hints."""
     *hints, last = named
     for hint in hints:
         try:
-            return _launched(hint, device, unproved, launch)
+            return _launched(family, hint, device, unproved, launch)
         except ArgusError as problem:
             if problem.diagnostic.code not in _UNFIT:
                 raise
-    return _launched(last, device, unproved, launch)
+    return _launched(family, last, device, unproved, launch)
 
 
-def _launched(config: str, device: int, unproved: Unproved, launch: Launch) -> Schedule:
-    schedule = _loaded(config, device, unproved)
+def _launched(family: str, config: str, device: int, unproved: Unproved, launch: Launch) -> Schedule:
+    schedule = _loaded(family, config, device, unproved)
     # A thread in which torch has done nothing yet has no context.
     schedule.kernel.driver.call("cuCtxSetCurrent", schedule.context)
     left, right, out = launch.operands
     places = left.data_ptr(), right.data_ptr(), out.data_ptr()
-    schedule.launch(launch.sizes, places, lambda: launch.operands, launch.stream)
+    schedule.launch(launch.sizes, places, launch.strides, lambda: launch.operands, launch.stream)
     return schedule
 
 
 @cache
-def _loaded(config: str, device: int, unproved: Unproved) -> Schedule:
+def _loaded(family: str, config: str, device: int, unproved: Unproved) -> Schedule:
     """The schedule on a device, its code loaded there.
 
     Raises ArgusError: E407 on a GPU of another kind, E413 unless the kernel is proved, or that is not asked for.
@@ -322,11 +298,12 @@ def _loaded(config: str, device: int, unproved: Unproved) -> Schedule:
     used = installed()
     about = _torch().cuda.get_device_properties(device)
     Device(used, about.name, (about.major, about.minor)).check_runs("sm_90a")
-    traced = kernel(config)
+    traced = kernel(config, family)
     verdict = judged(traced).verdict
     if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
         message = f"`{traced.name}` is {verdict}, and is not launched"
-        advice = f"verify it where a solver is installed (`argus verify argus.kernels.gemm:{traced.name}`)"
+        place = FAMILIES[family].function.__module__
+        advice = f"verify it where a solver is installed (`argus verify {place}:{traced.name}`)"
         raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=traced.name))
     description = built(traced)
     context = used.call("cuDevicePrimaryCtxRetain", used.call("cuDeviceGet", device))

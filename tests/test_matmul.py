@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 import pytest
-from attrs import define, evolve
+from attrs import define, evolve, field
 from ml_dtypes import bfloat16
 
 import argus
@@ -27,6 +28,9 @@ from argus.tuned import Found, Key
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.matmul")
+
+
+KINDS = {"bfloat16": bfloat16, "float16": np.float16}
 
 
 @define
@@ -47,7 +51,14 @@ class Matrix:
 
     @property
     def mT(self) -> Self:  # noqa: N802 reason: torch's name
-        return evolve(self, array=self.array.T)
+        return evolve(self, array=np.swapaxes(self.array, -1, -2))
+
+    def __getitem__(self, item: int) -> Self:
+        return evolve(self, array=self.array[item])
+
+    def flatten(self, first: int, last: int) -> Self:
+        assert (first, last) == (0, 1)
+        return evolve(self, array=self.array.reshape(-1, *self.array.shape[2:]))
 
     def data_ptr(self) -> int:
         return self.array.ctypes.data + self.shift
@@ -74,7 +85,7 @@ class Matrix:
         return self
 
     def new_empty(self, shape: tuple[int, ...]) -> Self:
-        return evolve(self, array=aligned(np.full(shape, np.nan, bfloat16)), shift=0, copies=None)
+        return evolve(self, array=aligned(np.full(shape, np.nan, self.array.dtype)), shift=0, copies=None)
 
 
 def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -87,20 +98,53 @@ def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def matrix(rows: int, columns: int, seed: int = 0) -> Matrix:
-    return Matrix(aligned(np.random.default_rng(seed).integers(-2, 3, (rows, columns)).astype(bfloat16)))
+    return batch((rows, columns), seed)
 
 
-def at(place: int, rows: int, columns: int) -> np.ndarray[Any, Any]:
-    """The bf16 matrix at an address."""
-    held = np.ctypeslib.as_array((ctypes.c_uint16 * (rows * columns)).from_address(place))
-    return held.view(bfloat16).reshape(rows, columns)
+def batch(shape: tuple[int, ...], seed: int = 0, kind: str = "bfloat16") -> Matrix:
+    held = np.random.default_rng(seed).integers(-2, 3, shape).astype(KINDS[kind])
+    return Matrix(aligned(held), dtype=f"torch.{kind}")
 
 
-def multiply(arguments: list[int]) -> None:
-    """The kernel: C = A @ B^T on addresses."""
-    a, b, c, m, k, n = arguments
-    left, right, out = at(a, m, k), at(b, n, k), at(c, m, n)
-    out[:] = (left.astype(np.float64) @ right.astype(np.float64).T).astype(bfloat16)
+def at(place: int, shape: tuple[int, ...], kind: type) -> np.ndarray[Any, Any]:
+    """The tensor at an address."""
+    held = np.ctypeslib.as_array((ctypes.c_uint16 * prod(shape)).from_address(place))
+    return held.view(kind).reshape(shape)
+
+
+@define
+class Multiplying(FakeDriver):
+    """Its kernels multiply dense operands, as their names say. maps: strides of those encoded, in bytes."""
+
+    maps: list[list[int]] = field(factory=list[list[int]])
+
+    def cuTensorMapEncodeTiled(self, *arguments: Any) -> Any:  # noqa: ANN401, N802 reason: the driver's
+        self.maps.append(arguments[4])
+        return super().cuTensorMapEncodeTiled(*arguments)
+
+    def cuLaunchKernelEx(self, *arguments: Any) -> None:  # noqa: ANN401, N802 reason: the driver's
+        name: str = arguments[1]
+        self.sizes = 4 if name.startswith("bmm") else 3
+        self.kernel = partial(multiply, name)
+        super().cuLaunchKernelEx(*arguments)
+
+
+def multiply(name: str, arguments: list[int]) -> None:
+    """C = A @ B^T. Sizes come in the order in which tensors name them, Z, M, K and N or, of A by columns, K ahead of M;
+    beside one A for all products Z follows it.
+    """
+    a, b, c, *sizes = arguments
+    shared, lies = "shared" in name, name.split("_")[1]
+    a_turned, b_turned = (lies[0] == "t", lies[1] == "n") if lies in ("nn", "nt", "tn", "tt") else (False, False)
+    batch = () if name.startswith("gemm") else (sizes.pop(2 if shared else 0),)
+    k, m = (sizes[0], sizes[1]) if a_turned else (sizes[1], sizes[0])
+    n, kind = sizes[2], np.float16 if "f16" in name else bfloat16
+    ahead = () if shared else batch
+    left = at(a, (*ahead, k, m) if a_turned else (*ahead, m, k), kind)
+    right = at(b, (*batch, k, n) if b_turned else (*batch, n, k), kind)
+    turned = np.swapaxes(left, -1, -2) if a_turned else left
+    across = right if b_turned else np.swapaxes(right, -1, -2)
+    at(c, (*batch, m, n), kind)[:] = (turned.astype(np.float64) @ across.astype(np.float64)).astype(kind)
 
 
 def gpu(major: int) -> Callable[[int], SimpleNamespace]:
@@ -124,9 +168,9 @@ CUDA = SimpleNamespace(
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeDriver]:
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplying]:
     """torch, a driver, and kernels that count as proved."""
-    made = FakeDriver(multiply, pointers=3, sizes=3)
+    made = Multiplying(pointers=3)
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False))
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
@@ -137,7 +181,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeDriver
 
 
 def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
-    return (a.array.astype(np.float64) @ b.array.astype(np.float64)).astype(bfloat16)
+    return (a.array.astype(np.float64) @ b.array.astype(np.float64)).astype(a.array.dtype)
 
 
 # -- which schedule ------------------------------------------------------------------------------------------
@@ -183,7 +227,7 @@ ELSEWHERE = SimpleNamespace(index=1)
         ([1.0], matrix(5, 2), "`a` is no tensor of torch, found list"),
         (np.zeros((3, 5)), matrix(5, 2), "`a` is on a device of type 1 of DLPack, expected CUDA"),
         (GOOD, evolve(matrix(5, 2), dtype="torch.float32"), "`b` expects elements of type torch.bfloat16"),
-        (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 axes, found 1"),
+        (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 or 3 axes, found 1"),
         (evolve(GOOD, is_cuda=False, device="cpu"), matrix(5, 2), "`a` is on cpu"),
         (evolve(GOOD, requires_grad=True), matrix(5, 2), "`a` requires a gradient"),
         (GOOD, evolve(matrix(5, 2), device=ELSEWHERE), "`b` on"),
@@ -214,7 +258,7 @@ def test_an_unknown_schedule_is_refused() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 7), (64, 16, 8)], ids=str)
-def test_the_product_is_launched_on_the_current_stream(fake: FakeDriver, shape: tuple[int, int, int]) -> None:
+def test_the_product_is_launched_on_the_current_stream(fake: Multiplying, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     a, b = matrix(m, k), matrix(k, n, 1)
 
@@ -224,7 +268,7 @@ def test_the_product_is_launched_on_the_current_stream(fake: FakeDriver, shape: 
     assert [launch[8] for launch in fake.launches] == [7]
 
 
-def test_a_call_like_one_before_checks_addresses_alone(fake: FakeDriver) -> None:
+def test_a_call_like_one_before_checks_addresses_alone(fake: Multiplying) -> None:
     a, b = matrix(64, 8), matrix(16, 8, 1)
     first = argus.matmul(a, b.mT)
     calls = len(fake.calls)
@@ -249,27 +293,95 @@ def test_a_call_like_one_before_still_refuses_a_gradient(monkeypatch: pytest.Mon
         argus.matmul(evolve(a, requires_grad=True), b.mT)
 
 
-def test_the_native_layout_is_not_copied_and_others_are(fake: FakeDriver) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("a_turned", [False, True])
+@pytest.mark.parametrize("b_turned", [False, True])
+def test_operands_are_read_where_they_lie(fake: Multiplying, kind: str, *, a_turned: bool, b_turned: bool) -> None:
     copies: list[str] = []
-    weight = evolve(matrix(8, 16, 1), copies=copies)
-    a = evolve(matrix(8, 16), copies=copies)
+    a = evolve(batch((16, 8) if a_turned else (8, 16), 1, kind), copies=copies)
+    b = evolve(batch((24, 16) if b_turned else (16, 24), 2, kind), copies=copies)
+    a, b = a.mT if a_turned else a, b.mT if b_turned else b
 
-    argus.matmul(a, weight.mT)
+    for _ in range(2):  # the second time by what the first has prepared
+        found = argus.matmul(a, b)
+        assert np.array_equal(found.array, product(a, b))
+
     assert copies == []
+    names = [launch[0] for launch in fake.launches]
+    layout = ("t" if a_turned else "n") + ("t" if b_turned else "n")
+    assert len(set(names)) == 1
+    assert names[0].startswith("gemm_skinny" if layout == "nt" and kind == "bfloat16" else f"gemm_{layout}_")
 
-    argus.matmul(a, evolve(matrix(16, 8), copies=copies))
-    argus.matmul(evolve(a, array=matrix(16, 8).array.T), weight.mT)
+
+@pytest.mark.parametrize(
+    ("a", "b", "name"),
+    [
+        ((3, 8, 16), (3, 16, 24), "bmm_nn_"),
+        ((8, 16), (3, 16, 24), "bmm_nn_shared_"),
+        ((1, 8, 16), (3, 16, 24), "bmm_nn_shared_"),
+        ((3, 8, 16), (16, 24), "gemm_nn_"),
+        ((3, 8, 16), (1, 16, 24), "gemm_nn_"),
+        ((1, 8, 16), (1, 16, 24), "gemm_nn_"),
+        ((3, 5, 7), (3, 7, 9), "bmm_nn_narrow"),
+    ],
+)
+def test_products_of_a_batch_are_one_launch(
+    fake: Multiplying, a: tuple[int, ...], b: tuple[int, ...], name: str
+) -> None:
+    left, right = batch(a, 1), batch(b, 2)
+    for _ in range(2):
+        found = argus.matmul(left, right)
+        assert np.array_equal(found.array, product(left, right))
+    assert [launch[0][: len(name)] for launch in fake.launches] == [name, name]
+
+
+def test_rows_of_a_wider_matrix_are_read_where_they_lie(fake: Multiplying) -> None:
+    copies: list[str] = []
+    wide = matrix(8, 64)
+    part = evolve(wide, array=wide.array[:, :16], copies=copies)
+
+    argus.matmul(part, matrix(24, 16).mT)
+    argus.matmul(evolve(wide, array=wide.array[:, :16].copy()), matrix(24, 16).mT)
+
+    assert copies == []
+    assert fake.maps[0] == [128]
+    assert [32] in fake.maps
+
+
+@pytest.mark.usefixtures("fake")
+def test_what_no_kernel_reads_where_it_lies_is_copied() -> None:
+    copies: list[str] = []
+    wide = matrix(8, 64)
+    apart = evolve(wide, array=wide.array[:, ::4], copies=copies)
+    odd = evolve(wide, array=wide.array[:, :15], copies=copies)
+    for a in (apart, odd):
+        b = matrix(a.shape[1], 24)
+        assert np.array_equal(argus.matmul(a, b).array, product(a, b))
     assert copies == ["contiguous", "contiguous"]
-    assert len(fake.launches) == 3
 
 
-def test_a_weight_that_could_be_trained_is_multiplied_where_no_gradient_is_asked_for(fake: FakeDriver) -> None:
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (matrix(8, 16), batch((16, 8), kind="float16"), "`a` has elements of type torch.bfloat16"),
+        (batch((2, 8, 16)), batch((3, 16, 8)), "as many matrices in one as in the other"),
+        (batch((2, 2, 8, 16)), matrix(16, 8), "`a` expects 2 or 3 axes, found 4"),
+    ],
+)
+@pytest.mark.usefixtures("fake")
+def test_what_is_no_product_of_batches_is_refused(a: Matrix, b: Matrix, words: str) -> None:
+    with pytest.raises(ArgusError, match="matmul") as refused:
+        argus.matmul(a, b)
+    assert words in refused.value.diagnostic.message
+
+
+def test_a_weight_that_could_be_trained_is_multiplied_where_no_gradient_is_asked_for(fake: Multiplying) -> None:
     argus.matmul(matrix(8, 16), evolve(matrix(8, 16), requires_grad=True).mT)
 
     assert len(fake.launches) == 1
 
 
-def test_a_matrix_that_begins_within_16_bytes_is_copied(fake: FakeDriver) -> None:
+def test_a_matrix_that_begins_within_16_bytes_is_copied(fake: Multiplying) -> None:
     copies: list[str] = []
 
     argus.matmul(evolve(matrix(8, 16), shift=2, copies=copies), matrix(8, 16).mT)
@@ -285,33 +397,33 @@ def test_nothing_is_launched_for_nothing() -> None:
     assert (argus.matmul(matrix(3, 0), matrix(0, 4)).array == 0).all()
 
 
-def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: FakeDriver) -> None:
+def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Multiplying) -> None:
     a, b = matrix(8, 16), matrix(8, 16).mT
-    schedule = module._loaded("small", 0, "refuse")
+    schedule = module._loaded("gemm_nt", "small", 0, "refuse")
     out = a.new_empty((8, 8))
     tensors = a, b.mT, out
     places = a.data_ptr(), b.data_ptr(), out.data_ptr()
     for _ in range(3):
-        schedule.launch((8, 8, 16), places, lambda: tensors, 7)
+        schedule.launch((8, 8, 16), places, (a.stride(), b.stride()), lambda: tensors, 7)
 
     assert fake.calls.count("cuTensorMapEncodeTiled") == 3
     assert fake.calls.count("cuModuleLoadData") == 1
     assert len(fake.launches) == 3
 
 
-def test_prepared_launches_are_not_kept_without_end(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prepared_launches_are_not_kept_without_end(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BOUND", 2)
-    schedule = module._loaded("narrow", 0, "refuse")
+    schedule = module._loaded("gemm_nt", "narrow", 0, "refuse")
     for rows in range(1, 8):
         tensors = matrix(rows, 3), matrix(8, 3), matrix(rows, 8)
         places = tensors[0].data_ptr(), tensors[1].data_ptr(), tensors[2].data_ptr()
-        schedule.launch((rows, 8, 3), places, partial(tuple, tensors), 7)
+        schedule.launch((rows, 8, 3), places, ((3, 1), (3, 1)), partial(tuple, tensors), 7)
 
     assert len(schedule._bound) <= 2
     assert len(fake.launches) == 7
 
 
-def test_a_schedule_that_does_not_take_the_shape_says_so(fake: FakeDriver) -> None:
+def test_a_schedule_that_does_not_take_the_shape_says_so(fake: Multiplying) -> None:
     with pytest.raises(ArgusError) as refused:
         argus.matmul(matrix(8, 7), matrix(7, 8), config="cooperative")
 
@@ -320,7 +432,7 @@ def test_a_schedule_that_does_not_take_the_shape_says_so(fake: FakeDriver) -> No
     assert fake.launches == []
 
 
-def test_another_gpu_is_refused(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_gpu_is_refused(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CUDA, "get_device_properties", gpu(8))
 
     with pytest.raises(ArgusError) as refused:
@@ -340,7 +452,7 @@ def test_another_gpu_is_refused(fake: FakeDriver, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_what_is_not_proved_is_launched_on_request_alone(
-    fake: FakeDriver,
+    fake: Multiplying,
     monkeypatch: pytest.MonkeyPatch,
     verdict: str,
     unproved: Unproved,
@@ -359,7 +471,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     assert bool(fake.launches) == launched
 
 
-def test_another_device_is_made_current_for_the_launch(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_device_is_made_current_for_the_launch(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[int] = []
 
     class Switched:
@@ -386,7 +498,7 @@ def kept(config: str, shape: tuple[int, int, int]) -> None:
     module.forget()
 
 
-def test_what_a_search_has_kept_is_launched(fake: FakeDriver) -> None:
+def test_what_a_search_has_kept_is_launched(fake: Multiplying) -> None:
     kept("hopper_bn128_stages3", (64, 16, 8))
 
     found = argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
@@ -396,7 +508,7 @@ def test_what_a_search_has_kept_is_launched(fake: FakeDriver) -> None:
 
 
 @pytest.mark.parametrize("config", ["nothing", "hopper_bn250", "cdna3"])
-def test_a_kept_choice_that_cannot_be_had_gives_way_to_the_model(fake: FakeDriver, config: str) -> None:
+def test_a_kept_choice_that_cannot_be_had_gives_way_to_the_model(fake: Multiplying, config: str) -> None:
     kept(config, (64, 16, 8))
 
     argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
@@ -404,16 +516,16 @@ def test_a_kept_choice_that_cannot_be_had_gives_way_to_the_model(fake: FakeDrive
     assert fake.symbols == [f"gemm_{choose(64, 16, 8)}"]
 
 
-def test_a_kept_choice_that_does_not_take_the_shape_gives_way_to_the_model(fake: FakeDriver) -> None:
+def test_a_kept_choice_that_does_not_take_the_shape_gives_way_to_the_model(fake: Multiplying) -> None:
     kept("cooperative", (8, 8, 7))
 
-    argus.matmul(matrix(8, 7), matrix(7, 8))
+    argus.matmul(matrix(8, 7), matrix(8, 7).mT)
 
     assert fake.symbols[-1] == "gemm_narrow"
     assert len(fake.launches) == 1
 
 
-def test_a_fault_on_the_gpu_is_not_tried_again(fake: FakeDriver) -> None:
+def test_a_fault_on_the_gpu_is_not_tried_again(fake: Multiplying) -> None:
     kept("hopper_bn128_stages3", (64, 16, 8))
     fake.fails["cuLaunchKernelEx"] = "ILLEGAL_ADDRESS"
 
@@ -448,7 +560,7 @@ def of(foreign: Foreign) -> Matrix:
 
 
 def test_arrays_of_other_libraries_are_multiplied_and_the_result_is_of_the_first_one_s_kind(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+    fake: Multiplying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["torch"], "from_dlpack", of, raising=False)
     a, b = matrix(64, 8), matrix(16, 8, 1).mT
@@ -463,7 +575,7 @@ def test_arrays_of_other_libraries_are_multiplied_and_the_result_is_of_the_first
     assert len(fake.launches) == 2
 
 
-def test_code_is_loaded_beside_a_capture_and_its_mode_put_back(fake: FakeDriver) -> None:
+def test_code_is_loaded_beside_a_capture_and_its_mode_put_back(fake: Multiplying) -> None:
     argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
 
     assert fake.loaded_in == ["CU_STREAM_CAPTURE_MODE_RELAXED"]
@@ -473,7 +585,7 @@ def test_code_is_loaded_beside_a_capture_and_its_mode_put_back(fake: FakeDriver)
 FORBIDDEN = ("Synchronize", "MemAlloc", "MemFree", "Memcpy", "Memset", "ModuleLoad")
 
 
-def test_a_call_like_one_before_neither_waits_nor_allocates(fake: FakeDriver) -> None:
+def test_a_call_like_one_before_neither_waits_nor_allocates(fake: Multiplying) -> None:
     a, b = matrix(64, 8), matrix(16, 8, 1).mT
     argus.matmul(a, b)
     before = len(fake.calls)

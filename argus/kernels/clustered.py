@@ -42,7 +42,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
-    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group, cfg.curve))
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
     depth = ceil_div(A.shape[-1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))
     rows_alike = cfg.cluster[0] == 1

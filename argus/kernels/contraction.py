@@ -19,9 +19,7 @@ from argus.language import (
     assume,
     by_rows,
     ceil_div,
-    curved,
     shared,
-    super_tiled,
     tag,
 )
 
@@ -72,11 +70,8 @@ class Contraction:
         first, *others = self.tiles(bm, bn)
         return reduce(mul, others, first)
 
-    def order(self, group: int = 0, curve: int = 0) -> Order:
-        """Super-tiles of so many rows, or squares with a curve through them; of 0 tiles by rows. One product after the
-        other.
-        """
-        inner = curved(curve) if curve else super_tiled(group) if group else by_rows
+    def order(self, inner: Order = by_rows) -> Order:
+        """That order of the tiles of a product; one product after the other."""
         return inner if len(self.C.shape) == _AXES else _one_by_one(inner)
 
     def bounded(self, tiles: Int, depth: Int, stages: int) -> None:

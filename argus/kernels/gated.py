@@ -56,7 +56,7 @@ def gemm_gated_silu(
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), w=slot_for(W, bn, bk), v=slot_for(V, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype)
-    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group))
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
     depth = ceil_div(A.shape[-1], bk)
     problem.bounded(count, depth, cfg.stages)
 

@@ -14,6 +14,7 @@ from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.kernels.naming import config_of
 from argus.kernels.narrow import Narrow, hopper_narrow
+from argus.kernels.ragged import Ragged
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
 from argus.kernels.split import Split, hopper_split
@@ -113,10 +114,9 @@ def _of_16_bits(m: int, n: int, k: int) -> str:
 
 
 def _of_8_bits(m: int, n: int, k: int) -> str:
-    """Elements of half the size, at twice the rate: what a product of 16 bits of half the depth takes."""
-    if k % 16 or n % 8:
-        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16 and N of 8")
-    return cheapest(fp8.CONFIGS, m, n, k // 2)
+    if k % 16:
+        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16")
+    return fp8.select(m, n, k)
 
 
 def _cdna3(m: int, n: int, k: int) -> str:
@@ -130,7 +130,7 @@ class Family:
     """cheapest: the name of a configuration for M, N and K. named: a configuration by its name, None if it is none."""
 
     cheapest: Callable[[int, int, int], str]
-    named: Callable[[str], Config | None]
+    named: Callable[[str], Config | Ragged | None]
 
 
 FAMILIES: dict[tuple[str, str], Family] = {

@@ -11,14 +11,17 @@ from argus.language import (
     DType,
     Fragment,
     Int,
+    Order,
     Ring,
     Tensor,
     Turns,
     assume,
     bf16,
     bulk,
+    by_rows,
     ceil_div,
     copy,
+    curved,
     elected,
     eq,
     f32,
@@ -31,6 +34,7 @@ from argus.language import (
     shared,
     sm_90a,
     stmatrix,
+    super_tiled,
     sync,
     tma,
     warpgroup,
@@ -81,9 +85,9 @@ class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile; curve: tiles along the side of a square with a curve through it; 0 and 0 for tiles by
-    rows. cluster: blocks that run together, neighbouring rows first. bn: a multiple of 32 up to 256. whole: whether a
-    tile leaves through boxes of its own for all of its columns, which takes memory of a stage or more and saves
-    meetings; else through `turns` that take turns.
+    rows. cluster: blocks that run together, neighbouring rows first.
+    bn: a multiple of 32 up to 256. whole: whether a tile leaves through boxes of its own for all of its columns, which
+    takes memory of a stage or more and saves meetings; else through `turns` that take turns.
     """
 
     bm: int = 128
@@ -99,6 +103,13 @@ class Hopper:
     target = sm_90a
     threads = 384
 
+    @property
+    def order(self) -> Order:
+        """Of tiles, or of clusters' tiles."""
+        if self.curve:
+            return curved(self.curve)
+        return super_tiled(self.group) if self.group else by_rows
+
 
 def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetch = NOTHING) -> None:
     """Both warpgroups work on one tile, 64 rows each; one product in flight while the slot before is given back."""
@@ -110,7 +121,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetc
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
-    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group, cfg.curve))
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
     depth = ceil_div(A.shape[-1], bk)
     problem.bounded(count, depth, cfg.stages)
 
@@ -154,7 +165,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
     boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
     turns = Turns(2)
-    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.group, cfg.curve))
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
     depth = ceil_div(A.shape[-1], bk)
     problem.bounded(2 * count + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
 

@@ -45,7 +45,7 @@ class Split:
     bm: int = 128
     bn: int = 128
     bk: int = 64
-    stages: int = 4
+    stages: int = 5
     splits: int = 2
     target = sm_90a
 

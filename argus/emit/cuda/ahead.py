@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from argus.core.index import Held, Index, Read
-from argus.core.ir import Copy, For, Kernel, Role, Stmt, View, static
+from argus.core.ir import Copy, For, Kernel, Role, View, static
 from argus.core.walk import mentions, symbols
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.plan import moves_boxes, start
@@ -68,7 +68,7 @@ def _loads(kernel: Kernel, role: Role) -> _Loads | None:
         return None
     inner = [stmt for stmt in outer[0].body if isinstance(stmt, For)]
     tiles, slots = (outer[0], inner[0]) if len(inner) == 1 else (None, outer[0])
-    copies = tuple(stmt for stmt in slots.body if _is_load(stmt))
+    copies = tuple(stmt for stmt in slots.body if isinstance(stmt, Copy) and _is_load(stmt))
     loops = (slots,) if tiles is None else (tiles, slots)
     if not copies or any(loop.step != 1 for loop in loops):
         return None
@@ -79,8 +79,8 @@ def _loads(kernel: Kernel, role: Role) -> _Loads | None:
     return _Loads(tiles, slots, copies) if plain else None
 
 
-def _is_load(stmt: Stmt) -> bool:
-    return isinstance(stmt, Copy) and moves_boxes(stmt) and stmt.signal is not None and stmt.through is None
+def _is_load(copy: Copy) -> bool:
+    return moves_boxes(copy) and copy.signal is not None and copy.through is None
 
 
 def helpers(kernel: Kernel) -> Iterator[str]:

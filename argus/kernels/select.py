@@ -109,7 +109,8 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
         return _Tiles(config.bm, config.bn, (1, 1), 0, costs.step[config.bn], exchange, config.splits), m, n
     across, along = (*config.cluster, 1)[:2]
     store = costs.store * config.bn / 256
-    return _Tiles(config.bm, config.bn, (across, along), config.group, costs.step[config.bn], store), m, n
+    band = config.group or config.curve // 2  # of a wave, half of a square
+    return _Tiles(config.bm, config.bn, (across, along), band, costs.step[config.bn], store), m, n
 
 
 def _fetched(tiles: _Tiles, high: int, wide: int) -> int:

@@ -106,7 +106,7 @@ def batch(shape: tuple[int, ...], seed: int = 0, kind: str = "bfloat16") -> Matr
     return Matrix(aligned(held), dtype=f"torch.{kind}")
 
 
-def at(place: int, shape: tuple[int, ...], kind: type) -> np.ndarray[Any, Any]:
+def at(place: int, shape: tuple[int, ...], kind: type[Any]) -> np.ndarray[Any, Any]:
     """The tensor at an address."""
     held = np.ctypeslib.as_array((ctypes.c_uint16 * prod(shape)).from_address(place))
     return held.view(kind).reshape(shape)

@@ -58,6 +58,13 @@ class Held:
     def mT(self) -> Self:  # noqa: N802 reason: torch's name
         return evolve(self, array=self.array.T)
 
+    def __getitem__(self, item: int) -> Self:
+        return evolve(self, array=self.array[item])
+
+    def flatten(self, first: int, last: int) -> Self:
+        kept = self.array.shape
+        return evolve(self, array=self.array.reshape(*kept[:first], -1, *kept[last % len(kept) + 1 :]))
+
     def reshape(self, *shape: int) -> Self:
         return evolve(self, array=self.array.reshape(shape))
 

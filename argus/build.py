@@ -64,7 +64,7 @@ def _build_cuda(kernel: Kernel, directory: Path | None) -> Artifact:
     """As `build`, with NAME.cu and NAME.cubin."""
     made = cuda_text(kernel)
     compiled = compile_cuda(made.text, made.symbol)
-    report = parse_assembler_report(compiled.log)
+    report = parse_assembler_report(compiled.log, made.symbol)
     launch = cuda_launch(kernel, made.symbol, made.plan, made.guards)
     data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
     place = _cache(made.symbol, made.text) if directory is None else directory

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -128,8 +128,3 @@ def choice(device: str, key: Key) -> str | None:
 def forget() -> None:
     """Read files again."""
     _known.cache_clear()
-
-
-def names(found: Iterable[Found]) -> list[str]:
-    """The configurations that choices name, each once."""
-    return list(dict.fromkeys(each.config for each in found))

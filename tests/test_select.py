@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from argus import tuned
 from argus.core.diagnostic import ArgusError
@@ -17,6 +18,7 @@ from argus.kernels.naming import config_of, name_of
 from argus.kernels.narrow import Narrow
 from argus.kernels.select import H200, Known, cheapest, is_fitted, microseconds
 from argus.kernels.skinny import Skinny
+from argus.kernels.split import Split
 from argus.language import bf16, gfx942
 from argus.tuned import Found, Key
 
@@ -54,7 +56,7 @@ def test_a_tile_more_than_the_processors_have_is_another_wave() -> None:
 def test_shapes_that_were_measured_get_what_was_best_there() -> None:
     """`benchmarks/gemm_h200.py`, single calls after idle, within 3 percent."""
     assert select(16, 8192, 8192) == "skinny"
-    assert select(128, 8192, 8192) == select(1024, 1024, 1024) == "columns_64"
+    assert select(1024, 1024, 1024) == "columns_64"
     assert select(512, 7168, 2048) == "columns_224"
     assert select(4096, 4096, 4096) == select(4096, 14336, 4096) == "clustered_bands"
 
@@ -109,7 +111,7 @@ def test_other_elements_choose_among_the_configurations_of_their_family(shape: t
     assert select(*shape, "torch.float8_e4m3fn") in fp8.CONFIGS
 
 
-@pytest.mark.parametrize("shape", [(64, 64, 72), (64, 60, 64)])
+@pytest.mark.parametrize("shape", [(64, 64, 72), (64, 60, 8)])
 def test_8_bit_elements_want_whole_rows_of_16_bytes(shape: tuple[int, int, int]) -> None:
     with pytest.raises(ArgusError, match="multiple of 16") as refused:
         select(*shape, "e4m3")
@@ -214,3 +216,18 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
         tuned.keep(CARD, {KEY: found("cooperative")})
     assert refused.value.diagnostic.code == "E302"
     assert tuned.kept(CARD) == {}
+
+
+def test_shares_of_k_are_chosen_for_few_and_deep_tiles_once_their_exchange_has_been_measured() -> None:
+    measured = evolve(H200, exchange=1.2)
+
+    assert not is_fitted(Split(), H200)
+    assert isinstance(CONFIGS[cheapest(CONFIGS, 256, 4096, 16384, measured)], Split)
+    assert not isinstance(CONFIGS[cheapest(CONFIGS, 4096, 4096, 4096, measured)], Split)
+
+
+def test_shares_of_k_take_no_more_processors_than_there_are() -> None:
+    measured = evolve(H200, exchange=1.2)
+    waves = [microseconds(Split(splits=8), 128 * tiles, 128, 65536, measured) for tiles in (16, 17)]
+
+    assert waves[1] - H200.launch > 1.8 * (waves[0] - H200.launch)

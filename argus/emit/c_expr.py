@@ -42,10 +42,14 @@ def _wrap(part: _Part, level: int) -> str:
 
 @frozen
 class Elements:
-    """The text of a coordinate, by its axis, and of an element of a tensor, by its name and its coordinates' texts."""
+    """The text of a coordinate, by its axis, and of an element of a tensor, by its name and its coordinates' texts.
+
+    suffix: of every number.
+    """
 
     coordinate: Callable[[int], str]
     element: Callable[[str, Sequence[str]], str]
+    suffix: str = ""
 
 
 @frozen
@@ -53,7 +57,7 @@ class CText:
     """C text over the names of one kernel. `wave` stands for the wave's number, a scalar.
 
     known: expressions that have been computed, with the names of their values. elements: None where expressions have
-    none; with them all numbers are wide.
+    none.
     """
 
     names: Names
@@ -77,7 +81,10 @@ class CText:
         def visit(node: Node, parts: Sequence[_Part]) -> _Part:
             match node:
                 case Const(value=value):
-                    return f"{value}{'L' if self.elements is not None else ''}", _ATOM if value >= 0 else _ADDED
+                    return (
+                        f"{value}{'' if self.elements is None else self.elements.suffix}",
+                        _ATOM if value >= 0 else _ADDED,
+                    )
                 case Sym(symbol=symbol):
                     return f"{width}{self.names.symbols[symbol]}", _ATOM
                 case Sum():

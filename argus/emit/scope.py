@@ -13,6 +13,7 @@ from argus.core.layout import TV
 from argus.core.span import Span
 from argus.emit.c_expr import CText
 from argus.emit.faults import not_built
+from argus.emit.integers import elements_of
 from argus.emit.names import Names, assign
 
 _C_TYPES = {"bf16": "bf16", "f16": "f16", "f32": "f32", "i32": "i32", "e4m3": "unsigned char"}
@@ -57,7 +58,8 @@ class Scope:
 
 def scope_of(kernel: Kernel) -> Scope:
     """Raises ArgusError (E501) if two instructions want one accumulator in different widths."""
-    text = CText(assign(kernel), kernel.thread, kernel.target.unit)
+    names = assign(kernel)
+    text = CText(names, kernel.thread, kernel.target.unit, elements=elements_of(kernel, names))
     return Scope(text, kernel.thread, kernel.threads, _accumulators(kernel))
 
 

@@ -41,6 +41,7 @@ CONFIGS: dict[str, Config] = {
     "narrow": Narrow(),
     "split_2": Split(splits=2),
     "split_4": Split(splits=4),
+    "split_8": Split(splits=8),
 }
 
 
@@ -119,6 +120,10 @@ def _of_8_bits(m: int, n: int, k: int) -> str:
     return fp8.select(m, n, k)
 
 
+def _fp8(name: str) -> Hopper | Ragged | None:
+    return fp8.CONFIGS.get(name)
+
+
 def _cdna3(m: int, n: int, k: int) -> str:
     if k % 8:
         raise no_schedule((m, n, k), "gfx942", "K is expected to be a multiple of 8")
@@ -136,7 +141,7 @@ class Family:
 FAMILIES: dict[tuple[str, str], Family] = {
     ("bf16", "sm_90a"): Family(_of_16_bits, configuration),
     ("f16", "sm_90a"): Family(_of_16_bits, configuration),
-    ("e4m3", "sm_90a"): Family(_of_8_bits, fp8.CONFIGS.get),
+    ("e4m3", "sm_90a"): Family(_of_8_bits, _fp8),
     ("bf16", "gfx942"): Family(_cdna3, configuration),
 }
 """By element type of the operands, and target."""

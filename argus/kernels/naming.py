@@ -6,7 +6,6 @@ The kind comes first, then each field that differs from its default: its name wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any, cast
 
 import attrs
@@ -66,9 +65,3 @@ def _field(part: str, kind: type) -> tuple[str, object] | None:
         if "x" not in digits:
             return each.name, int(digits)
     return None
-
-
-def neighbourhood(kind: type, **values: Sequence[object]) -> Iterator[Any]:
-    """Configurations of a kind with each combination of these values."""
-    for combination in product(*values.values()):
-        yield kind(**dict(zip(values, combination, strict=True)))

@@ -10,8 +10,9 @@ from argus.kernels.gemm import CONFIGS, Config
 from argus.kernels.hopper import Hopper
 from argus.kernels.naming import name_of
 from argus.kernels.skinny import Skinny
+from argus.kernels.split import Split
 
-_ELEMENT = 2
+_ELEMENT, _SLICE = 2, 64
 _SHARED = 232_448
 """Bytes of shared memory that a block may have on an H100 or H200."""
 _AROUND = 2_048
@@ -20,6 +21,8 @@ _MOST_STAGES = 8
 _COLUMNS = (256, 224, 192, 160, 128, 64)
 _CLUSTERS = ((2, 1), (1,), (1, 2))
 _BANDS = (8, 0)
+_CURVE = 16
+_SUM = 4
 _WIDE = 128
 """Columns from which a tile leaves through more boxes than two if it leaves whole."""
 
@@ -28,19 +31,22 @@ def candidates(target: str = "sm_90a") -> dict[str, Config]:
     """Configurations by name; one that is shipped has the name that it is shipped by."""
     found: dict[Config, str] = {each: name for name, each in CONFIGS.items() if each.target.name == target}
     if target == "sm_90a":
-        for each in (*_hopper(), *_pingpong(), *_skinny()):
+        for each in (*_hopper(), *_pingpong(), *_skinny(), *_split()):
             found.setdefault(each, name_of(each))
     return {name: each for each, name in found.items()}
 
 
 def _hopper() -> Iterator[Hopper]:
-    """Tiles of 128 rows, as many stages as memory has room for; and one less of the usual ones."""
+    """Tiles of 128 rows in each order, as many stages as memory has room for; and one less of the usual ones."""
     for bn in _COLUMNS:
         for cluster in _CLUSTERS:
             for group in _BANDS:
                 for whole in (False, True) if bn > _WIDE else (False,):
                     made = Hopper(bn=bn, cluster=cluster, group=group, whole=whole)
                     yield evolve(made, stages=most_stages(made))
+            for whole in (False, True) if bn > _WIDE else ():
+                made = Hopper(bn=bn, cluster=cluster, curve=_CURVE, whole=whole)
+                yield evolve(made, stages=most_stages(made))
         fewer = Hopper(bn=bn, cluster=(2, 1), group=8)
         yield evolve(fewer, stages=most_stages(fewer) - 1)
 
@@ -56,6 +62,17 @@ def _skinny() -> Iterator[Skinny]:
         for bk in (64, 128, 256):
             stages = (_SHARED - _AROUND) // ((bm + 64) * bk * _ELEMENT)
             yield Skinny(bm=bm, bk=bk, stages=min(2 * _MOST_STAGES, stages))
+
+
+def _split() -> Iterator[Split]:
+    """Tiles whose sums lie beside the slots: as many of these as are left, if they are two or more."""
+    for bm in (64, 128):
+        for bn in (64, 128, 256):
+            for splits in (2, 4, 8):
+                left = _SHARED - _AROUND - bm * bn * _SUM
+                stages = min(_MOST_STAGES, left // ((bm + bn) * _SLICE * _ELEMENT))
+                if stages > 1:
+                    yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits)
 
 
 def most_stages(config: Hopper) -> int:

@@ -7,7 +7,7 @@ plain data.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import cycle
 from math import ceil, prod
@@ -197,7 +197,8 @@ def _operands(shape: Shape) -> Generator[Operands]:
         yield Operands(device, shape, sets, left.astype(np.float32), right.astype(np.float32))
     finally:
         for each in taken:
-            device.free(each)
+            with suppress(ArgusError):  # after a fault the process is given up, and its memory with it
+                device.free(each)
 
 
 def _set(device: Device, shapes: Mapping[str, Shape | tuple[int, int]], taken: list[Memory]) -> dict[str, Memory]:

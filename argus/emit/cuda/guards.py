@@ -66,7 +66,7 @@ def _keeps(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
         terms = [f"{place} * {stride}" for place, stride in zip(inside[:-1], strides[:-1], strict=True)]
         return f"(long)guard_held[{' + '.join([*terms, *inside[-1:]]) or '0'}]"
 
-    text = CText(names, kernel.thread, _NO_UNIT, elements=Elements(lambda axis: f"at{axis}", element))
+    text = CText(names, kernel.thread, _NO_UNIT, elements=Elements(lambda axis: f"at{axis}", element, "L"))
     axes = "".join(f", long at{axis}" for axis in range(len(buffer.shape)))
     yield f"HELPER bool {guard.symbol}_keeps(const i32* guard_held{_sizes(kernel, names)}{axes}) {{"
     yield f"    return {text.cond(buffer.promise, '(long)')};"

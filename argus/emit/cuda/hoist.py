@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core.check.parts import expressions
-from argus.core.index import Bin, Const, Index, Symbol
+from argus.core.index import Bin, Const, Index, Read, Symbol
 from argus.core.ir import For, walk
-from argus.core.walk import symbols, topological
+from argus.core.walk import mentions, symbols, topological
 
 
 def quotients(loop: For, known: frozenset[Symbol]) -> Iterator[Index]:
@@ -23,5 +23,7 @@ def quotients(loop: For, known: frozenset[Symbol]) -> Iterator[Index]:
     for node in dict.fromkeys(found):
         if isinstance(node, Bin) and node.op in ("//", "%") and not isinstance(node.right, Const):
             used = symbols(node)
+            if mentions(node, (Read,)):
+                continue  # only where it is executed does the element exist
             if loop.symbol in used and used <= known | {loop.symbol}:
                 yield node

@@ -14,6 +14,7 @@ from argus.core.placement import ROOM, placed
 from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.faults import not_built
+from argus.emit.integers import tensors_read
 
 _REGISTERS = 65_536
 _MOST_BARRIERS = 16
@@ -66,7 +67,7 @@ def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
 
 def _pointers(kernel: Kernel) -> tuple[Buffer, ...]:
     copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and not moves_boxes(stmt)]
-    used = {view.buffer for copy in copies for view in (copy.source, copy.target)}
+    used = {view.buffer for copy in copies for view in (copy.source, copy.target)} | set(tensors_read(kernel))
     return tuple(buffer for buffer in kernel.parameters if buffer in used)
 
 

@@ -14,6 +14,7 @@ SERIALISED = {f"C75{number}" for number in range(10, 16)}
 _USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _SHARED = re.compile(r"(\d+) bytes smem")
+_ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 _WARNING = re.compile(r"\((C75\d\d)\)[^\n]*")
 
 
@@ -42,8 +43,12 @@ class AssemblerReport:
         return any(code in SERIALISED for code, _ in self.warnings)
 
 
-def parse_report(log: str) -> AssemblerReport:
-    """The report of a file with one kernel. Raises InternalError if a figure is missing."""
+def parse_report(log: str, symbol: str = "") -> AssemblerReport:
+    """The report of a kernel: of the entry point `symbol`, or of a file's only one.
+
+    Raises InternalError if a figure is missing.
+    """
+    log = _of(log, symbol)
     used, stack = _USED.search(log), _STACK.search(log)
     if used is None or stack is None:
         raise InternalError("the assembler reported no registers or no stack frame")
@@ -57,3 +62,12 @@ def parse_report(log: str) -> AssemblerReport:
         shared=0 if shared is None else int(shared[1]),
         warnings=tuple((found[1], found[0]) for found in _WARNING.finditer(log)),
     )
+
+
+def _of(log: str, symbol: str) -> str:
+    """What stands before the first entry point, and what is said of this one; all of it where there is none."""
+    parts = _ENTRY.split(log)
+    names, told = parts[1::2], parts[2::2]
+    if symbol not in names:
+        return log
+    return parts[0] + told[names.index(symbol)]

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
+from argus.core.check.reads import reads
 from argus.core.index import Const, Symbol
 from argus.core.ir import (
     Advance,
@@ -40,6 +41,7 @@ from argus.core.ir import (
     static,
     walk,
 )
+from argus.emit.cuda import ahead
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.hoist import quotients
@@ -69,6 +71,7 @@ class Writer:
         body = self.kernel.body
         first = next((place for place, stmt in enumerate(body) if touches_tensors(stmt)), len(body))
         yield from self.body(body[:first])
+        yield from ahead.lines(self.kernel, self.context)
         yield "await_launch_before();"
         yield "let_next_begin();"
         yield from self.body(body[first:])
@@ -274,7 +277,9 @@ class Writer:
 
 def touches_tensors(stmt: Stmt) -> bool:
     """Whether it may read or write what lies in global memory."""
-    return isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in walk((stmt,)))
+    every = tuple(walk((stmt,)))
+    moves = isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in every)
+    return moves or any(True for each in every if not isinstance(each, Tag | Assert | Assume) for _ in reads(each))
 
 
 def _is_kept_once(stmt: Stmt) -> bool:

@@ -13,13 +13,14 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Copy, Kernel, walk
 from argus.emit.c_expr import CText
-from argus.emit.cuda import copies, matrices, products
+from argus.emit.cuda import ahead, copies, matrices, products
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.guards import Guard, guard_text, guards
 from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
 from argus.emit.faults import not_built
+from argus.emit.integers import elements_of
 from argus.emit.names import assign
 from argus.emit.scope import Scope, c_type
 
@@ -46,7 +47,8 @@ def cuda_text(kernel: Kernel) -> CudaText:
     if len(kernel.blocks) > len(_AXES):
         raise not_built("a grid of more than three axes", kernel.span, kernel.name)
     names = assign(kernel)
-    scope = Scope(CText(names, kernel.thread, _NO_UNIT), kernel.thread, kernel.threads, {}, "sm_90a")
+    text = CText(names, kernel.thread, _NO_UNIT, elements=elements_of(kernel, names))
+    scope = Scope(text, kernel.thread, kernel.threads, {}, "sm_90a")
     plan = plan_of(kernel, names.buffers)
     context = Context(scope, plan, kernel.thread, kernel.threads)
     lines = [*_heading(kernel, context), *(f"    {line}" for line in _locals(kernel, context))]
@@ -57,6 +59,7 @@ def cuda_text(kernel: Kernel) -> CudaText:
 
 
 def _helpers(kernel: Kernel) -> Iterator[str]:
+    yield from ahead.helpers(kernel)
     yield from copies.helpers(kernel)
     yield from matrices.helpers(kernel)
     yield from products.helpers(kernel)

@@ -1,0 +1,86 @@
+"""Integers from memory in emitted text: what kernels that read them compute, and where they read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from argus.build import build
+from argus.core.ir import Kernel
+from argus.emit.cuda.text import cuda_text
+from argus.emit.hip import hip_text
+from argus.interp.interpret import interpret
+from argus.loader import load
+from tests.emit import host
+
+CORPUS = Path(__file__).parent.parent / "corpus"
+needs_host = pytest.mark.skipif(not host.available(), reason="runs emitted text on 64-bit Linux")
+
+
+def of(file: str) -> Kernel:
+    return next(iter(load(str(CORPUS / file)))).trace()
+
+
+def normal(*shape: int) -> host.Array:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(ml_dtypes.bfloat16)
+
+
+@needs_host
+@pytest.mark.parametrize("file", ["proved/grouped_experts.py", "proved/grouped_experts_staged.py"])
+def test_rows_meet_the_weights_of_their_expert(file: str, tmp_path: Path) -> None:
+    made = of(file)
+    a, w = normal(192, 40), normal(3, 72, 40)
+    expert = np.array([2, -1, 0], np.int32)
+    c = np.full((192, 72), 7, ml_dtypes.bfloat16)
+    sizes = {"M": 192, "K": 40, "G": 3, "N": 72, "MB": 3}
+    given = {"A": a, "W": w, "expert": expert, "C": c}
+    arrays = [given[buffer.name] for buffer in made.parameters]
+
+    host.run(
+        hip_text(made), made.name, made.threads, (3, 2), arrays, [sizes[each.name] for each in made.sizes], tmp_path
+    )
+
+    exact = a.astype(np.float64).reshape(3, 64, 40)
+    for block, owner in enumerate(expert):
+        found = c[64 * block : 64 * (block + 1)].astype(np.float64)
+        wanted = np.full((64, 72), 7.0) if owner < 0 else exact[block] @ w[owner].astype(np.float64).T
+        np.testing.assert_allclose(found, wanted, rtol=2**-8, atol=2**-8)
+
+
+@needs_host
+def test_sequences_of_any_lengths_are_copied_as_the_interpreter_says(tmp_path: Path) -> None:
+    made = of("proved/rows_of_sequences.py")
+    x = np.arange(9 * 20, dtype=np.float32).reshape(9, 20)
+    starts = np.array([0, 0, 4, 5, 9], np.int32)
+    y = np.full((9, 20), -1, np.float32)
+    given = {"X": x, "starts": starts, "Y": y}
+    arrays = [given[buffer.name] for buffer in made.parameters]
+    sizes = {"T": 9, "N": 20, "S": 5}
+
+    host.run(hip_text(made), made.name, 256, (4, 1), arrays, [sizes[each.name] for each in made.sizes], tmp_path)
+
+    assert np.array_equal(y, x)
+    assert np.array_equal(interpret(made, *arrays)["Y"], x)
+
+
+def test_on_hopper_they_are_read_after_the_launch_ahead_and_where_they_exist() -> None:
+    body = cuda_text(of("traced/grouped_gemm.py")).text.partition('extern "C"')[2].partition("// What is promised")[0]
+    signature, _, rest = body.partition("{")
+    before, _, after = rest.partition("await_launch_before();")
+
+    assert "const i32* expert" in signature
+    assert "expert[" not in before
+    assert "expert[" in after
+    assert not any("const int quotient" in line and "expert[" in line for line in after.splitlines())
+
+
+def test_the_report_is_that_of_the_kernel_and_not_of_its_guard(tmp_path: Path) -> None:
+    artifact = build(of("traced/grouped_gemm.py"), directory=tmp_path)
+
+    assert artifact.report.registers >= 100
+    assert not artifact.report.spills
+    assert [contract.guard for contract in artifact.launch.contracts] == ["grouped_gemm_fp8_guard0"]
+    assert [each.name for each in artifact.launch.arguments if each.kind == "pointer"] == ["SA", "SW", "expert"]

@@ -38,6 +38,9 @@ Config = Literal[
     "pingpong",
     "small",
     "narrow",
+    "split_2",
+    "split_4",
+    "split_8",
 ]
 Unproved = Literal["refuse", "allow"]
 

@@ -15,7 +15,7 @@ from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
 from argus.kernels.fp8_blocks import BLOCK
-from argus.matmul import Tensor, Unproved
+from argus.matmul import Unproved
 from argus.prebuilt import built, judged
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device
@@ -26,11 +26,28 @@ _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
 _ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
 
 
-class Scaled(Tensor, Protocol):
+class Scaled(Protocol):
     """A tensor of torch, as far as it is used."""
 
-    def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> object: ...
+    @property
+    def device(self) -> Any: ...  # noqa: ANN401 reason: torch's
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def requires_grad(self) -> bool: ...
+    @property
+    def mT(self) -> Self: ...  # noqa: N802 reason: torch's name
+    def data_ptr(self) -> int: ...
+    def stride(self) -> tuple[int, ...]: ...
+    def contiguous(self) -> Self: ...
+    def clone(self) -> Self: ...
+    def zero_(self) -> Self: ...
     def reshape(self, *shape: int) -> Self: ...
+    def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self: ...
 
 
 Four = tuple[Scaled, Scaled, Scaled, Scaled]

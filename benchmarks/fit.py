@@ -70,7 +70,7 @@ def fitted(times: Times, seed: int) -> Costs:
 
 def moved(costs: Costs, drawn: random.Random, width: float) -> Costs:
     factor = math.exp(drawn.gauss(0, width))
-    name = drawn.choice([*(each for each in asdict(costs) if each != "step"), *costs.step])
+    name = drawn.choice([*(each for each, value in asdict(costs).items() if isinstance(value, float)), *costs.step])
     if isinstance(name, int):
         return evolve(costs, step={**costs.step, name: costs.step[name] * factor})
     return evolve(costs, **{name: getattr(costs, name) * factor})

@@ -41,14 +41,24 @@ CAPTURED = ((512, 768, 1024), (4096, 4096, 512), (16, 4096, 4096), (200, 264, 13
 
 
 def build() -> None:
-    """Code object and verdict of each schedule."""
+    """Code object and verdict of each schedule of each family."""
     module = import_module("argus.matmul")
     prebuilt = import_module("argus.prebuilt")
-    for config in module.CONFIGS:
+    for family, config in schedules(module):
         start = time.perf_counter()
-        kernel = module.kernel(config)
+        kernel = module.kernel(config, family)
         path, judged = prebuilt.built(kernel), prebuilt.judged(kernel)
-        print(f"{config}: {judged.verdict}, {path.parent.name}, {time.perf_counter() - start:.1f} s")
+        print(f"{family} {config}: {judged.verdict}, {path.parent.name}, {time.perf_counter() - start:.1f} s")
+
+
+def schedules(module: Any) -> list[tuple[str, str]]:  # noqa: ANN401 reason: imported by name
+    """Of every family the configurations that are shipped for this machine."""
+    return [
+        (family, config)
+        for family, template in module.FAMILIES.items()
+        for config in module.CONFIGS
+        if config in template.configs
+    ]
 
 
 def run(unproved: str) -> None:
@@ -65,8 +75,8 @@ def run(unproved: str) -> None:
 
 def verdicts(module: Any) -> None:  # noqa: ANN401 reason: imported by name
     prebuilt = import_module("argus.prebuilt")
-    for config in module.CONFIGS:
-        print(f"{config}: {prebuilt.judged(module.kernel(config)).verdict}")
+    for family, config in schedules(module):
+        print(f"{family} {config}: {prebuilt.judged(module.kernel(config, family)).verdict}")
 
 
 def shapes() -> list[tuple[int, int, int]]:
@@ -81,22 +91,39 @@ def checked(torch: Any, module: Any, unproved: str) -> int:  # noqa: ANN401 reas
     """How many of the shapes are wrong; each is printed with its worst error as a share of what rounding allows."""
     bad, worst = 0, 0.0
     for number, (m, n, k) in enumerate(shapes()):
-        transposed = number % 2 == 0
-        a = normal(torch, m, k)
-        b = normal(torch, n, k).T if transposed else normal(torch, k, n)
-        poison(torch, m * n)
+        a, b = operands(torch, (m, n, k), number)
+        poison(torch, m * n * (a.shape[0] if a.ndim > 2 else 1))
         try:
             share = error(torch, module.matmul(a, b, unproved=unproved), a, b)
         except Exception as problem:  # noqa: BLE001 reason: one shape must not hide the others
-            print(f"  {m} x {n} x {k}: {problem}")
+            print(f"  {tuple(a.shape)} @ {tuple(b.shape)} {a.dtype}: {problem}")
             bad += 1
             continue
         worst = max(worst, share)
         if not share <= 1:
             bad += 1
-            print(f"  {m} x {n} x {k} ({module.choose(m, n, k)}): {share:.3g} of its bound")
+            print(
+                f"  {tuple(a.shape)} @ {tuple(b.shape)} {a.dtype}, {a.stride()} {b.stride()}: {share:.3g} of its bound"
+            )
     print(f"{len(shapes())} shapes: {bad} wrong, largest error {worst:.3f} of what rounding allows")
     return bad
+
+
+def operands(torch: Any, shape: tuple[int, int, int], number: int) -> tuple[Any, Any]:  # noqa: ANN401 reason: imported by name
+    """Each by rows or by columns, of either type, single or in batches, dense or a part of something wider, in turn."""
+    m, n, k = shape
+    kind = torch.float16 if number % 3 == 1 else torch.bfloat16
+    small = m * n * k < 1 << 30
+    z = (3,) if small and number % 5 in (1, 3) else ()
+    ahead_a, ahead_b = (() if number % 5 == 3 else z), z
+    room = 8 if number % 4 == 2 else 0
+
+    def made(ahead: tuple[int, ...], rows: int, columns: int, *, turned: bool) -> Any:  # noqa: ANN401 reason: as above
+        if turned:
+            return made(ahead, columns, rows, turned=False).mT
+        return torch.randn(*ahead, rows, columns + room, device="cuda").to(kind)[..., :columns]
+
+    return made(ahead_a, m, k, turned=number % 8 >= 4), made(ahead_b, k, n, turned=number % 2 == 0)
 
 
 def forced(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
@@ -120,7 +147,7 @@ def poison(torch: Any, elements: int) -> None:  # noqa: ANN401 reason: imported 
 def error(torch: Any, found: Any, a: Any, b: Any) -> float:  # noqa: ANN401 reason: imported by name
     """The largest error as a share of u |c| + (1 + u) e, where e bounds fp32 sums in any order; inf if not a number."""
     exact, sizes = a.double() @ b.double(), a.double().abs() @ b.double().abs()
-    bound = ROUNDING * exact.abs() + (1 + ROUNDING) * a.shape[1] * 2.0**-23 * sizes
+    bound = ROUNDING * exact.abs() + (1 + ROUNDING) * a.shape[-1] * 2.0**-23 * sizes
     share = (found.double() - exact).abs() / bound.clamp_min(1e-300)
     return float(torch.nan_to_num(share, nan=float("inf")).max())
 

@@ -458,6 +458,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("slot_released_before_its_second_product_ends", "I10", without(obligations, "flights")),
     ("rows_move_with_k", "I2", records_keep),
     ("claim_before_the_wait", "I11", SEEN),
+    ("relation_before_the_wait", "I11", SEEN),
     ("swizzle_over_two_stages", "I18", without_stages),
     ("store_of_transposed_matrices", "I20", without(boxes, "of_matrices")),
     ("registers_staged_unwritten", "I38", without(reads, "_of_read")),

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from argus import tuned
 from argus.core.diagnostic import ArgusError
@@ -17,6 +18,7 @@ from argus.kernels.naming import config_of, name_of
 from argus.kernels.narrow import Narrow
 from argus.kernels.select import H200, Known, cheapest, is_fitted, microseconds
 from argus.kernels.skinny import Skinny
+from argus.kernels.split import Split
 from argus.language import bf16, gfx942
 from argus.tuned import Found, Key
 
@@ -214,3 +216,18 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
         tuned.keep(CARD, {KEY: found("cooperative")})
     assert refused.value.diagnostic.code == "E302"
     assert tuned.kept(CARD) == {}
+
+
+def test_shares_of_k_are_chosen_for_few_and_deep_tiles_once_their_exchange_has_been_measured() -> None:
+    measured = evolve(H200, exchange=1.2)
+
+    assert not is_fitted(Split(), H200)
+    assert isinstance(CONFIGS[cheapest(CONFIGS, 256, 4096, 16384, measured)], Split)
+    assert not isinstance(CONFIGS[cheapest(CONFIGS, 4096, 4096, 4096, measured)], Split)
+
+
+def test_shares_of_k_take_no_more_processors_than_there_are() -> None:
+    measured = evolve(H200, exchange=1.2)
+    waves = [microseconds(Split(splits=8), 128 * tiles, 128, 65536, measured) for tiles in (16, 17)]
+
+    assert waves[1] - H200.launch > 1.8 * (waves[0] - H200.launch)

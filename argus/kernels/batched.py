@@ -6,13 +6,17 @@ batch: the rows of all A are those of one matrix.
 
 from __future__ import annotations
 
+from argus.kernels import layouts
 from argus.kernels.contraction import Contraction
 from argus.kernels.gemm import Config, multiply
 from argus.kernels.hopper import Hopper
-from argus.kernels.layouts import SHIPPED, TURNED, offered
 from argus.kernels.select import H200, is_fitted, microseconds
 from argus.kernels.skinny import Skinny
+from argus.kernels.split import Split
 from argus.language import Tensor, bf16, f16, kernel
+
+SHIPPED = {name: config for name, config in layouts.SHIPPED.items() if not isinstance(config, Split)}
+TURNED = {name: config for name, config in layouts.TURNED.items() if not isinstance(config, Split)}
 
 
 @kernel(configs=SHIPPED)
@@ -77,7 +81,7 @@ def bmm_nn_shared_f16(A: Tensor["M K", f16], B: Tensor["Z K N", f16], C: Tensor[
 
 def select(z: int, m: int, n: int, k: int, *, a_turned: bool = False, b_turned: bool = False) -> str:
     """The configuration that is expected to take least for z products: for one of the rows of all of them."""
-    known = offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
+    known = layouts.offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
     fitted = {
         name: config
         for name, config in known.items()

@@ -41,6 +41,7 @@ CONFIGS: dict[str, Config] = {
     "narrow": Narrow(),
     "split_2": Split(splits=2),
     "split_4": Split(splits=4),
+    "split_8": Split(splits=8),
 }
 
 

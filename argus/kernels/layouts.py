@@ -7,10 +7,10 @@ others with neighbours along K only [PTX ISA, wgmma].
 
 from __future__ import annotations
 
+from argus.kernels.cdna3 import Cdna3, Cdna3PingPong
 from argus.kernels.contraction import Contraction
 from argus.kernels.gemm import CONFIGS, Config, multiply
 from argus.kernels.hopper import Hopper
-from argus.kernels.narrow import Narrow
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny
 from argus.language import Tensor, bf16, f16, kernel
@@ -18,7 +18,7 @@ from argus.language import Tensor, bf16, f16, kernel
 _SPAN = 64
 """Elements of 16 bits in 128 bytes, in which turned tiles are fetched."""
 SHIPPED: dict[str, Config] = {
-    name: config for name, config in CONFIGS.items() if isinstance(config, Hopper | Narrow | Skinny)
+    name: config for name, config in CONFIGS.items() if not isinstance(config, Cdna3 | Cdna3PingPong)
 }
 TURNED = {name: each for name, each in SHIPPED.items() if not isinstance(each, Hopper) or each.bn % _SPAN == 0}
 """For a turned B. Of three spans of columns two blocks cannot have half each: neighbouring columns share A."""

@@ -22,6 +22,7 @@ _ELEMENT = 2
 _SLICE = 64
 """Elements of K that `step` speaks of."""
 _FEWEST = 3
+_ROWS = 128
 
 
 Known = Hopper | Skinny | Split
@@ -31,27 +32,28 @@ Known = Hopper | Skinny | Split
 class Costs:
     """step: microseconds for 64 of K, by the columns of a tile. store: for 256 columns of a tile to leave.
 
-    exchange: microseconds until the blocks that share out K have each other's sums of 128 x 128 of a tile.
     launch: microseconds around all tiles. memory, cache: bytes a microsecond, from memory and from the second-level
     cache. held: bytes that this cache keeps from wave to wave. overlap: the norm's exponent.
+
+    exchange: microseconds until the blocks that share out K have each other's sums of 128 x 128 of a tile; None while
+    nobody has measured that.
     """
 
     step: Mapping[int, float]
     skinny: float
     store: float
-    exchange: float
     launch: float
     memory: float
     cache: float
     held: float
     overlap: float
+    exchange: float | None = None
 
 
 H200 = Costs(
     step={256: 0.593, 224: 0.509, 192: 0.438, 128: 0.295, 64: 0.133},
     skinny=0.12,
     store=1.364,
-    exchange=1.2,
     launch=4.266,
     memory=5.161e6,
     cache=17.57e6,
@@ -103,11 +105,12 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
     if isinstance(config, Skinny):
         return _Tiles(64, config.bm, (1, 1), 0, costs.skinny, 0.0), n, m
     if isinstance(config, Split):
-        exchange = costs.exchange * config.bm * config.bn / (128 * 128)
+        exchange = (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
         return _Tiles(config.bm, config.bn, (1, 1), 0, costs.step[config.bn], exchange, config.splits), m, n
     across, along = (*config.cluster, 1)[:2]
     store = costs.store * config.bn / 256
-    return _Tiles(config.bm, config.bn, (across, along), config.group, costs.step[config.bn], store), m, n
+    band = config.group or config.curve // 2  # of a wave, half of a square
+    return _Tiles(config.bm, config.bn, (across, along), band, costs.step[config.bn], store), m, n
 
 
 def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
@@ -134,4 +137,6 @@ def is_fitted(config: Known, costs: Costs) -> bool:
     if isinstance(config, Skinny):
         return True
     known = config.stages >= _FEWEST and config.bn in costs.step
-    return known and (config.bm == 128 if isinstance(config, Split) else not config.pingpong)
+    if isinstance(config, Split):
+        return known and config.bm == _ROWS and costs.exchange is not None
+    return known and not config.pingpong

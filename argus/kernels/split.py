@@ -45,7 +45,7 @@ class Split:
     bm: int = 128
     bn: int = 128
     bk: int = 64
-    stages: int = 4
+    stages: int = 5
     splits: int = 2
     target = sm_90a
 
@@ -71,7 +71,7 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
     sums = shared(f32, (splits, agents, 64, width), swizzle=gcd(128, 4 * width))
     come = barrier(splits, of=agents)
     rank, m, n = block_id((splits, rows, columns))
-    depth = ceil_div(A.shape[1], bk * splits)
+    depth = ceil_div(A.shape[-1], bk * splits)
     problem.bounded(rows * columns * splits, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected):

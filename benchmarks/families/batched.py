@@ -26,8 +26,7 @@ def _count(shape: Shape) -> int:
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    from argus.kernels.batched import bmm_nt  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.kernels.layouts import SHIPPED  # noqa: PLC0415 reason: as above
+    from argus.kernels.batched import SHIPPED, bmm_nt  # noqa: PLC0415 reason: the GPU's machine has no solver
 
     return {name: lambda n=name: bmm_nt.trace(n) for name in SHIPPED}
 

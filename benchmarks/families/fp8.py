@@ -19,9 +19,19 @@ _CHECKED = 12
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
+    """Configurations that are shipped, and those under trial."""
     from argus.kernels.fp8 import CONFIGS, gemm_fp8  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
 
-    return {name: lambda c=config, n=name: gemm_fp8.instance(c, n) for name, config in CONFIGS.items()}
+    trial = {
+        "bands_4": Hopper(bk=128, cluster=(2, 1), group=4),
+        "bands_16": Hopper(bk=128, cluster=(2, 1), group=16),
+        "whole_bands_4": Hopper(bk=128, stages=3, whole=True, cluster=(2, 1), group=4),
+        "whole_bands_16": Hopper(bk=128, stages=3, whole=True, cluster=(2, 1), group=16),
+        "whole_wide": Hopper(bk=128, stages=3, whole=True, cluster=(1, 2)),
+        "columns_192_bands": Hopper(bn=192, bk=128, cluster=(2, 1), whole=True, group=8),
+    }
+    return {name: lambda c=config, n=name: gemm_fp8.instance(c, n) for name, config in (CONFIGS | trial).items()}
 
 
 def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
@@ -60,5 +70,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    del shape
-    return None
+    from argus.kernels.fp8 import select as chosen  # noqa: PLC0415 reason: as above
+
+    return chosen(*shape)

@@ -15,12 +15,23 @@ SHAPES: tuple[Shape, ...] = fp8.SHAPES
 OUTPUT, PEER = "C", "scaled_mm"
 _BLOCK = 128
 _SAMPLED = 64
+_CHOSEN: list[str] = []
+"""Which of torch's calls is the peer, once that is known."""
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    from argus.kernels.fp8_blocks import CONFIGS, gemm_fp8_blocks  # noqa: PLC0415 reason: the GPU's machine has no solver
+    """Configurations that are shipped, and those under trial."""
+    from argus.kernels.fp8_blocks import CONFIGS, Blocks, gemm_fp8_blocks  # noqa: PLC0415 reason: no solver there
 
-    return {name: lambda c=config, n=name: gemm_fp8_blocks.instance(c, n) for name, config in CONFIGS.items()}
+    trial = {
+        "stages_4": Blocks(stages=4, cluster=(2, 1), group=8),
+        "stages_6": Blocks(stages=6, cluster=(2, 1), group=8),
+        "rows_256_deep": Blocks(bm=256, stages=4, cluster=(2, 1), group=4),
+        "rows_256_pairs_8": Blocks(bm=256, stages=3, cluster=(2, 1), group=8, whole=True),
+        "rows_256_pairs_2": Blocks(bm=256, stages=3, cluster=(2, 1), group=2, whole=True),
+    }
+    every = (CONFIGS | trial).items()
+    return {name: lambda c=config, n=name: gemm_fp8_blocks.instance(c, n) for name, config in every}
 
 
 def sizes(shape: Shape) -> dict[str, int]:
@@ -59,17 +70,24 @@ def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object
     """
     one = torch.ones(1, device="cuda")
     single = fp8.peers(torch, {**given, "scale_a": one, "scale_b": one})[fp8.PEER]
-    for name, call in _of_blocks(torch, given).items():
-        try:
-            fine = _is_right(given, call())
-        except Exception as problem:  # noqa: BLE001 reason: which of them there is depends on torch and on the card
-            print(f"torch's {name}: {type(problem).__name__}: {str(problem)[:160]}")
-            continue
-        print(f"torch's {name} is {'the peer' if fine else 'another product'}")
-        if fine:
-            return {PEER: call, "scaled_mm of one scale": single}
-    print("the peer is torch's scaled_mm of one scale a matrix")
-    return {PEER: single}
+    calls = _of_blocks(torch, given)
+    if not _CHOSEN:
+        _CHOSEN.append(next((name for name, call in calls.items() if _serves(name, given, call)), ""))
+        print(f"the peer is torch's {_CHOSEN[0] or 'scaled_mm of one scale a matrix'}")
+    if not _CHOSEN[0]:
+        return {PEER: single}
+    return {PEER: calls[_CHOSEN[0]], "scaled_mm of one scale": single}
+
+
+def _serves(name: str, given: Mapping[str, Any], call: Callable[[], Any]) -> bool:
+    try:
+        fine = _is_right(given, call())
+    except Exception as problem:  # noqa: BLE001 reason: which of them there is depends on torch and on the card
+        print(f"torch's {name}: {type(problem).__name__}: {str(problem)[:160]}")
+        return False
+    if not fine:
+        print(f"torch's {name} is another product")
+    return fine
 
 
 def _of_blocks(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: untyped
@@ -103,5 +121,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    del shape
-    return None
+    from argus.kernels.fp8_blocks import select as chosen  # noqa: PLC0415 reason: as above
+
+    return chosen(*shape)

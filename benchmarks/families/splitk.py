@@ -21,16 +21,19 @@ def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.gemm import CONFIGS  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.gemm import gemm as family  # noqa: PLC0415 reason: as above
     from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
+    from argus.kernels.skinny import Skinny  # noqa: PLC0415 reason: as above
     from argus.kernels.split import Split  # noqa: PLC0415 reason: as above
 
     shipped = {name: CONFIGS[name] for name in ("columns_64", "columns_128", "columns_224", "skinny", "skinny_64")}
     trial = {
+        "skinny_128": Skinny(bm=16, bk=128, stages=10),
+        "skinny_64_deep": Skinny(bm=64, bk=128, stages=6),
         "columns_64_pairs": Hopper(bn=64, stages=8, cluster=(1, 2)),
         "columns_64_rows": Hopper(bn=64, stages=8, cluster=(2, 1)),
         "columns_224_pairs": Hopper(bn=224, cluster=(2, 1)),
-        "split_2": Split(splits=2, stages=5),
-        "split_4": Split(splits=4, stages=5),
-        "split_8": Split(splits=8, stages=5),
+        "split_2": Split(splits=2),
+        "split_4": Split(splits=4),
+        "split_8": Split(splits=8),
         "split_2_of_64": Split(bn=64, splits=2, stages=8),
         "split_8_of_64": Split(bn=64, splits=8, stages=8),
         "split_4_of_256": Split(bn=256, splits=4, stages=2),

@@ -13,7 +13,7 @@ from argus.interp.run import run
 from argus.interp.schedule import ROLES_DIRECTED, Schedule
 from property_tests.programs import CORPUS, templates
 
-PAIRS = sorted((CORPUS / "proved").glob("cluster_*.py"))
+PAIRS = sorted((CORPUS / "proved").glob("*cluster*.py"))
 MIXED = tuple(Schedule("mixed", seed) for seed in range(4))
 
 

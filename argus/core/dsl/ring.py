@@ -67,7 +67,7 @@ class _Filling:
 
 
 class Ring:
-    """`Ring(stages, a=shared(...), b=shared(...))`: a slot is one of each tile.
+    """`Ring(stages, a=shared(...), b=shared(...))`: a slot is one of each tile, which may be turned, `shared(...).T`.
 
     Use u of the ring has slot u % stages. Barrier `full` counts the filler's one arrival and its bytes; `empty` counts
     an arrival for each agent that drains a use, which is known when the kernel has been traced. Cursors count uses, so

@@ -69,12 +69,15 @@ def _op(elem: Elem) -> Iterator[tuple[Elem, str]]:
     if isinstance(elem, Op):
         if elem.name in _OTHER:
             yield Op(_OTHER[elem.name], elem.args), f"{_OTHER[elem.name]} for {elem.name}"
+        elif elem.name == "fma":
+            yield Op("mul", elem.args[:2]), "mul for fma"
+            yield elem.args[2], "the last operand of fma alone"
         elif len(elem.args) == 1:
             yield elem.args[0], f"without {elem.name}"
 
 
 def _order(elem: Elem) -> Iterator[tuple[Elem, str]]:
-    if isinstance(elem, Op) and len(elem.args) == 2:
+    if isinstance(elem, Op) and len(elem.args) > 1:
         yield Op(elem.name, elem.args[::-1]), f"operands of {elem.name} exchanged"
 
 

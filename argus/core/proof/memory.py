@@ -209,9 +209,12 @@ def staged_offsets(view: View, places: tuple[Sep, ...], *, moves: bool = False) 
 
 def _begins_whole(place: Sep, mode: Layout, layout: Staged) -> bool:
     """Whether what an axis adds to all offsets alike is whole periods of the swizzle, whatever its symbols are."""
-    period = 1 if layout.swizzle is None else layout.swizzle.period
     assert isinstance(mode.stride, int)
-    return algebra.mod(algebra.mul(place.base, mode.stride), period) is algebra.const(0)
+    return _whole(place.base, mode.stride, 1 if layout.swizzle is None else layout.swizzle.period)
+
+
+def _whole(place: Index, stride: int, period: int) -> bool:
+    return algebra.mod(algebra.mul(place, stride), period) is algebra.const(0)
 
 
 def modes(layout: Layout) -> tuple[Layout, ...]:
@@ -273,14 +276,16 @@ def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> 
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
     period = 1 if layout.swizzle is None else layout.swizzle.period
-    begins = ((place.least if place.uniform else place.base, stride) for place, stride in slots_of(access, places))
-    whole = all(algebra.mod(algebra.mul(base, stride), period) is algebra.const(0) for base, stride in begins)
+    slots = [(place, stride) for place, stride in slots_of(access, places) if place.uniform]
+    whole = all(stride % period == 0 or _whole(place.least, stride, period) for place, stride in slots)
+    within = any(not p.uniform and not _whole(p.base, stride, period) for p, stride in slots_of(access, places))
     return Obligation(
         "I18",
         f"stages of `{access.view.buffer.name}` are whole periods of its swizzle",
         stmt,
-        algebra.TRUE if whole else algebra.FALSE,
+        algebra.TRUE if whole and not within else algebra.FALSE,
         step.context,
+        unknown="a tile of rows that begins within a period of the swizzle" if whole and within else "",
         witness=(("period", f"{period} elements"), ("layout", str(layout.layout))),
         fault=f"stages of `{access.view.buffer.name}` are not whole periods of its swizzle",
         help="make each stage a multiple of the swizzle's period",

@@ -12,7 +12,7 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.curves import SIDES, Curve, along, curve
-from argus.core.index import Index, Node, Symbol
+from argus.core.index import Index, Node, Pick, Symbol
 from argus.core.proof.bands import halves
 from argus.core.walk import evaluate, topological
 
@@ -23,7 +23,9 @@ def squares(block: Symbol, count: Index, roots: Sequence[Node]) -> Curve | None:
     for rows, columns in halves(count):
         for side in SIDES:
             made = curve(algebra.sym(block), rows, columns, side)
-            if (made.row in found or made.column in found) and fills(side):
+            # Of few tiles a place may be a plain number, which stands for other things too.
+            own = isinstance(made.row, Pick) and isinstance(made.column, Pick)
+            if own and (made.row in found or made.column in found) and fills(side):
                 return made
     return None
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from attrs import define, evolve, field
 
 from argus.core import algebra
+from argus.core.check import claim_views
 from argus.core.index import Index, Symbol
 from argus.core.ir import (
     Alloc,
@@ -27,7 +28,6 @@ from argus.core.ir import (
     Buffer,
     Commit,
     Copy,
-    Covers,
     Edit,
     Fence,
     Fold,
@@ -107,9 +107,10 @@ class Visibility:
                 return waited(state, stmt)
             case Copy() | Map() | Fold() | Mma():
                 return self._accessed(stmt, state, alone=alone)
-            case Assert(claim=Covers(of=of)):
+            case Assert(claim=claim):
+                spoken_of = {view.buffer for view in claim_views(claim)}
                 for (mma, buffer), progress in state.late.items():
-                    if buffer is of.view.buffer:
+                    if buffer in spoken_of:
                         self._rest(stmt, buffer, mma, good=progress.over)
                 return state
             case Alloc(buffer=buffer) if buffer.space == "register":

@@ -1,0 +1,49 @@
+# verdict: refuted I1
+"""A of as many rows as columns is taken as if it were turned, and is not: rows are read for columns."""
+
+from argus.language import (
+    Ring, Tensor, assert_covers, assert_written_once, assume, bf16, bulk, ceil_div, copy, elected, eq, f32, fence,
+    kernel, loop, mma, persistent, registers, role, shared, sm_90a, stmatrix, sync, tag, tma, warpgroup, wgmma,
+)
+
+
+@kernel(target=sm_90a, threads=256)
+def gemm(A: Tensor["K M", bf16], B: Tensor["K N", bf16], C: Tensor["M N", bf16]):
+    (K, M), N = A.shape, B.shape[1]
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B.T, lambda n, k: dict(n=n, k=k))
+    assume(K >= 1, M % 8 == 0, N % 8 == 0, M <= 2**18, N <= 2**18, M <= K, K <= M)
+    mm = wgmma(bf16, n=16)
+    ring = Ring(2, a=shared(bf16, (16, 64), swizzle=128).T, b=shared(bf16, (16, 16), swizzle=32).T)
+    box = shared(bf16, (64, 16), swizzle=32)
+    tiles = persistent((ceil_div(M, 64), ceil_div(N, 16)), blocks=2)
+    depth = ceil_div(K, 16)
+
+    with role("load", warpgroup(0).elected, registers=40):
+        for m, n in tiles:
+            for k in loop(depth):
+                with ring.fill() as slot:
+                    copy(A.T.tile((64, 16), (m, k)), slot.a, via=tma, edge=0)
+                    copy(B.T.tile((16, 16), (n, k)), slot.b, via=tma, edge=0)
+
+    with role("math", warpgroup(1), registers=232):
+        acc = registers(f32, mm.C)
+        for m, n in tiles:
+            for k in loop(depth):
+                slot = ring.wait()
+                mma(mm, acc, slot.a, slot.b, init=eq(k, 0))
+                wgmma.wait(0)
+                ring.release()
+            assert_covers(acc.tag.k, 0, K)
+            with elected():
+                bulk.wait(0, of="reads")
+            sync()
+            copy(acc.to(bf16), box, via=stmatrix.x4)
+            fence("async proxy")
+            sync()
+            with elected():
+                copy(box, C.tile((64, 16), (m, n)), via=tma, edge=0)
+                bulk.commit()
+        with elected():
+            bulk.wait(0)
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))

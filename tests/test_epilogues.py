@@ -1,0 +1,165 @@
+"""What is done to sums beside the products: proved with them, told in the verdict, refuted where it is of elsewhere."""
+
+from __future__ import annotations
+
+# ruff: noqa: UP037
+# Reason: a name in quotes is the name of a size.
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+from argus.core.ir import Kernel
+from argus.core.query import Budget
+from argus.core.verdict import Proved
+from argus.interp.run import run
+from argus.kernels.contraction import Contraction
+from argus.kernels.epilogues import gemm_bias, gemm_bias_silu, gemm_scaled, silu, with_bias
+from argus.kernels.gated import gemm_gated_silu
+from argus.kernels.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
+from argus.kernels.residual import gemm_residual
+from argus.language import (
+    Fragment,
+    Int,
+    Ring,
+    Slot,
+    Template,
+    Tensor,
+    bf16,
+    copy,
+    f32,
+    kernel,
+    ldmatrix,
+    load,
+    shared,
+    sm_90a,
+    spread,
+    tag,
+    tma,
+)
+from argus.verify import verify
+
+SUM = "sum over k of A * B"
+FORMULAS = (
+    (gemm_bias, f"add({SUM}, bias)"),
+    (gemm_bias_silu, f"add(mul(mul(add({SUM}, bias), 0.5), tanh("),
+    (gemm_scaled, f"mul({SUM}, alpha)"),
+    (gemm_residual, f"add({SUM}, f32(R))"),
+    (gemm_gated_silu, "mul(add(mul(mul(sum over k of A * W, 0.5), tanh("),
+)
+SMALL = Hopper(bn=64, stages=2)
+SIZES = {"M": 72, "N": 72, "K": 40}
+
+
+@pytest.mark.parametrize(
+    ("template", "formula", "config"),
+    [(template, formula, config) for template, formula in FORMULAS for config in template.instances()],
+    ids=[f"{template.name}-{config}" for template, _ in FORMULAS for config in template.instances()],
+)
+def test_the_formula_of_an_element_is_told(template: Template, formula: str, config: str) -> None:
+    verdict = verify(template, config=config, solver="z3").verdict
+
+    assert isinstance(verdict, Proved)
+    (told,) = verdict.results
+    assert told.startswith(f"each element of `C` is bf16({formula}")
+
+
+# -- twins ---------------------------------------------------------------------------------------------------
+
+
+def proved(traced: Kernel) -> bool:
+    """Whether it is, without a search for a run that fails: `tests/corpus` has smaller ones that are refuted."""
+    return isinstance(verify(traced, solver="z3", budget=Budget(seconds=0.1)).verdict, Proved)
+
+
+def residual(*, columns: int = 0, early: bool = False) -> Kernel:
+    """The shipped one, small: so many columns of boxes off, or with the tile of R given back before it is read."""
+
+    @kernel(target=sm_90a, threads=384)
+    def added(A: Tensor["M K", bf16], B: Tensor["N K", bf16], R: Tensor["M N", bf16], C: Tensor["M N", bf16]) -> None:
+        tag(R, lambda m, n: dict(m=m, n=n))
+        problem = Contraction(A, B, C)
+        held = Ring(2, r=shared(bf16, (2, 128, 64), swizzle=128))
+        slots, seen = list[Slot](), count()
+
+        def fetch(m: Int, n: Int) -> None:
+            with held.fill() as slot:
+                for j in range(2):
+                    copy(R.tile((128, 64), (m, 2 * n + j + columns)), slot.r[j], via=tma, edge=0)
+
+        def fuse(acc: Fragment, at: Place) -> Late:
+            def made() -> Fragment:
+                j = next(seen)
+                if early and j == 0:
+                    held.release()
+                part = load(slots[0].r[j].tile((64, 64), (at[0] % 2, 0)), acc.layout, via=ldmatrix.x4)
+                if j == 1 and not early:
+                    held.release()
+                return acc + part.to(f32)
+
+            return made
+
+        also = Fetch(fetch, lambda: slots.append(held.wait()), held.finish)
+        hopper_cooperative(problem, Hopper(bn=128, stages=2), fuse, also)
+        problem.finish()
+
+    return added.trace()
+
+
+def test_a_residual_of_other_columns_or_given_back_early_is_not_proved() -> None:
+    assert proved(residual())
+    assert not proved(residual(columns=1))
+    assert not proved(residual(early=True))
+
+
+def test_a_bias_of_the_next_columns_is_not_proved() -> None:
+    @kernel(target=sm_90a, threads=384)
+    def shifted(A: Tensor["M K", bf16], B: Tensor["N K", bf16], bias: Tensor["N", f32], C: Tensor["M N", bf16]) -> None:
+        tag(bias, lambda n: dict(n=n))
+        problem = Contraction(A, B, C)
+        own = with_bias(bias, silu)
+        hopper_cooperative(problem, SMALL, lambda acc, at: own(acc, (at[0], at[1] + 1)))
+        problem.finish()
+
+    assert not proved(shifted.trace())
+
+
+# -- numbers -------------------------------------------------------------------------------------------------
+
+
+def drawn(*shape: int, seed: int = 0) -> np.ndarray[Any, np.dtype[Any]]:
+    return np.random.default_rng(seed).standard_normal(shape).astype(bfloat16)
+
+
+def test_a_gate_lets_through_what_its_logistic_function_does() -> None:
+    m, n, k = SIZES.values()
+    a, w, v = drawn(m, k), drawn(n, k, seed=1), drawn(n, k, seed=2)
+
+    found = run(gemm_gated_silu.instance(SMALL, "small"), SIZES, {"A": a, "W": w, "V": v}).arrays["C"]
+
+    gate, value = (a.astype(np.float64) @ each.astype(np.float64).T for each in (w, v))
+    exact = gate / (1 + np.exp(-gate)) * value
+    assert np.allclose(found.astype(np.float64), exact, rtol=2.0**-7, atol=2.0**-8)
+
+
+def test_a_residual_is_added_to_every_element() -> None:
+    m, n, k = SIZES.values()
+    a, b, r = drawn(m, k), drawn(n, k, seed=1), drawn(m, n, seed=2)
+
+    found = run(residual(), SIZES, {"A": a, "B": b, "R": r}).arrays["C"]
+
+    exact = a.astype(np.float64) @ b.astype(np.float64).T + r.astype(np.float64)
+    assert np.allclose(found.astype(np.float64), exact, rtol=2.0**-8, atol=2.0**-10)
+
+
+def test_silu_is_its_logistic_form() -> None:
+    @kernel(target=sm_90a, threads=32)
+    def apply(X: Tensor["N", f32], Y: Tensor["N", f32]) -> None:
+        tag(X, lambda n: dict(n=n))
+        copy(silu(load(X.tile((64,), (0,)), spread((64,), threads=32, vector=1), edge=0)), Y.tile((64,), (0,)), edge=0)
+
+    x = np.linspace(-9, 9, 64, dtype=np.float32)
+    y = run(apply.trace(), {"N": 64}, {"X": x}).arrays["Y"]
+    assert np.allclose(y, x / (1 + np.exp(-x.astype(np.float64))), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,105 @@
+"""Products of operands that lie either way, single and in batches: each schedule proved, as it is emitted."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from argus.core.verdict import Proved
+from argus.emit.cuda.nvrtc import compile_cuda
+from argus.emit.cuda.ptxas import parse_report
+from argus.emit.cuda.text import cuda_text
+from argus.kernels import batched, layouts
+from argus.kernels.layouts import SHIPPED, TURNED, select
+from argus.language import Template
+from argus.verify import verify
+
+FAMILIES = {
+    name: each
+    for module in (layouts, batched)
+    for name, each in vars(module).items()
+    if isinstance(each, Template) and each.name == name
+}
+
+
+def proved(name: str, config: str | None) -> None:
+    verdict = verify(FAMILIES[name], config=config, solver="z3").verdict
+    assert isinstance(verdict, Proved)
+    kind = "f16" if name.endswith("f16") else "bf16"
+    factors = "B * A" if config is not None and config.startswith("skinny") else "A * B"
+    assert verdict.results == (f"each element of `C` is {kind}(sum over k of {factors})",)
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [(name, config) for name in ("gemm_nn", "gemm_tn", "gemm_tt", "bmm_nn") for config in FAMILIES[name].instances()],
+)
+def test_every_schedule_is_proved(name: str, config: str) -> None:
+    proved(name, config)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_proved(name: str) -> None:
+    proved(name, "clustered")
+    proved(name, "narrow")
+
+
+# -- the text ------------------------------------------------------------------------------------------------
+
+
+def test_a_turned_operand_is_fetched_by_boxes_of_one_span_and_multiplied_as_it_lies() -> None:
+    text = cuda_text(FAMILIES["gemm_tn"].trace("cooperative")).text
+
+    assert text.count("tma_load_2d(ring_a") == 2
+    assert text.count("tma_load_2d(ring_b") == 4
+    assert "24576, &B_map1, ring_full + 8 * (ring_use & 3), 256 * quotient1 + 192, 64 * k);" in text
+    # Columns go on in the next slab, 64 of K on; each instruction takes 16 rows of 128 bytes.
+    assert "const u64 a = descriptor_mn<128, 8192>(" in text
+    assert "const u64 b = descriptor_mn<128, 8192>(" in text
+    assert "(acc, a + 128 * kk, b + 128 * kk, keep || kk > 0)" in text
+    assert re.search(r"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 [^;]*, p, 1, 1, 1, 1;", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("gemm_nn", "clustered_bands"),
+        ("gemm_tn", "pingpong"),
+        ("gemm_tt_f16", "columns_192"),
+        ("bmm_nn", "cooperative"),
+    ],
+)
+def test_compiled_without_spills(name: str, config: str) -> None:
+    emitted = cuda_text(FAMILIES[name].trace(config))
+    report = parse_report(compile_cuda(emitted.text, emitted.symbol).log)
+    assert report.spill_stores == 0
+    assert not report.warnings
+
+
+# -- selection -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "turned", "config"),
+    [
+        ((4096, 4096, 4096), (False, True), "clustered_bands"),
+        ((4096, 4096, 4097), (False, True), "narrow"),
+        ((4096, 4096, 4097), (True, True), "clustered_bands"),
+        ((4097, 4096, 4096), (True, False), "narrow"),
+        ((16, 8192, 8192), (False, True), "skinny"),
+        ((16, 4100, 4096), (False, False), "skinny"),
+    ],
+)
+def test_what_lies_along_rows_decides(shape: tuple[int, int, int], turned: tuple[bool, bool], config: str) -> None:
+    assert select(*shape, a_turned=turned[0], b_turned=turned[1]) == config
+
+
+def test_batches_fill_the_processors_together() -> None:
+    assert batched.select(512, 128, 128, 64) == "skinny_64"
+    assert batched.select(8, 4096, 4096, 4096) == "clustered_bands"
+    assert batched.select(4, 100, 100, 100) == "narrow"
+
+
+def test_turned_tiles_are_whole_spans() -> None:
+    assert set(SHIPPED) - set(TURNED) == {"columns_224"}

@@ -196,7 +196,7 @@ def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
         ((16, 4100, 4096), "skinny"),
         ((1, 8, 8), "skinny"),
         ((16, 8192, 8192), "skinny"),
-        ((128, 8192, 8192), "split_2"),
+        ((128, 8192, 8192), "columns_64"),
         ((1024, 1024, 1024), "columns_64"),
         ((512, 7168, 2048), "columns_224"),
         ((4096, 14336, 4096), "clustered_bands"),

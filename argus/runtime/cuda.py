@@ -70,7 +70,7 @@ class Prepared:
         looked = Looked(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
         shape, told = self.loaded.guards.prepared(looked)
         numbers = [ctypes.c_void_p(tensor.data_ptr()), *map(ctypes.c_int, sizes)]
-        numbers += [ctypes.c_void_p(told), ctypes.c_int(stop)]
+        numbers += [ctypes.c_void_p(int(told)), ctypes.c_int(stop)]
         configuration = _configuration(self.driver.raw, shape, stream, early=False)
         function = self.loaded.guards.functions[contract.guard]
         return _launch(self.driver, configuration, function, [ctypes.addressof(each) for each in numbers], numbers)

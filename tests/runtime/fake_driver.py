@@ -25,6 +25,16 @@ class Names:
 
 
 @define
+class Pointer:
+    """An address on the device as the bindings give it: a number when it is asked for one, and no number itself."""
+
+    address: int
+
+    def __int__(self) -> int:
+        return self.address
+
+
+@define
 class FakeDriver:
     """Answers as `cuda.bindings.driver` does.
 
@@ -141,8 +151,8 @@ class FakeDriver:
     def cuMemHostAlloc(self, size: int, _flags: int) -> int:
         return self.cuMemAlloc(size)
 
-    def cuMemHostGetDevicePointer(self, address: int, _flags: int) -> int:
-        return address
+    def cuMemHostGetDevicePointer(self, address: int, _flags: int) -> Pointer:
+        return Pointer(address)
 
     def cuMemFree(self, _address: int) -> None: ...
     def cuMemsetD8Async(self, _target: int, _byte: int, _size: int, _stream: int) -> None: ...

@@ -41,7 +41,6 @@ from argus.core.ir import (
     static,
     walk,
 )
-from argus.emit.cuda import ahead
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.hoist import quotients
@@ -71,7 +70,6 @@ class Writer:
         body = self.kernel.body
         first = next((place for place, stmt in enumerate(body) if touches_tensors(stmt)), len(body))
         yield from self.body(body[:first])
-        yield from ahead.lines(self.kernel, self.context)
         yield "await_launch_before();"
         yield "let_next_begin();"
         yield from self.body(body[first:])

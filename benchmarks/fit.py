@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import asdict, evolve
 
-from argus.kernels.gemm import CONFIGS
+from argus.kernels.gemm import CONFIGS, configuration
 from argus.kernels.select import H200, Costs, Known, cheapest, is_fitted, microseconds
 
 Shape = tuple[int, int, int]
@@ -28,14 +28,14 @@ def read(path: Path) -> Times:
     """Microseconds by shape and configuration."""
     found: dict[Shape, dict[str, float]] = {}
     for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-        if row["regime"] == "duty-cycled" and row["name"] in CONFIGS:
+        if row["regime"] == "duty-cycled" and configuration(row["name"]) is not None:
             m, n, k = row["shape"]
             found.setdefault((m, n, k), {})[row["name"]] = 1e3 * row["milliseconds"]
     return found
 
 
 def modelled(name: str, shape: Shape, costs: Costs) -> float | None:
-    config = CONFIGS[name]
+    config = configuration(name)
     if isinstance(config, Known) and is_fitted(config, costs):
         return microseconds(config, *shape, costs)
     return None
@@ -86,7 +86,7 @@ def main() -> None:
     costs = fitted(times, chosen.seed)
     print(f"fitted: {off(times, costs):.1%} off; {asdict(costs)}")
     for shape, each in times.items():
-        name, best = cheapest(CONFIGS, *shape), min(each, key=lambda one: each[one])
+        name, best = cheapest(CONFIGS, *shape, costs), min(each, key=lambda one: each[one])
         if name in each:
             print(f"{'x'.join(map(str, shape)):18} {name:16} {each[name] / each[best]:.3f} of {best}")
 

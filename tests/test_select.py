@@ -58,6 +58,8 @@ def test_shapes_that_were_measured_get_what_was_best_there() -> None:
     assert select(16, 8192, 8192) == "skinny"
     assert select(1024, 1024, 1024) == "columns_64"
     assert select(512, 7168, 2048) == "columns_224"
+    assert select(128, 8192, 8192) == "columns_64"
+    assert select(384, 384, 65536) == "split_8"
     assert select(4096, 4096, 4096) == select(4096, 14336, 4096) == "clustered_bands"
 
 
@@ -219,11 +221,9 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
 
 
 def test_shares_of_k_are_chosen_for_few_and_deep_tiles_once_their_exchange_has_been_measured() -> None:
-    measured = evolve(H200, exchange=1.2)
-
-    assert not is_fitted(Split(), H200)
-    assert isinstance(CONFIGS[cheapest(CONFIGS, 256, 4096, 16384, measured)], Split)
-    assert not isinstance(CONFIGS[cheapest(CONFIGS, 4096, 4096, 4096, measured)], Split)
+    assert not is_fitted(Split(), evolve(H200, exchange=None))
+    assert isinstance(CONFIGS[cheapest(CONFIGS, 512, 512, 16384)], Split)
+    assert not isinstance(CONFIGS[cheapest(CONFIGS, 4096, 4096, 4096)], Split)
 
 
 def test_shares_of_k_take_no_more_processors_than_there_are() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.kernels.hopper import Hopper
 from argus.kernels.skinny import Skinny
@@ -22,7 +22,7 @@ _ELEMENT = 2
 _SLICE = 64
 """Elements of K that `step` speaks of."""
 _FEWEST = 3
-_ROWS = 128
+_ROWS, _HALF = 128, 64
 
 
 Known = Hopper | Skinny | Split
@@ -30,7 +30,9 @@ Known = Hopper | Skinny | Split
 
 @frozen
 class Costs:
-    """step: microseconds for 64 of K, by the columns of a tile. store: for 256 columns of a tile to leave.
+    """step: microseconds for 64 of K of 128 rows, by the columns of a tile; half: of 64 rows, as a share of that.
+
+    store: for one box of a tile's columns to leave, and to leave beside others of its tile.
 
     launch: microseconds around all tiles. memory, cache: bytes a microsecond, from memory and from the second-level
     cache. held: bytes that this cache keeps from wave to wave. overlap: the norm's exponent.
@@ -40,6 +42,7 @@ class Costs:
     """
 
     step: Mapping[int, float]
+    half: float
     skinny: float
     store: float
     launch: float
@@ -52,13 +55,15 @@ class Costs:
 
 H200 = Costs(
     step={256: 0.593, 224: 0.509, 192: 0.438, 128: 0.295, 64: 0.133},
+    half=0.5,
     skinny=0.12,
-    store=1.364,
+    store=0.341,
     launch=4.266,
     memory=5.161e6,
     cache=17.57e6,
     held=51.7e6,
     overlap=2.048,
+    exchange=12.0,
 )
 
 
@@ -66,7 +71,8 @@ H200 = Costs(
 class _Tiles:
     """rows, columns: of a tile. together: blocks of a cluster along both axes. band: rows of tiles of a super-tile.
 
-    parts: blocks that share out the K of a tile.
+    parts: blocks that share out the K of a tile. store: for the sums of a tile to leave, before the next tile; after:
+    for those of the last tile, where others leave beside products.
     """
 
     rows: int
@@ -76,6 +82,7 @@ class _Tiles:
     step: float
     store: float
     parts: int = 1
+    after: float = 0.0
 
     @property
     def blocks(self) -> int:
@@ -97,7 +104,7 @@ def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> 
         from_memory = min(from_memory, (m + n) * k * _ELEMENT / waves)
     from_cache = slices * (tiles.rows / along + tiles.columns / across) * _SLICE * _ELEMENT * busy
     parts = (slices * tiles.step + tiles.store, from_memory / costs.memory, from_cache / costs.cache)
-    return costs.launch + waves * sum(part**costs.overlap for part in parts) ** (1 / costs.overlap)
+    return costs.launch + waves * sum(part**costs.overlap for part in parts) ** (1 / costs.overlap) + tiles.after
 
 
 def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
@@ -108,9 +115,12 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
         exchange = (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
         return _Tiles(config.bm, config.bn, (1, 1), 0, costs.step[config.bn], exchange, config.splits), m, n
     across, along = (*config.cluster, 1)[:2]
-    store = costs.store * config.bn / 256
+    step, store = costs.step[config.bn], costs.store * (config.bn // (64 if config.bn % 64 == 0 else 32))
     band = config.group or config.curve // 2  # of a wave, half of a square
-    return _Tiles(config.bm, config.bn, (across, along), band, costs.step[config.bn], store), m, n
+    made = _Tiles(config.bm, config.bn, (across, along), band, step, store)
+    if config.pingpong:
+        made = evolve(made, step=step * costs.half * config.bm / _HALF, store=0.0, after=store)
+    return made, m, n
 
 
 def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
@@ -139,4 +149,4 @@ def is_fitted(config: Known, costs: Costs) -> bool:
     known = config.stages >= _FEWEST and config.bn in costs.step
     if isinstance(config, Split):
         return known and config.bm == _ROWS and costs.exchange is not None
-    return known and not config.pingpong
+    return known

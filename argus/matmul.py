@@ -33,7 +33,6 @@ Config = Literal[
     "columns_192",
     "columns_128",
     "columns_64",
-    "skinny_8",
     "skinny",
     "skinny_64",
     "pingpong",

@@ -38,7 +38,6 @@ CONFIGS: dict[str, Config] = {
     "columns_192": Hopper(bn=192, cluster=(2, 1), whole=True),
     "columns_128": Hopper(bn=128, stages=6, cluster=(1, 2)),
     "columns_64": Hopper(bn=64, stages=8),
-    "skinny_8": Skinny(bm=8, bk=256, stages=6),
     "skinny": Skinny(bm=16, bk=256, stages=5),
     "skinny_64": Skinny(bm=64, stages=6),
     "narrow": Narrow(),

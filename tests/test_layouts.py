@@ -96,7 +96,7 @@ def test_what_lies_along_rows_decides(shape: tuple[int, int, int], turned: tuple
 
 
 def test_batches_fill_the_processors_together() -> None:
-    assert batched.select(512, 128, 128, 64) == "skinny_64"
+    assert batched.select(512, 128, 128, 64) == "rows_64_128"
     assert batched.select(8, 4096, 4096, 4096) == "clustered_bands"
     assert batched.select(4, 100, 100, 100) == "narrow"
 

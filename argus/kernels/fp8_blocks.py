@@ -93,12 +93,17 @@ CONFIGS = {
 }
 
 
+_LARGE = 1.7
+"""What a wave of tiles of 256 rows takes, as a multiple of one of 128."""
+
+
 def select(m: int, n: int, k: int) -> str:
-    """The configuration that is expected to take least: large tiles where there is one for each multiprocessor."""
+    """The configuration that is expected to take least: tiles of 256 rows, which take less than two of 128."""
     del k
     if n % 8:
         return "ragged"
-    return "rows_256_whole" if ceil(m / 256) * ceil(n / BLOCK) >= PROCESSORS else "by_rows"
+    large, small = (ceil(ceil(m / rows) * ceil(n / BLOCK) / PROCESSORS) for rows in (256, 128))
+    return "rows_256_bands" if _LARGE * large <= small else "by_rows"
 
 
 @kernel(configs=CONFIGS)

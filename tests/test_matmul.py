@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 from ml_dtypes import bfloat16
 
 import argus
@@ -33,13 +33,20 @@ module = import_module("argus.matmul")
 KINDS = {"bfloat16": bfloat16, "float16": np.float16}
 
 
+@frozen
+class Card:
+    """A device as torch has it: as good as its number."""
+
+    index: int
+
+
 @define
 class Matrix:
     """As much of a tensor of torch as is used, in this process's memory. shift: bytes before its first element."""
 
     array: np.ndarray[Any, Any]
     dtype: str = "torch.bfloat16"
-    device: Any = SimpleNamespace(index=0)  # noqa: RUF009 reason: one device for all
+    device: Any = Card(0)
     is_cuda: bool = True
     requires_grad: bool = False
     shift: int = 0
@@ -218,7 +225,7 @@ def test_every_schedule_is_a_shipped_kernel_of_the_same_claim(config: Config) ->
 # -- operands ------------------------------------------------------------------------------------------------
 
 GOOD = matrix(3, 5)
-ELSEWHERE = SimpleNamespace(index=1)
+ELSEWHERE = Card(1)
 
 
 @pytest.mark.parametrize(

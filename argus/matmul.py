@@ -11,17 +11,15 @@ from typing import Any, Literal, TypeVar, get_args, overload
 
 from attrs import define, field, frozen
 
-from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.admission import Unproved, admitted
+from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.dlpack import Exchangeable, is_foreign, returned, taken
 from argus.kernels import batched, layouts
 from argus.kernels.gemm import configuration, gemm, select
 from argus.language import Template
 from argus.operands import Tensor, Way, check, refuse, way
-from argus.prebuilt import built, judged
-from argus.runtime.cuda import Loaded, load
-from argus.runtime.device import Device
-from argus.runtime.driver import installed
+from argus.runtime.cuda import Loaded
 from argus.tuned import forget as forget_searches
 
 Config = Literal[
@@ -44,7 +42,6 @@ Config = Literal[
     "split_4",
     "split_8",
 ]
-Unproved = Literal["refuse", "allow"]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
 _MOST_BOUND, _MOST_READY = 256, 4096
@@ -313,21 +310,6 @@ def _launched(family: str, config: str, device: int, unproved: Unproved, launch:
 
 @cache
 def _loaded(family: str, config: str, device: int, unproved: Unproved) -> Schedule:
-    """The schedule on a device, its code loaded there.
-
-    Raises ArgusError: E407 on a GPU of another kind, E413 unless the kernel is proved, or that is not asked for.
-    """
-    used = installed()
+    """The schedule on a device, its code loaded there. Raises ArgusError as `admitted` does."""
     about = _torch().cuda.get_device_properties(device)
-    Device(used, about.name, (about.major, about.minor)).check_runs("sm_90a")
-    traced = kernel(config, family)
-    verdict = judged(traced).verdict
-    if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
-        message = f"`{traced.name}` is {verdict}, and is not launched"
-        place = FAMILIES[family].function.__module__
-        advice = f"verify it where a solver is installed (`argus verify {place}:{traced.name}`)"
-        raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=traced.name))
-    description = built(traced)
-    context = used.call("cuDevicePrimaryCtxRetain", used.call("cuDeviceGet", device))
-    used.call("cuCtxSetCurrent", context)
-    return Schedule(load(description, used), context)
+    return Schedule(*admitted(kernel(config, family), FAMILIES[family], device, about, unproved))

@@ -10,16 +10,13 @@ from typing import Any, NoReturn, Protocol, Self
 
 from attrs import define, field, frozen
 
+from argus.admission import Unproved, admitted
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
 from argus.kernels.fp8_blocks import BLOCK
-from argus.matmul import Unproved
-from argus.prebuilt import built, judged
-from argus.runtime.cuda import Loaded, load
-from argus.runtime.device import Device
-from argus.runtime.driver import installed
+from argus.runtime.cuda import Loaded
 
 _MOST_BOUND, _MOST_READY = 256, 4096
 _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
@@ -252,20 +249,6 @@ def _alike(tensors: Four, config: str | None, unproved: str) -> tuple[object, ..
 
 @cache
 def _loaded(blocks: bool, config: str, device: int, unproved: Unproved) -> Schedule:
-    """The schedule on a device, its code loaded there.
-
-    Raises ArgusError: E407 on a GPU of another kind, E413 unless the kernel is proved, or that is not asked for.
-    """
-    used = installed()
-    about = _torch().cuda.get_device_properties(device)
-    Device(used, about.name, (about.major, about.minor)).check_runs("sm_90a")
-    traced = (BLOCKS if blocks else WHOLE).kernel(config)
-    verdict = judged(traced).verdict
-    if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
-        message = f"`{traced.name}` is {verdict}, and is not launched"
-        advice = "verify it where a solver is installed (`argus verify argus.kernels.fp8` or `fp8_blocks`)"
-        raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=traced.name))
-    description = built(traced)
-    context = used.call("cuDevicePrimaryCtxRetain", used.call("cuDeviceGet", device))
-    used.call("cuCtxSetCurrent", context)
-    return Schedule(load(description, used), context)
+    """The schedule on a device, its code loaded there. Raises ArgusError as `admitted` does."""
+    family, about = BLOCKS if blocks else WHOLE, _torch().cuda.get_device_properties(device)
+    return Schedule(*admitted(family.kernel(config), family.template, device, about, unproved))

@@ -18,10 +18,11 @@ from attrs import define, evolve, field, frozen
 from ml_dtypes import bfloat16
 
 import argus
-from argus import tuned
+from argus import admission, tuned
+from argus.admission import Unproved
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.matmul import CONFIGS, Config, Unproved, choose, kernel
+from argus.matmul import CONFIGS, Config, choose, kernel
 from argus.prebuilt import Judged
 from argus.runtime import driver
 from argus.tuned import Found, Key
@@ -181,7 +182,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplyin
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False))
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(module, "judged", judging("proved"))
+    monkeypatch.setattr(admission, "judged", judging("proved"))
     module.forget()
     yield made
     module.forget()
@@ -465,7 +466,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     unproved: Unproved,
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(module, "judged", judging(verdict))
+    monkeypatch.setattr(admission, "judged", judging(verdict))
     a, b = matrix(3, 5), matrix(5, 7)
 
     if launched:

@@ -16,6 +16,7 @@ from attrs import define, evolve
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 import argus
+from argus import admission
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
@@ -148,7 +149,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.Fixtur
     torch = SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, bfloat16="torch.bfloat16")
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(module, "judged", judging("proved"))
+    monkeypatch.setattr(admission, "judged", judging("proved"))
     module.forget()
     yield made
     module.forget()
@@ -231,7 +232,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     unproved: Any,  # noqa: ANN401 reason: of two words
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(module, "judged", judging(verdict))
+    monkeypatch.setattr(admission, "judged", judging(verdict))
     if launched:
         argus.scaled_matmul(eight(8, 16), eight(8, 16).mT, *ONE, unproved=unproved)
     else:

@@ -126,7 +126,8 @@ def page(families: Sequence[Measured]) -> Iterator[str]:
 def section(each: Measured) -> Iterator[str]:
     yield f"## {each.family} beside {each.peer}"
     yield ""
-    what = "the fastest of the configurations timed" if each.searched else "the configuration that was then selected without a search"
+    chosen = "the configuration that was then selected without a search"
+    what = "the fastest of the configurations timed" if each.searched else chosen
     yield f"{each.machine}; {what}. TFLOP/s, ratio and its quartiles."
     yield ""
     yield f"| M x N x K | configuration | {' | '.join(REGIMES.values())} |"

@@ -58,7 +58,7 @@ def crossed(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) -> 
     claimed = claimed_record(flow, store.view.buffer)
     record: dict[str, Index] = {}
     for name, component in value.record.items():
-        known = claimed.get(name, _coordinate(component, places))
+        known = claimed.get(name, _over_places(component, places))
         if known is None:
             return Top(f"`{name}` of what is stored in `{store.view.buffer.name}` is no coordinate of it, nor claimed")
         record[name] = known
@@ -85,10 +85,12 @@ def _bounds(value: Data, places: tuple[Sep, ...], buffer: Buffer) -> tuple[tuple
     for bound in value.inside:
         told = () if bound.open else enumerate(places)
         axes = [axis for axis, place in told if same(bound.coordinate, place) is algebra.TRUE]
-        if not axes and not always(bound):
+        if always(bound) or any(bound.extent is buffer.shape[axis] for axis in axes):
+            continue
+        spoken = None if bound.open else _over_places(bound.coordinate, places)
+        if spoken is None:
             return f"`{buffer.name}` holds padding where no coordinate of it tells"
-        if axes and all(bound.extent is not buffer.shape[axis] for axis in axes):
-            found.append((algebra.coord(axes[0]), bound.extent))
+        found.append((spoken, bound.extent))
     return tuple(found)
 
 
@@ -111,11 +113,21 @@ def _claims(flow: Flow, buffer: Buffer) -> list[WrittenOnce]:
     ]
 
 
-def _coordinate(component: Component, places: Sequence[Sep]) -> Index | None:
-    """A component that is one of the coordinates where it is stored."""
+def _over_places(component: Component, places: Sequence[Sep]) -> Index | None:
+    """A component in terms of the coordinates where it is stored; None where it has no such form.
+
+    It is a coordinate, or differs from one by what blocks alone decide: by `e`, where the coordinate is `b` + table and
+    the component `b + e` + the same table. The coordinates give back the block.
+    """
+    if not isinstance(component, Sep):
+        return None
     for axis, place in enumerate(places):
-        if same(component, place) is algebra.TRUE:
-            return algebra.coord(axis)
+        apart = component.table - place.table
+        if (apart == apart.flat[0]).all():
+            blocks = algebra.add(algebra.sub(component.base, place.base), int(apart.flat[0]))
+            spoken = _over_coordinates(blocks, places)
+            if not isinstance(spoken, str):
+                return algebra.add(algebra.coord(axis), spoken)
     return None
 
 

@@ -105,27 +105,26 @@ def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W",
         for j in loop(cfg.touched):
             low, high = share(first + j)
             m, n = (first + j) // columns, (first + j) % columns
-            with when(low < high):
-                for k in loop(low, high):
-                    with ring.fill() as slot:
-                        copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                        copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+            for k in loop(low, high):
+                with ring.fill() as slot:
+                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         for j in loop(cfg.touched):
             low, high = share(first + j)
             acc = zeros(f32, mm.C)
-            with when(low < high):
-                for k in loop(low, high):
-                    slot = ring.wait()
-                    mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b)
-                    wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
-                    with when(k > low):
-                        ring.release()  # ... which goes back
-                wgmma.wait(pending=0)
+            for k in loop(low, high):
+                slot = ring.wait()
+                mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b)
+                wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
+                with when(k > low):
+                    ring.release()  # ... which goes back
+            wgmma.wait(pending=0)
+            with when(low < high):  # the run may not reach this tile
                 ring.release()
-            assert_covers(acc.tag.k, low * bk, minimum(K, high * bk))
+            assert_covers(acc.tag.k, low * bk, minimum(K, high * bk))  # none, where the run ends before this tile
             copy(acc, part[p, j].tile((64, bn), (wg, 0)))
 
 

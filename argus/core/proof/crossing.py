@@ -69,7 +69,7 @@ def crossed(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) -> 
         count = tally.count
         if count is None or not tally.alike_everywhere:
             return Top(f"elements of one tile of `{store.view.buffer.name}` are sums over different sets of `{name}`")
-        spoken = _over_coordinates(_asserted(flow, name, count) if claimed else count, places)
+        spoken = _over_coordinates(_asserted(flow, store, name, count, known=bool(claimed)), places)
         if isinstance(spoken, str):
             return Top(spoken)
         sets[name] = spoken
@@ -131,10 +131,16 @@ def _over_places(component: Component, places: Sequence[Sep]) -> Index | None:
     return None
 
 
-def _asserted(flow: Flow, name: str, count: Index) -> Index:
-    """The count as the kernel asserts it, if it asserts just one set: I3 proves that the claimed output has that."""
+def _asserted(flow: Flow, store: Access, name: str, count: Index, *, known: bool) -> Index:
+    """The count as the kernel asserts it, if it asserts just one set: that is the form that launches after it can add up.
+
+    known: that the asserted set is what is stored, as I3 proves of an output that is claimed; else that is asked here.
+    """
     asserted = set(everywhere_alike(flow, name))
-    return count if len(asserted) != 1 else Term(1, *asserted.pop(), algebra.TRUE).count
+    if len(asserted) != 1:
+        return count
+    stated = Term(1, *asserted.pop(), algebra.TRUE).count
+    return stated if known or flow.holds(store.step.context, algebra.eq(count, stated)) else count
 
 
 def _over_coordinates(count: Index, places: Sequence[Sep]) -> Index | str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction, slot_for
+from argus.kernels.contraction import slot_for
 from argus.language import (
     Int,
     Ring,
@@ -35,6 +35,7 @@ from argus.language import (
     role,
     sm_90a,
     spread,
+    tag,
     tma,
     warpgroup,
     warpgroups,
@@ -47,16 +48,23 @@ from argus.language import (
 
 @frozen
 class Stream:
-    """bm x bn tiles, bk of K a slot. Each tile is `chunks` parts of K; each block takes `run` of them in sequence."""
+    """bm x bn tiles (bm 64 or 128, bn a multiple of 64), bk of K a slot.
+
+    The K of each tile is `chunks` parts, and each block takes `run` of them in sequence: it has the work of run / chunks
+    tiles. With a run of 1, K is split in `chunks`, and no run touches two tiles.
+    """
 
     bm: int = 128
     bn: int = 128
     bk: int = 64
-    stages: int = 6
+    stages: int = 7
     chunks: int = 8
     run: int = 1
     target = sm_90a
-    threads = 384
+
+    @property
+    def threads(self) -> int:
+        return 128 + 2 * self.bm
 
     @property
     def touched(self) -> int:
@@ -70,20 +78,27 @@ class Stream:
 
 @frozen
 class Adding:
-    """Rows and columns of a tile that a block adds up, four side by side a thread."""
+    """Which part of a tile a block adds up: four numbers side by side a thread."""
 
     tile: Stream
-    rows: int = 8
-    columns: int = 128
     target = sm_90a
     threads = 256
+
+    @property
+    def columns(self) -> int:
+        return 128 if self.tile.bn % 128 == 0 else 64
+
+    @property
+    def rows(self) -> int:
+        return 4 * self.threads // self.columns
 
 
 @kernel
 def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W", f32], *, cfg: Stream) -> None:
     """part[p, j]: what block p sums of the j-th tile that its run touches."""
     (M, K), N = A.shape, B.shape[0]
-    problem = Contraction(A, B, part)
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
     bm, bn, bk, chunks, run = cfg.bm, cfg.bn, cfg.bk, cfg.chunks, cfg.run
     rows, columns = ceil_div(M, bm), ceil_div(N, bn)
     assume(K >= 1, K % 8 == 0)
@@ -111,7 +126,7 @@ def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W",
                     copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
-    with role("math", warpgroups(1, 2), registers=232) as wg:
+    with role("math", warpgroups(*range(1, bm // 64 + 1)), registers=232) as wg:
         for j in loop(cfg.touched):
             low, high = share(first + j)
             acc = zeros(f32, mm.C)
@@ -150,7 +165,23 @@ def gathered(part: Tensor["P S R W", f32], C: Tensor["M N", bf16], *, cfg: Addin
     assert_written_once(C, lambda m, n: dict(m=m, n=n))
 
 
-CONFIGS = {"stream_8_1": Stream(), "stream_11_7": Stream(chunks=11, run=7), "stream_11_14": Stream(chunks=11, run=14)}
+_ROOM = 224 << 10
+"""Bytes of shared memory for slots: all but what barriers take."""
+
+
+def stream(bm: int, bn: int, chunks: int, run: int) -> Stream:
+    """With as many slots as there is room for."""
+    return Stream(bm, bn, stages=_ROOM // (2 * 64 * (bm + bn)), chunks=chunks, run=run)
+
+
+_TRIED = (
+    *((128, 128, *share) for share in ((2, 1), (4, 1), (8, 1), (14, 1), (3, 4), (7, 9), (11, 7))),
+    *((128, 64, *share) for share in ((1, 1), (2, 1), (4, 1), (7, 1))),
+    *((128, 192, *share) for share in ((3, 1), (11, 1), (22, 1), (8, 7), (4, 5))),
+    *((128, 256, *share) for share in ((1, 1), (4, 1), (8, 1), (16, 1), (14, 9), (8, 7))),
+    *((64, 256, *share) for share in ((2, 1), (4, 1), (8, 1), (16, 17), (4, 7))),
+)
+CONFIGS = {"stream_" + "_".join(map(str, each)): stream(*each) for each in _TRIED}
 
 
 @program(configs=CONFIGS)

@@ -132,7 +132,7 @@ def _over_places(component: Component, places: Sequence[Sep]) -> Index | None:
 
 
 def _asserted(flow: Flow, store: Access, name: str, count: Index, *, known: bool) -> Index:
-    """The count as the kernel asserts it, if it asserts just one set: that is the form that launches after it can add up.
+    """The count as the kernel asserts it, if it asserts just one set: a form that launches after it can add up.
 
     known: that the asserted set is what is stored, as I3 proves of an output that is claimed; else that is asked here.
     """

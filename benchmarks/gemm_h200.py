@@ -36,7 +36,10 @@ Tensors = Mapping[str, Any]
 
 
 class Family(Protocol):
-    """What a file of benchmarks/families says. PEER: the peer that ratios are to, by its name among `peers`."""
+    """What a file of benchmarks/families says. PEER: the peer that ratios are to, by its name among `peers`.
+
+    A family that makes several products of a shape in a call says how many by a function `products` of the shape.
+    """
 
     SHAPES: Sequence[Shape]
     OUTPUT: str
@@ -255,17 +258,26 @@ def timed(
 
 
 def row_of(times: Any, here: Family, name: str, shape: Shape, regime: str) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
-    """rate: TFLOP/s of one product of the shape. ratio: of the peer's time to this one's, median of the rounds."""
+    """products: of the shape in one call. rate: TFLOP/s of all of them.
+
+    ratio: of the peer's time to this one's, median of the rounds.
+    """
     ratios = sorted(times.ratios(name, here.PEER))
+    products: int = getattr(here, "products", one)(shape)
     return {
         "shape": shape,
         "regime": regime,
         "name": name,
         "milliseconds": times.median(name),
-        "rate": 2e-9 * prod(shape) / times.median(name),
+        "products": products,
+        "rate": 2e-9 * products * prod(shape) / times.median(name),
         "ratio": statistics.median(ratios),
         "ratios": ratios,
     }
+
+
+def one(_: Shape) -> int:
+    return 1
 
 
 def turned(calls: Sequence[Callable[[], object]]) -> Callable[[], object]:

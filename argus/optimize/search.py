@@ -94,7 +94,9 @@ class Search:
                     proposed = self._next()
                     if proposed is None:
                         break
-                    yield proposed
+                    event, choice = proposed
+                    yield event  # told before it is judged, which may take long
+                    self._submit(choice)
                 if ended is not None or not self._flying:
                     reason = ended or "nothing left"
                     break
@@ -109,7 +111,8 @@ class Search:
         self.record(event)
         return event
 
-    def _next(self) -> Event | None:
+    def _next(self) -> tuple[Event, Choice] | None:
+        """What the planner wants most; it counts as under way from here on."""
         ranked = self.planner.propose(self.state)
         if not ranked:
             return None
@@ -117,8 +120,7 @@ class Search:
         techniques = tuple(str(step) for step in first.choice.steps)
         event = self._told(Proposed(first.choice.name, techniques, first.utility, self.planner.name, first.why))
         self.state = self.state.started(first.choice.name)
-        self._submit(first.choice)
-        return event
+        return event, first.choice
 
     def _submit(self, choice: Choice) -> None:
         self._flying.append((choice, self.evaluator.submit(choice.name)))

@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimize.judgement import Judgement
+from argus.optimizer.judgement import Judgement
 
 Judge = Callable[[str], Judgement]
 """Of a design's name; fit for pickling where it goes to another process."""

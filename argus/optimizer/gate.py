@@ -17,10 +17,10 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
 from argus.emit.artifact import Artifact
-from argus.optimize.judgement import Judgement, Stage
-from argus.optimize.numbers import disagreement
-from argus.optimize.problem import Problem
-from argus.optimize.reward import Predict, resources
+from argus.optimizer.judgement import Judgement, Stage
+from argus.optimizer.numbers import disagreement
+from argus.optimizer.problem import Problem
+from argus.optimizer.reward import Predict, resources
 from argus.policy.bounds import Impossible, judge
 from argus.policy.planner import Outcome
 from argus.report_json import report_json

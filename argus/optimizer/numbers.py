@@ -9,7 +9,7 @@ from ml_dtypes import bfloat16
 
 from argus.api import interpret
 from argus.core.ir import Kernel
-from argus.optimize.problem import Problem
+from argus.optimizer.problem import Problem
 from argus.reference import F32_ROUNDING, Comparison, compared
 
 _ROUNDING = 2.0**-8

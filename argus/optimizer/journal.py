@@ -17,7 +17,7 @@ from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimize.events import Event, Started
+from argus.optimizer.events import Event, Started
 
 _PATIENCE = 30.0
 """Seconds in which another run's transaction ends."""

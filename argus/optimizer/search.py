@@ -15,10 +15,10 @@ from typing import Any
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import InternalError
-from argus.optimize.evaluators import Evaluator
-from argus.optimize.events import Asked, Ended, Event, Judged, Proposed, Reason, Resumed, Started
-from argus.optimize.journal import Journal
-from argus.optimize.judgement import Judgement
+from argus.optimizer.evaluators import Evaluator
+from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Reason, Resumed, Started
+from argus.optimizer.journal import Journal
+from argus.optimizer.judgement import Judgement
 from argus.policy.planner import Choice, Observation, Planner, Situation, State
 from argus.policy.stopping import Rule, stop
 

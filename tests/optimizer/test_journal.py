@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.optimize.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.optimize.journal import Journal, read, written
-from argus.optimize.judgement import Judgement
+from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
+from argus.optimizer.journal import Journal, read, written
+from argus.optimizer.judgement import Judgement
 
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 0, 2.0, "launch", 3, {"argus": "0.1.0"})
 EVENTS: tuple[Event, ...] = (

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from argus.optimize.judgement import Judgement
+from argus.optimizer.judgement import Judgement
 
 Reason = Literal[
     "near the bound", "no gain", "trials spent", "time spent", "money spent", "nothing left", "interrupted"

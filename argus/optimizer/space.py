@@ -14,7 +14,7 @@ from argus.kernels.gemm import Config
 from argus.kernels.narrow import Narrow
 from argus.kernels.skinny import Skinny
 from argus.kernels.split import Split
-from argus.optimize.problem import Problem
+from argus.optimizer.problem import Problem
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
 from argus.tuning.candidates import candidates

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from argus.optimize.evaluators import Here
-from argus.optimize.events import Ended, Event, Judged, Proposed, Started
-from argus.optimize.journal import Journal
-from argus.optimize.judgement import Judgement
-from argus.optimize.search import Limits, Search, past
+from argus.optimizer.evaluators import Here
+from argus.optimizer.events import Ended, Event, Judged, Proposed, Started
+from argus.optimizer.journal import Journal
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.search import Limits, Search, past
 from argus.policy.bandit import CONSTANT, Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.planner import Choice, Planner, Situation

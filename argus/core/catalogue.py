@@ -262,6 +262,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E814", "peer is not installed", "A comparison was asked for with a library that cannot be imported."),
     Entry("E901", "no knowledge base", "The folder holds no techniques, or one of its files cannot be read."),
     Entry("E902", "not a technique", "A file of the knowledge base does not say what a technique must say."),
+    Entry("E903", "not a problem", "A search was asked for a problem, a target or a design that there is not."),
+    Entry("E904", "journal does not serve", "The journal of searches is no store, cannot be written, or lacks the run."),
+    Entry("E905", "search cannot begin", "The planner or the scheduler that was asked for is not there."),
 )
 
 _BY_CODE = {item.code: item for item in ENTRIES}

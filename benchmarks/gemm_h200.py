@@ -36,7 +36,10 @@ Tensors = Mapping[str, Any]
 
 
 class Family(Protocol):
-    """What a file of benchmarks/families says. PEER: the peer that ratios are to, by its name among `peers`."""
+    """What a file of benchmarks/families says. PEER: the peer that ratios are to, by its name among `peers`.
+
+    A family that makes several products of a shape in a call says how many by a function `products` of the shape.
+    """
 
     SHAPES: Sequence[Shape]
     OUTPUT: str
@@ -168,12 +171,14 @@ def small(name: str, chosen: argparse.Namespace) -> bool:
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     here = family(name)
-    shapes = sorted(here.checked(Random(0)), key=prod)[:SMALL]  # noqa: S311 reason: shapes, not a secret
+    every = sorted(here.checked(Random(0)), key=prod)  # noqa: S311 reason: shapes, not a secret
     fine = True
     for path in sorted((FOLDER / name).glob("*/*.json")):
         if chosen.names and path.parent.name not in chosen.names:
             continue
-        errors = [error(torch, here, loaded(torch, path), shape) for shape in shapes]
+        kernel = loaded(torch, path)
+        shapes = [shape for shape in every if takes(here, kernel, shape)][:SMALL]
+        errors = [error(torch, here, kernel, shape) for shape in shapes]
         good = not any(map(isnan, errors)) and max(errors) < CLOSE
         print(
             f"{name} {path.parent.name}: {len(shapes)} small shapes, {'right' if good else f'WRONG {errors}'}",
@@ -190,13 +195,22 @@ def among(here: Family, kernels: Mapping[str, Any], shape: Shape, selected: bool
 
 
 def right(torch: Any, here: Family, name: str, kernel: Any) -> bool:  # noqa: ANN401 reason: untyped
-    """Whether every element is written and close to float64."""
-    shapes = here.checked(Random(0))  # noqa: S311 reason: shapes, not a secret
+    """Whether every element is written and close to float64, of the shapes that the kernel takes."""
+    shapes = [shape for shape in here.checked(Random(0)) if takes(here, kernel, shape)]  # noqa: S311 reason: as below
     errors = [error(torch, here, kernel, shape) for shape in shapes]
     fine = not any(map(isnan, errors)) and max(errors) < CLOSE
     said = f"worst error {max(errors):.2e}" if fine else f"WRONG {dict(zip(shapes, errors, strict=True))}"
     print(f"{name}: {len(shapes)} shapes, {said}", flush=True)
     return fine
+
+
+def takes(here: Family, kernel: Any, shape: Shape) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether the conditions of a launch hold, such as rows of scales of whole 16 bytes."""
+    try:
+        kernel.prepare(here.sizes(shape))
+    except import_module("argus.core.diagnostic").ArgusError:
+        return False
+    return True
 
 
 def error(torch: Any, here: Family, kernel: Any, shape: Shape) -> float:  # noqa: ANN401 reason: untyped
@@ -244,17 +258,26 @@ def timed(
 
 
 def row_of(times: Any, here: Family, name: str, shape: Shape, regime: str) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
-    """rate: TFLOP/s of one product of the shape. ratio: of the peer's time to this one's, median of the rounds."""
+    """products: of the shape in one call. rate: TFLOP/s of all of them.
+
+    ratio: of the peer's time to this one's, median of the rounds.
+    """
     ratios = sorted(times.ratios(name, here.PEER))
+    products: int = getattr(here, "products", one)(shape)
     return {
         "shape": shape,
         "regime": regime,
         "name": name,
         "milliseconds": times.median(name),
-        "rate": 2e-9 * prod(shape) / times.median(name),
+        "products": products,
+        "rate": 2e-9 * products * prod(shape) / times.median(name),
         "ratio": statistics.median(ratios),
         "ratios": ratios,
     }
+
+
+def one(_: Shape) -> int:
+    return 1
 
 
 def turned(calls: Sequence[Callable[[], object]]) -> Callable[[], object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import re
 from collections.abc import Mapping
@@ -77,9 +76,6 @@ class Array:
             raise ValueError(f"{len(self.data)} bytes are no {self.dtype} of {self.shape}")
         return np.frombuffer(self.data, dtype).reshape(self.shape)
 
-    def encoded(self) -> dict[str, object]:
-        return {"dtype": self.dtype, "shape": list(self.shape), "data": base64.b64encode(self.data).decode()}
-
 
 @frozen
 class Verify:
@@ -87,6 +83,7 @@ class Verify:
 
     solver: str = field(default="portfolio", validator=max_len(60))
     seconds: float = field(default=10.0, validator=[gt(0), le(86_400)])
+    kind: Literal["verify"] = "verify"
 
 
 @frozen
@@ -100,6 +97,7 @@ class Interpret:
     sizes: Mapping[str, int] = field(factory=dict)
     seed: int = 0
     arrays: Mapping[str, Array] = field(factory=dict)
+    kind: Literal["interpret"] = "interpret"
 
 
 @frozen
@@ -107,6 +105,7 @@ class Build:
     """Emit and compile it for its own target, which is the one named unless that is empty."""
 
     target: str = field(default="", validator=max_len(20))
+    kind: Literal["build"] = "build"
 
 
 @frozen
@@ -114,6 +113,7 @@ class Suggest:
     """Propose invariants that hold. seconds: the longest time a question."""
 
     seconds: float = field(default=10.0, validator=[gt(0), le(86_400)])
+    kind: Literal["suggest"] = "suggest"
 
 
 Task = Verify | Interpret | Build | Suggest

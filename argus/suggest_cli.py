@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
+
 from argus.core.query import Budget
 from argus.loader import load
 from argus.outcome import Outcome

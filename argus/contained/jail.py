@@ -20,6 +20,7 @@ import signal
 import struct
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 _NEW_MOUNTS, _NEW_NAME, _NEW_IPC = 0x0002_0000, 0x0400_0000, 0x0800_0000
@@ -108,10 +109,10 @@ def _mounted(wanted: dict[str, Any]) -> None:
     for name in _DEVICES:
         _bind(f"/dev/{name}", f"{new}/dev/{name}", sealed=False)
     for path, target in wanted["links"]:
-        os.symlink(target, new + path)
-    os.mkdir(f"{new}/scratch", 0o777)
+        Path(new + path).symlink_to(target)
+    Path(f"{new}/scratch").mkdir()
     _mount("tmpfs", f"{new}/scratch", "tmpfs", _NO_SUID | _NO_DEVICES, f"size={wanted['scratch']},mode=777")
-    os.mkdir(f"{new}/proc", 0o555)
+    Path(f"{new}/proc").mkdir()
     _mount("proc", f"{new}/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_EXECUTION)
     os.chdir(new)
     _done(_libc.pivot_root(b".", b"."), "pivot_root")
@@ -122,11 +123,12 @@ def _mounted(wanted: dict[str, Any]) -> None:
 
 def _bind(path: str, to: str, *, sealed: bool) -> None:
     """The same file or folder at another place; sealed: read-only with all below it."""
-    if os.path.isdir(path):
-        os.makedirs(to, exist_ok=True)
+    place = Path(to)
+    if Path(path).is_dir():
+        place.mkdir(parents=True, exist_ok=True)
     else:
-        os.makedirs(os.path.dirname(to), exist_ok=True)
-        os.close(os.open(to, os.O_CREAT | os.O_WRONLY, 0o644))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
     _mount(path, to, None, _BIND | _DEEP)
     if sealed:
         attributes = struct.pack("QQQQ", _READ_ONLY | _NO_SUID | _NO_DEVICES, 0, 0, 0)
@@ -140,8 +142,7 @@ def _mount(source: str, to: str, kind: str | None, flags: int, options: str = ""
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    Path(path).write_text(text, encoding="ascii")
 
 
 def _done(result: int, what: str) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import assert_never
+from typing import Any, assert_never
 
+import numpy.typing as npt
 from attrs import asdict
 
 from argus.api import build, interpret
@@ -117,8 +117,7 @@ def _interpreted(task: Interpret, kernel: Kernel) -> Interpreted:
     start = perf_counter()
     if not task.arrays:
         ran = run(kernel, task.sizes, seed=task.seed, on="interpreter")
-        written_by = [buffer for buffer in kernel.parameters if buffer.name in ran.arrays]
-        outputs = {buffer.name: Array.of(ran.arrays[buffer.name]) for buffer in written_by}
+        outputs = {name: Array.of(values) for name, values in ran.arrays.items()}
         return Interpreted(outputs, _compared(ran.comparison), ran.milliseconds[0] / 1000)
     arrays = {buffer.name: _given(task, buffer.name) for buffer in kernel.parameters}
     made = interpret(kernel, *arrays.values())
@@ -128,7 +127,7 @@ def _interpreted(task: Interpret, kernel: Kernel) -> Interpreted:
     return Interpreted(outputs, _compared(found), perf_counter() - start)
 
 
-def _given(task: Interpret, name: str):  # noqa: ANN202
+def _given(task: Interpret, name: str) -> npt.NDArray[Any]:
     try:
         return task.arrays[name].values
     except (LookupError, ValueError) as problem:
@@ -150,8 +149,6 @@ def _built(task: Build, kernel: Kernel) -> Built:
 def _files(made: Artifact) -> list[Path]:
     return [path for path in (made.source, made.assembly, made.code, made.description) if path is not None]
 
-
-_ = Callable
 
 if __name__ == "__main__":
     main()

@@ -5,6 +5,7 @@ Run by its path with nothing but the standard library; its arguments are a file 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import socket
@@ -27,6 +28,8 @@ def main() -> None:
         ("it has memory without a limit", lambda: bytearray(resource.getrlimit(resource.RLIMIT_AS)[0])),
         ("it raises its own limits", lambda: resource.setrlimit(resource.RLIMIT_CPU, (1 << 20, 1 << 20))),
         ("it is root", _is_root),
+        ("it makes namespaces of its own", _apart),
+        ("it holds memory that no limit counts", lambda: os.close(os.memfd_create("probe"))),
     )
     for what, act in tries:
         if _possible(act):
@@ -60,7 +63,7 @@ def _connected() -> None:
 
 def _seen(process: int) -> None:
     """All processes of a namespace of its own are few, and number 1 is among them."""
-    found = [name for name in os.listdir("/proc") if name.isdigit()]
+    found = [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
     if len(found) < 8 and "1" in found and (str(process) not in found or process < 8):
         raise ProcessLookupError
 
@@ -82,6 +85,12 @@ def _forked() -> None:
         os.close(write)
         for child in started:
             os.waitpid(child, 0)
+
+
+def _apart() -> None:
+    """New users and mounts would be new ways to everything that the kernel offers."""
+    if ctypes.CDLL(None).unshare(0x1002_0000) != 0:
+        raise PermissionError
 
 
 def _is_root() -> None:

@@ -100,7 +100,7 @@ class _Heard:
     _answer: IO[bytes]
     _errors: IO[bytes]
     _most: int
-    _pieces: list[bytes] = field(factory=list, init=False)
+    _pieces: list[bytes] = field(factory=list[bytes], init=False)
     _size: int = field(default=0, init=False)
     _said: bytes = field(default=b"", init=False)
     _noise: int = field(default=0, init=False)

@@ -70,7 +70,7 @@ class Array:
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """As an array of NumPy that nobody can write. Raises ValueError, LookupError for bytes that are no such array."""
+        """As an array of NumPy, read-only. Raises ValueError, LookupError for bytes that are no such array."""
         dtype = {each.name: each for each in DTYPES}[self.dtype].numpy
         if min(self.shape, default=0) < 0 or math.prod(self.shape) * dtype.itemsize != len(self.data):
             raise ValueError(f"{len(self.data)} bytes are no {self.dtype} of {self.shape}")
@@ -94,9 +94,9 @@ class Interpret:
     the kernel itself claims, which is no evidence that it claims what was wanted.
     """
 
-    sizes: Mapping[str, int] = field(factory=dict)
+    sizes: Mapping[str, int] = field(factory=dict[str, int])
     seed: int = 0
-    arrays: Mapping[str, Array] = field(factory=dict)
+    arrays: Mapping[str, Array] = field(factory=dict[str, Array])
     kind: Literal["interpret"] = "interpret"
 
 

@@ -72,7 +72,9 @@ def _stopped(ended: Ended, limits: Limits, who: str) -> Diagnostic | None:
     """Why a process did not come to its end by itself; None if it did."""
     still = "" if ended.gone else "; what it started has not ended yet"
     if ended.cause == "time":
-        message = f"{who} took longer than {limits.wall_seconds:g} s, and was killed with all that it had started{still}"
+        message = (
+            f"{who} took longer than {limits.wall_seconds:g} s, and was killed with all that it had started{still}"
+        )
         return Diagnostic("E902", "error", message, facts=_words(ended), help=_TIME)
     if ended.cause == "output":
         message = f"{who} wrote more than {limits.output_bytes:,} bytes, and was killed with all it had started{still}"

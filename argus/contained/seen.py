@@ -48,7 +48,7 @@ class Seen:
 def seen() -> Seen:
     """What this interpreter and this Argus need."""
     argus = Path(__file__).parents[1]
-    roots = tuple(dict.fromkeys(filter(None, map(_root_of, (*_PACKAGES, *_COMPILERS)))))
+    roots = tuple(dict.fromkeys(root for root in map(_root_of, (*_PACKAGES, *_COMPILERS)) if root))
     folders = [path for path in map(Path, _SYSTEM) if path.exists() and not path.is_symlink()]
     folders += [Path(sys.prefix), Path(sys.base_prefix), argus, *map(Path, roots)]
     links = tuple((name, str(Path(name).readlink())) for name in _SYSTEM if Path(name).is_symlink())

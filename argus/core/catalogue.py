@@ -1,6 +1,6 @@
 """The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
 E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage,
-E8xx layouts. A code is never given a second meaning.
+E8xx layouts, E9xx kernel text that nobody vouches for. A code is never given a second meaning.
 """
 
 from __future__ import annotations
@@ -260,6 +260,31 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("E813", "picture cannot be drawn", "The layout is too large for a picture, or the file's ending is unknown."),
     Entry("E814", "peer is not installed", "A comparison was asked for with a library that cannot be imported."),
+    Entry(
+        "E901",
+        "no isolation for untrusted text",
+        "Nothing on this machine keeps a process apart from it, so the kernel text of a model or an agent is not run.",
+    ),
+    Entry(
+        "E902",
+        "untrusted text took too long",
+        "A contained process used all the time that it had, and was killed with everything that it had started.",
+    ),
+    Entry(
+        "E903",
+        "untrusted text took too much",
+        "A contained process wanted more memory, or wrote more output, than it may.",
+    ),
+    Entry(
+        "E904",
+        "untrusted text ended its process",
+        "The contained process ended before it had said which kernels the text holds.",
+    ),
+    Entry(
+        "E905",
+        "what a process wrote is no kernel",
+        "The data that came out of a contained process are not those of a kernel that tracing gives.",
+    ),
 )
 
 _BY_CODE = {item.code: item for item in ENTRIES}

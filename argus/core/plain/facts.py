@@ -11,9 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from argus.core import algebra
-from argus.core.index import Coord, Held, Index, Read, Symbol
-from argus.core.ir import Assert, Atomic, For, Kernel, Launch, Let, Products, Program, Relation, Roles, Stmt, walk
+from argus.core.index import Coord, Held, Index, Read, Sym, Symbol
+from argus.core.ir import Assert, Atomic, For, Kernel, Launch, Let, Products, Program, Relation, Roles, walk
 from argus.core.plain.storage import refused_storage
 from argus.core.plain.texts import refused_texts
 from argus.core.plain.writing import parts
@@ -189,10 +188,6 @@ def _of_launch(program: Program, launch: Launch) -> Iterator[str]:
         if id(buffer) not in known or buffer.dtype != wanted[name].dtype or buffer.shape != meant:
             shape = ", ".join(show(extent) for extent in meant)
             yield f"passes `{buffer.name[:60]}` for a tensor of shape ({shape})"
-    spoken = {node.symbol for value in sizes.values() for node in topological((value,)) if isinstance(node, algebra_sym)}
+    spoken = {node.symbol for value in sizes.values() for node in topological((value,)) if isinstance(node, Sym)}
     if not spoken <= set(program.sizes):
         yield "launches a kernel with sizes that are not the program's"
-
-
-algebra_sym = type(algebra.sym(Symbol("M", "size")))
-_ = Stmt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, assert_never, cast
+from typing import Any, NoReturn, assert_never, cast
 
 from attrs import frozen
 
@@ -45,7 +45,7 @@ class MalformedError(ValueError):
     """The data is no kernel: what was expected, what was found, and in which row."""
 
 
-def read(document: object, bounds: Bounds = Bounds()) -> tuple[Exportable, ...]:  # noqa: B008 reason: frozen
+def read(document: object, bounds: Bounds = Bounds()) -> tuple[Exportable, ...]:
     """The kernels and programs of a document, from whomever it comes.
 
     Raises MalformedError for what is none, and ArgusError (E1xx, E2xx) for a kernel that is not well-formed, as tracing
@@ -170,9 +170,9 @@ class _Decoder:
                 assert_never(codec)
 
     def _whole(self, value: object) -> int:
-        if type(value) is not int or value.bit_length() > self.bounds.bits:
-            _unfit(f"an integer of at most {self.bounds.bits} bits")
-        return value
+        if type(value) is int and value.bit_length() <= self.bounds.bits:
+            return value
+        return _unfit(f"an integer of at most {self.bounds.bits} bits")
 
     def _real(self, value: object) -> float:
         if isinstance(value, str) and value in ("inf", "-inf", "nan"):
@@ -182,9 +182,9 @@ class _Decoder:
         return self._whole(value)
 
     def _text(self, value: object) -> str:
-        if not isinstance(value, str) or len(value) > self.bounds.text or not value.isprintable():
-            _unfit(f"a printable text of at most {self.bounds.text} characters")
-        return value
+        if isinstance(value, str) and len(value) <= self.bounds.text and value.isprintable():
+            return value
+        return _unfit(f"a printable text of at most {self.bounds.text} characters")
 
     def _list(self, value: object) -> list[object]:
         if not isinstance(value, list) or len(cast("list[object]", value)) > self.bounds.items:
@@ -224,5 +224,5 @@ class _Decoder:
         return found
 
 
-def _unfit(expected: str) -> Any:  # noqa: ANN401 reason: it never returns
+def _unfit(expected: str) -> NoReturn:
     raise _UnfitError(expected)

@@ -41,9 +41,13 @@ def refused_texts(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:
         why = _refused(thing, known)
         if why:
             yield why
-        if isinstance(thing, Fence | Sync) and thing.origin is not None and thing.origin.construct == "barriers":
-            if id(thing) not in made_known:
-                yield "makes barriers known after its prologue"
+        if _makes_known(thing) and id(thing) not in made_known:
+            yield "makes barriers known after its prologue"
+
+
+def _makes_known(thing: object) -> bool:
+    named = thing.origin if isinstance(thing, Fence | Sync) else None
+    return named is not None and named.construct == "barriers"
 
 
 def _refused(thing: object, parameters: set[str]) -> str:
@@ -64,9 +68,8 @@ def _refused(thing: object, parameters: set[str]) -> str:
             return "" if name in _FOLDS else "folds by no operation"
         case Policy(name=name):
             return "" if name in _POLICIES else "has a policy that there is not"
-        case Copy(cache=cache, combine=combine, edge=edge):
-            fine = cache == "" and combine in (None, "add") and (edge is None or edge == edge)  # noqa: PLR0124
-            return "" if fine else "copies in a way that there is not"
+        case Copy(cache=cache, combine=combine):
+            return "" if cache == "" and combine in (None, "add") else "copies in a way that there is not"
         case Fence(scope=scope):
             return "" if scope == "cta" else "has a fence of another scope"
         case For(step=step, unroll=unroll):

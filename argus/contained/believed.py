@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from attrs import frozen
+from attrs import fields, frozen
 
 from argus.contained.seen import SCRATCH
 from argus.core.catalogue import ENTRIES
@@ -69,7 +69,10 @@ def _exported(fields: dict[str, Any], file: str) -> tuple[Exported, ...]:
     things = read(document)
     if not isinstance(listed, list) or not listed or len(cast("list[object]", listed)) > len(things):
         raise MalformedError("expected a list of what is exported")
-    return tuple(_one(each, things) for each in cast("list[object]", listed))
+    found = tuple(_one(each, things) for each in cast("list[object]", listed))
+    if len({each.name for each in found}) != len(found):
+        raise MalformedError("two kernels have one name")
+    return found
 
 
 def _one(entry: object, things: tuple[Kernel | Program, ...]) -> Exported:
@@ -85,7 +88,10 @@ def _one(entry: object, things: tuple[Kernel | Program, ...]) -> Exported:
         return Exported(name, kernel)
     if not isinstance(program, Program) or type(launch) is not int or not 0 <= launch < len(program.launches):
         raise MalformedError("what is exported is no launch of its program")
-    if program.launches[launch].kernel.prologue != kernel.prologue:
+    launched = program.launches[launch].kernel
+    if any(
+        getattr(launched, each.name) != getattr(kernel, each.name) for each in fields(Kernel) if each.name != "name"
+    ):
         raise MalformedError("what is exported is not what its program launches")
     return Exported(name, kernel, None, program, launch)
 
@@ -151,5 +157,5 @@ def _frame(given: object, file: str) -> Frame | None:
 
 def _clean(given: object) -> str:
     """Printable, of bounded length, and without sequences that would move a terminal's cursor."""
-    text = (given if isinstance(given, str) else "")[:_LONGEST]
+    text = (given if isinstance(given, str) else "")[:_LONGEST].replace(f"{SCRATCH}/", "")
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

@@ -19,26 +19,27 @@ _NO_NEW_PRIVILEGES, _SECCOMP, _BY_FILTER = 38, 22, 2
 _NOBODY = 65_534
 
 _FILTERED = {
-    # machine: (its number, the call that makes processes, calls that are refused)
+    # machine: its number, the call that makes processes, and those that are refused: namespaces and mounts, other
+    # processes, memory that no limit counts, keys and the kernel itself
     "x86_64": (
         0xC000_003E,
         56,
-        # namespaces and mounts
-        (272, 308, 165, 166, 155, 161, 428, 429, 430, 431, 432, 433, 442, 304)
-        # other processes
-        + (101, 310, 311, 312, 438)
-        # memory that no limit counts
-        + (319, 29, 425)
-        # keys, and the kernel itself
-        + (248, 249, 250, 321, 298, 323, 246, 175, 313, 176, 167, 169),
+        (
+            *(272, 308, 165, 166, 155, 161, 428, 429, 430, 431, 432, 433, 442, 304),
+            *(101, 310, 311, 312, 438),
+            *(319, 29, 425),
+            *(248, 249, 250, 321, 298, 323, 246, 175, 313, 176, 167, 169),
+        ),
     ),
     "aarch64": (
         0xC000_00B7,
         220,
-        (97, 268, 40, 39, 41, 51, 428, 429, 430, 431, 432, 433, 442, 265)
-        + (117, 270, 271, 272, 438)
-        + (279, 194, 425)
-        + (217, 218, 219, 280, 241, 282, 104, 105, 273, 106, 224, 142),
+        (
+            *(97, 268, 40, 39, 41, 51, 428, 429, 430, 431, 432, 433, 442, 265),
+            *(117, 270, 271, 272, 438),
+            *(279, 194, 425),
+            *(217, 218, 219, 280, 241, 282, 104, 105, 273, 106, 224, 142),
+        ),
     ),
 }
 """Of Linux, by architecture [Linux, include/uapi/linux/audit.h; arch/x86/entry/syscalls/syscall_64.tbl;

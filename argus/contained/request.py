@@ -238,10 +238,11 @@ class Answer:
 class Refused:
     """Nothing is believed of the text, and why: E90x for what it did, E0xx to E2xx for what is wrong with it.
 
-    text: as a person reads it, with the line concerned.
+    data: the whole of it in the schema `argus.diagnostic/1`; text: as a person reads it, with the line concerned.
     """
 
     diagnostic: Diagnostic
+    data: Mapping[str, Any] = field(repr=False)
     text: str
     isolation: str
     seconds: float

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
+
 from argus.contained.exchange import Job, Reply, Text, Told, decoded, encoded
 from argus.contained.isolation import Name, chosen, contained
 from argus.contained.process import Ended
 from argus.contained.request import Answer, Limits, Refused, Request
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
-from argus.render import render_plain
+from argus.render import render_plain, to_json
 
 _KILLED = (-9, 137)
 _SHOWN_LINES = 6
@@ -33,10 +35,10 @@ def run(request: Request, isolation: Name | None = None) -> Answer | Refused:
         text = encoded(Text(request.text, request.file, request.kernel, seconds))
         traced = contained(name, ["-m", "argus.contained.tracing"], text, request.tracing)
     except ArgusError as problem:
-        return Refused(problem.diagnostic, _shown(problem.diagnostic), isolation or "", 0.0)
+        return _told(problem.diagnostic, isolation or "", 0.0)
     why = _stopped(traced, request.tracing, "the process that ran the text")
     if why is not None:
-        return Refused(why, _shown(why), name, traced.seconds)
+        return _told(why, name, traced.seconds)
     return _judged(request, name, traced)
 
 
@@ -45,11 +47,11 @@ def _judged(request: Request, name: Name, traced: Ended) -> Answer | Refused:
     try:
         judged = contained(name, ["-m", "argus.contained.judging"], job + traced.output, request.judging)
     except ArgusError as problem:
-        return Refused(problem.diagnostic, _shown(problem.diagnostic), name, traced.seconds)
+        return _told(problem.diagnostic, name, traced.seconds)
     seconds = traced.seconds + judged.seconds
     why = _stopped(judged, request.judging, "the process that judged the kernel")
     if why is not None:
-        return Refused(why, _shown(why), name, seconds)
+        return _told(why, name, seconds)
     try:
         reply = decoded(judged.output, Reply)
     except ValueError as problem:
@@ -62,10 +64,14 @@ def _judged(request: Request, name: Name, traced: Ended) -> Answer | Refused:
 def _refused(told: Told, name: Name, seconds: float, traced: Ended) -> Refused:
     given: Mapping[str, Any] = told.diagnostic
     facts = tuple((each["name"], each["value"]) for each in given["facts"])
-    if given["code"] in ("E904", "E905"):
-        facts += _words(traced)
     diagnostic = Diagnostic(given["code"], "error", given["message"], facts=facts, help=given["help"])
-    return Refused(diagnostic, told.text, name, seconds)
+    if diagnostic.code in ("E904", "E905"):
+        return _told(evolve(diagnostic, facts=facts + _words(traced)), name, seconds)
+    return Refused(diagnostic, given, told.text, name, seconds)
+
+
+def _told(diagnostic: Diagnostic, name: str, seconds: float) -> Refused:
+    return Refused(diagnostic, to_json(diagnostic), render_plain(diagnostic, lambda _: None), name, seconds)
 
 
 def _stopped(ended: Ended, limits: Limits, who: str) -> Diagnostic | None:
@@ -95,7 +101,3 @@ _TIME = "keep work and endless loops out of the module level and of kernels, or 
 def _words(ended: Ended) -> tuple[tuple[str, str], ...]:
     last = "\n".join(line[:200] for line in ended.said.splitlines()[-_SHOWN_LINES:])
     return (("last words", last),) if last else ()
-
-
-def _shown(diagnostic: Diagnostic) -> str:
-    return render_plain(diagnostic, lambda _: None)

@@ -170,9 +170,11 @@ def test_secret_files_are_not_there(on: Name, tmp_path: Path) -> None:
     secret.write_text("s3cret", encoding="utf-8")
     text = f"""
 import glob, os
-found = [path for path in ({str(secret)!r}, "/etc/passwd", "/etc/shadow", "/proc/1/root/etc/shadow") if os.path.exists(path)]
-found += glob.glob("/home/*") + glob.glob("/root/.ssh/*") + glob.glob("/root/.*rc") + glob.glob("/proc/[0-9]*/root/etc/*s*")
-assert not [path for path in found if "shadow" in path or "key" in path or "rc" in path or "home" in path], found
+places = [{str(secret)!r}, "/etc/passwd", "/etc/shadow", "/proc/1/root/etc/passwd", {str(Path.cwd() / "tests")!r}]
+found = [path for path in places if os.path.exists(path)]
+for pattern in ("/home/*", "/root/.ssh", "/root/.*rc", "/root/.cache", "/var/*", "/mnt/*", "/run/*", "/sys/*"):
+    found += glob.glob(pattern)
+assert not found, found
 """
     assert verdict(ran(text, on=on)) == "proved"
 
@@ -228,14 +230,14 @@ def test_an_endless_loop_of_python_is_stopped(on: Name, loop: str) -> None:
 )
 def test_an_endless_loop_in_c_is_killed(on: Name, loop: str) -> None:
     start = monotonic()
-    before = "import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))"
-    refused(ran(f"{before}\n{loop}", tracing=SHORT, on=on), "E902")
+    deaf = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))"
+    refused(ran(f"{deaf}\n{loop}", tracing=SHORT, on=on), "E902")
     assert monotonic() - start < SHORT.wall_seconds + 15
 
 
 def test_an_endless_loop_while_a_kernel_is_traced_is_stopped(on: Name) -> None:
     kernel = KERNEL.replace("    x = registers", "    while True:\n        pass\n    x = registers")
-    assert "E006" in refused(ran("", kernel=kernel, tracing=SHORT, on=on), "E006", "E902")
+    refused(ran("", kernel=kernel, tracing=SHORT, on=on), "E006", "E902")
 
 
 def test_memory_is_limited(on: Name) -> None:
@@ -287,7 +289,7 @@ assert written <= 1 << 24, written
 
 def test_deep_recursion_is_told(on: Name) -> None:
     refused(ran("def deep(n):\n    return deep(n + 1)\ndeep(0)", on=on), "E003")
-    refused(ran("import sys\nsys.setrecursionlimit(1 << 30)\nnext_ = lambda n: next_(n + 1) + repr([n] * n)[0]\nnext_(0)",
+    refused(ran("import sys\nsys.setrecursionlimit(1 << 30)\nnext_ = lambda n: next_(n + 1)\nnext_(0)",
                 tracing=SHORT, on=on), "E003", "E902", "E903", "E904")  # fmt: skip
 
 
@@ -309,7 +311,7 @@ FORGED = '{"kernels": [{"name": "double", "target": "gfx942", "sizes": [], "resu
         f"print({FORGED!r})",
         f"import os\nfor fd in range(3, 64):\n    try: os.write(fd, {FORGED.encode()!r})\n    except OSError: pass",
         f"import os\nos.write(1, {FORGED.encode()!r})\nos._exit(0)",
-        f"import os\nfor fd in range(1, 64):\n    try: os.write(fd, {FORGED.encode()!r})\n    except OSError: pass\nos._exit(0)",
+        f"import os\nfor fd in range(1, 9):\n    try: os.write(fd, {FORGED.encode()!r})\n    except OSError: 0\nos.abort()",
     ],
 )
 def test_a_forged_verdict_is_never_believed(on: Name, text: str) -> None:
@@ -344,7 +346,7 @@ def test_facts_that_a_text_forges_about_its_kernel_are_derived_anew(on: Name) ->
     text = """
 import argus.core.dsl.control as control
 real = control.Symbol
-control.Symbol = lambda name, kind, low=None, high=None: real(name, kind, 0, 0) if kind == "block" else real(name, kind, low, high)
+control.Symbol = lambda name, kind, *bounds: real(name, kind, 0, 0) if kind == "block" else real(name, kind, *bounds)
 """
     assert "block_0" in refused(ran(text, kernel=WRONG, on=on), "E905")
 
@@ -355,8 +357,9 @@ def test_a_forged_diagnostic_shows_no_file_of_the_outside(on: Name, tmp_path: Pa
     label = (
         f'{{"text": "", "frames": [{{"file": "{secret}", "line": 1, "column": 0, "end_column": 6, "function": "f"}}]}}'
     )
-    said = f'{{"diagnostic": {{"code": "E003", "message": "x\\\\u001b[2J", "primary": {label}}}}}'
-    answer = ran(f"import os\nos.write(1, {said!r}.encode())\nos._exit(0)", on=on)
+    said = f'{{"diagnostic": {{"code": "E003", "message": "x\\u001b[2J", "help": "h", "primary": {label}}}}}'
+    everywhere = f"for fd in range(3, 9):\n    try: os.write(fd, {said!r}.encode())\n    except OSError: 0"
+    answer = ran(f"import os\n{everywhere}\nos._exit(0)", on=on)
     shown = refused(answer, "E003")
     assert "s3cret" not in shown
     assert str(secret) not in shown
@@ -384,16 +387,17 @@ def test_privileges_are_not_regained(on: Name) -> None:
 import ctypes, os, resource
 libc = ctypes.CDLL(None, use_errno=True)
 assert os.getuid() != 0 and os.geteuid() != 0
-for act in (lambda: os.setuid(0), lambda: os.chroot("/scratch"), lambda: os.sethostname(b"x") if hasattr(os, "sethostname") else 1 / 0,
+for act in (lambda: os.setuid(0), lambda: os.chroot("/scratch"), lambda: os.nice(-5),
             lambda: resource.setrlimit(resource.RLIMIT_NPROC, (4096, 4096)),
             lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1))):
     try:
         act()
-    except (OSError, ValueError, ArithmeticError):
+    except (OSError, ValueError):
         continue
     raise AssertionError("privileges")
 assert libc.mount(b"none", b"/usr", b"tmpfs", 0, b"") == -1
 assert libc.umount2(b"/proc", 2) == -1
+assert libc.unshare(0x10000000) == -1
 """
     assert verdict(ran(text, on=on)) == "proved"
 
@@ -419,7 +423,11 @@ open("/scratch/usercustomize.py", "w").write("import os; os._exit(0)")
 def test_texts_do_not_meet_and_threads_may_ask_at_once(on: Name) -> None:
     texts = ["open('/scratch/left', 'x').write('here')", "import os\nassert not os.path.exists('/scratch/left')"]
     found: list[str] = []
-    workers = [threading.Thread(target=lambda text=text: found.append(verdict(ran(text, on=on)))) for text in texts]
+
+    def ask(text: str) -> None:
+        found.append(verdict(ran(text, on=on)))
+
+    workers = [threading.Thread(target=ask, args=(text,)) for text in texts]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -36,7 +36,7 @@ class Said:
 def believed(data: bytes, file: str) -> Said:
     """file: the name of the text.
 
-    Raises ArgusError: E905 for what is no kernel, what is wrong with the text or its kernels otherwise.
+    Raises ArgusError: E945 for what is no kernel, what is wrong with the text or its kernels otherwise.
     """
     try:
         given: object = json.loads(data)
@@ -56,11 +56,11 @@ def _unbelieved(data: bytes, problem: Exception) -> Diagnostic:
     if not data:
         message = "the process that ran the text ended without having traced a kernel"
         repair = "remove what ends or replaces the process (`sys.exit`, `os._exit`, `exec`)"
-        return Diagnostic("E904", "error", message, help=repair)
+        return Diagnostic("E944", "error", message, help=repair)
     why = str(problem) if isinstance(problem, MalformedError) else f"it is no JSON ({type(problem).__name__})"
     message = "what the process that ran the text wrote is no kernel that the language makes"
     repair = "write a kernel with `argus.language` alone, and change nothing of Argus or of its output"
-    return Diagnostic("E905", "error", message, facts=(("found", _clean(why)),), help=repair)
+    return Diagnostic("E945", "error", message, facts=(("found", _clean(why)),), help=repair)
 
 
 def _exported(fields: dict[str, Any], file: str) -> tuple[Exported, ...]:

@@ -109,7 +109,7 @@ Probe = Callable[[Name], Missing | None]
 
 
 def chosen(probe: Probe = probed) -> Name:
-    """The first kind that holds here. Raises ArgusError: E901 where none does."""
+    """The first kind that holds here. Raises ArgusError: E941 where none does."""
     why: list[tuple[str, str]] = []
     for name in NAMES:
         missing = probe(name)
@@ -122,4 +122,4 @@ def chosen(probe: Probe = probed) -> Name:
         "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0); "
         "a container needs them allowed from outside"
     )
-    raise ArgusError(Diagnostic("E901", "error", message, facts=tuple(why), help=repair))
+    raise ArgusError(Diagnostic("E941", "error", message, facts=tuple(why), help=repair))

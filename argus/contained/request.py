@@ -236,7 +236,7 @@ class Answer:
 
 @frozen
 class Refused:
-    """Nothing is believed of the text, and why: E90x for what it did, E0xx to E2xx for what is wrong with it.
+    """Nothing is believed of the text, and why: E94x for what it did, E0xx to E2xx for what is wrong with it.
 
     data: the whole of it in the schema `argus.diagnostic/1`; text: as a person reads it, with the line concerned.
     """

@@ -26,7 +26,7 @@ def run(request: Request, isolation: Name | None = None) -> Answer | Refused:
     and verifies, interprets and builds those; so the text can forge no verdict, whatever it does to its own process.
 
     isolation: "bwrap" or "namespaces"; by default the first that holds on this machine. Where none does, the text is
-    not run, and the answer says what is missing (E901).
+    not run, and the answer says what is missing (E941).
     Raises InternalError where the judging process fails without the text being the reason.
     """
     try:
@@ -65,7 +65,7 @@ def _refused(told: Told, name: Name, seconds: float, traced: Ended) -> Refused:
     given: Mapping[str, Any] = told.diagnostic
     facts = tuple((each["name"], each["value"]) for each in given["facts"])
     diagnostic = Diagnostic(given["code"], "error", given["message"], facts=facts, help=given["help"])
-    if diagnostic.code in ("E904", "E905"):
+    if diagnostic.code in ("E944", "E945"):
         return _told(evolve(diagnostic, facts=facts + _words(traced)), name, seconds)
     return Refused(diagnostic, given, told.text, name, seconds)
 
@@ -81,17 +81,17 @@ def _stopped(ended: Ended, limits: Limits, who: str) -> Diagnostic | None:
         message = (
             f"{who} took longer than {limits.wall_seconds:g} s, and was killed with all that it had started{still}"
         )
-        return Diagnostic("E902", "error", message, facts=_words(ended), help=_TIME)
+        return Diagnostic("E942", "error", message, facts=_words(ended), help=_TIME)
     if ended.cause == "output":
         message = f"{who} wrote more than {limits.output_bytes:,} bytes, and was killed with all it had started{still}"
-        return Diagnostic("E903", "error", message, help="print less; a kernel is small")
+        return Diagnostic("E943", "error", message, help="print less; a kernel is small")
     if ended.status in _KILLED:
         message = f"{who} was killed: it used {limits.cpu_seconds} s of a processor, or memory that it may not have"
-        return Diagnostic("E902", "error", message, facts=_words(ended), help=_TIME)
+        return Diagnostic("E942", "error", message, facts=_words(ended), help=_TIME)
     if not ended.output and ended.status != 0:
         message = f"{who} ended with status {ended.status} without having traced a kernel"
         repair = "remove what ends, replaces or starves the process: a kernel's text only describes a kernel"
-        return Diagnostic("E904", "error", message, facts=_words(ended), help=repair)
+        return Diagnostic("E944", "error", message, facts=_words(ended), help=repair)
     return None
 
 

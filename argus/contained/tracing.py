@@ -29,7 +29,7 @@ def main() -> None:
     except ArgusError as problem:
         said = {"diagnostic": to_json(problem.diagnostic)}
     except MemoryError:
-        said = {"diagnostic": to_json(Diagnostic("E903", "error", "out of memory"))}
+        said = {"diagnostic": to_json(Diagnostic("E943", "error", "out of memory"))}
     with os.fdopen(answer, "wb") as stream:
         stream.write(json.dumps(said).encode())
 

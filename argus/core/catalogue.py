@@ -261,27 +261,27 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E813", "picture cannot be drawn", "The layout is too large for a picture, or the file's ending is unknown."),
     Entry("E814", "peer is not installed", "A comparison was asked for with a library that cannot be imported."),
     Entry(
-        "E901",
+        "E941",
         "no isolation for untrusted text",
         "Nothing on this machine keeps a process apart from it, so the kernel text of a model or an agent is not run.",
     ),
     Entry(
-        "E902",
+        "E942",
         "untrusted text took too long",
         "A contained process used all the time that it had, and was killed with everything that it had started.",
     ),
     Entry(
-        "E903",
+        "E943",
         "untrusted text took too much",
         "A contained process wanted more memory, or wrote more output, than it may.",
     ),
     Entry(
-        "E904",
+        "E944",
         "untrusted text ended its process",
         "The contained process ended before it had said which kernels the text holds.",
     ),
     Entry(
-        "E905",
+        "E945",
         "what a process wrote is no kernel",
         "The data that came out of a contained process are not those of a kernel that tracing gives.",
     ),

@@ -1,6 +1,6 @@
 """The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
 E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage,
-E8xx layouts, E9xx kernel text that nobody vouches for. A code is never given a second meaning.
+E8xx layouts, E9xx the planner, and E94x kernel text that nobody vouches for. A code is never given a second meaning.
 """
 
 from __future__ import annotations
@@ -260,6 +260,8 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("E813", "picture cannot be drawn", "The layout is too large for a picture, or the file's ending is unknown."),
     Entry("E814", "peer is not installed", "A comparison was asked for with a library that cannot be imported."),
+    Entry("E901", "no knowledge base", "The folder holds no techniques, or one of its files cannot be read."),
+    Entry("E902", "not a technique", "A file of the knowledge base does not say what a technique must say."),
     Entry(
         "E941",
         "no isolation for untrusted text",

@@ -1,6 +1,6 @@
 """The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
 E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage,
-E8xx layouts, E9xx the planner. A code is never given a second meaning.
+E8xx layouts, E9xx the planner, and E94x kernel text that nobody vouches for. A code is never given a second meaning.
 """
 
 from __future__ import annotations
@@ -265,6 +265,31 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E903", "not a problem", "A search was asked for a problem, a target or a design that there is not."),
     Entry("E904", "journal does not serve", "The journal of searches is no store, cannot be written, or lacks the run."),
     Entry("E905", "search cannot begin", "The planner or the scheduler that was asked for is not there."),
+    Entry(
+        "E941",
+        "no isolation for untrusted text",
+        "Nothing on this machine keeps a process apart from it, so the kernel text of a model or an agent is not run.",
+    ),
+    Entry(
+        "E942",
+        "untrusted text took too long",
+        "A contained process used all the time that it had, and was killed with everything that it had started.",
+    ),
+    Entry(
+        "E943",
+        "untrusted text took too much",
+        "A contained process wanted more memory, or wrote more output, than it may.",
+    ),
+    Entry(
+        "E944",
+        "untrusted text ended its process",
+        "The contained process ended before it had said which kernels the text holds.",
+    ),
+    Entry(
+        "E945",
+        "what a process wrote is no kernel",
+        "The data that came out of a contained process are not those of a kernel that tracing gives.",
+    ),
 )
 
 _BY_CODE = {item.code: item for item in ENTRIES}

@@ -18,11 +18,12 @@ from argus.kernels.ragged import Ragged
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
 from argus.kernels.split import Split, hopper_split
+from argus.kernels.staged import Staged, hopper_staged
 from argus.language import Tensor, bf16, kernel
 from argus.products import element_name, no_family, no_schedule
 from argus.tuned import Key, choice
 
-Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny | Split
+Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny | Split | Staged
 CONFIGS: dict[str, Config] = {
     "cdna3": Cdna3(),
     "cdna3_pingpong": Cdna3PingPong(),
@@ -72,12 +73,14 @@ def multiply(problem: Contraction, cfg: Config) -> None:
             hopper_narrow(problem, cfg)
         case Split():
             hopper_split(problem, cfg)
+        case Staged():
+            hopper_staged(problem, cfg)
         case _:
             assert_never(cfg)
     problem.finish()
 
 
-KINDS = (Hopper, Skinny, Narrow, Split, Cdna3, Cdna3PingPong)
+KINDS = (Hopper, Skinny, Narrow, Split, Staged, Cdna3, Cdna3PingPong)
 
 
 def configuration(name: str) -> Config | None:

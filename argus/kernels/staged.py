@@ -1,4 +1,4 @@
-"""C = A @ B^T on Hopper from the first kernel that one writes, one technique after the other: no ring, no tiles in turn.
+"""C = A @ B^T on Hopper from the first kernel that one writes, technique after technique: no ring, no tiles in turn.
 
 Each field of the configuration is a technique that may be had alone: a planner begins at `Staged()`, which loads
 element by element, waits, multiplies and meets.
@@ -177,7 +177,7 @@ def _past_the_registers(problem: Contraction, cfg: Staged) -> None:
 
 
 def _by_the_copy_engine(problem: Contraction, cfg: Staged) -> None:
-    """One thread of a warp beside the warpgroup starts the copies; a buffer goes back when the product on it is over."""
+    """One thread of a warp beside the warpgroup starts copies; a buffer goes back when the product on it is over."""
     A, B, bm, bn, bk = problem.A, problem.B, cfg.bm, cfg.bn, cfg.bk
     ring = Ring(cfg.stages, a=_shared(A, (bm, bk), cfg), b=_shared(B, (bn, bk), cfg))
     leaving = _Leaving.made(problem, cfg)
@@ -199,15 +199,11 @@ def _by_the_copy_engine(problem: Contraction, cfg: Staged) -> None:
         leaving.leave(acc, (m, n))
 
 
-def _place(problem: Contraction, cfg: Staged) -> tuple[IntLike, ...]:
+def _place(problem: Contraction, cfg: Staged) -> tuple[Int, ...]:
     """The tile of this block."""
-    counts = problem.tiles(cfg.bm, cfg.bn)
     if not cfg.group:
-        return block_id(counts)
-    count = problem.count(cfg.bm, cfg.bn)
-    assume(count < 1 << 24)
-    (number,) = block_id((count,))
-    return super_tiled(cfg.group)(number, counts)
+        return block_id(problem.tiles(cfg.bm, cfg.bn))
+    return problem.tile_of_block(cfg.bm, cfg.bn, super_tiled(cfg.group))
 
 
 def _shared(tensor: Tensor, shape: tuple[int, ...], cfg: Staged) -> Tensor:
@@ -252,7 +248,7 @@ class _Leaving:
         width = 64 if cfg.bn % 64 == 0 else 32
         return cls(problem, cfg, shared(problem.C.dtype, (min(2, cfg.bn // width), _ROWS, width), swizzle=2 * width))
 
-    def leave(self, acc: Sequence[Fragment], at: tuple[IntLike, ...]) -> None:
+    def leave(self, acc: Sequence[Fragment], at: tuple[Int, ...]) -> None:
         C, cfg, (m, n) = self.problem.C, self.cfg, at
         for i, each in enumerate(acc):
             row = len(acc) * m + i

@@ -268,7 +268,7 @@ class Writer:
             yield from self._inner(role.body)
             yield "}"
             return
-        yield f"[[maybe_unused]] const int {number} = ({block} - {first}) / {role.agent};"
+        yield f"[[maybe_unused]] const int {number} = same_in_warp(({block} - {first}) / {role.agent});"
         yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
 

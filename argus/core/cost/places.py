@@ -1,0 +1,94 @@
+"""Where the elements of a copy lie, in numbers: offsets in shared memory, addresses in global memory, boxes."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from argus.core.cost.groups import Group, Numbers
+from argus.core.index import Cond, Index
+from argus.core.ir import Copy, Staged, Strided, View, static
+from argus.core.lanes import by_wave
+from argus.core.proof.memory import modes, offsets_along
+from argus.core.walk import IntArray, evaluate
+
+
+class NotModelledError(Exception):
+    """What a statement does depends on data, or is of a kind that the model does not speak of."""
+
+
+def number(root: Index | Cond, numbers: Numbers, coords: tuple[IntArray, ...] = ()) -> IntArray:
+    """The value of an expression. Raises NotModelledError where data decide it."""
+    try:
+        return np.asarray(evaluate(root, numbers, coords), np.int64)
+    except (KeyError, ZeroDivisionError, IndexError) as error:
+        raise NotModelledError(f"a number that is known at run time alone ({error})") from error
+
+
+def coordinates(stmt: Copy, group: Group) -> tuple[IntArray, ...]:
+    """Per axis of the tile, of the elements that the group's threads move, shape (threads, values)."""
+    rows = slice(group.first, group.first + group.threads)
+    return tuple(axis[rows] for axis in stmt.by.coordinates())
+
+
+def offsets(view: View, coords: tuple[IntArray, ...], numbers: Numbers) -> IntArray:
+    """Elements from the start of a shared buffer, shape (threads, values), by layout and swizzle.
+
+    Raises NotModelledError for a place that data decide, or outside the buffer.
+    """
+    layout = view.buffer.layout
+    assert isinstance(layout, Staged)
+    total = np.zeros(coords[0].shape, np.int64)
+    for at, mode in zip(view.at, modes(layout.layout), strict=True):
+        along = offsets_along(mode, np.broadcast_to(number(at, numbers, coords), total.shape))
+        if along is None:
+            raise NotModelledError(f"a place outside `{view.buffer.name}`")
+        total = total + along
+    return total if layout.swizzle is None else layout.swizzle.images(total)
+
+
+def addresses(view: View, coords: tuple[IntArray, ...], numbers: Numbers, *, edge: bool) -> IntArray:
+    """Bytes from the start of a global tensor, shape (threads, values); -1 for elements outside, where `edge`."""
+    layout = view.buffer.layout
+    assert isinstance(layout, Strided)
+    shape = coords[0].shape
+    total, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+    for at, stride, extent in zip(view.at, layout.strides, view.buffer.shape, strict=True):
+        place = number(at, numbers, coords)
+        total = total + place * number(stride, numbers)
+        inside &= (place >= 0) & (place < number(extent, numbers))
+    total = total * view.buffer.dtype.bits // 8
+    return np.where(inside, total, -1) if edge else total
+
+
+def executions(places: IntArray, vector: int, unit: int) -> IntArray:
+    """The first of each vector, shape (waves, vectors of a thread, lanes); a last wave that is not full is left out."""
+    threads = places.shape[0] // unit * unit
+    return by_wave(places[:threads, ::vector], unit)
+
+
+def start(view: View, numbers: Numbers) -> tuple[IntArray, ...]:
+    """Where the view's first element lies, along each axis of its buffer; one number a block where numbers are many."""
+    origin = tuple(np.zeros((), np.int64) for _ in view.shape)
+    return tuple(number(at, numbers, origin) for at in view.at)
+
+
+def _spans(view: View, numbers: Numbers) -> tuple[int, ...]:
+    """What the view spans along each axis of its buffer: 1 along an axis that it does not move on."""
+    last = tuple(number(extent, numbers) - 1 for extent in view.shape)
+    moved = [number(at, numbers, last) - first for at, first in zip(view.at, start(view, numbers), strict=True)]
+    return tuple(int(each.flat[0]) + 1 for each in moved)
+
+
+def inside(view: View, numbers: Numbers) -> IntArray:
+    """Bytes of a box that lie inside its tensor, one number a block where numbers are many."""
+    total: IntArray = np.asarray(view.buffer.dtype.bits // 8, np.int64)
+    for first, span, extent in zip(start(view, numbers), _spans(view, numbers), view.buffer.shape, strict=True):
+        low, high = np.maximum(first, 0), np.minimum(first + span, number(extent, numbers))
+        total = total * np.maximum(0, high - low)
+    return total
+
+
+def elements(view: View) -> int:
+    return prod(static(extent) for extent in view.shape)

@@ -1,0 +1,87 @@
+"""Which bytes come from memory and which from the last cache: what blocks that run at one time ask for in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+from attrs import frozen
+
+from argus.core.cost import places
+from argus.core.cost.groups import cast_of, sizes_of
+from argus.core.cost.machine import Machine
+from argus.core.cost.occupancy import Rounds
+from argus.core.index import Symbol
+from argus.core.ir import Copy, For, Kernel, Let, Stmt, View, walk
+from argus.core.walk import Value
+
+
+@frozen
+class Traffic:
+    """far: of each load from global memory, the share of its bytes that no cache has. busy: processors at work.
+
+    operands: bytes of the tensors that are read, each once. fetched: the mean of `far`, by bytes.
+    """
+
+    far: Mapping[Stmt, float]
+    busy: int
+    operands: float
+    fetched: float
+
+
+def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: Rounds, held: int) -> Traffic:
+    """Of calls one after the other: operands that fit the last cache are found there.
+
+    held: blocks of one processor. Raises KeyError for a size that is not given.
+    """
+    known = sizes_of(kernel, sizes)
+    together = min(rounds.blocks, rounds.processors * held)
+    blocks = _blocks(kernel, known, together)
+    read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
+    operands = sum(prod(int(places.number(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
+    room = machine.fitted.kept * machine.cached
+    missed = min(1.0, max(0.0, operands / room - 1)) if room else 1.0
+    far: dict[Stmt, float] = {}
+    asked = fetched = 0.0
+    for group in cast_of(kernel, {**known, **blocks}).beside:
+        numbers = dict(group.numbers)
+        for stmt in walk(group.body):
+            if isinstance(stmt, For):
+                numbers[stmt.symbol] = _scalar(places.number(stmt.start, numbers))
+            elif isinstance(stmt, Let):
+                numbers[stmt.symbol] = 0
+            elif isinstance(stmt, Copy) and _loads(stmt):
+                part = _different(stmt.source, numbers, kernel.thread) / together
+                far[stmt] = missed * min(1.0, part)
+                bytes_each = places.elements(stmt.source) * stmt.source.buffer.dtype.bits / 8
+                asked, fetched = asked + bytes_each, fetched + bytes_each * far[stmt]
+    return Traffic(far, rounds.processors, operands, fetched / asked if asked else 0.0)
+
+
+def _loads(stmt: Copy) -> bool:
+    return stmt.source.buffer.space == "global"
+
+
+def _scalar(value: object) -> int:
+    return int(np.asarray(value).flat[0])
+
+
+def _blocks(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, Value]:
+    """Coordinates of the blocks that begin together, the first axis of the grid fastest."""
+    rest, found = np.arange(together, dtype=np.int64), dict[Symbol, Value]()
+    for symbol, extent in zip(kernel.blocks, kernel.grid, strict=True):
+        count = max(1, int(places.number(extent, known)))
+        found[symbol], rest = rest % count, rest // count
+    return found
+
+
+def _different(view: View, numbers: Mapping[Symbol, Value], thread: Symbol) -> int:
+    """How many different tiles the blocks ask for; all of them, where data decide."""
+    first = {**numbers, thread: 0}
+    blocks = max((np.size(value) for symbol, value in first.items() if symbol.kind == "block"), default=1)
+    try:
+        begins = places.start(view, first)
+    except places.NotModelledError:
+        return blocks
+    return len(np.unique(np.stack([np.broadcast_to(each, (blocks,)) for each in begins]), axis=1).T)

@@ -13,7 +13,6 @@ from argus.core.index import Const
 from argus.core.ir import Buffer, Staged
 from argus.core.layout import Layout, Swizzle, row_major
 
-
 CHUNK = 16
 """Bytes that no swizzle takes apart."""
 

@@ -1,4 +1,6 @@
-"""Which configurations of the GEMM family a search tries: those shipped, and a neighbourhood of them."""
+"""Which configurations of the GEMM family a search tries: those shipped, and a neighbourhood of them; and all that a
+planner may walk.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from argus.kernels.hopper import Hopper
 from argus.kernels.naming import name_of
 from argus.kernels.skinny import Skinny
 from argus.kernels.split import Split
+from argus.tuning.space_sm_90a import hopper, staged
 
 _ELEMENT, _SLICE = 2, 64
 _SHARED = 232_448
@@ -34,6 +37,15 @@ def candidates(target: str = "sm_90a") -> dict[str, Config]:
         for each in (*_hopper(), *_pingpong(), *_skinny(), *_split()):
             found.setdefault(each, name_of(each))
     return {name: each for each, name in found.items()}
+
+
+def space(target: str = "sm_90a") -> dict[str, Config]:
+    """All points of a target by name, good and bad: what a search tries, and what lies before it."""
+    points: dict[Config, str] = {each: name for name, each in candidates(target).items()}
+    walked = {"sm_90a": (staged, hopper), "gfx942": ()}[target]
+    for each in (point for axis in walked for point in axis()):
+        points.setdefault(each, name_of(each))
+    return {name: each for each, name in points.items()}
 
 
 def _hopper() -> Iterator[Hopper]:

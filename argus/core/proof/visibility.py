@@ -64,7 +64,6 @@ from argus.core.proof.progress import (
 from argus.core.proof.timeline import Shift, Step
 from argus.core.walk import substitute, symbols
 
-
 _OLDEST = 8
 """Iterations after which accesses to slots are no longer told apart."""
 
@@ -207,7 +206,7 @@ class Visibility:
         match later.kind, earlier.kind:
             case (("bulk" | "product"), ("write" | "staged")):
                 self._published(later, earlier, progress, name)
-            case ("write" | "staged"), "bulk":
+            case (("write" | "staged"), "bulk"):
                 self._note(
                     "I13",
                     f"the bulk store has read `{name}` before it is written again",
@@ -216,7 +215,7 @@ class Visibility:
                     good=progress.over and progress.met,
                     help_=_BULK,
                 )
-            case ("write" | "staged"), "product":
+            case (("write" | "staged"), "product"):
                 self._note(
                     "I10",
                     f"products that read `{name}` are over before it is written again",
@@ -225,7 +224,7 @@ class Visibility:
                     good=progress.over and progress.met,
                     help_=_PRODUCT,
                 )
-            case ("read" | "write" | "staged"), "staged":
+            case (("read" | "write" | "staged"), "staged"):
                 self._note(
                     "I31",
                     f"the copy into `{name}` is over, and met, before it is touched again",
@@ -243,7 +242,7 @@ class Visibility:
                     good=progress.met,
                     help_=_SYNC,
                 )
-            case ("write" | "staged"), "read":
+            case (("write" | "staged"), "read"):
                 self._note(
                     "I36",
                     f"a meeting orders the read and the write of `{name}`",
@@ -252,7 +251,7 @@ class Visibility:
                     good=progress.met,
                     help_=_SYNC,
                 )
-            case ("write" | "staged"), "write":
+            case (("write" | "staged"), "write"):
                 self._note(
                     "I5", f"a meeting orders two writes of `{name}`", later, earlier, good=progress.met, help_=_SYNC
                 )

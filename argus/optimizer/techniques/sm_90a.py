@@ -16,6 +16,7 @@ _CURVE = 16
 _WIDE = 128
 _MOST_SLOTS = 8
 _ROW_ALONE = (1,)
+_ELEMENT, _SPAN = 2, 128
 
 
 def _ordered(design: Hopper) -> bool:
@@ -133,46 +134,28 @@ SPLIT_K = Transformation(_share_out, _one_block)
 
 
 def _specialised(design: Design) -> tuple[Design, ...]:
-    """Two warpgroups that multiply, one that loads, in place of one and a warp."""
+    """Two warpgroups that multiply and one that loads, in place of one and a warp."""
     match design:
-        case Staged(bm=64, tma=True, swizzle=128) if design.stages > 1 and design.bk * 2 >= design.swizzle:
-            made = fit.hopper(_plain(design))
+        case Staged(tma=True) if design.bk * _ELEMENT == design.swizzle == _SPAN:
+            made = fit.hopper(_bare(design.bn, design.stages, design.group, box=design.box))
             return () if made is None else (made,)
         case _:
             return ()
 
 
-def _plain(design: Staged) -> Hopper:
-    return Hopper(
-        bn=design.bn,
-        bk=design.bk,
-        stages=design.stages,
-        group=design.group,
-        box=design.box,
-        flight=False,
-        realloc=False,
-        persistent=False,
-    )
-
-
 def _of_one_warpgroup(design: Design) -> Design | None:
+    """With the same tile if one warpgroup can hold its sums, else with half of it."""
     match design:
-        case Hopper(
-            bm=128, pingpong=False, curve=0, cluster=(1,), whole=False, flight=False, realloc=False, persistent=False
-        ):
-            return Staged(
-                bn=design.bn,
-                bk=design.bk,
-                stages=design.stages,
-                vector=8,
-                asynchronous=True,
-                tma=True,
-                swizzle=128,
-                group=design.group,
-                box=design.box,
-            )
+        case Hopper(bn=bn, stages=stages, group=group, box=box) if design == _bare(bn, stages, group, box=box):
+            made = Staged(128, bn, 64, stages, tma=True, swizzle=_SPAN, group=group, box=box)
+            return fit.staged(made) or evolve(made, bm=64)
         case _:
             return None
+
+
+def _bare(bn: int, stages: int, group: int, *, box: bool) -> Hopper:
+    """What roles are left with when all that needs them is taken away."""
+    return Hopper(bn=bn, stages=stages, group=group, box=box, flight=False, realloc=False, persistent=False)
 
 
 SPECIALISED = Transformation(_specialised, _of_one_warpgroup)

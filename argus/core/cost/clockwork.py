@@ -18,6 +18,7 @@ from argus.core.cost.costs import Cost
 from argus.core.cost.groups import Cast, Group
 from argus.core.cost.machine import Machine
 from argus.core.cost.quick import Function, function
+from argus.core.cost.traffic import Traffic
 from argus.core.elements import gets
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import (
@@ -61,8 +62,7 @@ Slot = tuple[Buffer, int]
 class Script:
     """What is played. cast: of one block; blocks: how many alike on the processor.
 
-    costs: of each statement by who runs it. far: of loads, the share that comes from memory. share: of the machine's
-    common bandwidth that this processor has. heat: cycles of the matrix units for one of theirs. tiles: trips of
+    costs: of each statement by who runs it. heat: cycles of the matrix units for one of theirs. tiles: trips of
     outermost loops around others that are played, None: all.
     """
 
@@ -71,8 +71,7 @@ class Script:
     cast: Cast
     blocks: int
     costs: Mapping[tuple[Stmt, str], Cost]
-    far: Mapping[Stmt, float]
-    share: float
+    traffic: Traffic
     heat: float
     serialised: bool = False
     tiles: int | None = None
@@ -328,7 +327,7 @@ class Clockwork:
             return
         read = self._units["shared"].serve(begun, cost.shared) if cost.shared else begun
         if stmt.target.peer is not None:  # another block's shared memory lies behind the port
-            read = self._units["memory"].serve(begun, cost.staged / self._machine.port) + self._fitted.near / 2
+            read = self._units["memory"].serve(begun, cost.staged / self._fitted.remote) + self._fitted.near / 2
         done = read
         if cost.loaded or cost.stored:
             done = self._units["memory"].serve(read, self._carried(stmt, cost)) + self._latency(stmt)
@@ -359,14 +358,19 @@ class Clockwork:
         self._at(served + self._latency(stmt), written)
 
     def _carried(self, stmt: Copy, cost: Cost) -> float:
-        """Cycles for which a copy keeps the way to memory: the port, or this processor's share of what is common."""
-        moved = cost.loaded + cost.stored
-        far = self._script.far.get(stmt, 0.0)
-        common = moved * max(1 / self._machine.cache, far / self._machine.memory) / self._script.share
-        return max(max(cost.landed, moved) / self._machine.port, common)
+        """Cycles for which a copy keeps the way to memory: the port, or this processor's share of what is common.
+
+        Lines that many ask for at one time pass the cache's own limits at less than the price of as many lines.
+        """
+        machine, traffic = self._machine, self._script.traffic
+        moved, own = cost.loaded + cost.stored, traffic.own.get(stmt, 1.0)
+        crowded = moved * (own + (1 - own) * self._fitted.again) / machine.cache
+        common = traffic.busy * max(crowded, moved * traffic.far.get(stmt, 0.0) / machine.memory)
+        port = machine.port * min(machine.paired, machine.target.processors / traffic.busy)
+        return max(max(cost.landed, moved) / port, common) + cost.filled / self._fitted.fill
 
     def _latency(self, stmt: Copy) -> float:
-        return self._fitted.far if self._script.far.get(stmt, 0.0) > 0 else self._fitted.near
+        return self._fitted.far if self._script.traffic.far.get(stmt, 0.0) > 0 else self._fitted.near
 
     def _product(self, me: _Player, stmt: Mma) -> None:
         cost, queue = self._cost(me, stmt), stmt.atom.moments.queue

@@ -29,7 +29,7 @@ class Cost:
     shared memory, and what they would be without bank conflicts. lines: cycles in which global memory instructions
     reach lines. issue: cycles of one scheduler, the busiest. loaded, stored: bytes of global memory that this
     processor asks for and gives. landed: bytes that come into it, more than it asks for where blocks share a copy.
-    useful: bytes of those that somebody wanted. staged: bytes into and out of shared memory. vector: bytes of one
+    filled: bytes of boxes that lie outside a tensor. useful: bytes of those that somebody wanted. staged: bytes into and out of shared memory. vector: bytes of one
     lane's access to global memory, 0 if there is none.
     """
 
@@ -42,6 +42,7 @@ class Cost:
     loaded: float = 0.0
     stored: float = 0.0
     landed: float = 0.0
+    filled: float = 0.0
     useful: float = 0.0
     staged: float = 0.0
     vector: int = 0
@@ -57,6 +58,7 @@ class Cost:
             self.loaded + other.loaded,
             self.stored + other.stored,
             self.landed + other.landed,
+            self.filled + other.filled,
             self.useful + other.useful,
             self.staged + other.staged,
             min((each for each in (self.vector, other.vector) if each), default=0),
@@ -73,6 +75,7 @@ class Cost:
             self.loaded * count,
             self.stored * count,
             self.landed * count,
+            self.filled * count,
             self.useful * count,
             self.staged * count,
             self.vector,
@@ -188,10 +191,7 @@ def _of_matrices(found: IntArray, size: int, group: Group, machine: Machine) -> 
 
 def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
     if stmt.atom.box is not None:
-        asked = float(places.inside(view, group.numbers).mean())
-        landed = asked * _blocks(stmt) if reads else 0.0
-        loaded, stored = (asked, 0.0) if reads else (0.0, asked)
-        return Cost(loaded=loaded, stored=stored, landed=landed, useful=asked, vector=stmt.atom.vector_bits // 8)
+        return _of_box(stmt, view, group, machine, reads=reads)
     coords = places.coordinates(stmt, group)
     found = places.addresses(view, coords, group.numbers, edge=stmt.edge is not None)
     size = view.buffer.dtype.bits // 8
@@ -210,6 +210,24 @@ def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads:
         landed=loaded,
         useful=useful,
         vector=vector * size,
+    )
+
+
+def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
+    """Lines that a box of the first block reaches, so many as blocks have on average; what is outside is filled in."""
+    own = float(places.inside(view, group.numbers))
+    wanted = float(places.inside(view, {**group.numbers, **group.crowd}).mean()) if group.crowd else own
+    reached = places.lines(view, group.numbers, machine.line) * machine.line
+    asked = reached * wanted / own if own else wanted
+    whole = places.elements(view) * view.buffer.dtype.bits / 8
+    blocks = _blocks(stmt)
+    return Cost(
+        loaded=asked if reads else 0.0,
+        stored=0.0 if reads else asked,
+        landed=asked * blocks if reads else 0.0,
+        filled=(whole - wanted) * blocks if reads else 0.0,
+        useful=wanted,
+        vector=stmt.atom.vector_bits // 8,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from argus.core.index import Symbol
 from argus.core.ir import If, Kernel, Stmt, walk
@@ -23,7 +23,7 @@ class Group:
     """Threads of a block that go through their statements together.
 
     numbers: of sizes, of the block, of the agent; of threads one a thread, shape (threads, 1). first: the row of their
-    first in the layouts of register tiles. whole: whether they are all threads of the block.
+    first in the layouts of register tiles. crowd: coordinates of the blocks that run together, one number a block.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Group:
     body: tuple[Stmt, ...]
     numbers: Numbers = field(converter=_copied)
     first: int = 0
-    whole: bool = False
+    crowd: Numbers = field(factory=lambda: dict[Symbol, Value]())
 
     @property
     def waves(self) -> int:
@@ -53,16 +53,14 @@ def sizes_of(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Symbol, Value]:
     return {symbol: sizes[symbol.name] for symbol in kernel.sizes}
 
 
-def cast_of(kernel: Kernel, numbers: Numbers) -> Cast:
-    """numbers: of sizes and of the block's coordinates."""
-    unit = kernel.target.unit
-    every = Group(
-        "block", kernel.threads, unit, (), {**numbers, kernel.thread: _column(0, kernel.threads)}, 0, whole=True
-    )
+def cast_of(kernel: Kernel, numbers: Numbers, crowd: Numbers | None = None) -> Cast:
+    """numbers: of sizes and of the block's coordinates. crowd: of the blocks that run together, if these matter."""
+    unit, others = kernel.target.unit, crowd or {}
+    every = {**numbers, kernel.thread: _column(0, kernel.threads)}
+    before = Group("prologue", kernel.threads, unit, kernel.prologue, every, 0, others)
+    after = Group("epilogue", kernel.threads, unit, kernel.epilogue, every, 0, others)
     if kernel.roles is None:
-        return Cast(every, tuple(_by_waves(kernel, numbers)), every)
-    before = Group("prologue", kernel.threads, unit, kernel.prologue, every.numbers, 0, whole=True)
-    after = Group("epilogue", kernel.threads, unit, kernel.epilogue, every.numbers, 0, whole=True)
+        return Cast(evolve(before, body=()), tuple(_by_waves(kernel, numbers, others)), evolve(after, body=()))
     beside: list[Group] = []
     for role in kernel.roles.roles:
         for number in range(role.agents):
@@ -73,7 +71,7 @@ def cast_of(kernel: Kernel, numbers: Numbers) -> Cast:
                 role.thread: _column(0, role.agent),
                 kernel.thread: _column(first, role.agent),
             }
-            beside.append(Group(role.name, role.agent, unit, role.body, known))
+            beside.append(Group(role.name, role.agent, unit, role.body, known, 0, others))
     return Cast(before, tuple(beside), after)
 
 
@@ -81,10 +79,10 @@ def _column(first: int, count: int) -> IntArray:
     return np.arange(first, first + count, dtype=np.int64)[:, None]
 
 
-def _by_waves(kernel: Kernel, numbers: Numbers) -> Iterator[Group]:
+def _by_waves(kernel: Kernel, numbers: Numbers, crowd: Numbers) -> Iterator[Group]:
     """The waves of a kernel without roles, those together that no condition tells apart."""
     unit, body = kernel.target.unit, kernel.body
-    conditions = [s.cond for s in walk(body) if isinstance(s, If) and symbols(s.cond) == {kernel.thread}]
+    conditions = [s.cond for s in walk(body) if isinstance(s, If) and symbols(s.cond) == frozenset((kernel.thread,))]
     threads = np.arange(kernel.threads, dtype=np.int64)
     told = [np.broadcast_to(np.asarray(evaluate(c, {kernel.thread: threads})), threads.shape) for c in conditions]
     kinds = [tuple(bool(each[w : w + unit].any()) for each in told) for w in range(0, kernel.threads, unit)]
@@ -93,13 +91,5 @@ def _by_waves(kernel: Kernel, numbers: Numbers) -> Iterator[Group]:
         if wave == len(kinds) or kinds[wave] != kinds[first]:
             start, end = first * unit, min(wave * unit, kernel.threads)
             known = {**numbers, kernel.thread: _column(start, end - start)}
-            yield Group(
-                f"waves {first} to {wave - 1}",
-                end - start,
-                unit,
-                body,
-                known,
-                start,
-                whole=end - start == kernel.threads,
-            )
+            yield Group(f"waves {first} to {wave - 1}", end - start, unit, body, known, start, crowd)
             first = wave

@@ -24,6 +24,8 @@ class Fitted:
 
     heat: by how much matrix instructions slow down where all processors multiply at once, for want of power.
     kept: the share of the last cache that operands may fill and still be found there by the next wave of tiles.
+    again: what a line costs the last cache that another processor asks for, too, as a share of what the first costs.
+    fill: bytes a cycle of a box outside its tensor. remote: bytes a cycle into another processor's shared memory.
     launch: microseconds around a kernel. block: cycles until a block that follows another one begins.
     overhead: cycles of the issuing thread for each statement that starts something.
     """
@@ -37,6 +39,9 @@ class Fitted:
     held: float
     heat: float
     kept: float
+    again: float
+    fill: float
+    remote: float
     launch: float
     block: float
     overhead: float
@@ -50,7 +55,7 @@ class Machine:
     blocks, registers, shared: what a processor has room for; registers are 32-bit ones of all lanes, given out to a
     wave in multiples of `grain`. reserved: bytes of shared memory that each block takes beside its own.
     bank_bytes: shared memory's bytes a cycle. line: bytes of global memory that one instruction reaches in a cycle.
-    port: bytes a cycle from the last cache into one processor. cache: the same for all processors together.
+    port: bytes a cycle from the last cache into one processor; paired: processors that share a port. cache: the same for all processors together.
     memory: bytes a cycle from memory. cached: bytes of the last cache. simple, special: cycles that a scheduler
     is kept by an addition of a wave, and by a transcendental function.
     """
@@ -67,6 +72,7 @@ class Machine:
     bank_bytes: float
     line: int
     port: float
+    paired: int
     cache: float
     memory: float
     cached: float
@@ -88,6 +94,7 @@ H200 = Machine(
     bank_bytes=128.0,  # 32 banks of 4 bytes
     line=128,
     port=64.0,  # DeepGEMM, cost model: bytes a clock and multiprocessor
+    paired=2,  # a texture processing cluster has two [NVIDIA H100 white paper]; one alone has the way of both, as measured
     cache=8e6 / 1.3e3,  # DeepGEMM, cost model: bytes a clock of the second-level cache
     memory=4.2e6 / 1980.0,  # a copy of 268 MB measured on one H200, bytes a microsecond
     cached=50 * 2.0**20,  # NVIDIA H100 white paper
@@ -103,6 +110,9 @@ H200 = Machine(
         held=30.0,
         heat=1.2,
         kept=0.7,
+        again=0.5,
+        fill=32.0,
+        remote=32.0,
         launch=5.0,
         block=1500.0,
         overhead=10.0,
@@ -121,6 +131,7 @@ MI300X = Machine(
     bank_bytes=128.0,  # AMD CDNA3 ISA, data share
     line=64,  # AMD CDNA 3 white paper: the vector cache gives 64 bytes a clock
     port=64.0,
+    paired=1,
     cache=8 * 2048.0,  # eight second-level caches of 2 KiB a clock each [AMD CDNA 3 white paper]
     memory=5.3e6 / 2100.0,  # AMD MI300X data sheet; nothing measured at hand
     cached=256 * 2.0**20,  # AMD CDNA 3 white paper, Infinity Cache
@@ -137,6 +148,9 @@ MI300X = Machine(
         held=64.0,
         heat=1.0,
         kept=0.7,
+        again=0.5,
+        fill=32.0,
+        remote=32.0,
         launch=5.0,
         block=1500.0,
         overhead=4.0,

@@ -90,5 +90,27 @@ def inside(view: View, numbers: Numbers) -> IntArray:
     return total
 
 
+def lines(view: View, numbers: Numbers, line: int) -> int:
+    """Lines of global memory that the rows of a box reach, of those inside its tensor. numbers: of one block."""
+    layout, size = view.buffer.layout, view.buffer.dtype.bits / 8
+    assert isinstance(layout, Strided)
+    strides = [int(number(stride, numbers)) for stride in layout.strides]
+    begins = [int(each) for each in start(view, numbers)]
+    spans = _spans(view, numbers)
+    ends = [int(number(extent, numbers)) for extent in view.buffer.shape]
+    fast = strides.index(1) if 1 in strides else len(strides) - 1
+    places: IntArray = np.zeros(1, np.int64)
+    for axis, (first, span, end, stride) in enumerate(zip(begins, spans, ends, strides, strict=True)):
+        along = np.arange(max(0, first), max(0, min(first + span, end)), dtype=np.int64) * stride
+        if axis != fast:
+            places = (places[:, None] + along).ravel()
+    low, high = max(0, begins[fast]), min(begins[fast] + spans[fast], ends[fast])
+    if high <= low:
+        return 0
+    first_byte = (places + low) * size
+    last_byte = first_byte + (high - low) * size - 1
+    return int((last_byte // line - first_byte // line + 1).sum())
+
+
 def elements(view: View) -> int:
     return prod(static(extent) for extent in view.shape)

@@ -10,11 +10,11 @@ from attrs import evolve, frozen
 from argus.core.cost.clockwork import Clockwork, Played, Script, has_loops
 from argus.core.cost.costs import Cost
 from argus.core.cost.counts import block_numbers, everyone, runs
-from argus.core.cost.groups import Numbers, cast_of
+from argus.core.cost.groups import Numbers, cast_of, sizes_of
 from argus.core.cost.machine import MACHINES, Machine
 from argus.core.cost.occupancy import Compiled, Occupancy, occupancy, rounds
 from argus.core.cost.places import NotModelledError, number
-from argus.core.cost.traffic import traffic
+from argus.core.cost.traffic import crowd, traffic
 from argus.core.index import Index
 from argus.core.ir import For, Kernel, Stmt, trips
 
@@ -94,12 +94,14 @@ def _script(
     report: Compiled | None,
     notes: list[str],
 ) -> Script:
-    cast = cast_of(kernel, block_numbers(kernel, sizes))
+    over = rounds(kernel, sizes, machine, held)
+    together = min(over.blocks, over.processors * held.blocks)
+    cast = cast_of(kernel, block_numbers(kernel, sizes), crowd(kernel, sizes_of(kernel, sizes), together))
     costs: dict[tuple[Stmt, str], Cost] = {}
     for group in everyone(cast):
         for run in runs(group, machine, notes):
             costs.setdefault((run.stmt, group.name), run.cost)
-    moved = traffic(kernel, sizes, machine, rounds(kernel, sizes, machine, held), held.blocks)
+    moved = traffic(kernel, sizes, machine, over, held.blocks)
     busy = moved.busy / machine.target.processors
     return Script(
         kernel=kernel,
@@ -107,8 +109,7 @@ def _script(
         cast=cast,
         blocks=1,
         costs=costs,
-        far=moved.far,
-        share=1 / moved.busy,
+        traffic=moved,
         heat=1 + (machine.fitted.heat - 1) * busy,
         serialised=report is not None and report.serialised,
     )

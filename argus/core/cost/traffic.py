@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.cost import places
@@ -13,18 +14,20 @@ from argus.core.cost.groups import cast_of, sizes_of
 from argus.core.cost.machine import Machine
 from argus.core.cost.occupancy import Rounds
 from argus.core.index import Symbol
-from argus.core.ir import Copy, For, Kernel, Let, Stmt, View, walk
-from argus.core.walk import Value
+from argus.core.ir import Copy, For, Kernel, Let, Stmt, View, trips, walk
+from argus.core.walk import IntArray, Value
 
 
 @frozen
 class Traffic:
-    """far: of each load from global memory, the share of its bytes that no cache has. busy: processors at work.
+    """far: of each load from global memory, the share of its bytes that no cache has. own: the share that no other block
+    asks for at the same time, or has just asked for. busy: processors at work.
 
     operands: bytes of the tensors that are read, each once. fetched: the mean of `far`, by bytes.
     """
 
     far: Mapping[Stmt, float]
+    own: Mapping[Stmt, float]
     busy: int
     operands: float
     fetched: float
@@ -36,13 +39,14 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
     held: blocks of one processor. Raises KeyError for a size that is not given.
     """
     known = sizes_of(kernel, sizes)
-    together = min(rounds.blocks, rounds.processors * held)
-    blocks = _blocks(kernel, known, together)
+    blocks = crowd(kernel, known, min(rounds.blocks, rounds.processors * held))
+    together = max((len(each) for each in blocks.values()), default=1)
     read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
     operands = sum(prod(int(places.number(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
     room = machine.fitted.kept * machine.cached
     missed = min(1.0, max(0.0, operands / room - 1)) if room else 1.0
     far: dict[Stmt, float] = {}
+    own: dict[Stmt, float] = {}
     asked = fetched = 0.0
     for group in cast_of(kernel, {**known, **blocks}).beside:
         numbers = dict(group.numbers)
@@ -52,11 +56,11 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
             elif isinstance(stmt, Let):
                 numbers[stmt.symbol] = 0
             elif isinstance(stmt, Copy) and _loads(stmt):
-                part = _different(stmt.source, numbers, kernel.thread) / together
-                far[stmt] = missed * min(1.0, part)
+                own[stmt] = min(1.0, _different(stmt.source, numbers, kernel.thread) / together)
+                far[stmt] = missed * own[stmt]
                 bytes_each = places.elements(stmt.source) * stmt.source.buffer.dtype.bits / 8
                 asked, fetched = asked + bytes_each, fetched + bytes_each * far[stmt]
-    return Traffic(far, rounds.processors, operands, fetched / asked if asked else 0.0)
+    return Traffic(far, own, min(rounds.processors, together), operands, fetched / asked if asked else 0.0)
 
 
 def _loads(stmt: Copy) -> bool:
@@ -67,13 +71,28 @@ def _scalar(value: object) -> int:
     return int(np.asarray(value).flat[0])
 
 
-def _blocks(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, Value]:
-    """Coordinates of the blocks that begin together, the first axis of the grid fastest."""
-    rest, found = np.arange(together, dtype=np.int64), dict[Symbol, Value]()
+def crowd(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, IntArray]:
+    """Coordinates of the blocks that begin together, the first axis of the grid fastest: of those that have work."""
+    rest, found = np.arange(together, dtype=np.int64), dict[Symbol, IntArray]()
     for symbol, extent in zip(kernel.blocks, kernel.grid, strict=True):
         count = max(1, int(places.number(extent, known)))
         found[symbol], rest = rest % count, rest // count
-    return found
+    busy = np.zeros(together, np.bool_)
+    for group in cast_of(kernel, {**known, **found}).beside:
+        loops = [stmt for stmt in group.body if isinstance(stmt, For)]
+        for loop in loops:
+            busy |= _runs(loop, group.numbers)
+        if not loops:
+            busy[:] = True
+    return {symbol: values[busy] for symbol, values in found.items()} if busy.any() else found
+
+
+def _runs(loop: For, numbers: Mapping[Symbol, Value]) -> npt.NDArray[np.bool_]:
+    """Whether each block goes through the loop at all; it does where data decide."""
+    try:
+        return places.number(trips(loop), numbers) > 0
+    except places.NotModelledError:
+        return np.ones((), np.bool_)
 
 
 def _different(view: View, numbers: Mapping[Symbol, Value], thread: Symbol) -> int:

@@ -9,6 +9,7 @@ from argus.core.ir import Kernel
 from argus.kernels.gemm import CONFIGS, configuration, gemm
 from argus.kernels.naming import name_of
 from argus.optimizer.transformation import Design
+from argus.tuning.candidates import space
 
 _SHIPPED = {config: name for name, config in reversed(CONFIGS.items())}
 
@@ -19,11 +20,11 @@ def name(design: Design) -> str:
 
 
 def design(named: str) -> Design:
-    """Raises ArgusError (E903) where no design is called that."""
+    """Raises ArgusError (E906) where no design is called that."""
     found = configuration(named)
     if found is None:
         shipped = ", ".join(CONFIGS)
-        raise ArgusError(Diagnostic("E903", "error", f"`{named}` is no design", help=f"shipped ones are {shipped}"))
+        raise ArgusError(Diagnostic("E906", "error", f"`{named}` is no design", help=f"shipped ones are {shipped}"))
     return found
 
 
@@ -34,3 +35,9 @@ def kernel_of(found: Design) -> Kernel:
 
 def shipped(target: str) -> Iterator[Design]:
     return (each for each in CONFIGS.values() if each.target.name == target)
+
+
+def ground(target: str) -> Iterator[Design]:
+    """Designs of a target to try techniques on: those shipped, then the space that planners walk."""
+    yield from shipped(target)
+    yield from space(target).values()

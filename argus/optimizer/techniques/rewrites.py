@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import evolve
 
+from argus.core.algebra import TRUE, coord
 from argus.core.check.parts import expressions, views
 from argus.core.index import Held
 from argus.core.ir import (
@@ -14,20 +15,27 @@ from argus.core.ir import (
     Buffer,
     Copy,
     For,
+    Get,
     Kernel,
+    Lit,
     Map,
     Mma,
+    Op,
     Policy,
     Roles,
     Stmt,
+    Wait,
     bodies,
     walk,
     with_bodies,
 )
+from argus.core.mutation.surgery import with_stmts
 from argus.core.walk import topological
 from argus.optimizer.transformation import Transformation
+from argus.policy import anatomy
 
 _TIMES = (2, 4)
+_BYTE = 8
 
 Body = tuple[Stmt, ...]
 
@@ -169,3 +177,44 @@ UNROLLED = Transformation(rewrite=_unrolled)
 PINNED = Transformation(rewrite=_pinned)
 PRIORITY = Transformation(rewrite=_prior)
 LOADS_FIRST = Transformation(rewrite=_loads_first)
+
+
+# -- sums of few bits ---------------------------------------------------------------------------------------
+
+
+def _promoted(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Products of 8-bit numbers are summed over one slice in the matrix unit, and over slices in single precision."""
+    loops = {loop: _one_product(loop) for loop in anatomy.loops(kernel)}
+    chosen = {loop: each for loop, each in loops.items() if each is not None}
+    made = kernel
+    for loop, each in chosen.items():
+        made = with_stmts(made, loop, _promoting(loop, each))
+    return (made,) if chosen else ()
+
+
+def _one_product(loop: For) -> Mma | None:
+    """The product of a loop of one that begins anew with the loop, of operands of 8 bits."""
+    found = [stmt for stmt in loop.body if isinstance(stmt, Mma)]
+    return found[0] if len(found) == 1 and found[0].a.buffer.dtype.bits == _BYTE and found[0].init is not TRUE else None
+
+
+def _promoting(loop: For, product: Mma) -> Body:
+    """The sum of all is 0 at first; each trip's sum is added when it is complete."""
+    total = product.target
+    part = evolve(total.buffer, name=f"{total.buffer.name}_part")
+    alone = evolve(product, target=evolve(total, buffer=part), init=TRUE)
+    place = tuple(coord(axis) for axis in range(len(total.shape)))
+    added = Map(total, Op("add", (Get(total, place), Get(alone.target, place))), span=product.span)
+    body: list[Stmt] = []
+    for stmt in loop.body:
+        if stmt is product:
+            body.append(alone)
+        elif isinstance(stmt, Wait) and stmt.queue == product.atom.moments.queue:
+            body += (evolve(stmt, pending=0), added)
+        else:
+            body.append(stmt)
+    zero = Map(total, Lit(0.0), span=loop.span)
+    return Alloc(part, span=loop.span), zero, evolve(loop, body=tuple(body))
+
+
+PROMOTED = Transformation(rewrite=_promoted)

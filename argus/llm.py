@@ -19,13 +19,13 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.llm.answer import Unusable, Usable, told
+from argus.policy.llm.answer import Usable, told
 from argus.policy.llm.budget import NOTHING, Spent, at_most, charged, refusal
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.prompt import request, size
 from argus.policy.llm.record import Asked
-from argus.policy.llm.reply import Reply, Trouble, read
+from argus.policy.llm.reply import Faulty, Reply, Trouble, read
 from argus.policy.llm.retries import asked_for, passing, wait
 from argus.policy.llm.settings import Settings, wrong_address
 from argus.policy.llm.texts import sentence
@@ -130,45 +130,32 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     options = {each.choice.name for each in ranking}
     techniques = {step.technique for each in ranking for step in each.choice.steps}
     until = client.clock() + settings.patience
-    spent = NOTHING
-    faults: tuple[str, ...] = ()
-    latest: tuple[str, ...] = ()
+    spent, faults, latest = NOTHING, (), ()
     for number in range(settings.repairs + 1):
         fields = request(settings, state, ranking, view, latest)
         generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
         got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
         spent += cost
-        if isinstance(got, Trouble):
-            return evolve(got, faults=faults, spent=spent)
-        spent += _cost(client, fields, got)
-        if isinstance(got, Usable):
-            found = read(got.data, options, techniques)
-            if isinstance(found, Reply):
+        found = read(got.data, options, techniques) if isinstance(got, Usable) else got
+        match found:
+            case Reply() | Trouble():
                 return evolve(found, faults=faults, spent=spent)
-            latest = found.faults
-        else:
-            latest = (got.fault,)
-        faults = (*faults, *latest)
-        if isinstance(got, Unusable) and got.final:
-            break
-    message = f"no answer of the model could be used: {latest[0]}"
-    return Trouble(
-        "E926", message, "ask another model, or go on without one", lasting=False, faults=faults, spent=spent
-    )
-
-
-def _cost(client: Client, fields: dict[str, object], got: Usable | Unusable) -> Spent:
-    """Of an answer that came: what it says, or else all that it may have cost."""
-    settings = client.settings
-    if got.usage is None:
-        return at_most(size(fields), settings.max_tokens, settings.pricing)
-    return charged(got.usage, settings.pricing)
+            case Faulty(faults=latest, final=final):
+                faults = (*faults, *latest)
+                if final:
+                    break
+    message = f"no answer of the model could be used: {'; '.join(latest)}"
+    repair = "ask another model, or go on without one"
+    return Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
 
 
 def _delivered(
     client: Client, fields: dict[str, object], before: Spent, until: float, generator: np.random.Generator
-) -> tuple[Usable | Unusable | Trouble, Spent]:
-    """The first answer that comes, and what the calls without one may have cost."""
+) -> tuple[Usable | Faulty | Trouble, Spent]:
+    """The first answer that comes, and what it cost together with the calls without one.
+
+    A call of which nobody says what it cost is counted as what it may have cost at most.
+    """
     settings = client.settings
     worst = at_most(size(fields), settings.max_tokens, settings.pricing)
     spent = NOTHING
@@ -182,7 +169,9 @@ def _delivered(
             return _trouble(late.diagnostic, lasting=False), spent
         got = _called(client, fields, min(settings.timeout, left))
         if isinstance(got, bytes):
-            return told(got), spent
+            answer = told(got)
+            cost = worst if answer.usage is None else charged(answer.usage, settings.pricing)
+            return answer.found, spent + cost
         spent += worst if got.billed else Spent(calls=1)
         pause = wait(attempt, got.wait, generator)
         if not got.passing:
@@ -239,7 +228,8 @@ def _status(client: Client, problem: Any) -> _Failed:  # noqa: ANN401 reason: a 
     if not passing(status):
         return _Failed(_refused(client, f"{status}: {said}"), passing=False)
     asked = asked_for(problem.response.headers.get("retry-after"), datetime.now(UTC))
-    found = _silent(client, f"answered {status}: {said}", billed=False)
+    later = "" if asked is None else f", and asks to wait {asked:.3g} s"
+    found = _silent(client, f"answered {status}: {said}{later}", billed=False)
     return evolve(found, wait=asked)
 
 

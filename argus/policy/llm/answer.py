@@ -9,6 +9,7 @@ from attrs import frozen
 
 from argus.policy.llm.budget import Usage
 from argus.policy.llm.card import TOOL
+from argus.policy.llm.reply import Faulty
 from argus.policy.llm.texts import sentence
 
 _MOST_TOKENS = 10**9
@@ -16,53 +17,55 @@ _MOST_TOKENS = 10**9
 
 @frozen
 class Usable:
-    """data: of the tool's input, not looked at yet. usage: None where the endpoint does not tell."""
+    """data: of the tool's input, not looked at yet."""
 
     data: object
-    usage: Usage | None
 
 
 @frozen
-class Unusable:
-    """fault: in words for the model. final: asking again would end likewise."""
+class Answer:
+    """usage: None where the endpoint does not tell."""
 
-    fault: str
-    usage: Usage | None
-    final: bool = False
+    found: Usable | Faulty
+    usage: Usage | None = None
 
 
-def told(body: bytes) -> Usable | Unusable:
+def told(body: bytes) -> Answer:
     """What a body says. Raises nothing, whatever it is."""
     try:
         message = json.loads(body, parse_constant=_refused)
     except (ValueError, RecursionError):
-        return Unusable("the answer is no JSON", None)
+        return Answer(Faulty(("the answer is no JSON",)))
     if not isinstance(message, dict):
-        return Unusable("the answer is no message", None)
+        return Answer(Faulty(("the answer is no message",)))
     fields = cast("dict[str, object]", message)
     usage = _usage(fields.get("usage"))
+    return Answer(_found(fields), usage)
+
+
+def _found(fields: dict[str, object]) -> Usable | Faulty:
     match fields.get("stop_reason"):
         case "max_tokens":
-            return Unusable("the answer was cut off for its length: propose less, and write shorter reasons", usage)
+            return Faulty(("the answer was cut off for its length: propose less, and write shorter reasons",))
         case "refusal":
-            return Unusable("the model declined to answer", usage, final=True)
+            return Faulty(("the model declined to answer",), final=True)
         case "model_context_window_exceeded":
-            return Unusable("the request is longer than the model reads", usage, final=True)
+            return Faulty(("the request is longer than the model reads",), final=True)
         case _:
-            return _called(fields.get("content"), usage)
+            return _called(fields.get("content"))
 
 
-def _called(content: object, usage: Usage | None) -> Usable | Unusable:
+def _called(content: object) -> Usable | Faulty:
     blocks = cast("list[object]", content) if isinstance(content, list) else []
     objects = [cast("dict[str, object]", each) for each in blocks if isinstance(each, dict)]
     calls = [each for each in objects if each.get("type") == "tool_use"]
     names = [each.get("name") for each in calls]
     if not calls:
-        return Unusable(f"the answer calls no tool, expected one call of `{TOOL}`", usage)
+        return Faulty((f"the answer calls no tool, expected one call of `{TOOL}`",))
     if names != [TOOL]:
-        told = ", ".join(sentence(str(name), 40) for name in names[:4])
-        return Unusable(f"the answer calls {told}, expected one call of `{TOOL}`", usage)
-    return Usable(calls[0].get("input"), usage)
+        called = ", ".join(sentence(name, 40) if isinstance(name, str) else "no name" for name in names[:4])
+        return Faulty((f"the answer calls {called}, expected one call of `{TOOL}`",))
+    return Usable(calls[0].get("input"))
 
 
 def _usage(found: object) -> Usage | None:

@@ -99,9 +99,10 @@ class Trouble:
 
 @frozen
 class Faulty:
-    """An answer of no use: what the model is told to mend."""
+    """An answer of no use: what the model is told to mend. final: to ask again would end likewise."""
 
     faults: tuple[str, ...]
+    final: bool = False
 
 
 # What the model's JSON must be. Fields without a value here must be present; a field of another name is refused.

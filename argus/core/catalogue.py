@@ -265,6 +265,27 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E903", "not a problem", "A search was asked for a problem, a target or a design that there is not."),
     Entry("E904", "journal does not serve", "The journal of searches is no store, cannot be written, or lacks the run."),
     Entry("E905", "search cannot begin", "The planner or the scheduler that was asked for is not there."),
+    Entry("E920", "no client for models", "The planner `llm` was asked for without the package that it needs."),
+    Entry("E921", "key missing or not accepted", "There is no key for the language model, or its endpoint refuses it."),
+    Entry(
+        "E922",
+        "request refused",
+        "The endpoint of the language model answers that a request like this one is not for it.",
+    ),
+    Entry(
+        "E923",
+        "no answer from the model",
+        "The endpoint of the language model cannot be reached, is overloaded, or does not answer in time.",
+    ),
+    Entry("E924", "budget of the model spent", "One more call might cost more than is left to spend on the model."),
+    Entry("E925", "price not known", "A limit in dollars is set for a model whose price is not known."),
+    Entry(
+        "E926",
+        "answer of no use",
+        "The language model answered, and again after it was told what was wrong, in a way that proposes nothing.",
+    ),
+    Entry("E927", "setting not valid", "A setting of the language model has a value that it cannot have."),
+    Entry("E928", "record of an answer damaged", "An answer of the language model in a journal cannot be read back."),
     Entry(
         "E941",
         "no isolation for untrusted text",

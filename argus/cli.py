@@ -29,6 +29,8 @@ from argus.core.query import Budget
 from argus.core.verdict import Report
 from argus.layout_cli import layout
 from argus.loader import SECONDS, load
+from argus.mcp_cli import mcp
+from argus.optimize_cli import optimize_command
 from argus.outcome import Outcome
 from argus.pictures import check_ending
 from argus.render import to_json
@@ -173,7 +175,9 @@ def show(output: str) -> Outcome:
 
 commands.add_command(layout)
 commands.add_command(run)
+commands.add_command(optimize_command)
 commands.add_command(suggest)
+commands.add_command(mcp)
 add_to(commands)
 bench.add_command(gemm)
 

@@ -324,6 +324,11 @@ def elements_of_any_place_agree(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outputs, "_holds_record", nothing)
 
 
+def outside_and_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outputs, "_holds_record", nothing)
+    patch.setattr(claims, "written_once", nothing)
+
+
 def any_places_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(contributions, "agreeing", yes)
     patch.setattr(contributions, "same", yes)
@@ -508,6 +513,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
+    ("turned_sums_of_the_other_rows", "I4", without(outputs, "_holds_record")),
+    ("turned_sums_stored_straight", "I4", outside_and_elsewhere),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
     ("attention_product_from_the_third_block", "I25", every_branch_is_taken),

@@ -55,9 +55,10 @@ class Machine:
     blocks, registers, shared: what a processor has room for; registers are 32-bit ones of all lanes, given out to a
     wave in multiples of `grain`. reserved: bytes of shared memory that each block takes beside its own.
     bank_bytes: shared memory's bytes a cycle. line: bytes of global memory that one instruction reaches in a cycle.
-    port: bytes a cycle from the last cache into one processor; paired: processors that share a port. cache: the same for all processors together.
-    memory: bytes a cycle from memory. cached: bytes of the last cache. simple, special: cycles that a scheduler
-    is kept by an addition of a wave, and by a transcendental function.
+    port: bytes a cycle from the last cache into one processor. paired: processors that share a way there. cache: bytes
+    a cycle from the last cache for all processors together. memory: bytes a cycle from memory. cached: bytes of the
+    last cache. simple, special: cycles that a scheduler is kept by an addition of a wave, and by a transcendental
+    function.
     """
 
     target: Target
@@ -94,7 +95,7 @@ H200 = Machine(
     bank_bytes=128.0,  # 32 banks of 4 bytes
     line=128,
     port=64.0,  # DeepGEMM, cost model: bytes a clock and multiprocessor
-    paired=2,  # a texture processing cluster has two [NVIDIA H100 white paper]; one alone has the way of both, as measured
+    paired=2,  # of a texture processing cluster [NVIDIA H100 white paper]; one at work alone has the way of both
     cache=8e6 / 1.3e3,  # DeepGEMM, cost model: bytes a clock of the second-level cache
     memory=4.2e6 / 1980.0,  # a copy of 268 MB measured on one H200, bytes a microsecond
     cached=50 * 2.0**20,  # NVIDIA H100 white paper

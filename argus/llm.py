@@ -1,0 +1,254 @@
+"""Asking a language model what to try next: the one file that talks to an endpoint of the Messages API.
+
+What is asked and what an answer means is in `argus.policy.llm`, which is pure. Nothing of an answer is executed here:
+the text of a kernel is data for the gate.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from itertools import count
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.policy.llm.answer import Usable, told
+from argus.policy.llm.budget import NOTHING, Spent, at_most, charged, refusal
+from argus.policy.llm.memory import Memory
+from argus.policy.llm.planner import Llm
+from argus.policy.llm.prompt import request, size
+from argus.policy.llm.record import Asked
+from argus.policy.llm.reply import Faulty, Reply, Trouble, read
+from argus.policy.llm.retries import asked_for, passing, wait
+from argus.policy.llm.settings import Settings, wrong_address
+from argus.policy.llm.texts import sentence
+from argus.policy.llm.view import View
+from argus.policy.planner import State
+
+MOST_BYTES = 4 << 20
+"""Of an answer that is read: far more than any answer of use has."""
+_CONNECTING = 10.0
+_SAID = 300
+_BARE = View()
+
+
+@frozen
+class Client:
+    """An open connection. raw: the client of `anthropic`, which is given as `module`. key: never shown."""
+
+    settings: Settings
+    raw: Any
+    module: Any
+    transport: Any
+    key: str = field(repr=False)
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def close(self) -> None:
+        self.raw.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@frozen
+class _Failed:
+    """A call without an answer. passing: it may go better the next time. wait: seconds that the endpoint asks for.
+
+    billed: it may have cost something.
+    """
+
+    diagnostic: Diagnostic
+    passing: bool
+    wait: float | None = None
+    billed: bool = False
+
+
+class _TooLongError(Exception):
+    """An answer goes on beyond its time or its size."""
+
+
+def connect(
+    settings: Settings,
+    environment: Mapping[str, str] | None = None,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Client:
+    """A client of the endpoint; nothing is sent yet. Close it, or use it in a `with`.
+
+    environment: os.environ by default. Raises ArgusError: E920 without the package, E921 without a key, E927 for an
+    address that is none.
+    """
+    named = os.environ if environment is None else environment
+    module, transport = _modules()
+    key = settings.key or named.get("ANTHROPIC_API_KEY", "")
+    if not key or not key.isascii() or not key.isprintable():
+        found = "there is no key" if not key else "the key has a character that no key has"
+        raise ArgusError(
+            Diagnostic("E921", "error", f"{found} for the language model", help="set ANTHROPIC_API_KEY to your key")
+        )
+    address = settings.base_url or named.get("ANTHROPIC_BASE_URL") or None
+    faults = () if address is None else wrong_address(address)
+    if faults:
+        message = f"settings of the model cannot be used: {faults[0]}"
+        raise ArgusError(Diagnostic("E927", "error", message, help="correct ANTHROPIC_BASE_URL"))
+    # Repetitions are ours: theirs are not drawn from a seed, and know no budget.
+    raw = module.Anthropic(api_key=key, base_url=address, max_retries=0, timeout=settings.timeout)
+    return Client(settings, raw, module, transport, key, sleep, clock)
+
+
+def _modules() -> tuple[Any, Any]:
+    try:
+        return import_module("anthropic"), import_module("httpx2")
+    except ImportError as problem:
+        message = "the planner `llm` was asked for, and the package `anthropic` is not installed"
+        repair = "install the extra: `pip install 'argus[llm]'`, or use the planner `bandit`, which needs no model"
+        raise ArgusError(Diagnostic("E920", "error", message, help=repair)) from problem
+
+
+def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) -> Asked:
+    """What the model proposes, or why it proposes nothing. Records of it and `refreshed` take it from here.
+
+    An answer of no use is asked for again, with what was wrong with it, at most `settings.repairs` times. Raises
+    nothing for what an endpoint or a model does.
+    """
+    settings = client.settings
+    ranking = planner.standing(state)
+    options = {each.choice.name for each in ranking}
+    techniques = {step.technique for each in ranking for step in each.choice.steps}
+    until = client.clock() + settings.patience
+    spent, faults, latest = NOTHING, (), ()
+    for number in range(settings.repairs + 1):
+        fields = request(settings, state, ranking, view, latest)
+        generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
+        got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
+        spent += cost
+        found = read(got.data, options, techniques) if isinstance(got, Usable) else got
+        match found:
+            case Reply() | Trouble():
+                return evolve(found, faults=faults, spent=spent)
+            case Faulty(faults=latest, final=final):
+                faults = (*faults, *latest)
+                if final:
+                    break
+    message = f"no answer of the model could be used: {'; '.join(latest)}"
+    repair = "ask another model, or go on without one"
+    return Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
+
+
+def _delivered(
+    client: Client, fields: dict[str, object], before: Spent, until: float, generator: np.random.Generator
+) -> tuple[Usable | Faulty | Trouble, Spent]:
+    """The first answer that comes, and what it cost together with the calls without one.
+
+    A call of which nobody says what it cost is counted as what it may have cost at most.
+    """
+    settings = client.settings
+    worst = at_most(size(fields), settings.max_tokens, settings.pricing)
+    spent = NOTHING
+    for attempt in count(1):
+        refused = refusal(before + spent, worst, settings.limits, settings.pricing, settings.model)
+        if refused is not None:
+            return _trouble(refused, lasting=True), spent
+        left = until - client.clock()
+        if left <= 0:
+            late = _silent(client, f"has taken all of {settings.patience:.3g} s for one question", billed=False)
+            return _trouble(late.diagnostic, lasting=False), spent
+        got = _called(client, fields, min(settings.timeout, left))
+        if isinstance(got, bytes):
+            answer = told(got)
+            cost = worst if answer.usage is None else charged(answer.usage, settings.pricing)
+            return answer.found, spent + cost
+        spent += worst if got.billed else Spent(calls=1)
+        pause = wait(attempt, got.wait, generator)
+        if not got.passing:
+            return _trouble(got.diagnostic, lasting=True), spent
+        if attempt >= settings.attempts or client.clock() + pause >= until:
+            return _trouble(got.diagnostic, lasting=False), spent
+        client.sleep(pause)
+    raise AssertionError  # pragma: no cover
+
+
+def _trouble(found: Diagnostic, *, lasting: bool) -> Trouble:
+    return Trouble(found.code, found.message, found.help, lasting)
+
+
+def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | _Failed:
+    """One call. seconds: until its answer is there."""
+    module = client.module
+    until = client.clock() + seconds
+    patience = module.Timeout(seconds, connect=min(seconds, _CONNECTING))
+    try:
+        with client.raw.messages.with_streaming_response.create(**fields, timeout=patience) as response:
+            return _body(response.iter_bytes(), client.clock, until)
+    except module.APIStatusError as problem:
+        return _status(client, problem)
+    except (_TooLongError, module.APITimeoutError, client.transport.TimeoutException):
+        return _silent(client, f"did not answer within {seconds:.3g} s", billed=True)
+    except module.APIConnectionError as problem:
+        # A connection that was never made cannot have cost anything.
+        cause = problem.__cause__
+        unmade = isinstance(cause, (client.transport.ConnectError, client.transport.UnsupportedProtocol))
+        return _silent(client, f"cannot be reached: {_said(client, str(cause or problem))}", billed=not unmade)
+    except client.transport.HTTPError as problem:
+        return _silent(client, f"broke off its answer: {_said(client, str(problem))}", billed=True)
+    except module.AnthropicError as problem:
+        return _Failed(_refused(client, _said(client, str(problem))), passing=False)
+
+
+def _body(chunks: Iterable[bytes], clock: Callable[[], float], until: float) -> bytes:
+    """All of an answer. An endpoint that sends a byte now and then does not hold us longer than it may take."""
+    found = bytearray()
+    for chunk in chunks:
+        found += chunk
+        if len(found) > MOST_BYTES or clock() > until:
+            raise _TooLongError
+    return bytes(found)
+
+
+def _status(client: Client, problem: Any) -> _Failed:  # noqa: ANN401 reason: a class of a package that may be absent
+    status, said = problem.status_code, _said(client, problem.api_message or problem.message)
+    if status in (401, 403):
+        message = f"the endpoint does not accept the key ({status}): {said}"
+        repair = "set ANTHROPIC_API_KEY to a key of this endpoint, and see that the address is the endpoint's"
+        return _Failed(Diagnostic("E921", "error", message, help=repair), passing=False)
+    if not passing(status):
+        return _Failed(_refused(client, f"{status}: {said}"), passing=False)
+    asked = asked_for(problem.response.headers.get("retry-after"), datetime.now(UTC))
+    later = "" if asked is None else f", and asks to wait {asked:.3g} s"
+    found = _silent(client, f"answered {status}: {said}{later}", billed=False)
+    return evolve(found, wait=asked)
+
+
+def _refused(client: Client, said: str) -> Diagnostic:
+    message = f"the endpoint refused the request for `{client.settings.model}`: {said}"
+    repair = (
+        "check the model's name and the address; for a model that refuses a forced tool or an effort, see "
+        "`tool_choice` and `effort` in docs/planner-llm.md"
+    )
+    return Diagnostic("E922", "error", message, help=repair)
+
+
+def _silent(client: Client, what: str, *, billed: bool) -> _Failed:
+    address = str(client.raw.base_url)
+    message = f"the endpoint {address} {what}"
+    repair = "try again later, or go on with the planner `bandit`; check the address if it never answers"
+    return _Failed(Diagnostic("E923", "error", message, help=repair), passing=True, billed=billed)
+
+
+def _said(client: Client, text: str) -> str:
+    """What an endpoint says, made fit to be shown; some repeat the key."""
+    return sentence(text.replace(client.key, "[key]"), _SAID)

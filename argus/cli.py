@@ -27,6 +27,7 @@ from argus.bench_cli import bench
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Budget
 from argus.core.verdict import Report
+from argus.kb_cli import knowledge
 from argus.layout_cli import layout
 from argus.loader import SECONDS, load
 from argus.mcp_cli import mcp
@@ -173,6 +174,7 @@ def show(output: str) -> Outcome:
     return Outcome(demo.run(Screen(), Path(output)), {})
 
 
+commands.add_command(knowledge)
 commands.add_command(layout)
 commands.add_command(run)
 commands.add_command(optimize_command)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
+from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.gemm import CONFIGS, configuration, gemm
 from argus.kernels.naming import name_of
 from argus.optimizer.transformation import Design
@@ -41,3 +42,9 @@ def ground(target: str) -> Iterator[Design]:
     """Designs of a target to try techniques on: those shipped, then the space that planners walk."""
     yield from shipped(target)
     yield from space(target).values()
+
+
+def others(target: str) -> Iterator[tuple[str, Kernel]]:
+    """Kernels of other families, by name: what rewritings are tried on, too."""
+    if target == "sm_90a":
+        yield from ((f"gemm_fp8 {each}", gemm_fp8.trace(each)) for each in gemm_fp8.instances())

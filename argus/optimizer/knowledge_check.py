@@ -51,11 +51,13 @@ class Checked:
 
 @frozen
 class Bench:
-    """What files are held against. ground: designs of a target, in the order in which they are tried."""
+    """What files are held against. ground: designs of a target, in the order in which they are
+    tried. others: kernels that rewritings are tried on after them."""
 
     transformations: Mapping[str, Transformation] = TRANSFORMATIONS
     matchers: Mapping[str, Matcher] = MATCHERS
     ground: Callable[[str], Iterator[Design]] = designs.ground
+    others: Callable[[str], Iterator[tuple[str, Kernel]]] = designs.others
     verify: Verify | None = None
 
 
@@ -147,9 +149,16 @@ def _changes(transformation: Transformation, matcher: Matcher, bench: Bench, tar
             new = _traced(made)
             if new is not None and _text(new) != _text(old):
                 yield _Change(named, designs.name(made), old, new)
-        for new in transformation.rewrite(old):
-            if _text(new) != _text(old):
-                yield _Change(named, f"{named}, rewritten", old, new)
+        yield from _rewritten(transformation, named, old)
+    for named, old in bench.others(target):
+        if matcher(old):
+            yield from _rewritten(transformation, named, old)
+
+
+def _rewritten(transformation: Transformation, named: str, old: Kernel) -> Iterator[_Change]:
+    for new in transformation.rewrite(old):
+        if _text(new) != _text(old):
+            yield _Change(named, f"{named}, rewritten", old, new)
 
 
 def _traced(design: Design) -> Kernel | None:

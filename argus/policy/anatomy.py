@@ -146,7 +146,7 @@ def conflicts(kernel: Kernel) -> Iterator[tuple[Copy, int]]:
         except NotModelledError:
             continue
         size = view.buffer.dtype.bits // 8
-        if len(found) < kernel.target.unit or count == 0 or np.any(found[:, ::count] % count):
+        if len(found) < kernel.target.unit or count < 1 or np.any(found[:, ::count] % count):
             continue
         vectors = executions(found, count, kernel.target.unit) * size
         yield stmt, worst_conflict(vectors, stmt.atom.phases, count * size, kernel.target.banks).degree

@@ -15,6 +15,7 @@ def text_of(technique: Technique) -> str:
     plain = [each.name for each in attrs.fields(Technique) if each.name not in {"effect", "lineage", "text"}]
     lines = [f"{name} = {_value(getattr(technique, name))}" for name in plain]
     lines.insert(plain.index("risk"), f"effect = {_effect(technique.effect)}")
+    lines += [] if technique.lineage else ["lineage = []"]
     for row in technique.lineage:
         lines += ["", "[[lineage]]", *_row(row)]
     return "\n".join(["+++", *lines, "+++", technique.text, ""])

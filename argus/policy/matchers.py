@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
+from argus.core.algebra import TRUE
 from argus.core.ir import Commit, Copy, For, Kernel, Map, Mma, Policy, Wait, walk
 from argus.core.proof.budgets import register_words
 from argus.core.walk import symbols
@@ -18,7 +19,7 @@ _COLUMNS, _ROWS, _SLOTS, _SPLITS, _WARPGROUP = 256, 128, 8, 8, 128
 _SPAN = 128
 """Bytes of the widest rows in shared memory."""
 _HALF_FILE = 256
-_LARGE_MFMA = 32
+_LARGE_MFMA, _SCHEDULERS, _BYTE = 32, 4, 8
 
 
 def _hopper(kernel: Kernel) -> bool:
@@ -162,6 +163,27 @@ def few_sums(kernel: Kernel) -> bool:
     return not _hopper(kernel) and 0 < sum(map(register_words, sums)) < _HALF_FILE
 
 
+def narrow_fragments(kernel: Kernel) -> bool:
+    """A lane of gfx942 reads fewer than 16 bytes of shared memory at once."""
+    read = anatomy.copies(kernel, "shared", "register")
+    wanted = anatomy.fed(kernel)
+    return not _hopper(kernel) and any(
+        each.target.buffer in wanted and each.atom.vector_bits < _WIDE_LOAD for each in read
+    )
+
+
+def few_waves(kernel: Kernel) -> bool:
+    """A block of gfx942 has one wave for each scheduler of its processor, or fewer."""
+    return not _hopper(kernel) and kernel.threads <= _SCHEDULERS * kernel.target.unit
+
+
+def sums_of_bytes(kernel: Kernel) -> bool:
+    """The matrix unit adds up products of 8-bit numbers over all of K."""
+    loops = anatomy.loops(kernel)
+    found = (stmt for loop in loops for stmt in walk(loop.body) if isinstance(stmt, Mma))
+    return any(each.a.buffer.dtype.bits == _BYTE and each.init is not TRUE for each in found)
+
+
 # -- in which order -------------------------------------------------------------------------------------------
 
 
@@ -256,6 +278,7 @@ _ALL: tuple[Matcher, ...] = (
     few_slots,
     few_splits,
     few_sums,
+    few_waves,
     free_schedule,
     in_step,
     large_products,
@@ -263,6 +286,7 @@ _ALL: tuple[Matcher, ...] = (
     loaded_by_threads,
     low_tiles,
     multiplies,
+    narrow_fragments,
     narrow_loads,
     narrow_tiles,
     no_cluster,
@@ -277,6 +301,7 @@ _ALL: tuple[Matcher, ...] = (
     rows_first,
     several_boxes,
     shallow_slices,
+    sums_of_bytes,
     through_registers,
     waits_for_each,
 )

@@ -84,10 +84,14 @@ def _inside(view: View, by: TV, scope: Scope, value: int, names: Sequence[str]) 
     wanted = coordinates(view, by, scope, value)
     parts: list[str] = []
     for at, extent, name in zip(wanted, view.buffer.shape, names, strict=True):
-        if algebra.le(0, at) is not TRUE:
+        low, high = algebra.le(0, at) is TRUE, algebra.lt(at, extent) is TRUE
+        end = scope.text.index(extent)
+        if not low and not high:
+            parts.append(f"(unsigned)({name}) < (unsigned)({end})")  # one comparison for both ends
+        elif not low:
             parts.append(f"{name} >= 0")
-        if algebra.lt(at, extent) is not TRUE:
-            parts.append(f"{name} < {scope.text.index(extent)}")
+        elif not high:
+            parts.append(f"{name} < {end}")
     where: Cond = substitute(view.where, {}, by.coordinates_at(algebra.sym(scope.thread), value))
     if where is not TRUE:
         parts.append(f"({scope.text.cond(where)})")

@@ -113,17 +113,14 @@ CONFIGS = {
     "s256_3w_rows": Blocks(bm=256, stages=3, group=8, scales="rows", whole=True),
     "o256_3w": Blocks(bm=256, stages=3, group=8, scales="both", whole=True, ordered=1),
     "o256_4": Blocks(bm=256, stages=4, group=8, scales="both", columns=1, ordered=1),
-    "o256_3w_pairs": Blocks(bm=256, stages=3, group=4, scales="both", whole=True, cluster=(2, 1), ordered=1),
     "s128": Blocks(stages=5, group=8, scales="both"),
     "s128_pairs": Blocks(stages=5, group=8, scales="both", cluster=(2, 1)),
-    "o128_pairs": Blocks(stages=5, group=8, scales="both", cluster=(2, 1), ordered=1),
-    "s128_fours": Blocks(stages=5, group=4, scales="both", cluster=(4, 1)),
     "d128": Blocks(stages=3, group=8, scales="both", columns=1, double=True),
     "o128": Blocks(stages=5, group=8, scales="both", ordered=1),
     "od128": Blocks(stages=3, group=8, scales="both", columns=1, double=True, ordered=1),
     "d128_pairs": Blocks(stages=3, group=8, scales="both", columns=1, double=True, cluster=(2, 1)),
-    "od128_pairs": Blocks(stages=3, group=8, scales="both", columns=1, double=True, cluster=(2, 1), ordered=1),
-    "d128_fours": Blocks(stages=3, group=4, scales="both", columns=1, double=True, cluster=(4, 1)),
+    "d128_pairs_16": Blocks(stages=3, group=16, scales="both", columns=1, double=True, cluster=(2, 1)),
+    "d128_beside": Blocks(stages=3, scales="both", columns=1, double=True, cluster=(1, 2)),
 }
 
 

@@ -53,6 +53,9 @@ from argus.emit.hip import place_of
 from argus.emit.scope import c_type, layout_of
 
 
+_WARP = 32
+
+
 @frozen
 class Writer:
     """branched: whether the statements are within a branch of the program. loops: variables of the loops around."""
@@ -268,7 +271,10 @@ class Writer:
             yield from self._inner(role.body)
             yield "}"
             return
-        yield f"[[maybe_unused]] const int {number} = same_in_warp(({block} - {first}) / {role.agent});"
+        which = f"({block} - {first}) / {role.agent}"
+        if role.agent % _WARP == 0:
+            which = f"same_in_warp({which})"  # addresses of slots are then computed once a warp, beside its arithmetic
+        yield f"[[maybe_unused]] const int {number} = {which};"
         yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
 

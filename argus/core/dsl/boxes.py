@@ -14,8 +14,6 @@ from argus.core.ir import Staged, Strided, View, static
 from argus.core.slabs import slab_width, span_of
 from argus.core.walk import mentions, substitute
 
-_CHUNK = 16
-"""Bytes that the copy engine counts places in a row by."""
 _MOST_AXES = 2
 """Axes of a tile in shared memory, whatever those of the tensor."""
 
@@ -120,9 +118,6 @@ def _check_tensor(atom: Atom, tensor: View) -> None:
         _refuse(atom, tensor, "it is not a box of the tensor")
     if tensor.where is not algebra.TRUE:
         _refuse(atom, tensor, "some of its elements are masked")
-    first = substitute(tensor.at[-1], {}, (algebra.const(0),) * len(tensor.shape))
-    if algebra.mod(algebra.mul(first, tensor.buffer.dtype.bits // 8), _CHUNK) is not algebra.const(0):
-        _refuse(atom, tensor, f"it is not known to begin at a multiple of {_CHUNK} bytes of a row")
 
 
 def _placed(at: tuple[Index, ...], axes: int) -> bool:

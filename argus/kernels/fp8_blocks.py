@@ -105,6 +105,10 @@ CONFIGS = {
     "rows_256_pairs": Blocks(bm=256, stages=3, cluster=(2, 1), group=4, whole=True),
     "rows_256_beside": Blocks(bm=256, stages=3, cluster=(1, 2), whole=True),
     "rows_256_beside_4": Blocks(bm=256, stages=4, cluster=(1, 2), columns=1),
+    "d128": Blocks(stages=3, group=8, scales="rows", columns=1, double=True),
+    "d128_pairs": Blocks(stages=3, group=8, scales="rows", columns=1, double=True, cluster=(2, 1)),
+    "d128_beside": Blocks(stages=3, scales="rows", columns=1, double=True, cluster=(1, 2)),
+    "od128": Blocks(stages=3, group=8, scales="rows", columns=1, double=True, ordered=1),
     "r256_4": Blocks(bm=256, stages=4, group=8, scales="rows", columns=1),
     "r256_3w": Blocks(bm=256, stages=3, group=8, scales="rows", whole=True),
     "r256_3w_pairs": Blocks(bm=256, stages=3, group=4, scales="rows", whole=True, cluster=(2, 1)),
@@ -159,6 +163,8 @@ def gemm_fp8_blocks(
         assume(A.shape[0] % 4 == 0)
     if cfg.scales == "both":
         assume(scale_b.shape[1] % 4 == 0)
+    if cfg.double:
+        assume(scale_b.shape[1] % 2 == 0)
     tiles_of: dict[str, Tensor] = {}
     for i in range(cfg.slices):
         tiles_of |= {f"a{i}": slot_for(A, bm, BLOCK), f"b{i}": slot_for(B, bn, BLOCK)}

@@ -50,8 +50,8 @@ from argus.language import (
 class Stream:
     """bm x bn tiles (bm 64 or 128, bn a multiple of 64), bk of K a slot.
 
-    The K of each tile is `chunks` parts, and each block takes `run` of them in sequence: it has the work of run / chunks
-    tiles. With a run of 1, K is split in `chunks`, and no run touches two tiles.
+    The K of each tile is `chunks` parts, and each block takes `run` of them in sequence: the work of run / chunks tiles.
+    With a run of 1, K is split in `chunks`, and no run touches two tiles.
     """
 
     bm: int = 128

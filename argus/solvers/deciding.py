@@ -43,22 +43,22 @@ class Deciding:
             self.answers.count("memory_hits")
         if any_model:
             shown = shown or self._instantiated(connected, denied) or self._of_one_part(connected, denied)
-        answer = Sat(_WITNESS, shown.model) if shown else self.whole((*connected, denied), seconds)
+        answer = Sat(_WITNESS, shown.model) if shown else self.whole((*connected, denied), seconds, hint=any_model)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
             return answer
-        rest = self.whole(others)
+        rest = self.whole(others, hint=any_model)
         if not isinstance(rest, Sat) or any_model:
             return answer if isinstance(rest, Sat) else rest
         both = Sat(answer.solver, {**rest.model, **answer.model})
         return self.answers.checked(Query((*pieces, denied)), both)
 
-    def whole(self, assertions: tuple[Cond, ...], seconds: float | None = None) -> Answer:
+    def whole(self, assertions: tuple[Cond, ...], seconds: float | None = None, *, hint: bool = False) -> Answer:
         """Whether all assertions can hold at once, as one question.
 
         Where products have factors in common, and a solver has no answer soon, the products are first taken for numbers
-        of which no more is known than how they compare; sizes that this allows are then tried.
+        of which no more is known than how they compare; sizes that this allows are then tried. hint: no more is done.
         """
         facts = multiples(assertions)
         soon = _SOON if seconds is None else min(_SOON, seconds)
@@ -73,7 +73,7 @@ class Deciding:
         found = None if made is None else self._met(made[0], made[1], assertions)
         if found is not None:
             return Sat(_WITNESS, found.model)
-        return answer if soon == seconds else self._ask(assertions, seconds)
+        return answer if hint or soon == seconds else self._ask(assertions, seconds)
 
     def _ask(self, assertions: tuple[Cond, ...], seconds: float | None = None) -> Answer:
         return self.answers.answer(Query(assertions), seconds=seconds)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from argus.kernels.contraction import slot_for
+from argus.kernels.naming import config_of
 from argus.language import (
     Int,
     Ring,
@@ -50,7 +51,7 @@ from argus.language import (
 class Stream:
     """bm x bn tiles (bm 64 or 128, bn a multiple of 64), bk of K a slot.
 
-    The K of each tile is `chunks` parts, and each block takes `run` of them in sequence: the work of run / chunks tiles.
+    The K of each tile is `chunks` parts; each block takes `run` of them in sequence, the work of run / chunks tiles.
     With a run of 1, K is split in `chunks`, and no run touches two tiles.
     """
 
@@ -191,3 +192,8 @@ def gemm_streams(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N"
     part = workspace(f32, (cfg.blocks(M, N), cfg.touched, cfg.bm, cfg.bn))
     runs(A, B, part, cfg=cfg)
     gathered(part, C, cfg=Adding(cfg), depth=K)
+
+
+def configuration(name: str) -> Stream | None:
+    """The configuration of a name: a shipped one, or one that `argus.kernels.naming` spells out; None if it is none."""
+    return CONFIGS.get(name) or config_of(name, (Stream,))

@@ -17,7 +17,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from attrs import asdict, evolve, frozen
@@ -46,8 +46,8 @@ def read(paths: Sequence[Path]) -> Times:
 
 def _rows(data: Any) -> Iterator[tuple[Shape, str, float]]:  # noqa: ANN401 reason: JSON
     """Rows of either kind of file; those without a time were not valid."""
-    rows: list[dict[str, Any]] = data["rows"] if isinstance(data, dict) else data
-    for row in rows:
+    table = cast("dict[str, Any]", data)["rows"] if isinstance(data, dict) else data
+    for row in cast("list[dict[str, Any]]", table):
         m, n, k = row["shape"]
         if row.get("microseconds") is not None:
             yield (m, n, k), row["name"], row["microseconds"]
@@ -62,7 +62,7 @@ def kernel_of(name: str) -> Kernel | None:
     if config is None or config.target.name != "sm_90a":
         return None
     try:
-        return gemm.trace(name)
+        return gemm.instance(config, name)
     except ArgusError:
         return None
 

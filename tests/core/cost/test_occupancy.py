@@ -51,5 +51,7 @@ def test_blocks_in_rounds() -> None:
 def test_blocks_of_a_cluster_leave_processors_idle() -> None:
     kernel = gemm.trace("split_8")
     held = occupancy(kernel, H200, None)
+    assert H200.usable(8) == 8 * 15  # a part of 14 processors has room for one
+    assert (H200.usable(1), H200.usable(2)) == (132, 132)
     found = rounds(kernel, {"M": 128 * 16, "N": 128, "K": 64}, H200, held)
-    assert (found.blocks, found.processors, found.full, found.rest) == (128, 128, 1, 0)
+    assert (found.blocks, found.processors, found.full, found.rest) == (128, 120, 1, 1)

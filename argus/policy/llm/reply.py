@@ -18,6 +18,7 @@ from cattrs.cols import homogenous_tuple_structure_factory
 from cattrs.errors import ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
+from argus.core.diagnostic import Diagnostic
 from argus.policy.llm.budget import NOTHING, Spent
 from argus.policy.llm.texts import sentence, unseen
 
@@ -95,6 +96,11 @@ class Trouble:
     lasting: bool
     faults: tuple[str, ...] = ()
     spent: Spent = NOTHING
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """A warning, for a search goes on without an answer."""
+        return Diagnostic(self.code, "warning", self.message, notes=self.faults, help=self.help)
 
 
 @frozen

@@ -229,6 +229,32 @@ def test_a_refused_request_is_told_and_not_tried_again(status: int) -> None:
     assert len(bodies) == 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"\xff\xfe",
+        b"<html>no</html>",
+        b'{"error": 5}',
+        b'{"error": {"message": 5, "details": 7, "type": []}}',
+        b'{"error": {"message": {"a": "' + KEY.encode() + b'"}}}',
+        b'{"error": {"details": {"error_code": {}}}}',
+        b"[" * 100_000,
+        b'{"error": {"message": "' + b"x" * 100_000 + b'"}}',
+    ],
+)
+@pytest.mark.parametrize(("status", "code"), [(400, "E922"), (401, "E921"), (500, "E923"), (302, "E922")])
+def test_an_odd_error_is_an_error_all_the_same(body: bytes, status: int, code: str) -> None:
+    found, bodies = answered(Answer(body, status), settings=evolve(QUICK, attempts=1))
+
+    problem = trouble(found, code)
+    assert str(status) in problem.message
+    assert len(problem.message) < 500
+    assert KEY not in problem.message
+    assert len(bodies) == 1
+
+
 def test_too_many_requests_wait_as_long_as_the_endpoint_asks() -> None:
     naps = Naps()
     with Endpoint([failure(429, "slow down", {"retry-after": "7"}), GOOD]) as endpoint:
@@ -244,7 +270,7 @@ def test_a_wait_beyond_all_patience_is_not_begun() -> None:
     with Endpoint([failure(429, "slow down", {"retry-after": "3600"}), GOOD]) as endpoint:
         found = asked(endpoint, sleep=naps)
 
-    assert "asks to wait 3.6e+03 s" in trouble(found, "E923").message
+    assert "429 (asks to wait 3.6e+03 s): slow down" in trouble(found, "E923").message
     assert naps.taken == []
 
 
@@ -296,6 +322,23 @@ def test_an_endpoint_that_sends_a_byte_now_and_then_is_left_too() -> None:
     found, _ = answered(evolve(GOOD, drip=0.05), settings=hasty)
 
     assert "did not answer within 0.5 s" in trouble(found, "E923").message
+
+
+def test_an_endpoint_whose_header_does_not_end_is_left_too() -> None:
+    hasty = evolve(QUICK, timeout=0.5, attempts=1)
+    found, _ = answered(evolve(GOOD, creep=0.05), settings=hasty)
+
+    assert "did not answer within 0.5 s" in trouble(found, "E923").message
+    assert found.spent.supposed > 0
+
+
+def test_a_fault_of_ours_is_not_taken_for_the_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(*_: object) -> bytes:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(llm, "_body", faulty)
+    with Endpoint([GOOD]) as endpoint, pytest.raises(ZeroDivisionError):
+        asked(endpoint)
 
 
 def test_an_endless_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from attrs import define, field
 
 from argus.core.index import Cond, Or, Symbol
-from argus.core.query import Answer, Query, Sat, Unsat
+from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 from argus.core.walk import below
 from argus.solvers.answers import Answers
 from argus.solvers.instances import instance
+from argus.solvers.multiples import multiples
 from argus.solvers.slicing import cone, generalised, multiplies
 from argus.solvers.witnesses import Witness, Witnesses
 
 _WITNESS = "an earlier model"
 _TRIED = 3
 """How many earlier models lend their sizes to a query."""
+_SOON = 1.0
+"""Seconds for products that a solver is to understand by itself."""
 _MANY = 4
 """Of so many parts at least that might fail, one is asked alone before all together."""
 
@@ -40,7 +43,7 @@ class Deciding:
             self.answers.count("memory_hits")
         if any_model:
             shown = shown or self._instantiated(connected, denied) or self._of_one_part(connected, denied)
-        answer = Sat(_WITNESS, shown.model) if shown else self._ask((*connected, denied), seconds)
+        answer = Sat(_WITNESS, shown.model) if shown else self._asked(connected, denied, seconds)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
@@ -50,6 +53,21 @@ class Deciding:
             return answer if isinstance(rest, Sat) else rest
         both = Sat(answer.solver, {**rest.model, **answer.model})
         return self.answers.checked(Query((*pieces, denied)), both)
+
+    def _asked(self, connected: tuple[Cond, ...], denied: Cond, seconds: float | None) -> Answer:
+        """The whole question; where a solver does not answer it soon, first what needs none that multiplies."""
+        facts = multiples((*connected, denied))
+        if not facts:
+            return self._ask((*connected, denied), seconds)
+        soon = _SOON if seconds is None else min(_SOON, seconds)
+        answer = self._ask((*connected, denied), soon)
+        if not isinstance(answer, GaveUp):
+            return answer
+        general = Query(tuple(map(generalised, (*connected, denied, *facts))))
+        simply = self.answers.answer(general, kept=self._general)
+        if isinstance(simply, Unsat) or seconds == soon:
+            return simply if isinstance(simply, Unsat) else answer
+        return self._ask((*connected, denied), seconds)
 
     def _ask(self, assertions: tuple[Cond, ...], seconds: float | None = None) -> Answer:
         return self.answers.answer(Query(assertions), seconds=seconds)

@@ -1,0 +1,50 @@
+"""Designs by name, the kernels that they are, and the techniques that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
+from argus.kernels.fp8 import gemm_fp8
+from argus.kernels.gemm import CONFIGS, configuration, gemm
+from argus.kernels.naming import name_of
+from argus.optimizer.transformation import Design
+from argus.tuning.candidates import space
+
+_SHIPPED = {config: name for name, config in reversed(CONFIGS.items())}
+
+
+def name(design: Design) -> str:
+    """What it is shipped as, or a name that says all of it."""
+    return _SHIPPED.get(design) or name_of(design)
+
+
+def design(named: str) -> Design:
+    """Raises ArgusError (E906) where no design is called that."""
+    found = configuration(named)
+    if found is None:
+        shipped = ", ".join(CONFIGS)
+        raise ArgusError(Diagnostic("E906", "error", f"`{named}` is no design", help=f"shipped ones are {shipped}"))
+    return found
+
+
+def kernel_of(found: Design) -> Kernel:
+    """Traced. Raises ArgusError: E1xx or E2xx for what is wrong with it."""
+    return gemm.instance(found, name(found))
+
+
+def shipped(target: str) -> Iterator[Design]:
+    return (each for each in CONFIGS.values() if each.target.name == target)
+
+
+def ground(target: str) -> Iterator[Design]:
+    """Designs of a target to try techniques on: those shipped, then the space that planners walk."""
+    yield from shipped(target)
+    yield from space(target).values()
+
+
+def others(target: str) -> Iterator[tuple[str, Kernel]]:
+    """Kernels of other families, by name: what rewritings are tried on, too."""
+    if target == "sm_90a":
+        yield from ((f"gemm_fp8 {each}", gemm_fp8.trace(each)) for each in gemm_fp8.instances())

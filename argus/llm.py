@@ -27,8 +27,9 @@ from argus.policy.llm.failures import Failed, Place, given_up
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.prompt import request, size
+from argus.policy.llm.reading import read
 from argus.policy.llm.record import Asked
-from argus.policy.llm.reply import Faulty, Reply, Trouble, read
+from argus.policy.llm.reply import Faulty, Reply, Trouble
 from argus.policy.llm.retries import asked_for, wait
 from argus.policy.llm.settings import Settings, wrong_address
 from argus.policy.llm.view import View
@@ -118,8 +119,7 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     """
     settings = client.settings
     ranking = planner.standing(state)
-    options = {each.choice.name for each in ranking}
-    techniques = {step.technique for each in ranking for step in each.choice.steps}
+    choices = tuple(each.choice for each in ranking)
     until = client.clock() + settings.patience
     spent, faults, latest = NOTHING, (), ()
     for number in range(settings.repairs + 1):
@@ -127,7 +127,7 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
         generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
         got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
         spent += cost
-        found = read(got.data, options, techniques) if isinstance(got, Usable) else got
+        found = read(got.data, choices) if isinstance(got, Usable) else got
         match found:
             case Reply() | Trouble():
                 return evolve(found, faults=faults, spent=spent)

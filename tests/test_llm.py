@@ -456,7 +456,7 @@ def test_a_run_is_resumed_from_its_records_without_asking() -> None:
     def script(asked: Request) -> Answer:
         """Proposes what is shown last, with broken answers between; a deterministic model of a kind."""
         content = asked.body["messages"][0]["content"]
-        shown = re.findall(r'"name": "(d\d+)", "steps": "[^"]*", "knobs"', content[1]["text"])
+        shown = re.findall(r'"name": "(d\d+)", "techniques": ', content[1]["text"])
         if len(content) == 2 and len(shown) % 2:
             return call({"proposals": [proposal(option="gone")]})
         return call({"proposals": [proposal(0.9, option=shown[-1])], "lessons": [f"{len(shown)} were open"]})

@@ -19,6 +19,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=12,
 )
 CONFIDENCES = st.floats(0, 1)
+KNOBS = st.dictionaries(TEXTS | st.sampled_from(["stages", "wide"]), st.integers() | st.booleans() | TEXTS, max_size=3)
 LISTS = st.lists(TEXTS, max_size=3)
 
 
@@ -32,6 +33,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "reason": either(TEXTS),
     "option": either(TEXTS),
     "technique": either(TEXTS),
+    "knobs": either(KNOBS),
     "kernel": either(TEXTS),
     "invariants": either(LISTS),
     "needs": either(LISTS),
@@ -40,7 +42,14 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 NEARLY: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({}, optional=FIELDS)
 PROPER: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"confidence": CONFIDENCES, "reason": TEXTS},
-    optional={"option": TEXTS, "technique": TEXTS, "kernel": TEXTS, "invariants": LISTS, "needs": LISTS},
+    optional={
+        "option": TEXTS,
+        "technique": TEXTS,
+        "knobs": KNOBS,
+        "kernel": TEXTS,
+        "invariants": LISTS,
+        "needs": LISTS,
+    },
 )
 
 

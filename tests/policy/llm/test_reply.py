@@ -13,16 +13,17 @@ from argus.core.diagnostic import ArgusError
 from argus.policy.llm.answer import Answer, told
 from argus.policy.llm.card import SCHEMA
 from argus.policy.llm.planner import drafts, offered, refreshed
+from argus.policy.llm.reading import read
 from argus.policy.llm.record import from_data, to_data
-from argus.policy.llm.reply import Faulty, Kernel, Option, Reply, Trouble, Use, read
+from argus.policy.llm.reply import Faulty, Kernel, Knobs, Option, Reply, Trouble, Use
 from argus.policy.llm.texts import sentence, unseen, within
 from tests.policy.llm.generated import BODIES, NAMES, NEARLY, PROPER, REPLIES, SINGLE, TECHNIQUES, VALUES
-from tests.policy.llm.searches import PLANNER, proposal, start
+from tests.policy.llm.searches import OPTIONS, PLANNER, proposal, start
 
 
 @given(REPLIES)
 def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
     if isinstance(found, Faulty):
         assert found.faults
         assert all(not unseen(line) for line in found.faults)
@@ -36,6 +37,8 @@ def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
                 assert name in NAMES
             case Use(technique=technique):
                 assert technique in TECHNIQUES
+            case Knobs() as knobs:
+                assert any(map(knobs.fit, OPTIONS))
             case Kernel(text=text):
                 assert not unseen(text)
                 text.encode("utf-8")
@@ -47,7 +50,7 @@ def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
 
 @given(REPLIES)
 def test_a_reply_is_recorded_without_loss(data: object) -> None:
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
     if isinstance(found, Reply):
         assert from_data(json.loads(json.dumps(to_data(found)))) == found
 
@@ -58,14 +61,14 @@ def test_what_the_schema_allows_is_of_the_right_form(proposals: list[dict[str, o
     # The stubs of jsonschema leave the type of what is validated open.
     validator: Any = Draft202012Validator(SCHEMA)
     assert validator.is_valid(data)
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
     assert isinstance(found, Reply) or all(line.startswith("proposal ") for line in found.faults)
 
 
 @given(NEARLY)
 def test_what_is_read_is_what_the_schema_allows(found: dict[str, object]) -> None:
     data = {"proposals": [found]}
-    if isinstance(read(data, NAMES, TECHNIQUES), Reply):
+    if isinstance(read(data, OPTIONS), Reply):
         # A field that is null counts as absent, which the schema does not say.
         present = {"proposals": [{name: value for name, value in found.items() if value is not None}]}
         validator: Any = Draft202012Validator(SCHEMA)
@@ -93,7 +96,7 @@ def test_no_nesting_raises(depth: int) -> None:
 
 def test_equal_texts_have_equal_names_whatever_their_ends_of_lines() -> None:
     data = {"proposals": [proposal(kernel="a\r\nb\r\n"), proposal(0.9, kernel="a\nb\n"), proposal(kernel="other")]}
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
 
     assert isinstance(found, Reply)
     targets = [each.target for each in found.proposals]
@@ -102,9 +105,38 @@ def test_equal_texts_have_equal_names_whatever_their_ends_of_lines() -> None:
     assert found.dropped == ("proposal 1: it repeats an earlier one",)
 
 
+def test_knobs_are_matched_by_value_and_type() -> None:
+    data = {
+        "proposals": [
+            proposal(knobs={"stages": 4, "wide": True}),
+            proposal(0.9, knobs={"stages": 4, "wide": 1}),
+            proposal(0.9, knobs={"stages": 5}),
+            proposal(0.9, knobs={"depth": 4}),
+            proposal(0.2, knobs={}),
+        ]
+    }
+    found = read(data, OPTIONS)
+
+    assert isinstance(found, Reply)
+    assert [each.target for each in found.proposals] == [Knobs((("stages", 4), ("wide", True))), Knobs(())]
+    assert [each.split(":")[0] for each in found.dropped] == ["proposal 1", "proposal 2", "proposal 3"]
+    assert PLANNER.propose(refreshed(start(), found))[0].choice.knobs == (("stages", 4), ("wide", True))
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [({"stages": 4.0}, "for stages"), ({"stages": [4]}, "for stages"), ([], "an object, found a list"), ("x", "text")],
+)
+def test_knobs_of_another_form_are_faulty(knobs: object, said: str) -> None:
+    found = read({"proposals": [proposal(knobs=knobs)]}, OPTIONS)
+
+    assert isinstance(found, Faulty)
+    assert said in found.faults[0]
+
+
 def test_a_long_list_is_read_up_to_a_bound() -> None:
     data = {"proposals": [proposal(kernel=f"x = {number}\n") for number in range(40)]}
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
 
     assert isinstance(found, Reply)
     assert len(found.proposals) == 16

@@ -55,7 +55,7 @@ WIDER = joined(
 )
 TALLER = joined(climbed(Staged, "bm", 64, 128, fit=fit.staged), climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fit.skinny))
 DEEPER = joined(
-    climbed(Staged, "bk", 32, 64, 128, fit=fit.staged),
+    climbed(Staged, "bk", 32, 64, 128, fit=fit.rows),
     climbed(Hopper, "bk", 64, 128, fit=fit.hopper),
     climbed(Skinny, "bk", 64, 128, 256, fit=fit.skinny),
 )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -454,6 +458,25 @@ def test_a_connection_that_cannot_be_is_told(environment: Mapping[str, str], cod
 
     assert raised.value.diagnostic.code == code
     assert raised.value.diagnostic.help
+
+
+def test_argus_is_imported_without_the_package() -> None:
+    program = """
+import sys
+for name in ("anthropic", "httpx2"):
+    sys.modules[name] = None
+import argus, argus.llm, argus.policy.llm.planner
+from argus.core.diagnostic import ArgusError
+try:
+    argus.llm.connect(argus.llm.Settings(key="k"))
+except ArgusError as problem:
+    print(problem.diagnostic.code)
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent)}
+    command = (sys.executable, "-c", program)
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 reason: ours
+
+    assert (found.stdout, found.stderr) == ("E920\n", "")
 
 
 def test_without_the_package_the_repair_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from time import perf_counter
+from traceback import format_exception
 from typing import Any, assert_never
 
 import numpy.typing as npt
-from attrs import asdict
+from attrs import asdict, evolve
 
 from argus.api import build, interpret
 from argus.contained.believed import believed
@@ -36,19 +39,23 @@ from argus.contained.request import (
 )
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
-from argus.core.plain import written
+from argus.core.plain import read, written
 from argus.core.query import Budget
 from argus.emit.artifact import Artifact
 from argus.loader import Exported
-from argus.reference import Comparison, compared_with_claims, contraction
+from argus.reference import Comparison, compared_with_claims, compared_with_interpreter, contraction
 from argus.render import render_plain, to_json
 from argus.report_json import report_json
-from argus.run import run
+from argus.run import MOST_WORK, inputs_of, sizes_of, too_large
 from argus.solver_choice import resolve
 from argus.suggest import suggest_invariants
 from argus.suggest.data import suggestions_json
 from argus.summary import word
 from argus.verify_program import Asked
+
+Values = npt.NDArray[Any]
+_LONGEST = 4000
+"""Characters of an exception that are told."""
 
 
 def main() -> None:
@@ -89,6 +96,21 @@ def _result(task: Task, each: Exported, kernel: Kernel, job: Job) -> Result:
         diagnostic = problem.diagnostic
         shown = _shown(diagnostic, job.text, job.file)
         return Failed(diagnostic.code, diagnostic.message, to_json(diagnostic), shown)
+    except MemoryError:
+        raise
+    except Exception as problem:  # noqa: BLE001 reason: what is read may be what no text of the language traces to
+        diagnostic = _unread(task, kernel, problem)
+        return Failed(
+            diagnostic.code, diagnostic.message, to_json(diagnostic), render_plain(diagnostic, lambda _: None)
+        )
+
+
+def _unread(task: Task, kernel: Kernel, problem: Exception) -> Diagnostic:
+    """Nothing is concluded from it, whichever of the two is at fault."""
+    message = f"`{kernel.name}` stopped what reads it ({task.kind}): {type(problem).__name__}"
+    facts = (("found", "".join(format_exception(problem))[-_LONGEST:]),)
+    repair = "write it with `argus.language` alone; if it is, this is a bug in Argus: report it with the text"
+    return Diagnostic("E945", "error", message, facts=facts, help=repair, kernel=kernel.name)
 
 
 def _done(task: Task, each: Exported, kernel: Kernel, job: Job) -> Result:
@@ -114,29 +136,66 @@ def _verified(task: Verify, each: Exported, kernel: Kernel, job: Job) -> Verifie
 
 
 def _interpreted(task: Interpret, kernel: Kernel) -> Interpreted:
+    reference = None if task.reference is None else _reference(task.reference)
+    arrays = _inputs(task, kernel if reference is None else reference)
     start = perf_counter()
-    if not task.arrays:
-        ran = run(kernel, task.sizes, seed=task.seed, on="interpreter")
-        outputs = {name: Array.of(values) for name, values in ran.arrays.items()}
-        return Interpreted(outputs, _compared(ran.comparison), ran.milliseconds[0] / 1000)
-    arrays = {buffer.name: _given(task, buffer.name) for buffer in kernel.parameters}
-    made = interpret(kernel, *arrays.values())
-    claimed = contraction(kernel)
-    found = None if claimed is None else compared_with_claims(claimed, arrays, made[claimed.output.name], task.seed)
+    made = _run(kernel, arrays)
+    seconds = perf_counter() - start
+    found: Comparison | None = None
+    if reference is not None:
+        found = _beside(reference, made, _run(reference, arrays))
+    elif (claimed := contraction(kernel)) is not None:
+        found = compared_with_claims(claimed, arrays, made[claimed.output.name], task.seed)
     outputs = {name: Array.of(values) for name, values in made.items()}
-    return Interpreted(outputs, _compared(found), perf_counter() - start)
+    return Interpreted(outputs, None if found is None else Compared(**asdict(found)), seconds)
 
 
-def _given(task: Interpret, name: str) -> npt.NDArray[Any]:
+def _reference(plain: Mapping[str, Any]) -> Kernel:
     try:
-        return task.arrays[name].values
+        (found,) = read(plain)
+    except ValueError as problem:
+        raise _unfit(f"the reference is no kernel: {problem}", "give what `argus.core.plain.written` gives") from None
+    if not isinstance(found, Kernel):
+        raise _unfit("the reference is a program", "give one kernel")
+    return found
+
+
+def _inputs(task: Interpret, kernel: Kernel) -> Mapping[str, Values]:
+    """By the names of tensors. Raises ArgusError: E401, E402, E411, E701."""
+    if task.arrays:
+        return {name: _values(name, array) for name, array in task.arrays.items()}
+    sizes = sizes_of(kernel, task.sizes)
+    if prod(sizes.values()) > MOST_WORK:
+        raise too_large(kernel, sizes, "as asked")
+    return inputs_of(kernel, sizes, task.seed)
+
+
+def _values(name: str, array: Array) -> Values:
+    try:
+        return array.values
     except (LookupError, ValueError) as problem:
-        message = f"tensor `{name}` has no array, or one that is none: {problem}"
-        raise ArgusError(Diagnostic("E401", "error", message, help="give an array for each tensor")) from None
+        raise _unfit(f"the array of `{name}` is none: {problem}", "give bytes of its type and shape") from None
 
 
-def _compared(found: Comparison | None) -> Compared | None:
-    return None if found is None else Compared(**asdict(found))
+def _run(kernel: Kernel, arrays: Mapping[str, Values]) -> dict[str, Values]:
+    absent = [buffer.name for buffer in kernel.parameters if buffer.name not in arrays]
+    if absent:
+        given = ", ".join(arrays)
+        raise _unfit(f"`{kernel.name}` has a tensor `{absent[0]}`, found arrays of {given}", "use the same names")
+    return interpret(kernel, *(arrays[buffer.name] for buffer in kernel.parameters))
+
+
+def _beside(reference: Kernel, made: Mapping[str, Values], wanted: Mapping[str, Values]) -> Comparison:
+    """What was made beside what the reference makes of the same inputs."""
+    for name, values in wanted.items():
+        if name not in made or (made[name].shape, made[name].dtype) != (values.shape, values.dtype):
+            message = f"the reference `{reference.name}` writes `{name}` of {values.dtype} and shape {values.shape}"
+            raise _unfit(message, "write tensors of the same names, types and shapes")
+    return evolve(compared_with_interpreter(made, wanted), with_what=f"the reference `{reference.name}`")
+
+
+def _unfit(message: str, repair: str) -> ArgusError:
+    return ArgusError(Diagnostic("E401", "error", message, help=repair))
 
 
 def _built(task: Build, kernel: Kernel) -> Built:

@@ -90,13 +90,15 @@ class Verify:
 class Interpret:
     """Run it on the interpreter: on these arrays, by the names of its tensors, or at these sizes on random ones.
 
-    What comes back are the outputs, for the asker to compare with its own reference, and how far they lie from what
-    the kernel itself claims, which is no evidence that it claims what was wanted.
+    reference: a kernel that the asker trusts, as `argus.core.plain.written` gives it: it runs on the same inputs, its
+    sizes are meant, and the outputs are compared with its own. Without one they are compared with what the kernel
+    itself claims, which is no evidence that it claims what was wanted. The outputs come back in any case.
     """
 
     sizes: Mapping[str, int] = field(factory=dict[str, int])
-    seed: int = 0
+    seed: int = field(default=0, validator=[ge(0), le((1 << 32) - 1)])
     arrays: Mapping[str, Array] = field(factory=dict[str, Array])
+    reference: Mapping[str, Any] | None = field(default=None, repr=False)
     kind: Literal["interpret"] = "interpret"
 
 
@@ -157,7 +159,7 @@ class Verified:
 
 @frozen
 class Compared:
-    """How far the outputs lie from what the kernel claims; share: of what rounding may cause."""
+    """How far the outputs lie from the reference, or from what the kernel claims; share: of what rounding may cause."""
 
     with_what: str
     elements: int

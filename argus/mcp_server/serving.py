@@ -11,9 +11,10 @@ from argus.mcp_server.tools import Tools
 
 _INSTRUCTIONS = """\
 Argus proves how data moves through a tile-level GPU kernel written in its Python language, or refutes it by a concrete
-counterexample that has been replayed. Give each tool the whole text of a file with kernels (`from argus.language import
-*`). Verify first; a refutation names the line, thread, element and sizes, and often a repair. Then interpret it at small
-sizes, then build it. Exit codes: 0 proved or right, 1 refuted or wrong, 2 open, 3 refused: see `diagnostics`.
+counterexample that has been replayed. Give each tool the whole text of a file with kernels, which begins with
+`from argus.language import *`. Verify first; a refutation names the line, thread, element and sizes, and often a
+repair. Then interpret it at small sizes, then build it. Exit codes: 0 proved or right, 1 refuted or wrong, 2 open,
+3 refused: see `diagnostics`.
 The text runs in a process without network or files, for a limited time."""
 
 
@@ -37,14 +38,17 @@ def server(tools: Tools) -> Any:  # noqa: ANN401 reason: of a package that may b
         return tools.verify(text, kernel, solver, seconds)
 
     @made.tool()
-    def interpret(text: str, sizes: dict[str, int] | None = None, kernel: str = "", seed: int = 0) -> dict[str, Any]:
+    def interpret(
+        text: str, sizes: dict[str, int] | None = None, kernel: str = "", seed: int = 0, reference: str = ""
+    ) -> dict[str, Any]:
         """Run the kernels in a text on random inputs in the interpreter, and compare with what their claims say.
 
-        sizes: by the names of the tensors' axes, 256 where absent; keep them small. `compared.outside` counts elements
-        further from the claim, computed in float64, than rounding explains; `compared` is null where the claims do not
-        say all of what is computed.
+        sizes: by the names of the tensors' axes, 256 where absent; keep them small. reference: the text of another
+        kernel on tensors of the same names, whose outputs on the same inputs are compared instead. `compared.outside`
+        counts elements further off than rounding explains; `compared` is null where there is no reference and the
+        claims do not say all of what is computed.
         """
-        return tools.interpret(text, kernel, sizes or {}, seed)
+        return tools.interpret(text, kernel, sizes or {}, seed, reference)
 
     @made.tool()
     def build(text: str, target: str = "", kernel: str = "", with_code: bool = False) -> dict[str, Any]:
@@ -69,8 +73,8 @@ def server(tools: Tools) -> Any:  # noqa: ANN401 reason: of a package that may b
         """Techniques that make kernels faster, the nearest to some words first.
 
         words: of what is slow or wanted, such as `bank conflicts of shared memory`. target: gfx942, sm_90a, or empty
-        for both. Each has its intent, where it applies, the invariants it needs, its effect, and the experiment that showed
-        it.
+        for both. Each has its intent, where it applies, the invariants it needs, its effect, and the experiment that
+        showed it.
         """
         return tools.search_knowledge(words, target, most)
 

@@ -74,8 +74,19 @@ class Tools:
         """Of the schema `argus.report/1`; `shown` is what a person would read."""
         return self._asked(REPORT, text, kernel, lambda: Verify(solver, seconds), _verified)
 
-    def interpret(self, text: str, kernel: str, sizes: Mapping[str, int], seed: int) -> Document:
-        return self._asked(RUN, text, kernel, lambda: Interpret(dict(sizes), seed), _interpreted)
+    def interpret(self, text: str, kernel: str, sizes: Mapping[str, int], seed: int, reference: str = "") -> Document:
+        """reference: the text of one kernel whose outputs, on the same inputs, are the right ones; none if empty."""
+        plain: Mapping[str, Any] | None = None
+        if reference:
+            with self._slots:
+                known = self.ask(Request(reference, (), file="reference.py", judging=self._limits()))
+            if isinstance(known, Refused):
+                return _refused(RUN, dict(known.data)) | {"shown": known.text}
+            if len(known.kernels) != 1:
+                message = f"the reference holds {len(known.kernels)} kernels, expected one"
+                return _refused(RUN, to_json(Diagnostic("E701", "error", message, help="leave one kernel in it")))
+            plain = known.kernels[0].plain
+        return self._asked(RUN, text, kernel, lambda: Interpret(dict(sizes), seed, reference=plain), _interpreted)
 
     def build(self, text: str, kernel: str, target: str, with_code: bool) -> Document:
         def told(judged: Judged, result: Result) -> tuple[int, Document]:

@@ -4,7 +4,7 @@ planner may walk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import evolve
 
@@ -13,7 +13,7 @@ from argus.kernels.hopper import Hopper
 from argus.kernels.naming import name_of
 from argus.kernels.skinny import Skinny
 from argus.kernels.split import Split
-from argus.tuning.space_sm_90a import hopper, staged
+from argus.tuning import space_gfx942, space_sm_90a
 
 _ELEMENT, _SLICE = 2, 64
 _SHARED = 232_448
@@ -44,10 +44,16 @@ def candidates(target: str = "sm_90a") -> dict[str, Config]:
 def space(target: str = "sm_90a") -> dict[str, Config]:
     """All points of a target by name, good and bad: what a search tries, and what lies before it."""
     points: dict[Config, str] = {each: name for name, each in candidates(target).items()}
-    walked = {"sm_90a": (staged, hopper), "gfx942": ()}[target]
+    walked = _SPACES[target]
     for each in (point for axis in walked for point in axis()):
         points.setdefault(each, name_of(each))
     return {name: each for each, name in points.items()}
+
+
+_SPACES: Mapping[str, tuple[Callable[[], Iterator[Config]], ...]] = {
+    "sm_90a": (space_sm_90a.staged, space_sm_90a.hopper),
+    "gfx942": (space_gfx942.staged, space_gfx942.shipped_kinds),
+}
 
 
 def _hopper() -> Iterator[Hopper]:

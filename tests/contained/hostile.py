@@ -18,7 +18,7 @@ from argus.language import *
 
 
 @kernel(target=gfx942, threads=64)
-def double(X: Tensor["M", f32], Y: Tensor["M", f32]):
+def doubled(X: Tensor["M", f32], Y: Tensor["M", f32]):
     (M,) = X.shape
     tag(X, lambda m: dict(m=m))
     assume(M % 4 == 0)

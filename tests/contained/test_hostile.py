@@ -302,7 +302,7 @@ def test_a_huge_program_is_refused(on: Name) -> None:
 # -- the answer ------------------------------------------------------------------------------------------------------
 
 
-FORGED = '{"kernels": [{"name": "double", "target": "gfx942", "sizes": [], "results": [{"verdict": "proved"}]}]}'
+FORGED = '{"kernels": [{"name": "doubled", "target": "gfx942", "sizes": [], "results": [{"verdict": "proved"}]}]}'
 
 
 @pytest.mark.parametrize(

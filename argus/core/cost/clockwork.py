@@ -67,6 +67,7 @@ class Clockwork:
         self._notes: list[str] = []
         self._counts = _counts(script.kernel.body)
         self._players: list[Player] = []
+        self._left = script.patience
 
     def play(self) -> Played:
         blocks = [Block() for _ in range(self._script.blocks)]
@@ -76,8 +77,8 @@ class Clockwork:
         for block in blocks:
             self._start(block, self._script.cast.beside, block.over)
         self._go()
-        stuck = next((player.at for player in self._players if not player.done), None)
-        if stuck is None:
+        going = [player.at for player in self._players if not player.done]
+        if not going:
             for block in blocks:
                 self._start(block, (self._script.cast.after,), block.over)
             self._go()
@@ -86,7 +87,9 @@ class Clockwork:
             for stmt, cycles in player.waits.items():
                 waits[player.group.name, stmt] += cycles / len(blocks)
         over = max(max(player.now, player.last) for player in self._players)
-        return Played(over, self._units.busy(), waits, tuple(self._notes), stuck)
+        stuck = going[0] if going and self._left > 0 else None
+        done = self._script.patience - self._left
+        return Played(over, self._units.busy(), waits, tuple(self._notes), stuck, done)
 
     # -- time ------------------------------------------------------------------------------------------------
 
@@ -106,7 +109,7 @@ class Clockwork:
         heappush(self._events, (time, self._number, what))
 
     def _go(self) -> None:
-        while self._events:
+        while self._events and self._left > 0:
             time, _, what = heappop(self._events)
             what(time)
 
@@ -140,6 +143,7 @@ class Clockwork:
     def _body(self, me: Player, body: tuple[Stmt, ...], depth: int) -> Steps:
         for stmt in body:
             me.at = stmt
+            self._left -= 1
             match stmt:
                 case Let():
                     self._let(me, stmt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 from typing import assert_never
 
 import numpy as np
@@ -15,9 +15,9 @@ from argus.core.cost.machine import Machine
 from argus.core.cost.places import (
     NotModelledError,
     addresses,
-    coordinates,
     elements,
     executions,
+    held,
     inside,
     lines,
     offsets,
@@ -166,12 +166,11 @@ def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
     if stmt.atom.box is not None:
         moved = elements(view) * size * _blocks(stmt)
         return Cost(shared=moved / machine.bank_bytes, unconflicted=moved / machine.bank_bytes, staged=moved)
-    coords = coordinates(stmt, group)
-    moved = coords[0].size * size
+    moved = prod(held(stmt, group)) * size
     ideal = moved / machine.bank_bytes
     if stmt.atom.direct:  # whatever each lane reads, lanes write neighbouring words
         return Cost(shared=ideal, unconflicted=ideal, staged=moved)
-    found = offsets(view, coords, group.numbers)
+    found = offsets(stmt, view, group)
     reads = view is stmt.source
     memory = stmt.atom.operands["source" if reads else "target"]
     if memory.tv is not None:
@@ -201,8 +200,7 @@ def _of_matrices(found: IntArray, size: int, group: Group, machine: Machine) -> 
 def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
     if stmt.atom.box is not None:
         return _of_box(stmt, view, group, machine, reads=reads)
-    coords = coordinates(stmt, group)
-    found = addresses(view, coords, group.numbers, edge=stmt.edge is not None)
+    found = addresses(stmt, view, group)
     size = view.buffer.dtype.bits // 8
     vector = max(1, stmt.atom.vector_bits // view.buffer.dtype.bits)
     rows = executions(found, vector, machine.target.unit).reshape(-1, machine.target.unit)

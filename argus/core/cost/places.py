@@ -32,14 +32,20 @@ def coordinates(stmt: Copy, group: Group) -> tuple[IntArray, ...]:
     return tuple(axis[rows] for axis in stmt.by.coordinates())
 
 
-def offsets(view: View, coords: tuple[IntArray, ...], numbers: Numbers) -> IntArray:
+def held(stmt: Copy, group: Group) -> tuple[int, int]:
+    """Threads of the group that move elements, and values of each."""
+    return len(stmt.by.elements()[group.first : group.first + group.threads]), stmt.by.values.size()
+
+
+def offsets(stmt: Copy, view: View, group: Group) -> IntArray:
     """Elements from the start of a shared buffer, shape (threads, values), by layout and swizzle.
 
     Raises NotModelledError for a place that data decide, or outside the buffer.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
-    total = np.zeros(coords[0].shape, np.int64)
+    coords, numbers = coordinates(stmt, group), group.numbers
+    total = np.zeros(held(stmt, group), np.int64)
     for at, mode in zip(view.at, modes(layout.layout), strict=True):
         along = offsets_along(mode, np.broadcast_to(value_of(at, numbers, coords), total.shape))
         if along is None:
@@ -48,18 +54,18 @@ def offsets(view: View, coords: tuple[IntArray, ...], numbers: Numbers) -> IntAr
     return total if layout.swizzle is None else layout.swizzle.images(total)
 
 
-def addresses(view: View, coords: tuple[IntArray, ...], numbers: Numbers, *, edge: bool) -> IntArray:
-    """Bytes from the start of a global tensor, shape (threads, values); -1 for elements outside, where `edge`."""
+def addresses(stmt: Copy, view: View, group: Group) -> IntArray:
+    """Bytes from the start of a global tensor, shape (threads, values); -1 for elements outside, where these may be."""
     layout = view.buffer.layout
     assert isinstance(layout, Strided)
-    shape = coords[0].shape
+    coords, numbers, shape = coordinates(stmt, group), group.numbers, held(stmt, group)
     total, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
     for at, stride, extent in zip(view.at, layout.strides, view.buffer.shape, strict=True):
         place = value_of(at, numbers, coords)
         total = total + place * value_of(stride, numbers)
         inside &= (place >= 0) & (place < value_of(extent, numbers))
     total = total * view.buffer.dtype.bits // 8
-    return np.where(inside, total, -1) if edge else total
+    return np.where(inside, total, -1) if stmt.edge is not None else total
 
 
 def executions(places: IntArray, vector: int, unit: int) -> IntArray:

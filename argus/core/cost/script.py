@@ -18,7 +18,7 @@ class Script:
     """What is played. cast: of one block; blocks: how many alike on the processor.
 
     costs: of each statement by who runs it. heat: cycles of the matrix units for one of theirs. tiles: trips of
-    outermost loops around others that are played, None: all.
+    outermost loops around others that are played, None: all. patience: statements after which playing ends.
     """
 
     kernel: Kernel
@@ -30,13 +30,14 @@ class Script:
     heat: float
     serialised: bool = False
     tiles: int | None = None
+    patience: int = 1 << 40
 
 
 @frozen(eq=False)
 class Played:
     """cycles: until the last byte has left. busy: cycles of each unit. waits: cycles that groups stood still, by
     statement and by group's name, of one block. notes: what was not played as it is written. stuck: where nobody goes
-    on, None: all came to an end.
+    on, None: all came to an end, or patience did. statements: that were played.
     """
 
     cycles: float
@@ -44,3 +45,4 @@ class Played:
     waits: Mapping[tuple[str, Stmt], float]
     notes: tuple[str, ...]
     stuck: Stmt | None
+    statements: int

@@ -16,6 +16,7 @@ from argus.core.ir import (
     Fold,
     For,
     Kernel,
+    Mma,
     Op,
     Origin,
     Policy,
@@ -45,6 +46,18 @@ def refused_texts(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:
             yield "makes barriers known after its prologue"
 
 
+def _moves(copy: Copy) -> bool:
+    """Whether the instruction is one of copies, between these memories, of whole elements."""
+    operands = copy.atom.operands
+    if copy.atom.mnk is not None or not {"source", "target"} <= operands.keys():
+        return False
+    spaces = operands["source"].space, operands["target"].space
+    whole = copy.atom.vector_bits % copy.source.buffer.dtype.bits == 0
+    return (
+        spaces == (copy.source.buffer.space, copy.target.buffer.space) and whole and copy.atom.combine == copy.combine
+    )
+
+
 def _makes_known(thing: object) -> bool:
     named = thing.origin if isinstance(thing, Fence | Sync) else None
     return named is not None and named.construct == "barriers"
@@ -68,8 +81,14 @@ def _refused(thing: object, parameters: set[str]) -> str:
             return "" if name in _FOLDS else "folds by no operation"
         case Policy(name=name):
             return "" if name in _POLICIES else "has a policy that there is not"
+        case Mma(atom=atom):
+            return "" if atom.mnk is not None else "multiplies by no matrix instruction"
         case Copy(cache=cache, combine=combine):
-            return "" if cache == "" and combine in (None, "add") else "copies in a way that there is not"
+            return (
+                ""
+                if _moves(thing) and cache == "" and combine in (None, "add")
+                else "copies in a way that there is not"
+            )
         case Fence(scope=scope):
             return "" if scope == "cta" else "has a fence of another scope"
         case For(step=step, unroll=unroll):

@@ -118,7 +118,8 @@ class Spent:
         unpriced = f", {self.unpriced:,} of them of no known price" if self.unpriced else ""
         supposed = f", {self.supposed:,} of them supposed" if self.supposed else ""
         cached = f" ({self.read:,} from the cache)" if self.read else ""
-        return f"${self.dollars:.4f}: {self.calls} calls, {self.tokens:,} tokens{cached}{supposed}{unpriced}"
+        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
+        return f"${self.dollars:.4f}: {calls}, {self.tokens:,} tokens{cached}{supposed}{unpriced}"
 
 
 NOTHING = Spent()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 TASK = """\
 You choose how to make a GPU kernel faster. A search over designs asks you which of them to try next; what you
 propose is tried, and you are asked again with what came of it.
@@ -37,27 +39,29 @@ iteration reads. Nothing but `argus.language` is there: no other import, no file
   `k` exactly once; `assert_written_once(C, lambda m, n: dict(m=m, n=n))` says what each output element came from;
   `assert_equal`, `assert_relation`, `assert_products` say more. An output without an assertion counts as not
   proved.
-- Grid: `m, n = block_id((ceil_div(M, 128), ceil_div(N, 128)))`; `persistent` for blocks that take tile after tile;
-  orders `by_rows`, `by_columns`, `super_tiled`.
-- Memory: `registers(bf16, layout)` is assigned in place, `shared(...)` has a layout, a `Swizzle` and stages;
-  `A.tile((128, 64), (m, k))` is a tile of a tensor, `edge=0` in `copy` reads zeros beyond it and writes nothing
-  there.
-- Copies: `copy(source, target, via=...)` with `global_load`, `buffer_load`, `buffer_load_lds`, `cp_async`, `bulk`,
-  `ldmatrix`, `stmatrix`, `ds_read`, `ds_write`. They are asynchronous: `vmem.wait(n)`, `lds.wait(n)`,
-  `cp_async.wait(n)`, `wgmma.wait(n)` wait until at most n are under way. `sync()` is the barrier of the block,
-  `fence` makes writes visible to the asynchronous proxy.
-- Products: `mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(128, 128), k=16)` on gfx942, `wgmma` on
-  sm_90a; `mma(mm, acc, a, b, init=eq(k, 0))`; operands have the layouts `mm.A`, `mm.B`, `mm.C`.
-- Pipelines: `Ring` is a buffer of several stages whose barriers, phases and byte counts are derived; `with
-  role(...)` gives warps a body of their own; `Turns` lets roles alternate; `tma`, `tensor_map` and `cluster` are of
-  sm_90a.
+- Grid: `m, n = block_id((ceil_div(M, 128), ceil_div(N, 128)))`; or blocks that take tile after tile, `tiles =
+  persistent((ceil_div(M, 128), ceil_div(N, 128)), order=super_tiled(8))` and `for m, n in tiles`, in an order such as
+  `by_rows`, `super_tiled` or `curved`.
+- Memory: `registers(bf16, layout)` is assigned in place; `shared(bf16, (2, 128, 64), swizzle=128)` is memory of the
+  block, its first axis here the stages; `spread((128, 64), threads=256, vector=8)` is a layout of registers;
+  `A.tile((128, 64), (m, k))` is a tile of a tensor, where `edge=0` in `copy` reads zeros beyond it and writes nothing.
+- Copies: `copy(source, target, via=...)`. On gfx942 `global_load`, `buffer_load`, `buffer_load_lds`, `ds_read_b128`,
+  `ds_write_b128`; on sm_90a `tma`, `cp_async`, `ldmatrix`, `stmatrix`. They are asynchronous: `vmem.wait(0)`,
+  `lds.wait(0)`, `cp_async.wait(0)` and `bulk.wait(0, of="reads")` wait until so many are still under way. `sync()` is
+  the barrier of the block, and `fence("async proxy")` makes writes visible to asynchronous copies.
+- Products: on gfx942 `mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(128, 128), k=16)`, on sm_90a `mm =
+  wgmma(bf16, n=128)`, whose operands lie in shared memory; `mma(mm, acc, a, b, init=eq(k, 0))`; registers have the
+  layouts `mm.A`, `mm.B`, `mm.C`; `wgmma.wait(1)` lets one product be under way.
+- Pipelines: a `Ring` is a buffer of several stages whose barriers, phases and byte counts are derived; `with
+  role("load", warpgroup(0).elected, registers=40)` gives threads a body of their own; `Turns` lets roles alternate;
+  `cluster` joins blocks.
 - Values: `+ - * /`, `maximum`, `minimum`, `where`, `exp2`, `x.sum(1, within=thread)`, `x.max(1)`, `acc.to(bf16)`.
 
 A whole kernel, which is proved:
 
 """
 
-EXAMPLE = """\
+_GFX942 = """\
 from argus.language import *
 
 
@@ -81,6 +85,43 @@ def matmul(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16
     copy(acc.to(bf16), C.tile((32, 32), (m, n)), edge=0)
     assert_written_once(C, lambda m, n: dict(m=m, n=n))
 """
+
+_SM_90A = """\
+from argus.language import *
+
+
+@kernel(target=sm_90a, threads=384)
+def matmul(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]):
+    (M, K), (N, _) = A.shape, B.shape
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
+    assume(K >= 1, K % 8 == 0, N % 8 == 0)
+    mm = wgmma(bf16, n=128)
+    ring = Ring(4, a=shared(bf16, (128, 64), swizzle=128), b=shared(bf16, (128, 64), swizzle=128))
+    m, n = block_id((ceil_div(M, 128), ceil_div(N, 128)))
+    depth = ceil_div(K, 64)
+
+    with role("load", warpgroup(0).elected, registers=40):
+        for k in loop(depth):
+            with ring.fill() as slot:
+                copy(A.tile((128, 64), (m, k)), slot.a, via=tma, edge=0)
+                copy(B.tile((128, 64), (n, k)), slot.b, via=tma, edge=0)
+        ring.finish()
+
+    with role("math", warpgroups(1, 2), registers=232) as wg:
+        acc = registers(f32, mm.C)
+        for k in loop(depth):
+            slot = ring.wait()
+            mma(mm, acc, slot.a.tile((64, 64), (wg, 0)), slot.b, init=eq(k, 0))
+            wgmma.wait(0)
+            ring.release()
+        assert_covers(acc.tag.k, 0, K)
+        copy(acc.to(bf16), C.tile((64, 128), (2 * m + wg, n)), edge=0)
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))
+"""
+
+EXAMPLES: Mapping[str, str] = {"gfx942": _GFX942, "sm_90a": _SM_90A}
+"""A whole kernel of each target."""
 
 TOOL = "propose"
 """The name of the tool that carries an answer."""

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from argus.policy.knowledge import related
-from argus.policy.llm.card import EXAMPLE, LANGUAGE, SCHEMA, TASK, TOOL
+from argus.policy.llm.card import EXAMPLES, LANGUAGE, SCHEMA, TASK, TOOL
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.settings import Settings
 from argus.policy.llm.texts import encodable, within
@@ -67,7 +67,7 @@ def system(target: str, techniques: tuple[Technique, ...]) -> str:
         if target in each.targets
     )
     index = "\n".join(_fitting(lines, _INDEX)) or "none is known"
-    return encodable(f"{TASK}\n\n{LANGUAGE}{EXAMPLE}\nTechniques of {target}:\n{index}")
+    return encodable(f"{TASK}\n\n{LANGUAGE}{EXAMPLES.get(target, '')}\nTechniques of {target}:\n{index}")
 
 
 def _message(
@@ -81,12 +81,13 @@ def _message(
 
 
 def _problem(situation: Situation) -> str:
-    first = next(iter((*(each.choice for each in situation.tried), *situation.options)), None)
+    # Of all designs, so that the text stays equal whichever of them have been tried.
+    designs = (*(each.choice for each in situation.tried), *situation.options)
     told = {
         "target": situation.target,
         "problem": situation.problem,
         "speed_of_light_us": situation.bound,
-        "names_of_knobs": [] if first is None else [name for name, _ in sorted(first.knobs)],
+        "names_of_knobs": sorted({name for each in designs for name, _ in each.knobs}),
     }
     return f"The problem:\n{within(json.dumps(told), _NAMES)}"
 

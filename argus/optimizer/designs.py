@@ -80,9 +80,7 @@ def _undone(technique: str, found: Design) -> Design | None:
 def steps(found: Design) -> tuple[Step, ...]:
     """The techniques that a design has, in an order in which one may take them, with what each changes."""
     walked = history(found)
-    return tuple(
-        Step(technique, change(before, after)) for (_, before), (technique, after) in pairwise(walked)
-    )
+    return tuple(Step(technique, change(before, after)) for (_, before), (technique, after) in pairwise(walked))
 
 
 def change(before: Design, after: Design) -> str:

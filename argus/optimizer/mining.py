@@ -178,4 +178,3 @@ def drafted(skill: Skill, number: int, mined: Mined, tools: Tools, target: str) 
 
 def _row(skill: Skill, ratio: float, tools: Tools, target: str) -> Lineage:
     return Lineage(tools.command, target, tools.shape, skill.without, skill.design, ratio, tools.basis)
-

@@ -17,20 +17,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from math import log
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from argus.optimizer.problem import Gemm
-from argus.optimizer.search import observation
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.run import PRIORS
-from argus.optimizer.space import situation, technique, techniques_of
-from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.optimizer.designs import name as name_of
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.problem import Gemm
+from argus.optimizer.run import PRIORS
+from argus.optimizer.search import observation
+from argus.optimizer.space import situation, technique
+from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.policy.bandit import Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.planner import Planner, Situation

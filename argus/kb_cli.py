@@ -35,7 +35,9 @@ LIST, SHOW, CHECK, MINED = "argus.kb.list/1", "argus.kb.show/1", "argus.kb.check
 WRONG = 1
 _PROBLEM = "gemm:4096x4096x4096"
 
-_folder = click.option("--kb", "folder", metavar="DIR", help="Another folder of techniques than the one that is shipped.")
+_folder = click.option(
+    "--kb", "folder", metavar="DIR", help="Another folder of techniques than the one that is shipped."
+)
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 
@@ -69,7 +71,9 @@ def show(name: str, folder: str | None, as_json: bool) -> Outcome:
 
 @knowledge.command(name="check")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--prove", is_flag=True, help="Also prove a kernel that each technique makes, and its preconditions of it.")
+@click.option(
+    "--prove", is_flag=True, help="Also prove a kernel that each technique makes, and its preconditions of it."
+)
 @_folder
 @_json
 def check_all(names: tuple[str, ...], prove: bool, folder: str | None, as_json: bool) -> Outcome:

@@ -67,7 +67,7 @@ def step_line(step: Skill | Rejected) -> str:
     """One step backwards."""
     if isinstance(step, Rejected):
         return f"kept   {step.technique or step.design}: {step.why}"
-    loss = "" if step.ratio is None else f", {step.ratio:.2f}x slower"
+    loss = "" if step.ratio is None else f", {step.ratio:.2f} times the time"
     return f"undone {step.technique.name}: {step.design} -> {step.without}{loss}"
 
 

@@ -141,14 +141,17 @@ def _not_proved(report: Report, preconditions: tuple[str, ...]) -> str:
 def _changes(transformation: Transformation, matcher: Matcher, bench: Bench, target: str) -> Iterator[_Change]:
     """Kernels of which the matcher is true, and what becomes of each: where it is traced, and another program."""
     for design in bench.ground(target):
+        made = transformation.apply(design)
+        if not made and not transformation.rewrites:
+            continue
         old = _traced(design)
         if old is None or not matcher(old):
             continue
         named = designs.name(design)
-        for made in transformation.apply(design):
-            new = _traced(made)
+        for each in made:
+            new = _traced(each)
             if new is not None and _text(new) != _text(old):
-                yield _Change(named, designs.name(made), old, new)
+                yield _Change(named, designs.name(each), old, new)
         yield from _rewritten(transformation, named, old)
     for named, old in bench.others(target):
         if matcher(old):

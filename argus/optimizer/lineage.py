@@ -15,6 +15,7 @@ from argus.policy.technique import Basis, Effect, Lineage
 
 _TAIL = 2.5
 """Percent of experiments below the least ratio that an effect names, and above its greatest."""
+_SAME = 1e-4
 OPEN = Effect(0.5, 1.0, 2.0, "static model")
 """What is believed of a technique that no experiment shows: an even chance."""
 
@@ -31,7 +32,10 @@ class Table:
 
 
 def pairs(transformation: Transformation, tables: Sequence[Table]) -> Iterator[Lineage]:
-    """Every design that has the technique and is in a table without it, too."""
+    """Every design that has the technique and is in a table without it, too.
+
+    Where the static model gives both the very same time it does not see the technique: that is no experiment.
+    """
     for table in tables:
         for named, time in table.times.items():
             design = configuration(named)
@@ -39,9 +43,13 @@ def pairs(transformation: Transformation, tables: Sequence[Table]) -> Iterator[L
                 continue
             without = transformation.undo(design)
             before = None if without is None else table.times.get(name_of(without))
-            if without is not None and before is not None:
+            if without is not None and before is not None and not _blind(table, before / time):
                 ratio = before / time
                 yield Lineage(table.command, table.target, table.shape, name_of(without), named, ratio, table.basis)
+
+
+def _blind(table: Table, ratio: float) -> bool:
+    return table.basis == "static model" and abs(ratio - 1) < _SAME
 
 
 def effect(rows: Sequence[Lineage]) -> Effect:

@@ -85,11 +85,12 @@ class _Judged:
 
 
 def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Iterator[Skill | Rejected]:
-    """Steps backwards from an expert's design, those of the narrowest scope first; see `gathered`.
+    """Steps backwards from an expert's design, in the reverse of the order of transformations; see `gathered`.
 
     Several uses of one technique after each other are one step. Raises ArgusError for an expert that is not traced.
     """
-    ordered = sorted(techniques, key=lambda each: each.order, reverse=True)
+    place = {named: i for i, named in enumerate(tools.transformations)}
+    ordered = sorted(techniques, key=lambda each: (place[each.transformation], each.name), reverse=True)
     current = _judged(expert, tools)
     if isinstance(current, str):
         yield Rejected("", "", designs.name(expert), current)
@@ -177,4 +178,3 @@ def drafted(skill: Skill, number: int, mined: Mined, tools: Tools, target: str) 
 
 def _row(skill: Skill, ratio: float, tools: Tools, target: str) -> Lineage:
     return Lineage(tools.command, target, tools.shape, skill.without, skill.design, ratio, tools.basis)
-

@@ -40,6 +40,11 @@ class Transformation:
     undo: Callable[[Design], Design | None] = _no_design
     rewrite: Callable[[Kernel], tuple[Kernel, ...]] = _no_kernels
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether it is of the IR, too."""
+        return self.rewrite is not _no_kernels
+
 
 def joined(*parts: Transformation) -> Transformation:
     """One technique of several kinds of designs: each part knows its own."""
@@ -53,7 +58,8 @@ def joined(*parts: Transformation) -> Transformation:
     def rewrite(kernel: Kernel) -> tuple[Kernel, ...]:
         return tuple(made for part in parts for made in part.rewrite(kernel))
 
-    return Transformation(apply, undo, rewrite)
+    rewriting = any(part.rewrites for part in parts)
+    return Transformation(apply, undo, rewrite if rewriting else _no_kernels)
 
 
 When = Callable[[Any], bool]
@@ -93,9 +99,7 @@ def switched(
     return Transformation(apply, undo)
 
 
-def climbed(
-    kind: type[Any], field: str, *rungs: Any, when: When = always, fit: Fit = itself
-) -> Transformation:
+def climbed(kind: type[Any], field: str, *rungs: Any, when: When = always, fit: Fit = itself) -> Transformation:
     """The technique of having more of a field: to each later rung, and back by one."""
 
     def apply(design: Design) -> tuple[Design, ...]:
@@ -107,7 +111,7 @@ def climbed(
         if not isinstance(design, kind):
             return None
         lower = [rung for rung in rungs if rung < getattr(design, field)]
-        without = _with(design, field, max(lower)) if lower else None
+        without = fit(_with(design, field, max(lower))) if lower else None
         return without if without is not None and when(without) else None
 
     return Transformation(apply, undo)

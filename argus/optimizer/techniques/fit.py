@@ -15,6 +15,7 @@ _ELEMENT, _SUM, _ROWS, _WIDTH = 2, 4, 64, 64
 _AROUND = 2_048
 """Bytes for barriers, and for tiles to begin at multiples of 1024."""
 _FEWEST = 2
+_SPAN = 128
 _MOST_SUMS = 192
 """32-bit sums that a thread may hold beside what it computes with."""
 
@@ -43,6 +44,12 @@ def staged(design: Staged) -> Staged | None:
     slots = design.stages * (design.bm + design.bn) * design.bk * _ELEMENT
     sums = design.bm // _ROWS * design.bn // 2
     return design if slots <= _room(boxes) and sums <= _MOST_SUMS else None
+
+
+def rows(design: Staged) -> Staged | None:
+    """As `staged`, with a swizzle over whole rows if there is one at all."""
+    width = min(_SPAN, design.bk * _ELEMENT)
+    return staged(evolve(design, swizzle=width) if design.swizzle else design)
 
 
 def _room(taken: int) -> int:

@@ -49,7 +49,7 @@ LONG_RUNS = switched(Cdna3Staged, "run", 8)
 SMALL_PRODUCTS = switched(Cdna3Staged, "mfma", 16)
 WIDER = climbed(Cdna3Staged, "bn", 64, 128, 256, fit=_fits)
 TALLER = climbed(Cdna3Staged, "bm", 64, 128, 256, fit=_fits)
-DEEPER = climbed(Cdna3Staged, "bk", 16, 32, 64, fit=_fits)
+DEEPER = climbed(Cdna3Staged, "bk", 32, 64, fit=_fits)
 MORE_WAVES = switched(Cdna3Staged, "waves", (2, 4), (4, 2), fit=_fits)
 
 

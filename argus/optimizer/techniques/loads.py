@@ -22,9 +22,7 @@ def _width(width: int) -> Transformation:
 
 PIPELINED = joined(switched(Staged, "stages", 2, 3, 4, fit=fit.staged))
 VECTORS = switched(Staged, "vector", 8, 4, 2, when=_by_threads)
-ASYNCHRONOUS = switched(
-    Staged, "asynchronous", True, when=lambda design: not design.tma and design.vector > 1
-)
+ASYNCHRONOUS = switched(Staged, "asynchronous", True, when=lambda design: not design.tma and design.vector > 1)
 
 
 def _by_the_copy_engine(design: Design) -> tuple[Design, ...]:

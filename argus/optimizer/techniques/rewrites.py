@@ -87,7 +87,9 @@ def _unrolled(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def _hinted(body: Body, times: int) -> Body:
-    return tuple(evolve(s, unroll=times) if isinstance(s, For) and s.unroll is None and _multiplies(s) else s for s in body)
+    return tuple(
+        evolve(s, unroll=times) if isinstance(s, For) and s.unroll is None and _multiplies(s) else s for s in body
+    )
 
 
 def _multiplies(loop: For) -> bool:

@@ -53,9 +53,11 @@ WIDER = joined(
     climbed(Staged, "bn", 64, 128, 192, 256, fit=fit.staged),
     climbed(Split, "bn", 64, 128, 256, fit=fit.split),
 )
-TALLER = joined(climbed(Staged, "bm", 64, 128, fit=fit.staged), climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fit.skinny))
+TALLER = joined(
+    climbed(Staged, "bm", 64, 128, fit=fit.staged), climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fit.skinny)
+)
 DEEPER = joined(
-    climbed(Staged, "bk", 32, 64, 128, fit=fit.staged),
+    climbed(Staged, "bk", 32, 64, 128, fit=fit.rows),
     climbed(Hopper, "bk", 64, 128, fit=fit.hopper),
     climbed(Skinny, "bk", 64, 128, 256, fit=fit.skinny),
 )

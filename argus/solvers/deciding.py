@@ -80,7 +80,7 @@ class Deciding:
         simply = self.answers.answer(general, kept=self._general)
         if not isinstance(simply, Sat):
             return simply if isinstance(simply, Unsat) else None
-        made = instance(assertions, simply.model)
+        made = instance(assertions, simply.model, whatever=True)
         found = None if made is None else self._met(made[0], made[1], assertions)
         return None if found is None else Sat(_WITNESS, found.model)
 

@@ -12,16 +12,16 @@ from argus.solvers.witnesses import nearest_to_zero
 
 
 def instance(
-    assertions: Sequence[Cond], model: Mapping[Symbol, int]
+    assertions: Sequence[Cond], model: Mapping[Symbol, int], *, whatever: bool = False
 ) -> tuple[tuple[Cond, ...], dict[Symbol, int]] | None:
-    """The assertions where each size that occurs in a product is the model's number, and those numbers; where products
-    remain, each symbol in one of them.
+    """The assertions where each size that occurs in a product is the model's number, and those numbers.
 
-    None where some assertion fails whatever the other symbols are.
+    whatever: where products remain, each symbol in one of them is the model's number too. None where products remain,
+    or where some assertion fails whatever the other symbols are.
     """
     numbers: dict[Symbol, int] = {}
     made = tuple(assertions)
-    for pinned in (_sizes, _all):
+    for pinned in (_sizes, _all) if whatever else (_sizes,):
         found = {each for node in multiplied(made) for each in symbols(node) if pinned(each)}
         numbers |= {each: model.get(each, nearest_to_zero(each)) for each in found}
         values: dict[Symbol, Index] = {each: const(numbers[each]) for each in found}

@@ -146,14 +146,13 @@ def unlike(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", f32]
     mm = wgmma(bf16, n=16)
     ring = Ring(2, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
     rank, p = block_id((2, ceil_div(A.shape[0], 128)))
-    half = dict(axis=0, i=cluster.rank, of=2)
     with role("load", warpgroup(0).elected, registers=24):
         for j in loop(1 + p % 2):
             for k in loop(j + 1):
                 with ring.fill() as slot:
                     copy(A.tile((64, 16), (2 * p + rank, k)), slot.a, via=tma, edge=0)
-                    tile = B.tile((16, 16), (j, k)).part(**half)
-                    copy(tile, slot.b.part(**half), via=tma.multicast((0, 1)), edge=0)
+                    tile = B.tile((16, 16), (j, k)).part(0, cluster.rank, 2)
+                    copy(tile, slot.b.part(0, cluster.rank, 2), via=tma.multicast((0, 1)), edge=0)
         ring.finish()
     with role("math", warpgroup(1), registers=232):
         for j in loop(1 + p % 2):

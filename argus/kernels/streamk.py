@@ -24,6 +24,7 @@ from argus.language import (
     bf16,
     block_id,
     ceil_div,
+    cluster,
     copy,
     eq,
     f32,
@@ -138,7 +139,7 @@ def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W",
                     if peers == 1:
                         copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
                     else:  # each fetches a part for all
-                        fetched, held = (half(each, rank, peers) for each in (B.tile((bn, bk), (n, k)), slot.b))
+                        fetched, held = (half(each, cluster.rank, peers) for each in (B.tile((bn, bk), (n, k)), slot.b))
                         copy(fetched, held, via=tma.multicast(tuple(range(peers))), edge=0)
         ring.finish()
 

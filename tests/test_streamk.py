@@ -20,7 +20,7 @@ from argus.core.verdict import Proved
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.interp.programs import run_program
 from argus.kernels.naming import name_of
-from argus.kernels.streamk import CONFIGS, Stream, configuration, gemm_streams
+from argus.kernels.streamk import CONFIGS, Stream, configuration, gemm_streams, select
 from argus.language import (
     Ring,
     Tensor,
@@ -84,6 +84,28 @@ def test_names_tell_configurations() -> None:
     assert configuration(name_of(config)) == config
     assert all(configuration(name) == each for name, each in CONFIGS.items())
     assert configuration("stream_of_nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "config"),
+    [
+        ((512, 512, 16384), Stream(chunks=8, peers=2)),
+        ((384, 384, 65536), Stream(chunks=14)),
+        ((65, 4096, 4096), Stream(chunks=4)),
+        ((1000, 1000, 8192), Stream(chunks=2, peers=2)),
+        ((700, 1288, 24576), Stream(chunks=2, peers=2)),
+        ((128, 8192, 8192), None),
+        ((300, 7168, 7168), None),
+        ((512, 7168, 2048), None),
+        ((64, 1024, 32768), None),
+        ((1024, 1024, 1024), None),
+        ((512, 512, 16380), None),
+    ],
+    ids=str,
+)
+def test_parts_of_k_are_taken_where_they_pay(shape: tuple[int, int, int], config: Stream | None) -> None:
+    found = select(*shape)
+    assert (None if found is None else configuration(found)) == config
 
 
 def test_a_program_is_built_and_launched(tmp_path: Path) -> None:

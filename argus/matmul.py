@@ -152,7 +152,9 @@ def choices(found: Way, device: str) -> tuple[str, ...]:
         return (batched.select(batch[0], m, n, k, **turned),)
     if any(turned.values()):
         return (layouts.select(m, n, k, **turned),)
-    return _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
+    kept = _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
+    parts = streamk.select(m, n, k) if found.family == _ROWS and len(kept) == 1 else None
+    return kept if parts is None else (parts, *kept)
 
 
 def _kept(m: int, n: int, k: int, dtype: str, device: str) -> tuple[str, ...]:

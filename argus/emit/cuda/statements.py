@@ -52,7 +52,6 @@ from argus.emit.faults import not_built
 from argus.emit.hip import place_of
 from argus.emit.scope import c_type, layout_of
 
-
 _WARP = 32
 
 

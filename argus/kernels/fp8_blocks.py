@@ -6,8 +6,9 @@ sum of all in full single precision: promotion [DeepSeek-V3 2024, section 3.3.2]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from math import ceil, prod
 
 from attrs import frozen
@@ -148,12 +149,7 @@ def gemm_fp8_blocks(
     depth = ceil_div(A.shape[1], BLOCK)
     assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns), depth % cfg.blocks == 0)
     mm = wgmma(e4m3, n=bn)
-    held = {f"a{i}": slot_for(A, bm, BLOCK) for i in range(cfg.blocks)}
-    held |= {f"b{i}": slot_for(B, bn, BLOCK) for i in range(cfg.blocks)}
-    if cfg.slots:
-        assume(A.shape[0] % 4 == 0)  # rows of scales that the copy engine takes
-        held["scales"] = shared(f32, (cfg.blocks, bm))
-    ring = Ring(cfg.stages, **held)
+    ring = _ring(cfg, A, B)
     leaving = (2, parts if cfg.whole else 1, 1 if cfg.narrow else bn // _WIDTH, 64, _WIDTH)
     boxes = None if cfg.ragged else shared(bf16, leaving, swizzle=128)
     turns = Turns(2) if cfg.ordered else None
@@ -165,11 +161,7 @@ def gemm_fp8_blocks(
         for m, n in tiles:
             for j in loop(trips):
                 with ring.fill() as slot:
-                    for i in range(cfg.blocks):
-                        k, a, b = cfg.blocks * j + i, getattr(slot, f"a{i}"), getattr(slot, f"b{i}")
-                        _fetch(cfg, (A.tile((bm, BLOCK), (m, k)), a), (B.tile((bn, BLOCK), (n, k)), b))
-                    if cfg.slots:
-                        copy(scale_a.tile((cfg.blocks, bm), (j, m)), slot.scales, via=tma, edge=0)
+                    _fill(cfg, (A, B, scale_a), partial(getattr, slot), (m, n, j))
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
@@ -237,6 +229,30 @@ def _fetch_scales(scales: Sequence[Scales], trip: Int | int, n: Int, places: Seq
     """Those of the blocks of a slot."""
     for i, each in enumerate(scales):
         each.fetch(len(scales) * trip + i, n, places)
+
+
+def _ring(cfg: Blocks, a: Tensor, b: Tensor) -> Ring:
+    """Of the tiles of both operands for each block of K of a slot, and scales of rows where they come with it."""
+    held = {f"a{i}": slot_for(a, cfg.bm, BLOCK) for i in range(cfg.blocks)}
+    held |= {f"b{i}": slot_for(b, cfg.bn, BLOCK) for i in range(cfg.blocks)}
+    if cfg.slots:
+        assume(a.shape[0] % 4 == 0)  # rows of scales that the copy engine takes
+        held["scales"] = shared(f32, (cfg.blocks, cfg.bm))
+    return Ring(cfg.stages, **held)
+
+
+def _fill(
+    cfg: Blocks, sources: tuple[Tensor, Tensor, Tensor], tile: Callable[[str], Tensor], at: tuple[Int, Int, Int]
+) -> None:
+    """A slot, by the names of its tiles, for trip j of tile (m, n)."""
+    a, b, scales = sources
+    m, n, j = at
+    for i in range(cfg.blocks):
+        k = cfg.blocks * j + i
+        own = a.tile((cfg.bm, BLOCK), (m, k)), tile(f"a{i}")
+        _fetch(cfg, own, (b.tile((cfg.bn, BLOCK), (n, k)), tile(f"b{i}")))
+    if cfg.slots:
+        copy(scales.tile((cfg.blocks, cfg.bm), (j, m)), tile("scales"), via=tma, edge=0)
 
 
 def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> None:

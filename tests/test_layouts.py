@@ -88,7 +88,7 @@ def test_compiled_without_spills(name: str, config: str) -> None:
         ((4096, 4096, 4097), (True, True), "clustered_bands"),
         ((4097, 4096, 4096), (True, False), "narrow"),
         ((16, 8192, 8192), (False, True), "skinny"),
-        ((16, 4100, 4096), (False, False), "skinny"),
+        ((16, 4100, 4096), (False, False), "shares_16"),
     ],
 )
 def test_what_lies_along_rows_decides(shape: tuple[int, int, int], turned: tuple[bool, bool], config: str) -> None:

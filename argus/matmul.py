@@ -30,7 +30,12 @@ Config = Literal[
     "columns_128",
     "columns_64",
     "skinny",
+    "skinny_40",
     "skinny_64",
+    "skinny_72",
+    "skinny_104",
+    "skinny_136",
+    "skinny_152",
     "pingpong",
     "rows_64_128",
     "rows_64_192",
@@ -39,6 +44,12 @@ Config = Literal[
     "split_2",
     "split_4",
     "split_8",
+    "shares_16",
+    "shares_32",
+    "shares_48",
+    "shares_64",
+    "shares_80",
+    "shares_112",
 ]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)

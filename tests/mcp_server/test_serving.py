@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -45,8 +45,9 @@ def talk(say: Callable[[Client], Awaitable[None]], *options: str) -> None:
 async def answer(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
     result = await client.call_tool(tool, dict(arguments))
     assert not result.is_error, result
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
+    content: object = result.structured_content
+    assert isinstance(content, dict)
+    return cast("dict[str, Any]", content)
 
 
 def without_text(document: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -60,6 +61,8 @@ def test_an_agent_sees_the_tools_and_what_they_take() -> None:
         assert tools.keys() == {"verify", "interpret", "build", "suggest_invariants", "search_knowledge"}
         assert tools["verify"].input_schema["required"] == ["text"]
         assert all(tool.description for tool in tools.values())
+        page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+        assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == tools.keys()
 
     talk(say)
 

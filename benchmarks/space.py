@@ -122,7 +122,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=processors())
     parser.add_argument("--shapes", type=_shapes, default=SHAPES, help="MxNxK, several with commas")
     parser.add_argument("--names", nargs="*", default=(), help="of points to time, all by default")
-    parser.add_argument("--batch", type=int, default=48, help="points that are timed in turn")
+    parser.add_argument("--batch", type=int, default=96, help="points that are timed in turn")
     parser.add_argument("--seconds", type=float, default=540.0, help="after which no batch is begun")
     parser.add_argument("--known", type=Path, help="times of an earlier run, which are kept")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", str(FOLDER))))

@@ -324,6 +324,11 @@ def elements_of_any_place_agree(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(outputs, "_holds_record", nothing)
 
 
+def outside_and_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outputs, "_holds_record", nothing)
+    patch.setattr(claims, "written_once", nothing)
+
+
 def any_places_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(contributions, "agreeing", yes)
     patch.setattr(contributions, "same", yes)
@@ -409,6 +414,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("bank_conflicts", "I33", without(budgets, "_banks")),
     ("store_without_predicate", "I37", without(memory, "_bounds")),
     ("misaligned_vector", "I19", without(memory, "_vectors")),
+    ("box_that_begins_anywhere", "I19", without(boxes, "begins")),
+    ("box_that_begins_within_a_chunk", "I19", without(boxes, "begins")),
     ("descriptor_too_large", "I28", without(integers, "_offsets")),
     ("missing_barrier_raw", "I5", without(races, "obligations")),
     ("missing_barrier_war", "I36", without(races, "obligations")),
@@ -508,6 +515,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
+    ("turned_sums_of_the_other_rows", "I4", without(outputs, "_holds_record")),
+    ("turned_sums_stored_straight", "I4", outside_and_elsewhere),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
     ("attention_product_from_the_third_block", "I25", every_branch_is_taken),

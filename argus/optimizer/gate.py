@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 from attrs import define, evolve, frozen
 
@@ -20,28 +20,40 @@ from argus.emit.artifact import Artifact
 from argus.optimizer.judgement import Judgement, Stage
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import Problem
-from argus.optimizer.reward import Predict, resources
+from argus.optimizer.reward import Predict, compiled, resources
 from argus.policy.bounds import Impossible, judge
 from argus.policy.planner import Outcome
 from argus.report_json import report_json
 
 _BUDGETS = "I22"
 """The invariant that says that a kernel fits its machine."""
+_DEVICE = ("E405", "E408", "E409", "E410")
+
+
+class DeviceTools(Protocol):
+    """A GPU."""
+
+    def disagreement(self, problem: Problem, artifact: Artifact) -> str:
+        """Where its results differ from the float64 reference; empty if nowhere. Raises ArgusError."""
+        ...
+
+    def time(self, problem: Problem, artifact: Artifact) -> float:
+        """Microseconds of one call. Raises ArgusError."""
+        ...
 
 
 @frozen
 class Tools:
     """What the gate uses, so that a test may stand in for any of it.
 
-    verify: with counterexamples replayed. build: into a folder. time: microseconds of one call on a GPU, after its
-    numbers were found right there; None where there is no GPU, and times are what `predict` says. folder: for code;
-    None for the user's cache.
+    verify: with counterexamples replayed. build: into a folder. device: a GPU at hand; without one times are what
+    `predict` says. folder: for code; None for the user's cache.
     """
 
     verify: Callable[[Kernel], Report]
     build: Callable[[Kernel, Path | None], Artifact]
     predict: Predict
-    time: Callable[[Problem, Kernel, Artifact], float] | None = None
+    device: DeviceTools | None = None
     folder: Path | None = None
 
 
@@ -98,8 +110,19 @@ def _pass(passage: _Passage, problem: Problem, name: str, tools: Tools) -> None:
     with passage.through("compile"), _blamed("not compiled", "E304", "E5"):
         artifact = tools.build(kernel, tools.folder)
     passage.judgement = evolve(passage.judgement, resources=resources(artifact), place=str(artifact.description))
-    with passage.through("timing"), _blamed("lost", "E405", "E408", "E409", "E410"):
-        _timed(passage, problem, kernel, artifact, tools)
+    if tools.device is None:
+        with passage.through("timing"):
+            found = tools.predict(kernel, problem.sizes, compiled(artifact))
+        passage.judgement = evolve(passage.judgement, microseconds=found.microseconds, notes=found.notes)
+        return
+    with passage.through("device"), _blamed("lost", *_DEVICE):
+        wrong = tools.device.disagreement(problem, artifact)
+        if wrong:
+            raise _Stopped("wrong", wrong)
+    with passage.through("timing"), _blamed("lost", *_DEVICE):
+        passage.judgement = evolve(
+            passage.judgement, microseconds=_possible(tools.device.time(problem, artifact), problem), reward="measured"
+        )
 
 
 def _proved(report: Report) -> None:
@@ -120,17 +143,12 @@ def _counterexample(report: Report) -> Mapping[str, object] | None:
     return cast("Mapping[str, object] | None", found)
 
 
-def _timed(passage: _Passage, problem: Problem, kernel: Kernel, artifact: Artifact, tools: Tools) -> None:
-    if tools.time is None:
-        found = tools.predict(kernel, problem.sizes, artifact.report)
-        passage.judgement = evolve(passage.judgement, microseconds=found.microseconds, notes=found.notes)
-        return
-    microseconds = tools.time(problem, kernel, artifact)
-    match judge(microseconds, problem.bounds):
-        case Impossible() as caught:
-            raise _Stopped("cheat", str(caught))
-        case _:
-            passage.judgement = evolve(passage.judgement, microseconds=microseconds, reward="measured")
+def _possible(microseconds: float, problem: Problem) -> float:
+    """A time that the machine can reach; a shorter one is no time of this work."""
+    found = judge(microseconds, problem.bounds)
+    if isinstance(found, Impossible):
+        raise _Stopped("cheat", str(found))
+    return microseconds
 
 
 @contextmanager

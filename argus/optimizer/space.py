@@ -12,12 +12,12 @@ from attrs import frozen
 from argus.core.target import TARGETS
 from argus.kernels.gemm import Config
 from argus.kernels.narrow import Narrow
-from argus.kernels.skinny import Skinny
 from argus.kernels.split import Split
 from argus.optimizer.problem import Problem
+from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
-from argus.tuning.candidates import candidates
+from argus.tuning.candidates import space
 
 _PROCESSORS = {each.name: each.processors for each in TARGETS}
 
@@ -34,7 +34,7 @@ class Described:
 
 def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     """What planners see of a problem before anything is tried. names: of designs to choose among; all by default."""
-    configs = candidates(problem.target)
+    configs = space(problem.target)
     chosen = names or tuple(configs)
     described = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
     features = tuple(sorted({key for each in described for key in each.numbers}))
@@ -48,8 +48,32 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
 
 def describe(problem: Problem, name: str, config: Config) -> Described:
     knobs = knobs_of(config)
-    numbers = {CONSTANT: 1.0, f"kind {type(config).__name__}": 1.0, **_settings(knobs), **_fit(problem, config)}
-    return Described(name, (), numbers, knobs)
+    steps = techniques_of(config)
+    has = {technique(step.technique): 1.0 for step in steps}
+    kind = {f"kind {type(config).__name__}": 1.0}
+    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **_fit(problem, config)}
+    return Described(name, steps, numbers, knobs)
+
+
+def technique(name: str) -> str:
+    """The feature that says that a design has a technique."""
+    return f"technique {name}"
+
+
+def techniques_of(config: Config) -> tuple[Step, ...]:
+    """The techniques that may be taken away from a design, each with the settings that it changes."""
+    found: list[Step] = []
+    for name, each in TRANSFORMATIONS.items():
+        without = each.undo(config)
+        if without is not None:
+            found.append(Step(name, _change(without, config)))
+    return tuple(found)
+
+
+def _change(before: Config, after: Config) -> str:
+    """The settings in which two designs differ."""
+    old, new = dict(knobs_of(before)), dict(knobs_of(after))
+    return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in new if name in old and old[name] != new[name])
 
 
 def knobs_of(config: Config) -> tuple[tuple[str, int | bool | str], ...]:
@@ -100,8 +124,8 @@ def tile(config: Config) -> tuple[int, int, int]:
     match config:
         case Narrow():
             return 64, config.bn, 1
-        case Skinny():
-            return config.bm, 64, 1
+        case Split(turned=True):
+            return config.bn, config.bm, config.splits
         case Split():
             return config.bm, config.bn, config.splits
         case _:

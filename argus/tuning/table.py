@@ -82,7 +82,7 @@ def row(name: str, folder: Path | None = None) -> Row:
 def _built(kernel: Kernel, found: Row, folder: Path) -> Row:
     start, scratch = time.perf_counter(), folder / ".making" / found.name
     try:
-        made = build(kernel, directory=scratch)
+        made = build(kernel, directory=scratch, lines=False)
     except ArgusError as problem:
         shutil.rmtree(scratch, ignore_errors=True)
         return evolve(found, why=_line(problem.diagnostic), code=problem.diagnostic.code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 from typing import assert_never
 
 import numpy as np
@@ -10,9 +10,18 @@ from attrs import evolve, frozen
 
 from argus.core.atom import Atom
 from argus.core.banks import cycles
-from argus.core.cost import places
 from argus.core.cost.groups import Group
 from argus.core.cost.machine import Machine
+from argus.core.cost.places import (
+    NotModelledError,
+    addresses,
+    elements,
+    executions,
+    held,
+    inside,
+    lines,
+    offsets,
+)
 from argus.core.elements import nodes
 from argus.core.ir import Cast, Copy, Fold, Map, Mma, Op, Stmt, View, Where, static
 from argus.core.layout import TV
@@ -29,8 +38,8 @@ class Cost:
     shared memory, and what they would be without bank conflicts. lines: cycles in which global memory instructions
     reach lines. issue: cycles of one scheduler, the busiest. loaded, stored: bytes of global memory that this
     processor asks for and gives. landed: bytes that come into it, more than it asks for where blocks share a copy.
-    filled: bytes of boxes that lie outside a tensor. useful: bytes of those that somebody wanted. staged: bytes into and out of shared memory. vector: bytes of one
-    lane's access to global memory, 0 if there is none.
+    filled: bytes of boxes that lie outside a tensor. useful: bytes of global memory that somebody wanted. staged: bytes
+    into and out of shared memory. vector: bytes of one lane's access to global memory, 0 if there is none.
     """
 
     products: float = 0
@@ -138,40 +147,41 @@ def _of_copy(stmt: Copy, group: Group, machine: Machine) -> Cost:
                 pass
             case _:
                 assert_never(view.buffer.space)
-    return evolve(total, issue=_issued(stmt, group))
+    return evolve(total, issue=_issued(stmt, group, machine))
 
 
-def _issued(stmt: Copy, group: Group) -> float:
-    """Cycles in which a scheduler issues the copy for its waves."""
+def _issued(stmt: Copy, group: Group, machine: Machine) -> float:
+    """Cycles in which a scheduler issues the copy for its waves, with what finds the places in global memory."""
     if stmt.atom.unit == 1:
         return 1.0
     size = stmt.source.buffer.dtype.bits
     values = stmt.by.values.size()
     held = stmt.atom.operands["target" if stmt.target.buffer.space == "register" else "source"].tv
     per_thread = values // held.values.size() if held is not None else values * size / stmt.atom.vector_bits
-    return max(1.0, per_thread) * ceil(group.waves / 4)
+    outside = "global" in (stmt.source.buffer.space, stmt.target.buffer.space)
+    each = 1 + (machine.fitted.address * machine.simple if outside else 0.0)
+    return max(1.0, per_thread) * each * ceil(group.waves / machine.schedulers)
 
 
 def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
     size = view.buffer.dtype.bits / 8
     if stmt.atom.box is not None:
-        moved = places.elements(view) * size * _blocks(stmt)
+        moved = elements(view) * size * _blocks(stmt)
         return Cost(shared=moved / machine.bank_bytes, unconflicted=moved / machine.bank_bytes, staged=moved)
-    coords = places.coordinates(stmt, group)
-    moved = coords[0].size * size
+    moved = prod(held(stmt, group)) * size
     ideal = moved / machine.bank_bytes
     if stmt.atom.direct:  # whatever each lane reads, lanes write neighbouring words
         return Cost(shared=ideal, unconflicted=ideal, staged=moved)
-    found = places.offsets(view, coords, group.numbers)
+    found = offsets(stmt, view, group)
     reads = view is stmt.source
     memory = stmt.atom.operands["source" if reads else "target"]
     if memory.tv is not None:
         taken = _of_matrices(found, int(size), group, machine)
     else:
         vector = max(1, stmt.atom.vector_bits // view.buffer.dtype.bits)
-        rows = places.executions(found, vector, machine.target.unit) * int(size)
+        rows = executions(found, vector, machine.target.unit) * int(size)
         if not stmt.atom.phases:
-            raise places.NotModelledError(f"`{stmt.atom}` has no phases in its table")
+            raise NotModelledError(f"`{stmt.atom}` has no phases in its table")
         taken = cycles(rows, stmt.atom.phases, vector * int(size), machine.target.banks)
     return Cost(shared=float(taken), unconflicted=min(ideal, float(taken)), staged=moved)
 
@@ -192,11 +202,10 @@ def _of_matrices(found: IntArray, size: int, group: Group, machine: Machine) -> 
 def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
     if stmt.atom.box is not None:
         return _of_box(stmt, view, group, machine, reads=reads)
-    coords = places.coordinates(stmt, group)
-    found = places.addresses(view, coords, group.numbers, edge=stmt.edge is not None)
+    found = addresses(stmt, view, group)
     size = view.buffer.dtype.bits // 8
     vector = max(1, stmt.atom.vector_bits // view.buffer.dtype.bits)
-    rows = places.executions(found, vector, machine.target.unit).reshape(-1, machine.target.unit)
+    rows = executions(found, vector, machine.target.unit).reshape(-1, machine.target.unit)
     segment = machine.target.segment_bytes
     moved = _distinct(rows, segment) * segment if not reads else len(np.unique(rows[rows >= 0] // segment)) * segment
     lines = _distinct(rows, machine.line)
@@ -215,17 +224,17 @@ def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads:
 
 def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
     """Lines that a box of the first block reaches, so many as blocks have on average; what is outside is filled in."""
-    own = float(places.inside(view, group.numbers))
-    wanted = float(places.inside(view, {**group.numbers, **group.crowd}).mean()) if group.crowd else own
-    reached = places.lines(view, group.numbers, machine.line) * machine.line
+    own = float(inside(view, group.numbers))
+    wanted = float(inside(view, {**group.numbers, **group.crowd}).mean()) if group.crowd else own
+    reached = lines(view, group.numbers, machine.line) * machine.line
     asked = reached * wanted / own if own else wanted
-    whole = places.elements(view) * view.buffer.dtype.bits / 8
+    whole = elements(view) * view.buffer.dtype.bits / 8
     blocks = _blocks(stmt)
     return Cost(
         loaded=asked if reads else 0.0,
         stored=0.0 if reads else asked,
         landed=asked * blocks if reads else 0.0,
-        filled=(whole - wanted) * blocks if reads else 0.0,
+        filled=whole - wanted if reads else 0.0,
         useful=wanted,
         vector=stmt.atom.vector_bits // 8,
     )
@@ -244,19 +253,19 @@ def _blocks(stmt: Copy) -> int:
     return 1 if stmt.peers is None else max(1, static(stmt.peers).bit_count())
 
 
-def _values(view: View, group: Group) -> float:
+def _values(view: View) -> float:
     """Elements of a register tile's part that one thread holds."""
     layout = view.buffer.layout
     assert isinstance(layout, TV)
     whole = 1.0
     for extent in view.buffer.shape:
         whole *= static(extent)
-    held = layout.values.size() * places.elements(view) / whole if whole else 0.0
+    held = layout.values.size() * elements(view) / whole if whole else 0.0
     return max(1.0, min(held, layout.values.size()))
 
 
 def _of_map(stmt: Map, group: Group, machine: Machine) -> float:
-    """Cycles of the busiest scheduler: an instruction for each operation and value; two values a cast, where it packs."""
+    """Cycles of the busiest scheduler: an instruction for each operation and value; a cast packs two values."""
     each = 0.0
     for node in nodes(stmt.elem):
         match node:
@@ -269,14 +278,14 @@ def _of_map(stmt: Map, group: Group, machine: Machine) -> float:
             case _:
                 continue
     waves = ceil(group.waves / machine.schedulers)
-    return _values(stmt.target, group) * max(each, machine.simple / 2) * waves
+    return _values(stmt.target) * max(each, machine.simple / 2) * waves
 
 
 def _of_fold(stmt: Fold, group: Group, machine: Machine) -> float:
     """An instruction a value; within a warp also moves between lanes, halving the lanes each time."""
-    values = _values(stmt.source, group)
+    values = _values(stmt.source)
     moves = 0.0
     if stmt.within == "warp":
         steps = (machine.target.unit - 1).bit_length()
-        moves = steps * _values(stmt.target, group) * 2 * machine.simple
+        moves = steps * _values(stmt.target) * 2 * machine.simple
     return (values * machine.simple + moves) * ceil(group.waves / machine.schedulers)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from attrs import evolve, field, frozen
 
-from argus.core.cost import places
 from argus.core.cost.costs import NOTHING, Cost, cost_of
 from argus.core.cost.groups import Cast, Group, cast_of, sizes_of
 from argus.core.cost.machine import Machine
+from argus.core.cost.places import NotModelledError, value_of
 from argus.core.index import Node, Symbol
 from argus.core.ir import Await, For, If, Kernel, Let, Mma, One, Stmt, Sync, Wait, bodies, trips, walk
 from argus.core.walk import IntArray, Value, symbols
@@ -39,8 +39,8 @@ class Counts:
     """All that one block does.
 
     total: of all its groups. waits: statements at which somebody may stand still. meetings: of several threads.
-    steps: products that one group starts, of the group that starts most. after: of `total`, what follows products outside
-    of their loop: the epilogue. notes: what is not counted.
+    steps: products that one group starts, of the group that starts most. after: of `total`, what follows products
+    outside of their loop: the epilogue. notes: what is not counted.
     """
 
     total: Cost
@@ -140,7 +140,7 @@ def _cost(stmt: Stmt, group: Group, at: _Walk, machine: Machine, notes: list[str
     first = {symbol: _first(value, symbol in group.numbers) for symbol, value in at.known.items()}
     try:
         return cost_of(stmt, evolve(group, numbers=first), machine)
-    except places.NotModelledError as error:
+    except NotModelledError as error:
         _note(notes, f"a {type(stmt).__name__.lower()} is not counted: {error}")
         return NOTHING
 
@@ -158,9 +158,9 @@ def _inside(loop: For, at: _Walk, told: frozenset[Symbol], notes: list[str]) -> 
     """The walk within a loop: its trips one by one where something depends on them."""
     shape = at.weights.shape
     try:
-        count = np.broadcast_to(places.number(trips(loop), at.known), shape)
-        first = np.broadcast_to(places.number(loop.start, at.known), shape)
-    except places.NotModelledError as error:
+        count = np.broadcast_to(value_of(trips(loop), at.known), shape)
+        first = np.broadcast_to(value_of(loop.start, at.known), shape)
+    except NotModelledError as error:
         _note(notes, f"a loop is taken to run once: {error}")
         return evolve(at, known={**at.known, loop.symbol: 0})
     if loop.symbol not in told:
@@ -188,8 +188,8 @@ def _chosen(value: Value, which: IntArray, count: int) -> Value:
 def _branches(stmt: If, at: _Walk, notes: list[str]) -> tuple[_Walk, _Walk]:
     """The walk where the condition holds, for some thread, and where it does not, for some."""
     try:
-        held = np.asarray(places.number(stmt.cond, at.known), np.bool_)
-    except places.NotModelledError as error:
+        held = np.asarray(value_of(stmt.cond, at.known), np.bool_)
+    except NotModelledError as error:
         _note(notes, f"both ways of a condition are counted: {error}")
         return at, at
     if held.ndim == 2:  # of threads, shape (threads, 1) or (threads, places)

@@ -32,7 +32,7 @@ class Group:
     body: tuple[Stmt, ...]
     numbers: Numbers = field(converter=_copied)
     first: int = 0
-    crowd: Numbers = field(factory=lambda: dict[Symbol, Value]())
+    crowd: Numbers = field(factory=dict[Symbol, Value])
 
     @property
     def waves(self) -> int:

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from argus.core.cost.groups import sizes_of
 from argus.core.cost.machine import Machine
-from argus.core.cost.places import number
+from argus.core.cost.places import value_of
 from argus.core.ir import Alloc, Kernel, Policy, walk
 from argus.core.placement import ROOM, bytes_of, placed
 from argus.core.proof.budgets import launch_registers, planned, register_words
@@ -36,9 +36,10 @@ class Compiled:
 
 @frozen
 class Occupancy:
-    """blocks, waves: on one processor at once. limit: what allows no more. registers: of a thread, as they were counted.
+    """blocks, waves: on one processor at once. limit: what allows no more.
 
-    shared: bytes of a block. guessed: whether registers are a guess, for want of a compiler's report.
+    registers: of a thread, as they were counted. shared: bytes of a block. guessed: whether registers are a guess, for
+    want of a compiler's report.
     """
 
     blocks: int
@@ -108,9 +109,9 @@ def rounds(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, held: Occ
     known = sizes_of(kernel, sizes)
     blocks = 1
     for extent in kernel.grid:
-        blocks *= int(number(extent, known))
+        blocks *= int(value_of(extent, known))
     # Blocks of a cluster begin together, so that processors that make up no whole cluster stay idle.
-    usable = machine.target.processors // kernel.peers * kernel.peers
+    usable = max(kernel.peers, machine.usable(kernel.peers))
     together = usable * held.blocks
     full, left = divmod(blocks, together)
     return Rounds(blocks, min(blocks, usable), full, ceil(left / usable))

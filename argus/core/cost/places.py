@@ -18,7 +18,7 @@ class NotModelledError(Exception):
     """What a statement does depends on data, or is of a kind that the model does not speak of."""
 
 
-def number(root: Index | Cond, numbers: Numbers, coords: tuple[IntArray, ...] = ()) -> IntArray:
+def value_of(root: Index | Cond, numbers: Numbers, coords: tuple[IntArray, ...] = ()) -> IntArray:
     """The value of an expression. Raises NotModelledError where data decide it."""
     try:
         return np.asarray(evaluate(root, numbers, coords), np.int64)
@@ -32,34 +32,40 @@ def coordinates(stmt: Copy, group: Group) -> tuple[IntArray, ...]:
     return tuple(axis[rows] for axis in stmt.by.coordinates())
 
 
-def offsets(view: View, coords: tuple[IntArray, ...], numbers: Numbers) -> IntArray:
+def held(stmt: Copy, group: Group) -> tuple[int, int]:
+    """Threads of the group that move elements, and values of each."""
+    return len(stmt.by.elements()[group.first : group.first + group.threads]), stmt.by.values.size()
+
+
+def offsets(stmt: Copy, view: View, group: Group) -> IntArray:
     """Elements from the start of a shared buffer, shape (threads, values), by layout and swizzle.
 
     Raises NotModelledError for a place that data decide, or outside the buffer.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
-    total = np.zeros(coords[0].shape, np.int64)
+    coords, numbers = coordinates(stmt, group), group.numbers
+    total = np.zeros(held(stmt, group), np.int64)
     for at, mode in zip(view.at, modes(layout.layout), strict=True):
-        along = offsets_along(mode, np.broadcast_to(number(at, numbers, coords), total.shape))
+        along = offsets_along(mode, np.broadcast_to(value_of(at, numbers, coords), total.shape))
         if along is None:
             raise NotModelledError(f"a place outside `{view.buffer.name}`")
         total = total + along
     return total if layout.swizzle is None else layout.swizzle.images(total)
 
 
-def addresses(view: View, coords: tuple[IntArray, ...], numbers: Numbers, *, edge: bool) -> IntArray:
-    """Bytes from the start of a global tensor, shape (threads, values); -1 for elements outside, where `edge`."""
+def addresses(stmt: Copy, view: View, group: Group) -> IntArray:
+    """Bytes from the start of a global tensor, shape (threads, values); -1 for elements outside, where these may be."""
     layout = view.buffer.layout
     assert isinstance(layout, Strided)
-    shape = coords[0].shape
+    coords, numbers, shape = coordinates(stmt, group), group.numbers, held(stmt, group)
     total, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
     for at, stride, extent in zip(view.at, layout.strides, view.buffer.shape, strict=True):
-        place = number(at, numbers, coords)
-        total = total + place * number(stride, numbers)
-        inside &= (place >= 0) & (place < number(extent, numbers))
+        place = value_of(at, numbers, coords)
+        total = total + place * value_of(stride, numbers)
+        inside &= (place >= 0) & (place < value_of(extent, numbers))
     total = total * view.buffer.dtype.bits // 8
-    return np.where(inside, total, -1) if edge else total
+    return np.where(inside, total, -1) if stmt.edge is not None else total
 
 
 def executions(places: IntArray, vector: int, unit: int) -> IntArray:
@@ -71,13 +77,13 @@ def executions(places: IntArray, vector: int, unit: int) -> IntArray:
 def start(view: View, numbers: Numbers) -> tuple[IntArray, ...]:
     """Where the view's first element lies, along each axis of its buffer; one number a block where numbers are many."""
     origin = tuple(np.zeros((), np.int64) for _ in view.shape)
-    return tuple(number(at, numbers, origin) for at in view.at)
+    return tuple(value_of(at, numbers, origin) for at in view.at)
 
 
 def _spans(view: View, numbers: Numbers) -> tuple[int, ...]:
     """What the view spans along each axis of its buffer: 1 along an axis that it does not move on."""
-    last = tuple(number(extent, numbers) - 1 for extent in view.shape)
-    moved = [number(at, numbers, last) - first for at, first in zip(view.at, start(view, numbers), strict=True)]
+    last = tuple(value_of(extent, numbers) - 1 for extent in view.shape)
+    moved = [value_of(at, numbers, last) - first for at, first in zip(view.at, start(view, numbers), strict=True)]
     return tuple(int(each.flat[0]) + 1 for each in moved)
 
 
@@ -85,7 +91,7 @@ def inside(view: View, numbers: Numbers) -> IntArray:
     """Bytes of a box that lie inside its tensor, one number a block where numbers are many."""
     total: IntArray = np.asarray(view.buffer.dtype.bits // 8, np.int64)
     for first, span, extent in zip(start(view, numbers), _spans(view, numbers), view.buffer.shape, strict=True):
-        low, high = np.maximum(first, 0), np.minimum(first + span, number(extent, numbers))
+        low, high = np.maximum(first, 0), np.minimum(first + span, value_of(extent, numbers))
         total = total * np.maximum(0, high - low)
     return total
 
@@ -94,10 +100,10 @@ def lines(view: View, numbers: Numbers, line: int) -> int:
     """Lines of global memory that the rows of a box reach, of those inside its tensor. numbers: of one block."""
     layout, size = view.buffer.layout, view.buffer.dtype.bits / 8
     assert isinstance(layout, Strided)
-    strides = [int(number(stride, numbers)) for stride in layout.strides]
+    strides = [int(value_of(stride, numbers)) for stride in layout.strides]
     begins = [int(each) for each in start(view, numbers)]
     spans = _spans(view, numbers)
-    ends = [int(number(extent, numbers)) for extent in view.buffer.shape]
+    ends = [int(value_of(extent, numbers)) for extent in view.buffer.shape]
     fast = strides.index(1) if 1 in strides else len(strides) - 1
     places: IntArray = np.zeros(1, np.int64)
     for axis, (first, span, end, stride) in enumerate(zip(begins, spans, ends, strides, strict=True)):

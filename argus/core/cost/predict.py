@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf, isfinite
 from typing import Literal
 
 from attrs import evolve, frozen
 
-from argus.core.cost.clockwork import Clockwork, Played, Script, has_loops
+from argus.core.cost.clockwork import Clockwork, has_loops
 from argus.core.cost.costs import Cost
 from argus.core.cost.counts import block_numbers, everyone, runs
 from argus.core.cost.groups import Numbers, cast_of, sizes_of
 from argus.core.cost.machine import MACHINES, Machine
 from argus.core.cost.occupancy import Compiled, Occupancy, occupancy, rounds
-from argus.core.cost.places import NotModelledError, number
+from argus.core.cost.places import NotModelledError, value_of
+from argus.core.cost.script import Played, Script
 from argus.core.cost.traffic import crowd, traffic
 from argus.core.index import Index
-from argus.core.ir import For, Kernel, Stmt, trips
+from argus.core.ir import For, Kernel, Stmt
 
 Bottleneck = Literal["tensor", "shared", "memory", "lines", "issue", "latency", "launch"]
 
@@ -32,7 +34,7 @@ class Exposed:
 
 @frozen
 class Prediction:
-    """What one call takes, calls before it having left in the last cache what fits there.
+    """What one call takes, calls before it having left in the last cache what fits there; infinite if it never ends.
 
     bottleneck: the unit that is busy longest; "latency" where none is busy for most of the time. parts: microseconds
     that each unit of the busiest processor is busy, and "launch" around the kernel; they overlap. notes: what the
@@ -62,9 +64,9 @@ def predict(
     held = occupancy(kernel, row, report)
     over = rounds(kernel, sizes, row, held)
     notes: list[str] = []
-    script = _script(kernel, sizes, row, held, report, notes)
-    full = _played(evolve(script, blocks=held.blocks), notes) if over.full else None
-    rest = _played(evolve(script, blocks=over.rest), notes) if over.rest else None
+    script, statements = _script(kernel, sizes, row, held, report, notes)
+    full = _played(evolve(script, blocks=held.blocks), statements, notes) if over.full else None
+    rest = _played(evolve(script, blocks=over.rest), statements, notes) if over.rest else None
     cycles, busy = 0.0, dict[str, float]()
     for times, played in ((over.full, full), (1, rest)):
         if played is not None:
@@ -93,17 +95,20 @@ def _script(
     held: Occupancy,
     report: Compiled | None,
     notes: list[str],
-) -> Script:
+) -> tuple[Script, float]:
+    """The script of one block, and how many statements that runs."""
     over = rounds(kernel, sizes, machine, held)
     together = min(over.blocks, over.processors * held.blocks)
     cast = cast_of(kernel, block_numbers(kernel, sizes), crowd(kernel, sizes_of(kernel, sizes), together))
     costs: dict[tuple[Stmt, str], Cost] = {}
+    statements = 0.0
     for group in everyone(cast):
         for run in runs(group, machine, notes):
             costs.setdefault((run.stmt, group.name), run.cost)
+            statements += run.times
     moved = traffic(kernel, sizes, machine, over, held.blocks)
     busy = moved.busy / machine.target.processors
-    return Script(
+    script = Script(
         kernel=kernel,
         machine=machine,
         cast=cast,
@@ -113,20 +118,27 @@ def _script(
         heat=1 + (machine.fitted.heat - 1) * busy,
         serialised=report is not None and report.serialised,
     )
+    return script, statements
 
 
-_STEPS = 400
-"""Trips of inner loops that are played, about."""
+_PATIENCE = 40_000
+"""Statements that are played, about."""
 _FEWEST = 4
 
 
-def _played(script: Script, notes: list[str]) -> Played:
-    """The script played; of many tiles a few, and the others as long each as the last of these."""
-    tiles, deep = _tiles(script)
-    most = max(_FEWEST, _STEPS // max(1, deep)) // 2 * 2
-    if tiles <= most + 2:
+def _played(script: Script, statements: float, notes: list[str]) -> Played:
+    """The script played; of many tiles a few, and the others as long each as the last of these.
+
+    statements: that one block runs. Where even a few tiles are too many, what was played of them stands for all.
+    """
+    tiles, all_of_it = _tiles(script), statements * script.blocks
+    if all_of_it <= _PATIENCE:
         return _told(Clockwork(script).play(), notes)
-    fewer = most // 4 * 2 if most > _FEWEST else _FEWEST // 2
+    most = int(_PATIENCE * tiles / all_of_it) // 4 * 4
+    if most < _FEWEST or tiles <= most + 2:
+        played = _told(Clockwork(evolve(script, patience=_PATIENCE)).play(), notes)
+        return _stretched(played, max(1.0, all_of_it / played.statements))
+    fewer = most // 2
     short = _told(Clockwork(evolve(script, tiles=fewer)).play(), notes)
     long = _told(Clockwork(evolve(script, tiles=most)).play(), notes)
     beyond = (tiles - most) / (most - fewer)
@@ -136,17 +148,28 @@ def _played(script: Script, notes: list[str]) -> Played:
         waits={key: _further(short.waits.get(key, 0.0), long.waits[key], beyond) for key in long.waits},
         notes=long.notes,
         stuck=long.stuck,
+        statements=long.statements,
+    )
+
+
+def _stretched(played: Played, factor: float) -> Played:
+    return evolve(
+        played,
+        cycles=played.cycles * factor,
+        busy={name: cycles * factor for name, cycles in played.busy.items()},
+        waits={key: cycles * factor for key, cycles in played.waits.items()},
     )
 
 
 def _further(short: float, long: float, beyond: float) -> float:
-    return max(long, long + (long - short) * beyond)
+    return max(long, long + (long - short) * beyond) if isfinite(long) and isfinite(short) else inf
 
 
 def _told(played: Played, notes: list[str]) -> Played:
-    stuck = () if played.stuck is None else (f"nobody goes on at {_place(played.stuck)}: what follows is not counted",)
+    """What nobody can go on with takes for ever."""
+    stuck = () if played.stuck is None else (f"nobody goes on at {_place(played.stuck)}",)
     notes += [note for note in (*played.notes, *stuck) if note not in notes]
-    return played
+    return played if played.stuck is None else evolve(played, cycles=inf)
 
 
 def _place(stmt: Stmt) -> str:
@@ -154,22 +177,15 @@ def _place(stmt: Stmt) -> str:
     return type(stmt).__name__.lower() if frame is None else f"line {frame.line}"
 
 
-def _tiles(script: Script) -> tuple[int, int]:
-    """The largest end of an outermost loop around others, and trips of the loops in it."""
-    tiles = deep = 0
-    for group in script.cast.beside:
-        for stmt in group.body:
-            if isinstance(stmt, For) and has_loops(stmt):
-                tiles = max(tiles, _number(stmt.stop, group.numbers))
-                inner = [each for each in stmt.body if isinstance(each, For)]
-                known = {**group.numbers, stmt.symbol: 0}
-                deep = max(deep, sum(_number(trips(each), known) for each in inner))
-    return tiles, deep
+def _tiles(script: Script) -> int:
+    """The largest end of an outermost loop around others; 0 where there is none."""
+    loops = [(stmt, group) for group in script.cast.beside for stmt in group.body if isinstance(stmt, For)]
+    return max((_number(loop.stop, group.numbers) for loop, group in loops if has_loops(loop)), default=0)
 
 
 def _number(node: Index, numbers: Numbers) -> int:
     try:
-        return int(number(node, numbers).flat[0])
+        return int(value_of(node, numbers).flat[0])
     except NotModelledError:
         return 0
 

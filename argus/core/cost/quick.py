@@ -3,46 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import and_, eq, floordiv, le, lshift, mod, mul, or_, rshift, xor
 
-from argus.core.index import Bin, BinOp, Cmp, Cond, Const, Index, Sum, Sym, Symbol
-from argus.core.walk import Value, evaluate
+import numpy as np
 
-Numbers = Mapping[Symbol, Value]
-Function = Callable[[Numbers], int]
+from argus.core.index import Bin, Cmp, Cond, Const, Index, Sum, Sym, Symbol
+from argus.core.walk import evaluate, number
 
-_APPLY: Mapping[BinOp, Callable[[int, int], int]] = {
-    "*": mul,
-    "//": floordiv,
-    "%": mod,
-    "min": min,
-    "max": max,
-    "&": and_,
-    "|": or_,
-    "^": xor,
-    "<<": lshift,
-    ">>": rshift,
-}
+Function = Callable[[Mapping[Symbol, int]], int]
 
 
 def function(node: Index | Cond) -> Function:
-    """The function of an expression's symbols, each of which stands for one number."""
+    """The function of an expression's symbols, each of which stands for one number.
+
+    It raises KeyError for a symbol without one, or an array, and ZeroDivisionError for a zero divisor.
+    """
     match node:
         case Const(value=value):
             return lambda _: value
         case Sym(symbol=symbol):
-            return lambda numbers: numbers[symbol]  # type: ignore[return-value]
+            return lambda numbers: numbers[symbol]
         case Sum(terms=((only, factor),), constant=constant):
             one = function(only)
             return lambda numbers: one(numbers) * factor + constant
         case Sum(terms=terms, constant=constant):
             parts = tuple((function(term), factor) for term, factor in terms)
             return lambda numbers: sum((part(numbers) * factor for part, factor in parts), constant)
-        case Bin(op=op, left=left, right=right):
-            apply, first, second = _APPLY[op], function(left), function(right)
-            return lambda numbers: apply(first(numbers), second(numbers))
+        case Bin():
+            return _operation(node)
         case Cmp(op=op, left=left, right=right):
-            compare, low, high = le if op == "<=" else eq, function(left), function(right)
-            return lambda numbers: int(compare(low(numbers), high(numbers)))
+            low, high = function(left), function(right)
+            if op == "<=":
+                return lambda numbers: int(low(numbers) <= high(numbers))
+            return lambda numbers: int(low(numbers) == high(numbers))
         case _:
-            return lambda numbers: int(evaluate(node, numbers))  # type: ignore[arg-type]
+            return lambda numbers: int(np.asarray(evaluate(node, numbers)))
+
+
+def _operation(node: Bin) -> Function:
+    op, first, second = node.op, function(node.left), function(node.right)
+    match op:
+        case "//":
+            return lambda numbers: first(numbers) // second(numbers)
+        case "%":
+            return lambda numbers: first(numbers) % second(numbers)
+        case "*":
+            return lambda numbers: first(numbers) * second(numbers)
+        case _:
+            return lambda numbers: int(np.asarray(number(op, first(numbers), second(numbers))))

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from argus.core.cost import places
 from argus.core.cost.groups import cast_of, sizes_of
 from argus.core.cost.machine import Machine
 from argus.core.cost.occupancy import Rounds
+from argus.core.cost.places import NotModelledError, elements, start, value_of
 from argus.core.index import Symbol
 from argus.core.ir import Copy, For, Kernel, Let, Stmt, View, trips, walk
 from argus.core.walk import IntArray, Value
@@ -20,8 +20,8 @@ from argus.core.walk import IntArray, Value
 
 @frozen
 class Traffic:
-    """far: of each load from global memory, the share of its bytes that no cache has. own: the share that no other block
-    asks for at the same time, or has just asked for. busy: processors at work.
+    """far: of each load from global memory, the share of its bytes that no cache has. own: the share that no other
+    block asks for at the same time, or has just asked for. busy: processors at work.
 
     operands: bytes of the tensors that are read, each once. fetched: the mean of `far`, by bytes.
     """
@@ -42,7 +42,7 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
     blocks = crowd(kernel, known, min(rounds.blocks, rounds.processors * held))
     together = max((len(each) for each in blocks.values()), default=1)
     read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
-    operands = sum(prod(int(places.number(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
+    operands = sum(prod(int(value_of(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
     room = machine.fitted.kept * machine.cached
     missed = min(1.0, max(0.0, operands / room - 1)) if room else 1.0
     far: dict[Stmt, float] = {}
@@ -52,13 +52,13 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
         numbers = dict(group.numbers)
         for stmt in walk(group.body):
             if isinstance(stmt, For):
-                numbers[stmt.symbol] = _scalar(places.number(stmt.start, numbers))
+                numbers[stmt.symbol] = _scalar(value_of(stmt.start, numbers))
             elif isinstance(stmt, Let):
                 numbers[stmt.symbol] = 0
             elif isinstance(stmt, Copy) and _loads(stmt):
                 own[stmt] = min(1.0, _different(stmt.source, numbers, kernel.thread) / together)
                 far[stmt] = missed * own[stmt]
-                bytes_each = places.elements(stmt.source) * stmt.source.buffer.dtype.bits / 8
+                bytes_each = elements(stmt.source) * stmt.source.buffer.dtype.bits / 8
                 asked, fetched = asked + bytes_each, fetched + bytes_each * far[stmt]
     return Traffic(far, own, min(rounds.processors, together), operands, fetched / asked if asked else 0.0)
 
@@ -75,7 +75,7 @@ def crowd(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[
     """Coordinates of the blocks that begin together, the first axis of the grid fastest: of those that have work."""
     rest, found = np.arange(together, dtype=np.int64), dict[Symbol, IntArray]()
     for symbol, extent in zip(kernel.blocks, kernel.grid, strict=True):
-        count = max(1, int(places.number(extent, known)))
+        count = max(1, int(value_of(extent, known)))
         found[symbol], rest = rest % count, rest // count
     busy = np.zeros(together, np.bool_)
     for group in cast_of(kernel, {**known, **found}).beside:
@@ -90,8 +90,8 @@ def crowd(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[
 def _runs(loop: For, numbers: Mapping[Symbol, Value]) -> npt.NDArray[np.bool_]:
     """Whether each block goes through the loop at all; it does where data decide."""
     try:
-        return places.number(trips(loop), numbers) > 0
-    except places.NotModelledError:
+        return value_of(trips(loop), numbers) > 0
+    except NotModelledError:
         return np.ones((), np.bool_)
 
 
@@ -100,7 +100,7 @@ def _different(view: View, numbers: Mapping[Symbol, Value], thread: Symbol) -> i
     first = {**numbers, thread: 0}
     blocks = max((np.size(value) for symbol, value in first.items() if symbol.kind == "block"), default=1)
     try:
-        begins = places.start(view, first)
-    except places.NotModelledError:
+        begins = start(view, first)
+    except NotModelledError:
         return blocks
     return len(np.unique(np.stack([np.broadcast_to(each, (blocks,)) for each in begins]), axis=1).T)

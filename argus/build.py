@@ -23,12 +23,14 @@ from argus.emit.toolchain import compile_hip, write_files
 COMPILE_SECONDS = 120.0
 
 
-def build(kernel: Kernel, target: Target | str | None = None, directory: Path | None = None) -> Artifact:
+def build(
+    kernel: Kernel, target: Target | str | None = None, directory: Path | None = None, *, lines: bool = True
+) -> Artifact:
     """Emit a kernel, compile it and read the compiler's report.
 
     target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
     and NAME.json go (NAME.cu, NAME.cubin and NAME.json for sm_90a); by default a folder of the user's cache, named
-    after the text.
+    after the text. lines: whether code for sm_90a tells its lines to tools such as profilers.
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
@@ -36,7 +38,7 @@ def build(kernel: Kernel, target: Target | str | None = None, directory: Path | 
     """
     _check_target(kernel, target)
     if kernel.target.name == "sm_90a":
-        return _build_cuda(kernel, directory)
+        return _build_cuda(kernel, directory, lines=lines)
     text = hip_text(kernel)
     symbol = assign(kernel).kernel
     place = _cache(symbol, text) if directory is None else directory
@@ -60,10 +62,10 @@ def build(kernel: Kernel, target: Target | str | None = None, directory: Path | 
     )
 
 
-def _build_cuda(kernel: Kernel, directory: Path | None) -> Artifact:
+def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool) -> Artifact:
     """As `build`, with NAME.cu and NAME.cubin."""
     made = cuda_text(kernel)
-    compiled = compile_cuda(made.text, made.symbol)
+    compiled = compile_cuda(made.text, made.symbol, lines=lines)
     report = parse_assembler_report(compiled.log, made.symbol)
     launch = cuda_launch(kernel, made.symbol, made.plan, made.guards)
     data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"

@@ -2,7 +2,8 @@
 
 A box of the copy engine and a matrix descriptor both take rows of one span. A row of more is therefore laid out as
 `(rows, (width, slabs)) : (width, (1, rows * width))`, which is what several boxes, one beside the other, leave in
-shared memory; along its columns a descriptor steps from slab to slab.
+shared memory; along its columns a descriptor steps from slab to slab. Without a swizzle a slab is one chunk of 16
+bytes wide, and 8 rows of it are the matrix that the instruction takes at once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from argus.core.dtype import DType
 from argus.core.index import Const
 from argus.core.ir import Buffer, Staged
 from argus.core.layout import Layout, Swizzle, row_major
+
+CHUNK = 16
+"""Bytes that no swizzle takes apart."""
 
 
 def span_of(swizzle: Swizzle | None, dtype: DType) -> int | None:
@@ -42,9 +46,9 @@ def slab_width(buffer: Buffer) -> int | None:
     if layout.layout == row_major(extents):
         return extents[-1]
     span = span_of(layout.swizzle, buffer.dtype)
-    if not span or len(extents) < 2:
+    if span is None or len(extents) < 2:
         return None
-    width = span * 8 // buffer.dtype.bits
+    width = (span or CHUNK) * 8 // buffer.dtype.bits
     whole = extents[-1] % width == 0
     return width if whole and layout.layout == slabbed(extents, width) else None
 

@@ -68,27 +68,38 @@ def places(view: View, by: TV, scope: Scope, values: Sequence[int], *, edge: boo
     layout = view.buffer.layout
     if isinstance(layout, Staged) and not edge:
         return _shared_places(view, by, scope, values, layout)
+    own = [by.coordinates_at(algebra.sym(scope.thread), value) for value in values]
+    return located(view, own, scope, edge=edge, width=width)
+
+
+def located(view: View, own: Sequence[tuple[Index, ...]], scope: Scope, *, edge: bool, width: Width) -> Declared:
+    """The same for elements of a tensor by their coordinates in the view."""
+    layout = view.buffer.layout
     origins = [_Origins(f"at{axis}", scope.text) for axis in range(len(view.at))]
     found: list[Place] = []
-    for value in values:
-        wanted = coordinates(view, by, scope, value)
+    for element in own:
+        wanted = tuple(substitute(at, {}, element) for at in view.at)
         names = [origin.name(at) for origin, at in zip(origins, wanted, strict=True)]
-        inside = _inside(view, by, scope, value, names) if edge else ""
+        inside = _inside(view, element, scope, names) if edge else ""
         assert isinstance(layout, Strided), "the shape of shared memory is static: an edge has no meaning there"
         found.append(Place(_strided(names, layout, scope.text, width), inside))
     return [line for origin in origins for line in origin.lines], found
 
 
-def _inside(view: View, by: TV, scope: Scope, value: int, names: Sequence[str]) -> str:
+def _inside(view: View, element: tuple[Index, ...], scope: Scope, names: Sequence[str]) -> str:
     """The condition that intervals do not already decide, on the first element: a vector straddles no edge."""
-    wanted = coordinates(view, by, scope, value)
+    wanted = tuple(substitute(at, {}, element) for at in view.at)
     parts: list[str] = []
     for at, extent, name in zip(wanted, view.buffer.shape, names, strict=True):
-        if algebra.le(0, at) is not TRUE:
+        low, high = algebra.le(0, at) is TRUE, algebra.lt(at, extent) is TRUE
+        end = scope.text.index(extent)
+        if not low and not high:
+            parts.append(f"(unsigned)({name}) < (unsigned)({end})")  # one comparison for both ends
+        elif not low:
             parts.append(f"{name} >= 0")
-        if algebra.lt(at, extent) is not TRUE:
-            parts.append(f"{name} < {scope.text.index(extent)}")
-    where: Cond = substitute(view.where, {}, by.coordinates_at(algebra.sym(scope.thread), value))
+        elif not high:
+            parts.append(f"{name} < {end}")
+    where: Cond = substitute(view.where, {}, element)
     if where is not TRUE:
         parts.append(f"({scope.text.cond(where)})")
     return " && ".join(parts)
@@ -132,7 +143,7 @@ def _shared_places(view: View, by: TV, scope: Scope, values: Sequence[int], layo
     lines: list[str] = []
     found: list[Place] = []
     for value in values:
-        fixed, moved = _split(_linear_offset(layout.layout, coordinates(view, by, scope, value)), swizzle)
+        fixed, moved = _split(linear_offset(layout.layout, coordinates(view, by, scope, value)), swizzle)
         if not isinstance(fixed, Const) and fixed not in bases:
             bases[fixed] = f"base{len(bases)}"
             lines.append(f"const int {bases[fixed]} = {scope.text.index(fixed)};")
@@ -141,7 +152,7 @@ def _shared_places(view: View, by: TV, scope: Scope, values: Sequence[int], layo
     return lines, found
 
 
-def _linear_offset(layout: Layout, at: Sequence[Index]) -> Index:
+def linear_offset(layout: Layout, at: Sequence[Index]) -> Index:
     if isinstance(layout.shape, int) or isinstance(layout.stride, int):
         return layout.at(at[0])
     axes = zip(layout.shape, layout.stride, at, strict=True)

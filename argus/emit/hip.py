@@ -46,6 +46,7 @@ from argus.core.ir import (
 )
 from argus.emit.address import records
 from argus.emit.copies import copy_lines
+from argus.emit.direct import DIRECT, direct_lines, loads_directly
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
 from argus.emit.matrix import mma_lines
@@ -76,7 +77,8 @@ def hip_text(kernel: Kernel) -> str:
     writer = _Writer(scope, wait_counts(kernel, scope))
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
-    head = [PRELUDE, REMAP] if remapped(kernel) else [PRELUDE]
+    parts = ((PRELUDE, True), (REMAP, remapped(kernel) is not None), (DIRECT, loads_directly(kernel)))
+    head = [part for part, used in parts if used]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
 
 
@@ -125,7 +127,7 @@ class _Writer:
             case Alloc(buffer=buffer):
                 return [self._declared(buffer, stmt)]
             case Copy():
-                return copy_lines(stmt, self.scope)
+                return (direct_lines if stmt.atom.direct else copy_lines)(stmt, self.scope)
             case Map():
                 return map_lines(stmt, self.scope)
             case Mma():

@@ -99,11 +99,20 @@ class Cdna3PingPong:
     """MI300X: a bm x bn tile by two rows of four waves, bk of K at a time, one LDS buffer.
 
     The second row runs one barrier behind the first, so that one multiplies while the other moves data.
+
+    Techniques that one may do without. group: rows of a band of tiles that one die takes, 0 for the hardware's order.
+    mfma: rows of the matrix instruction, 16 or 32. skew: the second row runs behind. priority: waves that multiply come
+    first. guarded: addresses are checked by the buffer's descriptor and not by masks.
     """
 
     bm: int = 256
     bn: int = 256
     bk: int = 64
+    group: int = 4
+    mfma: int = 16
+    skew: bool = True
+    priority: bool = True
+    guarded: bool = True
     target = gfx942
     threads = 512
 
@@ -117,11 +126,13 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     bm, bn, bk, half, deep = cfg.bm, cfg.bn, cfg.bk, cfg.bm // 2, cfg.bk // 2
     assume(A.shape[1] >= 1, A.shape[1] % 8 == 0)  # a product to sum; rows of 16-byte vectors
     assume(A.shape[0] * A.shape[1] < 1 << 31, B.shape[0] * B.shape[1] < 1 << 31)  # a buffer descriptor spans 4 GiB
-    mm = mfma(mfma_f32_16x16x16_bf16).over(waves=(2, 4), tile=(half, bn), k=deep, k_run=8)
+    atom, via = _INSTRUCTIONS[cfg.mfma], buffer_load if cfg.guarded else None
+    mm = mfma(atom).over(waves=(2, 4), tile=(half, bn), k=deep, k_run=8)
     rows_of_128_bytes = Swizzle(3, 3, 3)  # 16-byte chunk ^= row % 8: free of conflicts for 16-row fragments
     lds_a = shared(bf16, (2, half, bk), swizzle=rows_of_128_bytes, banks=1)
     lds_b = shared(bf16, (bn, bk), swizzle=rows_of_128_bytes, banks=1)
-    m, n = remap_xcd(block_id, problem.tiles(bm, bn), group=4)
+    counts = problem.tiles(bm, bn)
+    m, n = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     depth = ceil_div(A.shape[1], bk)
     next_a = registers(bf16, spread((bm, bk), threads=cfg.threads, vector=8))
     next_b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=8))
@@ -130,8 +141,8 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     b = registers(bf16, mm.B)
 
     def prefetch(k: Int | int) -> None:
-        copy(A.tile((bm, bk), (m, k)), next_a, via=buffer_load, edge=0)
-        copy(B.tile((bn, bk), (n, k)), next_b, via=buffer_load, edge=0)
+        copy(A.tile((bm, bk), (m, k)), next_a, via=via, edge=0)
+        copy(B.tile((bn, bk), (n, k)), next_b, via=via, edge=0)
 
     def stage() -> None:
         vmem.wait(0)
@@ -148,7 +159,10 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
 
     def multiply(i: int) -> None:
         sync()
-        with priority(1):
+        if cfg.priority:
+            with priority(1):
+                mma(mm, acc[i], a[i], b)
+        else:
             mma(mm, acc[i], a[i], b)
         sync()
 
@@ -156,8 +170,9 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     stage()
     sync()
     row = wave // 4
-    with when(eq(row, 1)):
-        sync()
+    if cfg.skew:
+        with when(eq(row, 1)):
+            sync()
     for k in loop(depth):
         fetch_b(0)
         fetch_a(0, 0)
@@ -173,8 +188,12 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
         with when(k + 1 < depth):
             stage()  # one barrier after both rows have read
         multiply(1)  # and one before either reads again
-    with when(eq(row, 0)):
-        sync()
+    if cfg.skew:
+        with when(eq(row, 0)):
+            sync()
     for i in range(2):
         problem.complete(acc[i])
         copy(acc[i].to(bf16), C.tile((half, bn), (2 * m + i, n)), edge=0)
+
+
+_INSTRUCTIONS = {16: mfma_f32_16x16x16_bf16, 32: mfma_f32_32x32x8_bf16}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 
 from argus.kernels.contraction import Contraction, one_of, part, slot_for
-from argus.kernels.hopper import Fuse, Hopper, parts_of, store_boxes, store_by_tma
+from argus.kernels.hopper import Fuse, Hopper, boxes_of, give_back, give_last_back, leave, leave_last, parts_of
 from argus.language import (
+    Int,
     Ring,
     assume,
-    bulk,
+    block_id,
     ceil_div,
     cluster,
     copy,
-    elected,
     eq,
     f32,
     loop,
@@ -25,7 +26,6 @@ from argus.language import (
     warpgroup,
     warpgroups,
     wgmma,
-    when,
 )
 
 
@@ -41,14 +41,14 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(count < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
-    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
+    boxes = boxes_of(cfg, C.dtype)
+    tiles = _tiles(problem, cfg)
     depth = ceil_div(A.shape[-1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))
     rows_alike = cfg.cluster[0] == 1
     problem.bounded(count, depth, cfg.stages)
 
-    with role("load", warpgroup(0).elected, registers=40):
+    with role("load", warpgroup(0).elected, registers=40 if cfg.realloc else None):
         for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
@@ -60,19 +60,30 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                     copy(*(part(each, cluster.rank, blocks) for each in common), via=to_all, edge=0)
         ring.finish()  # nobody leaves while a peer may still arrive here
 
-    with role("math", warpgroups(1, 2), registers=232) as wg:
+    with role("math", warpgroups(1, 2), registers=232 if cfg.realloc else None) as wg:
         acc = registers(f32, mm.C)
         for m, n, *z in tiles:
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
-                wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
-                with when(k > 0):
-                    ring.release()  # ... which goes back to all blocks
+                give_back(cfg, ring, k)  # to all blocks
             parts = parts_of(fuse, acc, (2 * m + wg, n), boxes)
-            wgmma.wait(pending=0)
-            ring.release()
+            give_last_back(cfg, ring)
             problem.complete(acc)
-            store_by_tma(parts, one_of(C, z), boxes[wg])
-        with elected():
-            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+            leave(parts, one_of(C, z), boxes, wg)
+        leave_last(boxes)
+
+
+def _tiles(problem: Contraction, cfg: Hopper) -> Iterable[tuple[Int, ...]]:
+    """Those of this block: neighbours' beside its own, cluster by cluster; or one, of as many clusters as there are."""
+    if cfg.persistent:
+        return persistent(problem.tiles(cfg.bm, cfg.bn), order=problem.order(cfg.order))
+    rows, columns = problem.tiles(cfg.bm * cfg.cluster[0], cfg.bn * prod(cfg.cluster[1:]))
+    blocks = prod(cfg.cluster)
+    if cfg.cluster[0] == 1:
+        number, rank = block_id((rows * columns, blocks))
+    else:
+        assume(rows * columns < 1 << 16)  # blocks along the second axis of a grid
+        rank, number = block_id((blocks, rows * columns))
+    m, n = cfg.order(number, (rows, columns))
+    return [(m + 0 * number, blocks * n + rank) if cfg.cluster[0] == 1 else (blocks * m + rank, n + 0 * number)]

@@ -17,6 +17,7 @@ from argus.language import (
     assert_covers,
     assert_written_once,
     assume,
+    block_id,
     by_rows,
     ceil_div,
     shared,
@@ -73,6 +74,13 @@ class Contraction:
     def order(self, inner: Order = by_rows) -> Order:
         """That order of the tiles of a product; one product after the other."""
         return inner if len(self.C.shape) == _AXES else _one_by_one(inner)
+
+    def tile_of_block(self, bm: int, bn: int, order: Order) -> tuple[Int, ...]:
+        """The tile that this block has alone, of as many blocks as there are tiles."""
+        count = self.count(bm, bn)
+        assume(count < 1 << 24)
+        (number,) = block_id((count,))
+        return tuple(0 * number + each for each in order(number, self.tiles(bm, bn)))
 
     def bounded(self, tiles: Int, depth: Int, stages: int) -> None:
         """Uses of a ring are counted in 32 bits: slots that are no power of two lose their order where that wraps."""

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from argus.kernels import fp8, select_cdna3
 from argus.kernels.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
+from argus.kernels.cdna3_staged import Cdna3Staged, cdna3_staged
 from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
@@ -18,11 +19,12 @@ from argus.kernels.ragged import Ragged
 from argus.kernels.select import cheapest
 from argus.kernels.skinny import Skinny, hopper_skinny
 from argus.kernels.split import Split, hopper_split
+from argus.kernels.staged import Staged, hopper_staged
 from argus.language import Tensor, bf16, kernel
 from argus.products import element_name, no_family, no_schedule
 from argus.tuned import Key, choice
 
-Config = Cdna3 | Cdna3PingPong | Hopper | Narrow | Skinny | Split
+Config = Cdna3 | Cdna3PingPong | Cdna3Staged | Hopper | Narrow | Skinny | Split | Staged
 CONFIGS: dict[str, Config] = {
     "cdna3": Cdna3(),
     "cdna3_pingpong": Cdna3PingPong(),
@@ -60,6 +62,8 @@ def multiply(problem: Contraction, cfg: Config) -> None:
             cdna3_double_buffer(problem, cfg)
         case Cdna3PingPong():
             cdna3_pingpong(problem, cfg)
+        case Cdna3Staged():
+            cdna3_staged(problem, cfg)
         case Hopper(pingpong=True):
             hopper_pingpong(problem, cfg, identity)
         case Hopper(cluster=(1,)):
@@ -72,12 +76,14 @@ def multiply(problem: Contraction, cfg: Config) -> None:
             hopper_narrow(problem, cfg)
         case Split():
             hopper_split(problem, cfg)
+        case Staged():
+            hopper_staged(problem, cfg)
         case _:
             assert_never(cfg)
     problem.finish()
 
 
-KINDS = (Hopper, Skinny, Narrow, Split, Cdna3, Cdna3PingPong)
+KINDS = (Hopper, Skinny, Narrow, Split, Staged, Cdna3, Cdna3PingPong, Cdna3Staged)
 
 
 def configuration(name: str) -> Config | None:

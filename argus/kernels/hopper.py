@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from attrs import frozen
 
@@ -85,9 +85,13 @@ class Hopper:
     """H200: bm x bn tiles, bk of K a slot, by a role that loads and two warpgroups that multiply.
 
     group: rows of a super-tile; curve: tiles along the side of a square with a curve through it; 0 and 0 for tiles by
-    rows. cluster: blocks that run together, neighbouring rows first.
-    bn: a multiple of 32 up to 256. whole: whether a tile leaves through boxes of its own for all of its columns, which
-    takes memory of a stage or more and saves meetings; else through `turns` that take turns.
+    rows. cluster: blocks that run together, neighbouring rows first. bn: a multiple of 32 up to 256.
+    whole: whether a tile leaves through boxes of its own for all of its columns, which takes memory of a stage or more
+    and saves meetings; else through `turns` that take turns.
+
+    Techniques that one may do without. flight: a product is under way while the slot before is given back. realloc:
+    roles have registers as they need them. persistent: a block takes tile after tile. box: tiles leave through shared
+    memory.
     """
 
     bm: int = 128
@@ -100,6 +104,10 @@ class Hopper:
     cluster: tuple[int, ...] = (1,)
     whole: bool = False
     turns: int = 2
+    flight: bool = True
+    realloc: bool = True
+    persistent: bool = True
+    box: bool = True
     target = sm_90a
     threads = 384
 
@@ -120,12 +128,12 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetc
     assume(count < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
-    tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
+    boxes = boxes_of(cfg, C.dtype)
+    tiles = tiles_of(problem, cfg)
     depth = ceil_div(A.shape[-1], bk)
     problem.bounded(count, depth, cfg.stages)
 
-    with role("load", warpgroup(0).elected, registers=40):
+    with role("load", warpgroup(0).elected, registers=40 if cfg.realloc else None):
         for m, n, *z in tiles:
             also.fetch(m, n)
             for k in loop(depth):
@@ -135,23 +143,19 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetc
         ring.finish()
         also.finish()
 
-    with role("math", warpgroups(1, 2), registers=232) as wg:
+    with role("math", warpgroups(1, 2), registers=232 if cfg.realloc else None) as wg:
         acc = registers(f32, mm.C)
         for m, n, *z in tiles:
             also.wait()
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
-                wgmma.wait(pending=1)  # k - 1 has finished reading its slot ...
-                with when(k > 0):
-                    ring.release()  # ... which goes back
+                give_back(cfg, ring, k)
             parts = parts_of(fuse, acc, (2 * m + wg, n), boxes)
-            wgmma.wait(pending=0)
-            ring.release()
+            give_last_back(cfg, ring)
             problem.complete(acc)
-            store_by_tma(parts, one_of(C, z), boxes[wg])
-        with elected():
-            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+            leave(parts, one_of(C, z), boxes, wg)
+        leave_last(boxes)
 
 
 def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
@@ -169,7 +173,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     depth = ceil_div(A.shape[-1], bk)
     problem.bounded(2 * count + 1, depth, cfg.stages)  # uses, and as many that are the other warpgroup's
 
-    with role("load", warpgroup(0).elected, registers=24):
+    with role("load", warpgroup(0).elected, registers=24 if cfg.realloc else None):
         for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
@@ -177,7 +181,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                     copy(one_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
-    with role("math", warpgroups(1, 2), registers=240) as wg:
+    with role("math", warpgroups(1, 2), registers=240 if cfg.realloc else None) as wg:
         acc = registers(f32, mm.C)
         ring.skip(wg * depth)  # the first tile of the other warpgroup is not ours
         for m, n, *z in tiles.every(2, start=wg):
@@ -185,17 +189,13 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
                 for k in loop(depth):
                     slot = ring.wait()
                     mma(mm, acc, slot.a, slot.b, init=eq(k, 0))
-                    wgmma.wait(pending=1)
-                    with when(k > 0):
-                        ring.release()
+                    give_back(cfg, ring, k)
             parts = parts_of(fuse, acc, (m, n), boxes)
-            wgmma.wait(pending=0)
-            ring.release()
+            give_last_back(cfg, ring)
             ring.skip(depth)  # the other warpgroup's tile
             problem.complete(acc)
-            store_by_tma(parts, one_of(C, z), boxes[wg])
-        with elected():
-            bulk.wait(0, of="reads")  # what is on its way out arrives by itself
+            leave(parts, one_of(C, z), boxes, wg)
+        leave_last(boxes)
 
 
 def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16, turns: int = 2) -> Tensor:
@@ -204,12 +204,12 @@ def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16, turns: int = 2) ->
     return shared(dtype, (2, bn // width if whole else min(turns, bn // width), 64, width), swizzle=2 * width)
 
 
-def parts_of(fuse: Fuse, acc: Fragment, at: Place, boxes: Tensor) -> Parts:
+def parts_of(fuse: Fuse, acc: Fragment, at: Place, boxes: Tensor | None) -> Parts:
     """A 64-row accumulator by parts as wide as the boxes: what the first needs is loaded now, of others one part ahead.
 
     at: the place of the accumulator among tiles of its shape.
     """
-    width = int(boxes.shape[-1])
+    width = (64 if acc.shape[1] % 64 == 0 else 32) if boxes is None else int(boxes.shape[-1])
     count = acc.shape[1] // width
 
     def made(j: int) -> Part:
@@ -263,3 +263,53 @@ def _store_whole(parts: Parts, target: Tensor, boxes: Tensor) -> None:
         for j, place in enumerate(places):
             copy(boxes[j], target.tile((64, width), place), via=tma, edge=0)
         bulk.commit()
+
+
+# -- techniques that a configuration may do without ----------------------------------------------------------
+
+
+def boxes_of(cfg: Hopper, dtype: DType) -> Tensor | None:
+    """What tiles leave through, if through shared memory."""
+    return store_boxes(cfg.bn, whole=cfg.whole, dtype=dtype, turns=cfg.turns) if cfg.box else None
+
+
+def tiles_of(problem: Contraction, cfg: Hopper) -> Iterable[tuple[Int, ...]]:
+    """Those of this block: one after the other, or the one that it has."""
+    order = problem.order(cfg.order)
+    if cfg.persistent:
+        return persistent(problem.tiles(cfg.bm, cfg.bn), order=order)
+    return [problem.tile_of_block(cfg.bm, cfg.bn, order)]
+
+
+def give_back(cfg: Hopper, ring: Ring, k: Int) -> None:
+    """The slot of the product before this one; without one in flight, this one's."""
+    wgmma.wait(pending=1 if cfg.flight else 0)  # the product has finished reading its slot ...
+    if not cfg.flight:
+        ring.release()
+        return
+    with when(k > 0):
+        ring.release()  # ... which goes back
+
+
+def give_last_back(cfg: Hopper, ring: Ring) -> None:
+    """The slot of the product that is under way when all have been started."""
+    if cfg.flight:
+        wgmma.wait(pending=0)
+        ring.release()
+
+
+def leave(parts: Parts, target: Tensor, boxes: Tensor | None, wg: Int) -> None:
+    """Parts to global through the boxes of a warpgroup, or by stores of registers."""
+    if boxes is not None:
+        store_by_tma(parts, target, boxes[wg])
+        return
+    for late, place in parts.each:
+        part = late().to(target.dtype)
+        copy(part, target.tile((part.shape[0], part.shape[1]), place), edge=0)
+
+
+def leave_last(boxes: Tensor | None) -> None:
+    """What is on its way out arrives by itself, once it has left the boxes."""
+    if boxes is not None:
+        with elected():
+            bulk.wait(0, of="reads")

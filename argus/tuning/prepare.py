@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from attrs import frozen
 
@@ -17,6 +17,7 @@ from argus.core.diagnostic import ArgusError
 from argus.kernels.gemm import configuration, gemm
 from argus.prebuilt import built, judged
 
+T = TypeVar("T")
 State = Literal["ready", "left out"]
 
 
@@ -46,14 +47,21 @@ def prepared(names: Sequence[str], processes: int = 0, folder: Path | None = Non
 
     processes: as many as there are processors by default; 1 works within this one. folder: of `argus.prebuilt`.
     """
+    return each(one, names, processes, folder)
+
+
+def each(
+    work: Callable[[str, Path | None], T], names: Sequence[str], processes: int, folder: Path | None
+) -> Iterator[T]:
+    """What a function of an importable module makes of each name, in the order in which they become ready."""
     wanted = min(processes or processors(), len(names))
     if wanted <= 1:
         for name in names:
-            yield one(name, folder)
+            yield work(name, folder)
         return
     pool = ProcessPoolExecutor(wanted, get_context("spawn"), initializer=_patient)
     try:
-        for done in as_completed([pool.submit(one, name, folder) for name in names]):
+        for done in as_completed([pool.submit(work, name, folder) for name in names]):
             yield done.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -29,7 +29,7 @@ from argus.core.dtype import DType
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Alloc, Buffer, Copy, Fence, Policy, Reset, Staged, Sync, View, whole
 from argus.core.layout import TV, Layout, Swizzle, row_major
-from argus.core.slabs import slabbed
+from argus.core.slabs import CHUNK, slabbed
 from argus.core.walk import show, topological
 
 
@@ -39,14 +39,16 @@ def shared(
     """Shared memory of the block, row-major, uninitialised.
 
     swizzle permutes element offsets; 128, 64 or 32 is the one of the TMA over spans of as many bytes: rows of more lie
-    as slabs of one span side by side, as its boxes are. banks declares the largest bank-conflict degree allowed
+    as slabs of one span side by side, as its boxes are. 16 permutes nothing, and lays rows out in slabs of 16 bytes.
+    banks declares the largest bank-conflict degree allowed
     (1: none).
     """
     tracer = current("shared")
     check_dtype(dtype)
     sizes = extents(shape, "`shared`")
     span_bytes = swizzle if isinstance(swizzle, int) else 0
-    swizzle = _over_bytes(swizzle, dtype) if isinstance(swizzle, int) else swizzle
+    if isinstance(swizzle, int):
+        swizzle = None if span_bytes == CHUNK else _over_bytes(swizzle, dtype)
     layout = _in_slabs(sizes, span_bytes * 8 // dtype.bits)
     if swizzle is not None and layout.size() % swizzle.period != 0:
         fault(
@@ -74,7 +76,7 @@ def _in_slabs(sizes: tuple[int, ...], width: int) -> Layout:
 def _over_bytes(span: int, dtype: DType) -> Swizzle:
     """Chunk of 16 bytes ^= row modulo the chunks of a span, in elements [PTX ISA, swizzling modes]."""
     if span == 0 or span not in SPANS:
-        fault("E211", f"a swizzle over {span} bytes", help="give 128, 64 or 32, or a `Swizzle` of elements")
+        fault("E211", f"a swizzle over {span} bytes", help="give 128, 64, 32 or 16, or a `Swizzle` of elements")
     return Swizzle((span // 16).bit_length() - 1, (128 // dtype.bits).bit_length() - 1, 3)
 
 

@@ -23,7 +23,12 @@ def merged(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
     """
     cases = _joined(by_region(pieces), context, holds)
     settled = tuple(_simplified(piece, context, holds) for piece in cases)
-    return settled if len(settled) == 1 else _joined(settled, context, holds)
+    while len(settled) > 1:
+        cases = _joined(settled, context, holds)
+        if len(cases) == len(settled):
+            return cases
+        settled = tuple(_simplified(piece, context, holds) for piece in cases)
+    return settled
 
 
 def _joined(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:

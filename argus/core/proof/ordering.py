@@ -9,7 +9,7 @@ from attrs import frozen
 
 from argus.core.atom import Queue
 from argus.core.index import Cond
-from argus.core.ir import Copy, Stmt, Sync, Wait
+from argus.core.ir import Commit, Copy, Stmt, Sync, Wait
 from argus.core.proof.epochs import ALONE, Epochs, Pair
 from argus.core.proof.moments import Moment, between
 from argus.core.proof.prover import Prover
@@ -30,6 +30,17 @@ def queue_of(stmt: Stmt) -> Queue | None:
 def _in_order(older: Stmt, younger: Stmt) -> bool:
     """Whether the younger of two operations on one queue never completes first: loads and stores may."""
     return queue_of(older) == "lds" or _stores(older) == _stores(younger)
+
+
+_GROUPED: frozenset[Queue] = frozenset({"cp_async"})
+"""Queues whose entries are groups: an operation is on them once its own has been closed."""
+
+
+def _is_entry(stmt: Stmt, operation: Stmt, queue: Queue) -> bool:
+    """Whether a statement puts an entry on the queue that is never complete before the operation."""
+    if queue in _GROUPED:
+        return isinstance(stmt, Commit) and stmt.queue == queue
+    return queue_of(stmt) == queue and _in_order(operation, stmt)
 
 
 def _by_all(passed: Step, operation: Step) -> bool:
@@ -63,7 +74,7 @@ class Ordering:
         queue = queue_of(moment.step.stmt)
         if queue is None:
             return 0
-        younger = 0
+        younger = 0 if queue not in _GROUPED else -1
         for place, (passed, shift) in enumerate(between(self.timeline, moment, step)):
             stmt = passed.stmt
             if not _by_all(passed, moment.step):
@@ -71,9 +82,7 @@ class Ordering:
             if isinstance(stmt, Wait) and stmt.queue == queue:
                 if stmt.pending <= younger and self._happens(passed, shift, context):
                     return place + 1
-            elif (
-                queue_of(stmt) == queue and _in_order(moment.step.stmt, stmt) and self._happens(passed, shift, context)
-            ):
+            elif _is_entry(stmt, moment.step.stmt, queue) and self._happens(passed, shift, context):
                 younger += 1
         return None
 

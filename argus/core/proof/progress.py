@@ -10,13 +10,15 @@ from typing import Literal
 
 from attrs import evolve, field, frozen
 
+from argus.core.atom import Queue
 from argus.core.index import Index
 from argus.core.ir import Buffer, Mma, Stmt, Wait
 from argus.core.proof import maps
 from argus.core.proof.access import Access
 from argus.core.proof.maps import Described, Maps
 
-Kind = Literal["write", "read", "bulk", "product"]
+Kind = Literal["write", "staged", "read", "bulk", "product"]
+"""staged: a write by `cp.async`, which is over when its group has been waited for."""
 MOST = 16
 """Groups since an operation that are told apart; more is no different from so many."""
 
@@ -59,12 +61,16 @@ def _less(one: Looked, two: Looked) -> Looked:
 
 @frozen(eq=False)
 class Touched:
-    """An access of a statement; `at` in terms of loop variables, primed for earlier iterations."""
+    """An access of a statement; `at` in terms of loop variables, primed for iterations long ago.
+
+    age: iterations since, of the loop that its place depends on.
+    """
 
     stmt: Stmt
     kind: Kind
     access: Access
     alone: bool
+    age: int = 0
 
 
 @frozen(eq=False)
@@ -136,28 +142,49 @@ def fenced(state: State, *, by_all: bool) -> State:
     """A fence after the writes by those who wrote; after the meeting it is one of the reader's side."""
     side: Looked = 2 if by_all else 1
     records = {
-        key: (t, evolve(p, fenced=p.fenced or by_all or t.alone, looked=max(p.looked, side) if p.met else p.looked))
+        key: (t, evolve(p, fenced=_fenced(t, p, by_all=by_all), looked=max(p.looked, side) if p.met else p.looked))
         for key, (t, p) in state.records.items()
     }
     return evolve(state, records=records)
 
 
-def counted(state: State, kind: Kind) -> State:
+def _fenced(touched: Touched, progress: Progress, *, by_all: bool) -> bool:
+    """Whether those who wrote have fenced what they wrote; a fence covers no write that is still under way."""
+    under_way = touched.kind == "staged" and not progress.over
+    return progress.fenced or (not under_way and (by_all or touched.alone))
+
+
+def counted(state: State, kind: Kind, *, alone: bool = False) -> State:
+    """A group is closed, or a product issued. alone: by one thread, whose copies of all threads are its own only."""
     records = {
-        key: (t, evolve(p, since=min(p.since + 1, MOST)) if t.kind == kind else p)
+        key: (t, evolve(p, since=min(p.since + 1, MOST)) if t.kind == kind and _by_those(t, alone=alone) else p)
         for key, (t, p) in state.records.items()
     }
     return evolve(state, records=records)
 
 
-def waited(state: State, stmt: Wait) -> State:
-    """All groups but the youngest `pending` are over. A bulk group begins to count when it is committed."""
+def _by_those(touched: Touched, *, alone: bool) -> bool:
+    """Whether what a thread or all threads do to a queue is done by all who have copies of this access on it."""
+    return touched.kind != "staged" or touched.alone or not alone
+
+
+_QUEUES: Mapping[Queue, tuple[Kind, int]] = {"bulk": ("bulk", 1), "cp_async": ("staged", 1), "wgmma": ("product", 0)}
+"""What is on a queue, and the count at which an operation is the youngest: of groups, once its own is closed."""
+
+
+def waited(state: State, stmt: Wait, *, alone: bool = False) -> State:
+    """All groups but the youngest `pending` are over. A group of copies begins to count when it is committed.
+
+    alone: the wait is one thread's, and tells nothing of others' copies.
+    """
     if stmt.of == "reads" and stmt.queue != "bulk":
         return state
-    kind, least = ("bulk", stmt.pending + 1) if stmt.queue == "bulk" else ("product", stmt.pending)
+    kind, first = _QUEUES[stmt.queue]
+    least = stmt.pending + first
     records = {
-        key: (t, evolve(p, over=True, ended=p.ended or stmt.of == "all") if t.kind == kind and p.since >= least else p)
+        key: (t, evolve(p, over=True, ended=p.ended or stmt.of == "all") if covered else p)
         for key, (t, p) in state.records.items()
+        for covered in (t.kind == kind and p.since >= least and _by_those(t, alone=alone),)
     }
     late = state.late
     if stmt.queue == "wgmma":

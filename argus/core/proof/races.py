@@ -213,8 +213,13 @@ def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access
 
 
 def _never(flow: Flow, earlier: Access, later: Access) -> bool:
+    """Whether two accesses touch no cell in common, whatever the iteration; of another loop, its variable is free."""
     met = meeting(later, earlier, {})
-    if met is None or (_direct(earlier) != _direct(later) and _one_wave(flow, met)):
+    if met is None:
+        return False
+    if earlier.step.loop is not later.step.loop and flow.impossible(later.step.context, met.slots):
+        return True
+    if _direct(earlier) != _direct(later) and _one_wave(flow, met):
         return False
     return not _groups(met, flow)
 

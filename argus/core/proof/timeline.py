@@ -12,7 +12,6 @@ from typing import assert_never
 from attrs import evolve, field, frozen
 
 from argus.core import algebra
-from argus.core.atom import Atom
 from argus.core.atoms.lanes import SHUFFLES
 from argus.core.check import expressions, reads
 from argus.core.check.parts import views
@@ -285,7 +284,7 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
                 return "a view of a peer, or with a condition of its own, is not built yet in the verifier"
             if stmt.combine and (source.buffer.space != "register" or target.buffer.space != "global"):
                 return "a copy that adds, but not from registers to a tensor, is not built yet in the verifier"
-            return _elsewhere(stmt.atom)
+            return ""
         case Copy():
             return "a copy that signals, reaches peers or combines is not built yet in the verifier"
         case Wait(queue=queue, of="reads") if queue != "bulk":
@@ -300,8 +299,6 @@ def _unusual(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -> str:
             return "a product of part of a register tile"
         case Mma(grouped=True):
             return "a group of several products is not built yet in the verifier"
-        case Mma(atom=atom):
-            return _elsewhere(atom)
         case _:
             return ""
 
@@ -330,13 +327,6 @@ def _chooses_threads(stmt: Copy) -> bool:
     chosen = symbols(target.where)
     alone = all(symbol.kind == "thread" for symbol in chosen) and not mentions(target.where, (Coord, Read, Held))
     return stmt.edge is not None and target.buffer.space == "shared" and alone
-
-
-def _elsewhere(atom: Atom) -> str:
-    """Copies in groups of `cp.async` have rules of their own; of other units, `visibility` knows the rules."""
-    if atom.moments.queue == "cp_async":
-        return f"`{atom}` completes in a way that is not built yet in the verifier"
-    return ""
 
 
 def is_checkable(cond: Cond, assumed: Collection[Cond]) -> bool:

@@ -5,6 +5,7 @@ followed to a fixpoint, so that a tile's end meets the next one's beginning. No 
 needs of it is checked there.
 
     ordinary write   fenced by its writers, met by all, published: fenced and then met
+    cp.async         groups committed since; over for its thread; then as an ordinary write
     ordinary read    met by all
     bulk store       committed groups since; over for its issuer; then met by all
     product          products since; over; then met by all
@@ -15,13 +16,13 @@ asynchronous proxy, its strict rule). That a warp's wait covers the whole warpgr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.check import claim_views
-from argus.core.index import Index, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Symbol
 from argus.core.ir import (
     Alloc,
     Assert,
@@ -40,6 +41,7 @@ from argus.core.ir import (
     Sync,
     Wait,
     bodies,
+    walk,
 )
 from argus.core.proof import editing, maps
 from argus.core.proof.access import Access, Accesses, meeting
@@ -59,8 +61,11 @@ from argus.core.proof.progress import (
     recorded,
     waited,
 )
-from argus.core.proof.timeline import Step
+from argus.core.proof.timeline import Shift, Step
 from argus.core.walk import substitute, symbols
+
+_OLDEST = 8
+"""Iterations after which accesses to slots are no longer told apart."""
 
 
 @define(eq=False)
@@ -103,8 +108,10 @@ class Visibility:
                 return evolve(state, maps=maps.edited(state.maps, stmt))
             case Commit(queue="bulk"):
                 return counted(state, "bulk")
-            case Wait(queue="bulk" | "wgmma"):
-                return waited(state, stmt)
+            case Commit(queue="cp_async"):
+                return counted(state, "staged", alone=alone)
+            case Wait(queue="bulk" | "wgmma" | "cp_async"):
+                return waited(state, stmt, alone=alone)
             case Copy() | Map() | Fold() | Mma():
                 return self._accessed(stmt, state, alone=alone)
             case Assert(claim=claim):
@@ -124,35 +131,41 @@ class Visibility:
         state = entry
         while True:
             after = self.walk(loop.body, state, alone=alone)
-            following = state.joined(self._earlier(after, loop.symbol))
+            following = state.joined(self._earlier(after, loop))
             if following.same(state):
                 return entry.joined(after)
             state = following
 
-    def _earlier(self, state: State, symbol: Symbol) -> State:
-        """The records after an iteration as the next one sees them."""
-        moving = {symbol} | {
+    def _earlier(self, state: State, loop: For) -> State:
+        """The records after an iteration as the next one sees them.
+
+        What a loop inside touched, it touched in a run of its own, of which nothing is told.
+        """
+        inside = {stmt.symbol for stmt in walk(loop.body) if isinstance(stmt, For)}
+        unknown = inside | {
             each
             for touched, _ in state.records.values()
             for at in touched.access.view.at
             for each in symbols(at)
             if each.kind == "fresh"
         }
-        past = {each: algebra.sym(Symbol(f"{each.name}'", each.kind, each.low, each.high)) for each in moving}
+        past = {each: _primed(each) for each in unknown}
+        before: Shift = {**past, loop.symbol: algebra.sub(algebra.sym(loop.symbol), loop.step)}
+        long_ago: Shift = {**past, loop.symbol: _primed(loop.symbol)}
         records: dict[Key, tuple[Touched, Progress]] = {}
         for now, progress in state.records.values():
-            touched = self._in_the_past(now, past)
+            touched = self._in_the_past(now, before if now.age < _OLDEST else long_ago)
             key = key_of(touched)
-            before = records.get(key)
-            records[key] = (touched, progress if before is None else before[1].least(progress))
-        return State(records, state.late, state.dirty, maps.in_the_past(state.maps, past))
+            known = records.get(key)
+            records[key] = (touched, progress if known is None else known[1].least(progress))
+        return State(records, state.late, state.dirty, maps.in_the_past(state.maps, long_ago))
 
-    def _in_the_past(self, touched: Touched, past: Mapping[Symbol, Index]) -> Touched:
+    def _in_the_past(self, touched: Touched, past: Shift) -> Touched:
         view = touched.access.view
         if not any(past.keys() & symbols(at) for at in view.at):
             return touched
         moved = evolve(view, at=tuple(substitute(at, past) for at in view.at))
-        return evolve(touched, access=self.accesses.moved(touched.access, moved))
+        return evolve(touched, access=self.accesses.moved(touched.access, moved), age=touched.age + 1)
 
     # -- accesses ------------------------------------------------------------------------------------------
 
@@ -177,7 +190,7 @@ class Visibility:
 
     def _alone(self, touched: Touched) -> None:
         """No two threads of one statement write one cell: nothing orders them."""
-        if touched.kind != "write":
+        if touched.kind not in ("write", "staged"):
             return
         own = meeting(touched.access, touched.access, {})
         name = touched.access.view.buffer.name
@@ -191,9 +204,9 @@ class Visibility:
             return
         name = later.access.view.buffer.name
         match later.kind, earlier.kind:
-            case (("bulk" | "product"), "write"):
+            case (("bulk" | "product"), ("write" | "staged")):
                 self._published(later, earlier, progress, name)
-            case "write", "bulk":
+            case (("write" | "staged"), "bulk"):
                 self._note(
                     "I13",
                     f"the bulk store has read `{name}` before it is written again",
@@ -202,7 +215,7 @@ class Visibility:
                     good=progress.over and progress.met,
                     help_=_BULK,
                 )
-            case "write", "product":
+            case (("write" | "staged"), "product"):
                 self._note(
                     "I10",
                     f"products that read `{name}` are over before it is written again",
@@ -210,6 +223,15 @@ class Visibility:
                     earlier,
                     good=progress.over and progress.met,
                     help_=_PRODUCT,
+                )
+            case (("read" | "write" | "staged"), "staged"):
+                self._note(
+                    "I31",
+                    f"the copy into `{name}` is over, and met, before it is touched again",
+                    later,
+                    earlier,
+                    good=progress.over and progress.met,
+                    help_=_STAGED,
                 )
             case "read", "write":
                 self._note(
@@ -220,7 +242,7 @@ class Visibility:
                     good=progress.met,
                     help_=_SYNC,
                 )
-            case "write", "read":
+            case (("write" | "staged"), "read"):
                 self._note(
                     "I36",
                     f"a meeting orders the read and the write of `{name}`",
@@ -229,7 +251,7 @@ class Visibility:
                     good=progress.met,
                     help_=_SYNC,
                 )
-            case "write", "write":
+            case (("write" | "staged"), "write"):
                 self._note(
                     "I5", f"a meeting orders two writes of `{name}`", later, earlier, good=progress.met, help_=_SYNC
                 )
@@ -288,6 +310,7 @@ PATH_RULE = "a proxy fence of the reader, after it has met the writers, covers w
 
 _SYNC = "put a `sync()` of the agent between the two"
 _FENCE = 'let every writer run `fence("async proxy")` after its writes, then `sync()`, before the copy or product'
+_STAGED = "close the group, `cp_async.commit()`, wait for it, `cp_async.wait(...)`, and then `sync()`"
 _BULK = 'let the thread that issued the store wait, `bulk.wait(n, of="reads")`, and then `sync()`'
 _PRODUCT = "wait for the products, `wgmma.wait(...)`, and then `sync()`"
 
@@ -302,6 +325,8 @@ def _kind(stmt: Stmt, access: Access) -> Kind:
         return "product" if stmt.atom.proxy == "async" else "read"
     if isinstance(stmt, Copy) and stmt.atom.proxy == "async":
         return "bulk"
+    if isinstance(stmt, Copy) and stmt.atom.moments.queue == "cp_async" and access.mode == "write":
+        return "staged"
     return access.mode
 
 
@@ -310,12 +335,37 @@ def _meet(later: Touched, earlier: Touched) -> bool:
     met = meeting(later.access, earlier.access, {})
     if met is None:
         return True
-    if met.slots is algebra.FALSE:
+    if met.slots is algebra.FALSE or _of_other_slots(met.slots):
         return False
     if not met.cells.shared:
         return False
     ordinary = later.kind in ("read", "write") and earlier.kind in ("read", "write")
     return not ordinary or met.cells.of_two_threads
+
+
+def _of_other_slots(slots: Cond) -> bool:
+    """Whether the remainders that choose two slots differ whatever the iteration: their terms are a number apart."""
+    parts = slots.parts if isinstance(slots, And) else (slots,)
+    return any(
+        isinstance(part, Cmp)
+        and part.op == "=="
+        and isinstance(part.left, Bin)
+        and isinstance(part.right, Bin)
+        and _differ(part.left, part.right)
+        for part in parts
+    )
+
+
+def _differ(one: Bin, other: Bin) -> bool:
+    if (one.op, other.op) != ("%", "%") or one.right is not other.right or not isinstance(one.right, Const):
+        return False
+    distance = algebra.sub(one.left, other.left)
+    return isinstance(distance, Const) and distance.value % one.right.value != 0
+
+
+def _primed(symbol: Symbol) -> Index:
+    """What a symbol stood for in an iteration long ago."""
+    return algebra.sym(Symbol(f"{symbol.name}'", symbol.kind, symbol.low, symbol.high))
 
 
 def obligations(

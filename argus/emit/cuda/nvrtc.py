@@ -10,7 +10,8 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
-_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"-lineinfo", b"--fmad=false")
+_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"--fmad=false")
+_LINES = b"-lineinfo"
 
 
 @frozen
@@ -35,8 +36,11 @@ def compiler_present() -> bool:
     return bindings() is not None
 
 
-def compile_cuda(text: str, name: str) -> Compiled:
-    """Raises ArgusError: E303 without NVRTC, E304 with its first words if it fails."""
+def compile_cuda(text: str, name: str, *, lines: bool = True) -> Compiled:
+    """Raises ArgusError: E303 without NVRTC, E304 with its first words if it fails.
+
+    lines: whether the code tells its lines of text to tools, which trebles its size and changes no instruction.
+    """
     nvrtc = bindings()
     if nvrtc is None:
         message = "no CUDA compiler: `cuda.bindings.nvrtc` cannot be imported"
@@ -44,7 +48,8 @@ def compile_cuda(text: str, name: str) -> Compiled:
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), f"{name}.cu".encode(), 0, None, None)
     assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, status
     try:
-        (done,) = nvrtc.nvrtcCompileProgram(program, len(_OPTIONS), list(_OPTIONS))
+        options = [*_OPTIONS, _LINES] if lines else list(_OPTIONS)
+        (done,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
         log = _log(nvrtc, program)
         if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             first = next((line for line in log.splitlines() if "error" in line), log[:200])

@@ -59,12 +59,20 @@ class Matrix:
 
     @property
     def text(self) -> str:
+        # Chunks without a swizzle are told the distance from slab to slab too, in the same bits.
+        if self.major == "k" and not self.plain:
+            return f"descriptor<{self.span}>({self.address})"
         beside = f", {self.slab}" if self.slab else ""
-        return f"descriptor{f'_mn<{self.span}{beside}>' if self.major == 'mn' else f'<{self.span}>'}({self.address})"
+        return f"descriptor_mn<{self.span}{beside}>({self.address})"
+
+    @property
+    def plain(self) -> bool:
+        """Whether it lies in slabs of chunks, which no swizzle permutes."""
+        return self.span == _CHUNK and self.slab > 0
 
     def at(self, name: str) -> str:
         """C text of the descriptor for step kk."""
-        if self.major == "mn" or not self.slab:
+        if self.major == "mn" or not self.slab or self.plain:
             return f"{name} + {self.step} * kk"
         once = self.span // _CHUNK // self.step
         return f"{name} + {self.step} * (kk % {once}) + {self.slab // _CHUNK} * (kk / {once})"
@@ -113,7 +121,8 @@ def _matrix(mma: Mma, view: View, k: int, context: Context) -> Matrix:
     if width is None or (width != columns and algebra.mod(at[-1], width) is not algebra.const(0)):
         raise not_built(f"a matrix of `{view.buffer.name}` that begins within a slab", mma.span)
     row, slab = width * size, static(view.buffer.shape[-2]) * span if width != columns else 0
-    if row != span or (major == "k" and span < k * size):
+    plain = span == _CHUNK and slab > 0
+    if row != span or (major == "k" and span < k * size and not plain) or (major == "mn" and plain):
         raise not_built(f"an operand with rows of {row} bytes under a swizzle of {span}", mma.span)
     # Chunks of a row are counted from its start: the hardware permutes them as it reads.
     offset = box_offset(view.buffer, (*at[:-1], algebra.const(0)), mma.span)
@@ -121,7 +130,7 @@ def _matrix(mma: Mma, view: View, k: int, context: Context) -> Matrix:
     within = algebra.mul(linear(layout.layout, (*zeros, at[-1])), size)
     if algebra.mod(within, _CHUNK) is not algebra.const(0):
         raise not_built(f"a matrix of `{view.buffer.name}` that begins within a chunk of {_CHUNK} bytes", mma.span)
-    step = (k * size if major == "k" else k * span) // _CHUNK
+    step = (k * size // span * slab if plain else k * size if major == "k" else k * span) // _CHUNK
     return Matrix(major, span, context.beyond(view.buffer, algebra.add(offset, within)), step, slab)
 
 

@@ -1,0 +1,136 @@
+"""All configurations of GEMM that a planner walks: `python benchmarks/space.py prepare --target T`, then `... run`.
+
+prepare: proves and compiles every point of a target's space into build/space/TARGET, which then holds NAME.json and
+NAME.cubin (or NAME.hsaco) of each that is ready, and table.json of all: verdict, seconds, registers, spills, shared
+memory, occupancy, and why a point is left out. Needs no GPU. run: on an H200, checks and times all of them for each
+shape, in short interleaved bursts; needs neither solver nor compiler. Times go to space.json in `--out`, batch after
+batch, so that an interrupted run keeps what it has; `--known FILE` leaves out what that file has already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict
+
+from argus.runtime.watched import Watched
+from argus.tuning.candidates import space
+from argus.tuning.prepare import each, processors
+from argus.tuning.search import name_of_device
+from argus.tuning.spaces import Plan, Time, timed
+from argus.tuning.table import Row, row
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "space"
+SHAPES = "8192x8192x8192,4096x4096x4096,2048x2048x2048,1024x1024x1024,16x8192x8192,512x7168x2048"
+COMMON = "clustered_bands"
+MOST_BYTES = 60_000_000
+_PATIENCE = 60.0
+Shape = tuple[int, int, int]
+
+
+def prepare(target: str, processes: int) -> bool:
+    """Whether the code of all points that are ready may be carried."""
+    folder, names = FOLDER / target, list(space(target))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    start, rows = time.perf_counter(), list[Row]()
+    for found in each(row, names, processes, folder):
+        rows.append(found)
+        if len(rows) % 100 == 0:
+            print(f"{len(rows)} of {len(names)} points in {time.perf_counter() - start:.0f} s", flush=True)
+    shutil.rmtree(folder / ".making", ignore_errors=True)
+    order = {name: number for number, name in enumerate(names)}
+    rows.sort(key=lambda found: order[found.name])
+    data = {"target": target, "seconds": time.perf_counter() - start, "rows": [asdict(found) for found in rows]}
+    (folder / "table.json").write_text(json.dumps(data, indent=0), encoding="utf-8")
+    carried = sum(path.stat().st_size for path in folder.iterdir())
+    print("\n".join(told(rows)))
+    print(f"{len(names)} points in {data['seconds']:.0f} s; {carried / 1e6:.1f} MB in {folder}")
+    return carried < MOST_BYTES
+
+
+def told(rows: Sequence[Row]) -> Iterator[str]:
+    """How many points are ready, and what leaves the others out."""
+    verdicts = Counter(found.verdict for found in rows)
+    yield f"verdicts: {', '.join(f'{number} {verdict}' for verdict, number in verdicts.most_common())}"
+    yield f"ready: {sum(found.state == 'ready' for found in rows)}"
+    out = Counter((found.verdict, found.code, found.why[:90]) for found in rows if found.state != "ready")
+    for (verdict, code, why), number in out.most_common(12):
+        yield f"  left out {number:4} {verdict} {code}: {why}"
+
+
+# -- on the GPU ----------------------------------------------------------------------------------------------
+
+
+def run(target: str, shapes: Sequence[Shape], chosen: argparse.Namespace) -> bool:
+    """Whether every number is right."""
+    folder, until = FOLDER / target, time.monotonic() + chosen.seconds
+    rows = json.loads((folder / "table.json").read_text(encoding="utf-8"))["rows"]
+    ready = [found["name"] for found in rows if found["state"] == "ready"]
+    ready = [name for name in ready if not chosen.names or name in chosen.names or name == COMMON]
+    paths = {name: str(folder / f"{name}.json") for name in ready}
+    times: list[dict[str, Any]] = []
+    if chosen.known is not None:
+        times = json.loads(chosen.known.read_text(encoding="utf-8"))["rows"]
+    out = chosen.out / "space.json"
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    with Watched(_PATIENCE) as child:
+        device = name_of_device(child)
+        print(f"{device}: {len(ready)} points, {len(shapes)} shapes", flush=True)
+        for shape in shapes:
+            known = {found["name"] for found in times if tuple(found["shape"]) == shape}
+            plan = Plan(paths, [name for name in ready if name not in known], COMMON, chosen.batch, until)
+            for batch in timed(child, shape, plan):
+                times += [asdict(found) for found in batch if found.name not in known]
+                known.add(COMMON)
+                out.write_text(json.dumps({"device": device, "target": target, "rows": times}), encoding="utf-8")
+            print(line(shape, times, len(ready)), flush=True)
+    return not any(found["why"] == "wrong numbers" for found in times)
+
+
+def line(shape: Shape, times: Sequence[dict[str, Any]], points: int) -> str:
+    """What there is of a shape so far."""
+    mine = [Time(**found) for found in times if tuple(found["shape"]) == shape]
+    good = sorted((found.microseconds, found.name) for found in mine if found.microseconds is not None)
+    bad = [found for found in mine if found.microseconds is None]
+    best = f"{good[0][1]} {good[0][0]:.1f} us, slowest {good[-1][1]} {good[-1][0]:.1f} us" if good else "none"
+    lost = f"; {len(bad)} without: " + ", ".join(f"{found.name} ({found.why[:60]})" for found in bad[:4]) if bad else ""
+    return f"{'x'.join(map(str, shape))}: {len(mine)} of {points} points, best {best}{lost}"
+
+
+def _shapes(text: str) -> list[Shape]:
+    found: list[Shape] = []
+    for part in text.split(","):
+        m, n, k = map(int, part.split("x"))
+        found.append((m, n, k))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=("prepare", "run"))
+    parser.add_argument("--target", choices=("sm_90a", "gfx942"), default="sm_90a")
+    parser.add_argument("--processes", type=int, default=processors())
+    parser.add_argument("--shapes", type=_shapes, default=SHAPES, help="MxNxK, several with commas")
+    parser.add_argument("--names", nargs="*", default=(), help="of points to time, all by default")
+    parser.add_argument("--batch", type=int, default=96, help="points that are timed in turn")
+    parser.add_argument("--seconds", type=float, default=540.0, help="after which no batch is begun")
+    parser.add_argument("--known", type=Path, help="times of an earlier run, which are kept")
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", str(FOLDER))))
+    chosen = parser.parse_args()
+    if chosen.part == "prepare":
+        return 0 if prepare(chosen.target, chosen.processes) else 1
+    return 0 if run(chosen.target, chosen.shapes, chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

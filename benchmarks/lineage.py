@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +36,6 @@ COMMANDS = {
     "odd/gemm.json": "python benchmarks/gemm_h200.py run --odd",
 }
 SPACE = "python benchmarks/space.py run"
-Models = Callable[[str], Sequence[Table]]
 SHAPES = ((8192, 8192, 8192), (2048, 2048, 2048), (16, 8192, 8192))
 """Of the static model."""
 
@@ -56,7 +55,8 @@ def measured(results: Path) -> Iterator[Table]:
         yield from (Table(command, "sm_90a", shape, "time", by_name) for shape, by_name in times.items())
 
 
-def modelled(target: str) -> Iterator[Table]:
+@cache
+def modelled(target: str) -> tuple[Table, ...]:
     """What the static model says of designs before those shipped, and of their neighbours."""
     found: dict[Design, None] = {}
     for expert in designs.shipped(target):
@@ -71,19 +71,21 @@ def modelled(target: str) -> Iterator[Table]:
             kernels[designs.name(design)] = designs.kernel_of(design)
         except ArgusError:  # what cannot be built has no time
             continue
+    tables: list[Table] = []
     for m, n, k in SHAPES:
         sizes = {"M": m, "N": n, "K": k}
         times = {name: predict(kernel, sizes).microseconds for name, kernel in kernels.items()}
-        yield Table(MODEL, target, f"{m}x{n}x{k}", "static model", times)
+        tables.append(Table(MODEL, target, f"{m}x{n}x{k}", "static model", times))
+    return tuple(tables)
 
 
-def experiments(technique: Technique, times: Sequence[Table], models: Models) -> list[Lineage]:
+def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
     """Measured pairs of each target; of a target without any, those of the static model."""
     transformation = TRANSFORMATIONS[technique.transformation]
     found: list[Lineage] = []
     for target in technique.targets:
         seen = list(pairs(transformation, [table for table in times if table.target == target]))
-        found += seen or pairs(transformation, models(target))
+        found += seen or pairs(transformation, modelled(target))
     return found
 
 
@@ -92,10 +94,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
     times = list(measured(RESULTS))
-    models = cache(lambda target: list(modelled(target)))
     stale = 0
     for technique in load(home()):
-        seen = experiments(technique, times, models)
+        seen = experiments(technique, times)
         renewed = text_of(evolve(technique, effect=effect(seen), lineage=told(seen)))
         path = home() / f"{technique.name}.md"
         differs = renewed != path.read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import get_ident
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 
 from argus.runtime.cuda import Loaded, row_major
 from argus.runtime.places import Array
+from argus.runtime.programs import LoadedProgram, Workspace
 
 _MOST_BOUND, _MOST_READY = 256, 4096
 Extents = tuple[int, ...]
@@ -35,9 +36,11 @@ class Call:
 
 @define
 class Schedule:
-    """A kernel in the context of a device, with launches of the calls and addresses seen lately."""
+    """A kernel, or a program of several, in the context of a device, with launches of the calls and addresses seen
+    lately.
+    """
 
-    kernel: Loaded
+    kernel: Loaded | LoadedProgram
     context: object
     _bound: dict[tuple[object, ...], Launch] = field(factory=dict[tuple[object, ...], Launch], init=False)
 
@@ -45,10 +48,16 @@ class Schedule:
         """Make its context current in this thread: where torch has done nothing yet there is none."""
         self.kernel.driver.call("cuCtxSetCurrent", self.context)
 
+    def spaces(self, call: Call) -> tuple[Workspace, ...]:
+        """What a call needs room for besides operands and result. Raises ArgusError (E405) as `launch` does."""
+        program = self.kernel if isinstance(self.kernel, LoadedProgram) else None
+        return () if program is None else program.prepare(dict(call.sizes)).workspaces
+
     def launch(self, call: Call, places: Extents, tensors: Callable[[], Named], stream: int) -> Launch:
         """Launch, and return what launches the same again.
 
-        places: the addresses of operands and result. tensors: these by name, which only a new place asks for.
+        places: the addresses of operands, result and workspaces. tensors: these by name, for which only a new place
+        asks.
 
         Raises ArgusError (E405) if the schedule does not take the shape.
         """
@@ -79,6 +88,10 @@ class Machine:
         """Memory for a result, row-major; the device is current, and `like` lies there."""
         return like.new_empty(shape, dtype=dtype) if self.empty is None else self.empty(shape, row_major(shape), dtype)
 
+    def room(self, like: Any, spaces: Sequence[tuple[Workspace, object]]) -> dict[str, Any]:  # noqa: ANN401 reason: torch's
+        """Memory for workspaces, by name: torch's own, free again for what follows in the stream when the call ends."""
+        return {each.name: self.result(like, each.shape, dtype) for each, dtype in spaces}
+
 
 def machine(torch: Any, index: int) -> Machine:  # noqa: ANN401 reason: an extra
     """What torch keeps to itself is used where it is there: the same as the public ways, without objects around it."""
@@ -98,11 +111,17 @@ def machine(torch: Any, index: int) -> Machine:  # noqa: ANN401 reason: an extra
 
 
 def product_of(
-    schedule: Schedule, call: Call, used: Machine, result: tuple[Extents, object], named: Callable[..., Named]
+    schedule: Schedule,
+    call: Call,
+    used: Machine,
+    result: tuple[Extents, object],
+    named: Callable[..., Named],
+    spaces: Sequence[tuple[Workspace, object]] = (),
 ) -> Product:
     """Products of operands whose types, shapes, strides and device are known to be right: only addresses are new.
 
-    result: its shape and type of elements. named: of operands and result what the kernel takes, by name.
+    result: its shape and type of elements. named: of operands and result what the kernel takes, by name. spaces:
+    workspaces, each with its type of elements.
     """
     index, current, stream = used.index, used.current, used.stream
     shape, dtype = result
@@ -120,15 +139,21 @@ def product_of(
             schedule.enter()
             entered.add(get_ident())
         out = operands[0].new_empty(shape, dtype=dtype) if empty is None else empty()
-        key = *places, out.data_ptr(), stream(index)
+        room = used.room(operands[0], spaces) if spaces else {}
+        key = *places, out.data_ptr(), *(each.data_ptr() for each in room.values()), stream(index)
         launch = seen.get(key)
         if launch is None:
-            _put(seen, key, schedule.launch(call, key[:-1], lambda: named(*operands, out), key[-1]), _MOST_BOUND)
+            given = partial(_with_room, named, operands, out, room)
+            _put(seen, key, schedule.launch(call, key[:-1], given, key[-1]), _MOST_BOUND)
         else:
             launch()
         return out
 
     return product
+
+
+def _with_room(named: Callable[..., Named], operands: tuple[Any, ...], out: Any, room: Named) -> Named:  # noqa: ANN401 reason: torch's
+    return {**named(*operands, out), **room}
 
 
 def keep(table: dict[tuple[object, ...], V], key: tuple[object, ...], value: V) -> None:

@@ -12,42 +12,46 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Thread
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.llm.answer import Usable, told
 from argus.policy.llm.budget import NOTHING, Spent, at_most, charged, refusal
+from argus.policy.llm.failures import Failed, Place, given_up
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.prompt import request, size
+from argus.policy.llm.reading import read
 from argus.policy.llm.record import Asked
-from argus.policy.llm.reply import Faulty, Reply, Trouble, read
-from argus.policy.llm.retries import asked_for, passing, wait
+from argus.policy.llm.reply import Faulty, Reply, Trouble
+from argus.policy.llm.retries import asked_for, wait
 from argus.policy.llm.settings import Settings, wrong_address
-from argus.policy.llm.texts import sentence
 from argus.policy.llm.view import View
 from argus.policy.planner import State
 
 MOST_BYTES = 4 << 20
 """Of an answer that is read: far more than any answer of use has."""
 _CONNECTING = 10.0
-_SAID = 300
+_GRACE = 0.5
+"""Seconds more than a call is given, in which it ends by its own limits if it can."""
 _BARE = View()
 
 
 @frozen
 class Client:
-    """An open connection. raw: the client of `anthropic`, which is given as `module`. key: never shown."""
+    """An open connection. raw: the client of `anthropic`, which is given as `module`; transport: what that uses."""
 
     settings: Settings
+    place: Place
     raw: Any
     module: Any
     transport: Any
-    key: str = field(repr=False)
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
@@ -61,19 +65,6 @@ class Client:
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-@frozen
-class _Failed:
-    """A call without an answer. passing: it may go better the next time. wait: seconds that the endpoint asks for.
-
-    billed: it may have cost something.
-    """
-
-    diagnostic: Diagnostic
-    passing: bool
-    wait: float | None = None
-    billed: bool = False
 
 
 class _TooLongError(Exception):
@@ -107,7 +98,8 @@ def connect(
         raise ArgusError(Diagnostic("E927", "error", message, help="correct ANTHROPIC_BASE_URL"))
     # Repetitions are ours: theirs are not drawn from a seed, and know no budget.
     raw = module.Anthropic(api_key=key, base_url=address, max_retries=0, timeout=settings.timeout)
-    return Client(settings, raw, module, transport, key, sleep, clock)
+    place = Place(settings.model, str(raw.base_url), key)
+    return Client(settings, place, raw, module, transport, sleep, clock)
 
 
 def _modules() -> tuple[Any, Any]:
@@ -127,8 +119,7 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     """
     settings = client.settings
     ranking = planner.standing(state)
-    options = {each.choice.name for each in ranking}
-    techniques = {step.technique for each in ranking for step in each.choice.steps}
+    choices = tuple(each.choice for each in ranking)
     until = client.clock() + settings.patience
     spent, faults, latest = NOTHING, (), ()
     for number in range(settings.repairs + 1):
@@ -136,7 +127,7 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
         generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
         got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
         spent += cost
-        found = read(got.data, options, techniques) if isinstance(got, Usable) else got
+        found = read(got.data, choices) if isinstance(got, Usable) else got
         match found:
             case Reply() | Trouble():
                 return evolve(found, faults=faults, spent=spent)
@@ -162,31 +153,48 @@ def _delivered(
     for attempt in count(1):
         refused = refusal(before + spent, worst, settings.limits, settings.pricing, settings.model)
         if refused is not None:
-            return _trouble(refused, lasting=True), spent
+            return given_up(refused, lasting=True), spent
         left = until - client.clock()
         if left <= 0:
-            late = _silent(client, f"has taken all of {settings.patience:.3g} s for one question", billed=False)
-            return _trouble(late.diagnostic, lasting=False), spent
-        got = _called(client, fields, min(settings.timeout, left))
+            late = client.place.silent(f"has taken all of {settings.patience:.3g} s for one question", billed=False)
+            return late.trouble, spent
+        got = _watched(client, fields, min(settings.timeout, left))
         if isinstance(got, bytes):
             answer = told(got)
             cost = worst if answer.usage is None else charged(answer.usage, settings.pricing)
             return answer.found, spent + cost
         spent += worst if got.billed else Spent(calls=1)
         pause = wait(attempt, got.wait, generator)
-        if not got.passing:
-            return _trouble(got.diagnostic, lasting=True), spent
-        if attempt >= settings.attempts or client.clock() + pause >= until:
-            return _trouble(got.diagnostic, lasting=False), spent
+        if not got.passing or attempt >= settings.attempts or client.clock() + pause >= until:
+            return got.trouble, spent
         client.sleep(pause)
     raise AssertionError  # pragma: no cover
 
 
-def _trouble(found: Diagnostic, *, lasting: bool) -> Trouble:
-    return Trouble(found.code, found.message, found.help, lasting)
+def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
+    """One call in a thread of its own, which is left to itself where it outlasts its time.
+
+    The limits of the client are of one read each, so that an endpoint that sends its header slowly could hold us.
+    """
+    box: SimpleQueue[bytes | Failed | BaseException] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            box.put(_called(client, fields, seconds))
+        except BaseException as problem:  # noqa: BLE001 reason: raised again below
+            box.put(problem)
+
+    Thread(target=work, daemon=True).start()
+    try:
+        found = box.get(timeout=seconds + _GRACE)
+    except Empty:
+        return client.place.late(seconds)
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
-def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | _Failed:
+def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
     """One call. seconds: until its answer is there."""
     module = client.module
     until = client.clock() + seconds
@@ -197,16 +205,16 @@ def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes 
     except module.APIStatusError as problem:
         return _status(client, problem)
     except (_TooLongError, module.APITimeoutError, client.transport.TimeoutException):
-        return _silent(client, f"did not answer within {seconds:.3g} s", billed=True)
+        return client.place.late(seconds)
     except module.APIConnectionError as problem:
         # A connection that was never made cannot have cost anything.
         cause = problem.__cause__
         unmade = isinstance(cause, (client.transport.ConnectError, client.transport.UnsupportedProtocol))
-        return _silent(client, f"cannot be reached: {_said(client, str(cause or problem))}", billed=not unmade)
+        return client.place.silent(f"cannot be reached: {cause or problem}", billed=not unmade)
     except client.transport.HTTPError as problem:
-        return _silent(client, f"broke off its answer: {_said(client, str(problem))}", billed=True)
+        return client.place.silent(f"broke off its answer: {problem}", billed=True)
     except module.AnthropicError as problem:
-        return _Failed(_refused(client, _said(client, str(problem))), passing=False)
+        return client.place.refused(str(problem))
 
 
 def _body(chunks: Iterable[bytes], clock: Callable[[], float], until: float) -> bytes:
@@ -219,36 +227,6 @@ def _body(chunks: Iterable[bytes], clock: Callable[[], float], until: float) -> 
     return bytes(found)
 
 
-def _status(client: Client, problem: Any) -> _Failed:  # noqa: ANN401 reason: a class of a package that may be absent
-    status, said = problem.status_code, _said(client, problem.api_message or problem.message)
-    if status in (401, 403):
-        message = f"the endpoint does not accept the key ({status}): {said}"
-        repair = "set ANTHROPIC_API_KEY to a key of this endpoint, and see that the address is the endpoint's"
-        return _Failed(Diagnostic("E921", "error", message, help=repair), passing=False)
-    if not passing(status):
-        return _Failed(_refused(client, f"{status}: {said}"), passing=False)
+def _status(client: Client, problem: Any) -> Failed:  # noqa: ANN401 reason: a class of a package that may be absent
     asked = asked_for(problem.response.headers.get("retry-after"), datetime.now(UTC))
-    later = "" if asked is None else f", and asks to wait {asked:.3g} s"
-    found = _silent(client, f"answered {status}: {said}{later}", billed=False)
-    return evolve(found, wait=asked)
-
-
-def _refused(client: Client, said: str) -> Diagnostic:
-    message = f"the endpoint refused the request for `{client.settings.model}`: {said}"
-    repair = (
-        "check the model's name and the address; for a model that refuses a forced tool or an effort, see "
-        "`tool_choice` and `effort` in docs/planner-llm.md"
-    )
-    return Diagnostic("E922", "error", message, help=repair)
-
-
-def _silent(client: Client, what: str, *, billed: bool) -> _Failed:
-    address = str(client.raw.base_url)
-    message = f"the endpoint {address} {what}"
-    repair = "try again later, or go on with the planner `bandit`; check the address if it never answers"
-    return _Failed(Diagnostic("E923", "error", message, help=repair), passing=True, billed=billed)
-
-
-def _said(client: Client, text: str) -> str:
-    """What an endpoint says, made fit to be shown; some repeat the key."""
-    return sentence(text.replace(client.key, "[key]"), _SAID)
+    return client.place.status(problem.status_code, str(problem.api_message or problem.message), asked)

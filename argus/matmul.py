@@ -8,15 +8,16 @@ from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any, Literal, TypeVar, get_args, overload
 
-from argus.admission import Unproved, admitted
+from argus.admission import Unproved, admitted, admitted_program
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.dlpack import Exchangeable, is_foreign, returned, taken
-from argus.kernels import batched, layouts
+from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm, select
 from argus.language import Template
 from argus.launches import Call, Product, Schedule, keep, machine, product_of
 from argus.operands import Tensor, Way, check, refuse, way
+from argus.runtime.programs import Workspace
 from argus.tuned import forget as forget_searches
 
 Config = Literal[
@@ -53,6 +54,10 @@ _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405"
 """A schedule that is not there, not proved, or not for the shape: another may serve."""
 
 
+_ROWS = "gemm_nt"
+"""The family of operands with K along their rows, which programs multiply too."""
+_TYPES = {"f32": "float32"}
+"""Types of elements as torch calls them."""
 T = TypeVar("T", bound=Tensor)
 E = TypeVar("E", bound=Exchangeable)
 
@@ -113,13 +118,20 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         call = Call(tuple(sizes), (tensors["A"].stride(), tensors["B"].stride()))
 
         def launch(schedule: Schedule) -> None:
-            places = tuple(each.data_ptr() for each in tensors.values())
-            schedule.launch(call, places, lambda: tensors, used.stream(index))
+            given = {**tensors, **used.room(a, _typed(schedule.spaces(call)))}
+            places = tuple(each.data_ptr() for each in given.values())
+            schedule.launch(call, places, lambda: given, used.stream(index))
 
         schedule = _first(found.family, named, index, unproved, launch)
     if key and not found.copies:
-        keep(_READY, key, product_of(schedule, call, used, (found.shape, a.dtype), partial(_named, found)))
+        result, spaces = (found.shape, a.dtype), _typed(schedule.spaces(call))
+        keep(_READY, key, product_of(schedule, call, used, result, partial(_named, found), spaces))
     return out
+
+
+def _typed(spaces: Sequence[Workspace]) -> tuple[tuple[Workspace, object], ...]:
+    """Each with torch's type of its elements."""
+    return tuple((each, getattr(_torch(), _TYPES[each.dtype])) for each in spaces)
 
 
 def _named(found: Way, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str, Tensor]:
@@ -163,7 +175,7 @@ def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensor
 
 
 def _known(config: str) -> str:
-    found = configuration(config)
+    found = configuration(config) or streamk.configuration(config)
     if found is None or found.target.name != "sm_90a":
         refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(CONFIGS)}")
     return config
@@ -209,4 +221,8 @@ def _first(
 def _loaded(family: str, config: str, device: int, unproved: Unproved) -> Schedule:
     """The schedule on a device, its code loaded there. Raises ArgusError as `admitted` does."""
     about = _torch().cuda.get_device_properties(device)
+    stream = streamk.configuration(config) if family == _ROWS else None
+    if stream is not None:
+        program = streamk.gemm_streams.instance(stream, config)
+        return Schedule(*admitted_program(program, streamk.__name__, device, about, unproved))
     return Schedule(*admitted(kernel(config, family), FAMILIES[family], device, about, unproved))

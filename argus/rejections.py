@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import cast
 
@@ -19,8 +20,11 @@ _LONG = frozenset(
 """Keys that repeat others, or that only a person follows up."""
 
 
-def rejection(name: str, outcome: Outcome, found: Report | Diagnostic) -> Rejection:
-    """name: of the candidate. Of the paths of files only their names are kept; what is empty is left out."""
+def rejection(name: str, outcome: Outcome, found: Report | Diagnostic | Mapping[str, object]) -> Rejection:
+    """name: of the candidate. found: why it was stopped, or JSON data that says so.
+
+    Of the paths of files only their names are kept; what is empty is left out.
+    """
     match found:
         case Report():
             report = report_json(found)
@@ -28,7 +32,9 @@ def rejection(name: str, outcome: Outcome, found: Report | Diagnostic) -> Reject
             data = {key: report[key] for key in wanted}
         case Diagnostic():
             data = {"diagnostics": [to_json(found)]}
-    return Rejection(name, outcome, json.dumps(_short(data)))
+        case _:
+            data = dict(found)
+    return Rejection(name, outcome, json.dumps(_short(data), default=str))
 
 
 def _short(value: object) -> object:

@@ -16,10 +16,11 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.plain import MalformedError, read, written
 from argus.core.pretty import pretty
+from argus.core.verdict import Proved
 from argus.verify import verify
 from property_tests.documents import changed
-from property_tests.judging import judge
-from property_tests.programs import KERNELS, PRODUCTS, Mutant
+from property_tests.judging import check_no_run_fails
+from property_tests.programs import KERNELS, Mutant
 
 SMALL = sorted(name for name, kernel in KERNELS.items() if len(pretty(kernel)) < 2500)
 
@@ -50,5 +51,9 @@ def test_a_changed_document_is_refused_or_is_judged_soundly(name: str, seed: int
         return
     assert isinstance(found, Kernel)
     assume(pretty(found) != pretty(KERNELS[name]))
-    report = verify(found, solver="cvc5")
-    judge(Mutant(found, (f"{name} {seed} {times}",), claims=False), report, product=name in PRODUCTS)
+    try:
+        verdict = verify(found, solver="cvc5").verdict
+    except Exception:  # noqa: BLE001 reason: nothing is concluded of what stops the verifier (E945)
+        return
+    if isinstance(verdict, Proved):
+        check_no_run_fails(Mutant(found, (f"{name} {seed} {times}",), claims=False))

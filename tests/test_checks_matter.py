@@ -414,6 +414,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("bank_conflicts", "I33", without(budgets, "_banks")),
     ("store_without_predicate", "I37", without(memory, "_bounds")),
     ("misaligned_vector", "I19", without(memory, "_vectors")),
+    ("box_that_begins_anywhere", "I19", without(boxes, "begins")),
+    ("box_that_begins_within_a_chunk", "I19", without(boxes, "begins")),
     ("descriptor_too_large", "I28", without(integers, "_offsets")),
     ("missing_barrier_raw", "I5", without(races, "obligations")),
     ("missing_barrier_war", "I36", without(races, "obligations")),

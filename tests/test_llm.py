@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,8 +12,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 
 from argus import llm
 from argus.core.diagnostic import ArgusError
@@ -26,6 +30,8 @@ from argus.policy.llm.settings import Settings
 from argus.policy.llm.view import View
 from argus.policy.planner import State
 from argus.testing.messages import Answer, Endpoint, call, failure, message
+from argus.testing.messages import Asked as Request
+from tests.policy.llm.generated import REPLIES
 from tests.policy.llm.searches import PLANNER, observed, proposal, start
 
 KEY = "sk-secret-of-a-test"
@@ -223,6 +229,32 @@ def test_a_refused_request_is_told_and_not_tried_again(status: int) -> None:
     assert len(bodies) == 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"\xff\xfe",
+        b"<html>no</html>",
+        b'{"error": 5}',
+        b'{"error": {"message": 5, "details": 7, "type": []}}',
+        b'{"error": {"message": {"a": "' + KEY.encode() + b'"}}}',
+        b'{"error": {"details": {"error_code": {}}}}',
+        b"[" * 100_000,
+        b'{"error": {"message": "' + b"x" * 100_000 + b'"}}',
+    ],
+)
+@pytest.mark.parametrize(("status", "code"), [(400, "E922"), (401, "E921"), (500, "E923"), (302, "E922")])
+def test_an_odd_error_is_an_error_all_the_same(body: bytes, status: int, code: str) -> None:
+    found, bodies = answered(Answer(body, status), settings=evolve(QUICK, attempts=1))
+
+    problem = trouble(found, code)
+    assert str(status) in problem.message
+    assert len(problem.message) < 500
+    assert KEY not in problem.message
+    assert len(bodies) == 1
+
+
 def test_too_many_requests_wait_as_long_as_the_endpoint_asks() -> None:
     naps = Naps()
     with Endpoint([failure(429, "slow down", {"retry-after": "7"}), GOOD]) as endpoint:
@@ -238,7 +270,7 @@ def test_a_wait_beyond_all_patience_is_not_begun() -> None:
     with Endpoint([failure(429, "slow down", {"retry-after": "3600"}), GOOD]) as endpoint:
         found = asked(endpoint, sleep=naps)
 
-    assert "asks to wait 3.6e+03 s" in trouble(found, "E923").message
+    assert "429 (asks to wait 3.6e+03 s): slow down" in trouble(found, "E923").message
     assert naps.taken == []
 
 
@@ -290,6 +322,23 @@ def test_an_endpoint_that_sends_a_byte_now_and_then_is_left_too() -> None:
     found, _ = answered(evolve(GOOD, drip=0.05), settings=hasty)
 
     assert "did not answer within 0.5 s" in trouble(found, "E923").message
+
+
+def test_an_endpoint_whose_header_does_not_end_is_left_too() -> None:
+    hasty = evolve(QUICK, timeout=0.5, attempts=1)
+    found, _ = answered(evolve(GOOD, creep=0.05), settings=hasty)
+
+    assert "did not answer within 0.5 s" in trouble(found, "E923").message
+    assert found.spent.supposed > 0
+
+
+def test_a_fault_of_ours_is_not_taken_for_the_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(*_: object) -> bytes:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(llm, "_body", faulty)
+    with Endpoint([GOOD]) as endpoint, pytest.raises(ZeroDivisionError):
+        asked(endpoint)
 
 
 def test_an_endless_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,6 +450,86 @@ def test_a_recorded_answer_leads_to_the_same_state_without_asking() -> None:
     assert from_data(json.loads(record)) == found
     state = start()
     assert refreshed(state, from_data(json.loads(record))) == refreshed(state, found)
+
+
+def test_a_run_is_resumed_from_its_records_without_asking() -> None:
+    def script(asked: Request) -> Answer:
+        """Proposes what is shown last, with broken answers between; a deterministic model of a kind."""
+        content = asked.body["messages"][0]["content"]
+        shown = re.findall(r'"name": "(d\d+)", "techniques": ', content[1]["text"])
+        if len(content) == 2 and len(shown) % 2:
+            return call({"proposals": [proposal(option="gone")]})
+        return call({"proposals": [proposal(0.9, option=shown[-1])], "lessons": [f"{len(shown)} were open"]})
+
+    def run(answer: Callable[[State[Memory]], Asked]) -> State[Memory]:
+        state = start(11)
+        while PLANNER.propose(state):
+            if due(state, 2):
+                state = refreshed(state, answer(state))
+            state = PLANNER.learn(state, observed(PLANNER.propose(state)[0].choice))
+        return state
+
+    records: list[str] = []
+    with Endpoint(script) as endpoint, llm.connect(evolve(QUICK, base_url=endpoint.url), {}) as client:
+
+        def ask(state: State[Memory]) -> Asked:
+            found = llm.ask(client, PLANNER, state)
+            records.append(json.dumps(to_data(found)))
+            return found
+
+        whole = run(ask)
+        calls = len(endpoint.asked)
+
+    left = iter(records)
+    assert run(lambda _: from_data(json.loads(next(left)))) == whole
+    assert calls > len(records) > 3
+    assert whole.memory.spent.calls == calls
+    assert next(left, None) is None
+
+
+@hypothesis.settings(max_examples=40, deadline=None)
+@given(st.lists(REPLIES, min_size=1, max_size=3), st.sampled_from(["tool_use", "end_turn", "max_tokens", "refusal"]))
+def test_generated_answers_never_raise_and_stay_within_the_open_options(data: list[object], stop: str) -> None:
+    with Endpoint([call(each, stop=stop) for each in data]) as endpoint:
+        found = asked(endpoint, evolve(QUICK, attempts=1))
+        calls = len(endpoint.asked)
+
+    names = {each.name for each in start().situation.options}
+    assert {each.choice.name for each in PLANNER.propose(refreshed(start(), found))} == names
+    assert isinstance(found, Reply) or found.code in ("E923", "E926")
+    assert found.spent.calls == calls
+    assert from_data(json.loads(json.dumps(to_data(found)))) == found
+
+
+def test_all_of_the_patience_may_be_taken_by_answers_of_no_use() -> None:
+    times = iter([0.0, 0.0, 0.0, 29.0, 31.0])
+    bad = call({"proposals": []})
+    with (
+        Endpoint([bad, GOOD]) as endpoint,
+        llm.connect(evolve(QUICK, base_url=endpoint.url, timeout=99.0), {}, clock=lambda: next(times, 31.0)) as client,
+    ):
+        found = llm.ask(client, PLANNER, start())
+
+    assert "all of 30 s for one question" in trouble(found, "E923").message
+    assert found.faults == ("it proposes nothing, expected at least one proposal",)
+
+
+def test_headers_may_be_added_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-api-key: elsewhere\nx-team: kernels")
+    with Endpoint([GOOD]) as endpoint:
+        reply(asked(endpoint))
+        headers = endpoint.asked[0].headers
+
+    assert (headers["x-api-key"], headers["x-team"]) == ("elsewhere", "kernels")
+
+
+def test_trouble_is_shown_as_a_warning_with_its_repair() -> None:
+    found, _ = answered(failure(404, "model: no-such-model"))
+    shown = trouble(found, "E922").diagnostic
+
+    assert (shown.severity, shown.code) == ("warning", "E922")
+    assert "no-such-model" in shown.message
+    assert "check the model's name" in shown.help
 
 
 def test_malicious_text_stays_text() -> None:

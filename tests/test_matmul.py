@@ -96,8 +96,9 @@ class Matrix:
         return self
 
     def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self:
-        assert dtype in (None, self.dtype)
-        return evolve(self, array=aligned(np.full(shape, np.nan, self.array.dtype)), shift=0, copies=None)
+        assert dtype in (None, self.dtype, np.float32)
+        kind = np.float32 if dtype is np.float32 else self.array.dtype
+        return evolve(self, array=aligned(np.full(shape, np.nan, kind)), shift=0, copies=None)
 
 
 def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -184,7 +185,9 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplyin
     """torch, a driver, and kernels that count as proved."""
     made = Multiplying(pointers=3)
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False))
+    monkeypatch.setitem(
+        sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, float32=np.float32)
+    )
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
     monkeypatch.setattr(admission, "judged", judging("proved"))
     module.forget()
@@ -278,6 +281,60 @@ def test_the_product_is_launched_on_the_current_stream(fake: Multiplying, shape:
 
     assert np.array_equal(found.array, product(a, b))
     assert [launch[8] for launch in fake.launches] == [7]
+
+
+@define
+class Gathering(Multiplying):
+    """Its first kernel leaves a product in a workspace, its second hands it over. rooms: the workspaces' addresses."""
+
+    rooms: list[int] = field(factory=list[int])
+
+    def cuLaunchKernelEx(self, *arguments: Any) -> None:  # noqa: ANN401, N802 reason: the driver's
+        first = arguments[1] == "runs"
+        self.pointers, self.sizes = (3, 3) if first else (2, 3)
+        self.kernel = self.leave if first else self.hand_over
+        FakeDriver.cuLaunchKernelEx(self, *arguments)
+
+    def leave(self, arguments: list[int]) -> None:
+        a, b, part, m, k, n = arguments
+        self.rooms.append(part)
+        held = at(a, (m, k), bfloat16).astype(np.float32) @ at(b, (n, k), bfloat16).astype(np.float32).T
+        summed(part, (m, n))[:] = held
+
+    def hand_over(self, arguments: list[int]) -> None:
+        part, c, m, _, n = arguments
+        assert part == self.rooms[-1]
+        at(c, (m, n), bfloat16)[:] = summed(part, (m, n)).astype(bfloat16)
+
+
+def summed(place: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return np.ctypeslib.as_array((ctypes.c_float * prod(shape)).from_address(place)).reshape(shape)
+
+
+def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two launches of one stream; their workspace is made anew for each call, as the result is."""
+    del fake
+    made = Gathering(pointers=3)
+    monkeypatch.setattr(driver, "bindings", lambda: made.raw)
+    monkeypatch.setattr(admission, "judged_program", judging("proved"))
+    a, b = matrix(96, 200), matrix(72, 200, 1)
+
+    for seed in range(3):
+        other = matrix(96, 200, seed)
+        found = argus.matmul(other, b.mT, config="stream_bm64_bn64_stages4_chunks3_run2")
+        assert np.array_equal(found.array, product(other, b.mT))
+
+    assert [launch[0] for launch in made.launches] == ["runs", "gathered"] * 3
+    assert [launch[1:4] for launch in made.launches[:2]] == [(6, 1, 1), (4, 4, 1)]
+    assert {launch[8] for launch in made.launches} == {7}
+    assert np.array_equal(argus.matmul(a, b.mT, config="stream_128_128_8_1").array, product(a, b.mT))
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_program_without_a_proof_is_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "judged_program", judging("unknown"))
+    with pytest.raises(ArgusError, match="is unknown, and is not launched"):
+        argus.matmul(matrix(96, 200), matrix(72, 200, 1).mT, config="stream_128_128_8_1")
 
 
 def test_a_call_like_one_before_checks_addresses_alone(fake: Multiplying) -> None:

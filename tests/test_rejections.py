@@ -42,3 +42,11 @@ def test_a_diagnostic_alone_is_shown_with_its_repair() -> None:
             }
         ]
     }
+
+
+def test_data_is_shown_without_what_is_empty() -> None:
+    counterexample: dict[str, object] = {"code": "I5", "thread": 0, "chain": [1], "sizes": {}}
+    found = {"stage": "invariants", "why": "", "counterexample": counterexample}
+    data = json.loads(rejection("d001", "refuted", found).report)
+
+    assert data == {"stage": "invariants", "counterexample": {"code": "I5", "thread": 0}}

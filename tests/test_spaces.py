@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from argus.build import build
 from argus.core.diagnostic import ArgusError
@@ -31,7 +32,7 @@ CONFIGS: tuple[Config, ...] = (
     *(Staged(vector=2, asynchronous=True, stages=3), Staged(vector=4, asynchronous=True, swizzle=64)),
     *(Staged(**RING), Staged(**RING, stages=3), Staged(**RING, group=8), Staged(**RING, box=True, stages=2)),
     *(Staged(bk=16, tma=True), Staged(bm=128, **RING, stages=2)),
-    *(Hopper(bn=64, stages=2, **{each: False}) for each in ("flight", "realloc", "persistent", "box")),
+    *(evolve(Hopper(bn=64, stages=2), **{each: False}) for each in ("flight", "realloc", "persistent", "box")),
     *(Hopper(bn=64, stages=2, cluster=pair, persistent=False) for pair in ((2, 1), (1, 2))),
     Hopper(bm=64, bn=64, stages=2, pingpong=True, flight=False, realloc=False, box=False),
     *(Cdna3Staged(), Cdna3Staged(vector=2), Cdna3Staged(vector=4), Cdna3Staged(vector=8), Cdna3Staged(run=8)),
@@ -42,7 +43,7 @@ CONFIGS: tuple[Config, ...] = (
     *(Cdna3Staged(**WAVES, buffers=2, unroll=each) for each in (2, 4)),
     Cdna3Staged(**WAVES, buffers=2, stagger=4, guarded=True),
     *(Cdna3PingPong(bm=64, bn=128, group=0, mfma=16), Cdna3PingPong(bm=128, bn=128, mfma=32)),
-    *(Cdna3PingPong(bm=64, bn=128, **{each: False}) for each in ("skew", "priority", "guarded")),
+    *(evolve(Cdna3PingPong(bm=64, bn=128), **{each: False}) for each in ("skew", "priority", "guarded")),
 )
 each_config = pytest.mark.parametrize("config", CONFIGS, ids=name_of)
 

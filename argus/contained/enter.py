@@ -13,10 +13,13 @@ import platform
 import resource
 import struct
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 _NO_NEW_PRIVILEGES, _SECCOMP, _BY_FILTER = 38, 22, 2
+_MAY_BE_WRITTEN_OF, _NEW_USERS = 4, 0x1000_0000
 _NOBODY = 65_534
+_ITSELF = f"{_NOBODY} {_NOBODY} 1"
 
 _FILTERED = {
     # machine: its number, the call that makes processes, and those that are refused: namespaces and mounts, other
@@ -57,9 +60,10 @@ _LOAD, _EQUAL, _ANY, _RETURN = 0x20, 0x15, 0x45, 0x06
 def main() -> NoReturn:
     """The command runs in this process."""
     wanted = json.loads(sys.argv[1])
-    _become_nobody()
-    _limit(wanted["limits"])
     libc = ctypes.CDLL(None, use_errno=True)
+    if os.getuid() == 0:
+        _become_nobody(libc)
+    _limit(wanted["limits"])
     _done(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
     _filter(libc)
     os.chdir("/scratch")
@@ -68,13 +72,15 @@ def main() -> NoReturn:
     os.execve(command[0], command, wanted["environment"])
 
 
-def _become_nobody() -> None:
-    """Nobody has limits of processes that root has not, and owns no file."""
-    if os.getuid() != 0:
-        return
+def _become_nobody(libc: ctypes.CDLL) -> None:
+    """Nobody owns no file, and has limits of processes that root has not: its own, among users of its own."""
     os.setgroups([])
     os.setresgid(_NOBODY, _NOBODY, _NOBODY)
     os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    _done(libc.prctl(_MAY_BE_WRITTEN_OF, 1, 0, 0, 0), "prctl")
+    _done(libc.unshare(_NEW_USERS), "unshare")
+    for file, text in (("setgroups", "deny"), ("uid_map", _ITSELF), ("gid_map", _ITSELF)):
+        Path("/proc/self", file).write_text(text, encoding="ascii")
 
 
 def _limit(limits: dict[str, Any]) -> None:

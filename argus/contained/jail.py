@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import signal
 import struct
 import sys
@@ -30,8 +31,7 @@ _NO_SUID, _NO_DEVICES, _NO_EXECUTION, _REMOUNT, _READ_ONLY = 2, 4, 8, 32, 1
 _BIND, _DEEP, _PRIVATE = 4096, 16384, 1 << 18
 _DETACH = 2
 _MOUNT_SETATTR, _HERE, _RECURSIVE = 442, -100, 0x8000
-_DIE_WITH_PARENT, _MAY_BE_WRITTEN_OF = 1, 4
-_NOBODY = 65_534
+_DIE_WITH_PARENT = 1
 _DEVICES = ("null", "zero", "random", "urandom")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -41,16 +41,12 @@ def main() -> NoReturn:
     """Ends as what runs inside does."""
     wanted = json.loads(sys.argv[1])
     _die_with_parent()
-    root = os.geteuid() == 0
-    _apart(root=root)
-    ready, go = os.pipe(), os.pipe()
+    _apart(root=os.geteuid() == 0)
+    alive = os.pipe()
     inside = os.fork()
     if inside == 0:
-        _inside(wanted, root, ready[1], go[0])
-    os.close(ready[1])
-    if os.read(ready[0], 1) == b"u":
-        _name_user(inside, _NOBODY)
-    os.write(go[1], b"g")
+        os.close(alive[1])
+        _inside(wanted, alive[0])
     _, status = os.waitpid(inside, 0)
     ended = os.waitstatus_to_exitcode(status)
     os._exit(ended if ended >= 0 else 128 - ended)
@@ -71,26 +67,13 @@ def _apart(*, root: bool) -> None:
     _write("/proc/self/gid_map", f"{group} {group} 1")
 
 
-def _name_user(process: int, user: int) -> None:
-    _write(f"/proc/{process}/uid_map", f"{user} {user} 1")
-    _write(f"/proc/{process}/gid_map", f"{user} {user} 1")
-
-
-def _inside(wanted: dict[str, Any], root: bool, ready: int, go: int) -> NoReturn:
+def _inside(wanted: dict[str, Any], alive: int) -> NoReturn:
+    """alive: a pipe that ends when the process outside has ended, which may have been before this one could tell."""
     try:
         _die_with_parent()
-        _mounted(wanted)
-        if root:
-            os.setgroups([])
-            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-            _done(_libc.prctl(_MAY_BE_WRITTEN_OF, 1, 0, 0, 0), "prctl")
-            # A user namespace of its own counts its processes apart from those of others.
-            _done(_libc.unshare(_NEW_USER), "unshare")
-        os.write(ready, b"u" if root else b"r")
-        if os.read(go, 1) != b"g":
+        if select.select([alive], [], [], 0)[0]:
             os._exit(1)
-        _die_with_parent()
+        _mounted(wanted)
         os.closerange(3, 256)
         os.execv(wanted["enter"][0], wanted["enter"])
     except BaseException as problem:  # noqa: BLE001 reason: nothing may return into what was forked

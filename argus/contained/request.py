@@ -39,7 +39,7 @@ class Limits:
     files: int = field(default=256, validator=[ge(16), le(4096)])
 
 
-TRACING = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=2 << 30, processes=8, file_bytes=16 << 20)
+TRACING = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=3 << 29, processes=4, file_bytes=16 << 20)
 """Of the process in which the text runs."""
 JUDGING = Limits(
     wall_seconds=300.0,

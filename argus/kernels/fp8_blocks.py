@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from math import ceil, prod
+from typing import Any
 
 from attrs import frozen
 
-from argus.core.dsl.ring import Slot
-from argus.core.layout import TV
 from argus.kernels.contraction import Contraction, slot_for
 from argus.kernels.hopper import Place
 from argus.kernels.select import PROCESSORS
@@ -80,6 +79,7 @@ class Blocks:
     ragged: bool = False
     columns: int = 0
     scales: str = "loads"
+    when_fetched: str = "under"
     ordered: int = 0
     double: bool = False
     bn = BLOCK
@@ -104,26 +104,24 @@ CONFIGS = {
     "rows_256_whole": Blocks(bm=256, stages=3, group=8, whole=True),
     "rows_256_pairs": Blocks(bm=256, stages=3, cluster=(2, 1), group=4, whole=True),
     "rows_256_beside": Blocks(bm=256, stages=3, cluster=(1, 2), whole=True),
-    "s256_4": Blocks(bm=256, stages=4, group=8, scales="both", columns=1),
-    "s256_4_pairs": Blocks(bm=256, stages=4, group=4, scales="both", columns=1, cluster=(2, 1)),
-    "s256_4_beside": Blocks(bm=256, stages=4, scales="both", columns=1, cluster=(1, 2)),
-    "s256_3w": Blocks(bm=256, stages=3, group=8, scales="both", whole=True),
-    "s256_3w_pairs": Blocks(bm=256, stages=3, group=4, scales="both", whole=True, cluster=(2, 1)),
-    "s256_3w_beside": Blocks(bm=256, stages=3, scales="both", whole=True, cluster=(1, 2)),
-    "s256_3w_rows": Blocks(bm=256, stages=3, group=8, scales="rows", whole=True),
-    "o256_3w": Blocks(bm=256, stages=3, group=8, scales="both", whole=True, ordered=1),
-    "o256_4": Blocks(bm=256, stages=4, group=8, scales="both", columns=1, ordered=1),
-    "o256_3w_pairs": Blocks(bm=256, stages=3, group=4, scales="both", whole=True, cluster=(2, 1), ordered=1),
-    "s128": Blocks(stages=5, group=8, scales="both"),
-    "s128_pairs": Blocks(stages=5, group=8, scales="both", cluster=(2, 1)),
-    "o128_pairs": Blocks(stages=5, group=8, scales="both", cluster=(2, 1), ordered=1),
-    "s128_fours": Blocks(stages=5, group=4, scales="both", cluster=(4, 1)),
-    "d128": Blocks(stages=3, group=8, scales="both", columns=1, double=True),
-    "o128": Blocks(stages=5, group=8, scales="both", ordered=1),
-    "od128": Blocks(stages=3, group=8, scales="both", columns=1, double=True, ordered=1),
-    "d128_pairs": Blocks(stages=3, group=8, scales="both", columns=1, double=True, cluster=(2, 1)),
-    "od128_pairs": Blocks(stages=3, group=8, scales="both", columns=1, double=True, cluster=(2, 1), ordered=1),
-    "d128_fours": Blocks(stages=3, group=4, scales="both", columns=1, double=True, cluster=(4, 1)),
+    "rows_256_beside_4": Blocks(bm=256, stages=4, cluster=(1, 2), columns=1),
+    "d128": Blocks(stages=3, group=8, scales="rows", columns=1, double=True),
+    "d128_pairs": Blocks(stages=3, group=8, scales="rows", columns=1, double=True, cluster=(2, 1)),
+    "d128_beside": Blocks(stages=3, scales="rows", columns=1, double=True, cluster=(1, 2)),
+    "od128": Blocks(stages=3, group=8, scales="rows", columns=1, double=True, ordered=1),
+    "r256_4": Blocks(bm=256, stages=4, group=8, scales="rows", columns=1),
+    "r256_3w": Blocks(bm=256, stages=3, group=8, scales="rows", whole=True),
+    "r256_3w_pairs": Blocks(bm=256, stages=3, group=4, scales="rows", whole=True, cluster=(2, 1)),
+    "r256_4_pairs": Blocks(bm=256, stages=4, group=4, scales="rows", columns=1, cluster=(2, 1)),
+    "r256_3w_beside": Blocks(bm=256, stages=3, scales="rows", whole=True, cluster=(1, 2)),
+    "r256_4_beside": Blocks(bm=256, stages=4, scales="rows", columns=1, cluster=(1, 2)),
+    "r256_4_early": Blocks(bm=256, stages=4, group=8, scales="rows", columns=1, when_fetched="early"),
+    "o256_3w": Blocks(bm=256, stages=3, group=8, scales="rows", whole=True, ordered=1),
+    "o256_4": Blocks(bm=256, stages=4, group=8, scales="rows", columns=1, ordered=1),
+    "o256_bands": Blocks(bm=256, stages=4, group=8, ordered=1),
+    "r128": Blocks(stages=5, group=8, scales="rows"),
+    "r128_pairs": Blocks(stages=5, group=8, scales="rows", cluster=(2, 1)),
+    "o128": Blocks(stages=5, group=8, scales="rows", ordered=1),
 }
 
 
@@ -165,6 +163,8 @@ def gemm_fp8_blocks(
         assume(A.shape[0] % 4 == 0)
     if cfg.scales == "both":
         assume(scale_b.shape[1] % 4 == 0)
+    if cfg.double:
+        assume(scale_b.shape[1] % 2 == 0)
     tiles_of: dict[str, Tensor] = {}
     for i in range(cfg.slices):
         tiles_of |= {f"a{i}": slot_for(A, bm, BLOCK), f"b{i}": slot_for(B, bn, BLOCK)}
@@ -199,19 +199,27 @@ def gemm_fp8_blocks(
     with role("math", warpgroups(1, 2), registers=232) as wg:
         part, accs = registers(f32, mm.C), [registers(f32, mm.C) for _ in range(parts)]
         second = registers(f32, mm.C) if cfg.double else part
-        source = Scales(scale_a, scale_b, accs[0].layout, cfg)
+        source = Scales(scale_a, scale_b, accs[0], cfg)
+        second_source = Scales(scale_a, scale_b, accs[0], cfg) if cfg.double else source
         for m, n in tiles:
             for acc in accs:
                 acc[:] = 0.0
             places = [2 * parts * m + parts * wg + i for i in range(parts)]
             source.fetch(0, n, places)
+            if cfg.double:
+                second_source.fetch(1, n, places)
             for j in loop(trips):
                 slot = ring.wait()
+                if cfg.when_fetched == "early":
+                    factors = source.products(slot, 0, wg)
+                    source.fetch(j + 1, n, places)
                 if cfg.double:
                     with turns[0](wg) if cfg.ordered else nullcontext():
                         mma(mm, part, slot.a0.tile((64, BLOCK), (wg, 0)), slot.b0, init=True)
                         mma(mm, second, slot.a1.tile((64, BLOCK), (wg, 0)), slot.b1, init=True)
-                    one, two = source.products(slot, 0, wg), source.products(slot, 1, wg)
+                    one, two = source.products(slot, 0, wg), second_source.products(slot, 1, wg)
+                    source.fetch(2 * j + 2, n, places)
+                    second_source.fetch(2 * j + 3, n, places)
                     wgmma.wait(1)
                     _promote(accs[0], part, one[0])
                     wgmma.wait(0)
@@ -222,8 +230,9 @@ def gemm_fp8_blocks(
                     with turns[i](wg) if i < cfg.ordered else nullcontext():
                         mma(mm, part, slot.a0.tile((64, BLOCK), (parts * wg + i, 0)), slot.b0, init=True)
                     if i == 0:
-                        factors = source.products(slot, 0, wg)
-                        source.fetch(j + 1, n, places)  # under the products
+                        if cfg.when_fetched == "under":
+                            factors = source.products(slot, 0, wg)
+                            source.fetch(j + 1, n, places)  # under the products
                     wgmma.wait(0)
                     if i == parts - 1:
                         ring.release()
@@ -247,7 +256,8 @@ def gemm_fp8_blocks(
 class Scales:
     """Registers for the scales of one block of k: of the rows of each accumulator, and of all columns."""
 
-    def __init__(self, a: Tensor, b: Tensor, layout: TV, cfg: Blocks) -> None:
+    def __init__(self, a: Tensor, b: Tensor, like: Fragment, cfg: Blocks) -> None:
+        layout = like.layout
         self.a, self.b, self.cfg, self.layout = a, b, cfg, layout
         self.parts = cfg.bm // 128
         loaded = cfg.scales == "loads"
@@ -262,7 +272,7 @@ class Scales:
             for held, place in zip(self.rows, places, strict=True):
                 copy(self.a[k].tile((64,), (place,)), held, edge=0)
 
-    def products(self, slot: Slot, i: int, wg: Int) -> list[Fragment]:
+    def products(self, slot: Any, i: int, wg: Int) -> list[Fragment]:
         columns = self.columns if self.columns is not None else load(slot.sb[0, i], self.layout.axis())
         if self.rows:
             return [held * columns for held in self.rows]

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from argus.kernels.contraction import part as half
 from argus.kernels.contraction import slot_for
+from argus.kernels.naming import config_of
 from argus.language import (
     Int,
     Ring,
@@ -50,8 +52,8 @@ from argus.language import (
 class Stream:
     """bm x bn tiles (bm 64 or 128, bn a multiple of 64), bk of K a slot.
 
-    The K of each tile is `chunks` parts, and each block takes `run` of them in sequence: it has the work of run / chunks
-    tiles. With a run of 1, K is split in `chunks`, and no run touches two tiles.
+    The K of each tile is `chunks` parts; each block takes `run` of them in sequence, the work of run / chunks tiles.
+    With a run of 1, K is split in `chunks`, and no run touches two tiles.
     """
 
     bm: int = 128
@@ -60,7 +62,17 @@ class Stream:
     stages: int = 7
     chunks: int = 8
     run: int = 1
+    peers: int = 1
     target = sm_90a
+
+    @property
+    def cluster(self) -> tuple[int, ...]:
+        return (self.peers, 1) if self.peers > 1 else (1,)
+
+    @property
+    def rows(self) -> int:
+        """Of a tile: of all blocks that share its columns of B."""
+        return self.bm * self.peers
 
     @property
     def threads(self) -> int:
@@ -73,7 +85,7 @@ class Stream:
 
     def blocks(self, m: Int, n: Int) -> Int:
         """For C of m x n."""
-        return ceil_div(ceil_div(m, self.bm) * ceil_div(n, self.bn) * self.chunks, self.run)
+        return ceil_div(ceil_div(m, self.rows) * ceil_div(n, self.bn) * self.chunks, self.run)
 
 
 @frozen
@@ -99,14 +111,14 @@ def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W",
     (M, K), N = A.shape, B.shape[0]
     tag(A, lambda m, k: dict(m=m, k=k))
     tag(B, lambda n, k: dict(n=n, k=k))
-    bm, bn, bk, chunks, run = cfg.bm, cfg.bn, cfg.bk, cfg.chunks, cfg.run
-    rows, columns = ceil_div(M, bm), ceil_div(N, bn)
+    bm, bn, bk, chunks, run, peers = cfg.bm, cfg.bn, cfg.bk, cfg.chunks, cfg.run, cfg.peers
+    rows, columns = ceil_div(M, cfg.rows), ceil_div(N, bn)
     assume(K >= 1, K % 8 == 0)
     assume(eq(part.shape[0], cfg.blocks(M, N)), eq(part.shape[1], cfg.touched))
-    assume(eq(part.shape[2], bm), eq(part.shape[3], bn))
+    assume(eq(part.shape[2], cfg.rows), eq(part.shape[3], bn))
     mm = wgmma(bf16, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    (p,) = block_id((cfg.blocks(M, N),))
+    p, rank = _places(cfg, cfg.blocks(M, N))
     depth = ceil_div(K, bk * chunks)  # slots a chunk
     assume((rows * columns * chunks + run) * depth < 1 << 24)  # slots of all tiles, which are counted in one line
     first = p * run // chunks
@@ -122,8 +134,12 @@ def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W",
             m, n = (first + j) // columns, (first + j) % columns
             for k in loop(low, high):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    copy(A.tile((bm, bk), (peers * m + rank, k)), slot.a, via=tma, edge=0)
+                    if peers == 1:
+                        copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                    else:  # each fetches a part for all
+                        fetched, held = (half(each, rank, peers) for each in (B.tile((bn, bk), (n, k)), slot.b))
+                        copy(fetched, held, via=tma.multicast(tuple(range(peers))), edge=0)
         ring.finish()
 
     with role("math", warpgroups(*range(1, bm // 64 + 1)), registers=232) as wg:
@@ -140,7 +156,17 @@ def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W",
             with when(low < high):  # the run may not reach this tile
                 ring.release()
             assert_covers(acc.tag.k, low * bk, minimum(K, high * bk))  # none, where the run ends before this tile
-            copy(acc, part[p, j].tile((64, bn), (wg, 0)))
+            copy(acc, part[p, j].tile((64, bn), (bm // 64 * rank + wg, 0)))
+
+
+def _places(cfg: Stream, blocks: Int) -> tuple[Int, Int | int]:
+    """The number of a block, or of a cluster, among those that take a run each, and its rank there."""
+    if cfg.peers == 1:
+        (p,) = block_id((blocks,))
+        return p, 0
+    assume(blocks < 1 << 16)  # along the second axis of a grid
+    rank, p = block_id((cfg.peers, blocks))
+    return p, rank
 
 
 @kernel
@@ -149,12 +175,12 @@ def gathered(part: Tensor["P S R W", f32], C: Tensor["M N", bf16], *, cfg: Addin
     M, N = C.shape
     stream, tile = cfg.tile, (cfg.rows, cfg.columns)
     chunks, run = stream.chunks, stream.run
-    rows, columns = ceil_div(M, stream.bm), ceil_div(N, stream.bn)
+    rows, columns = ceil_div(M, stream.rows), ceil_div(N, stream.bn)
     by = spread(tile, threads=cfg.threads, vector=4)
-    high, wide = stream.bm // cfg.rows, stream.bn // cfg.columns
+    high, wide = stream.rows // cfg.rows, stream.bn // cfg.columns
     t, r, c = block_id((rows * columns, high, wide))
     assume(N % 4 == 0, eq(part.shape[0], stream.blocks(M, N)), eq(part.shape[1], stream.touched))
-    assume(eq(part.shape[2], stream.bm), eq(part.shape[3], stream.bn))
+    assume(eq(part.shape[2], stream.rows), eq(part.shape[3], stream.bn))
     first, last = t * chunks // run, (t * chunks + chunks - 1) // run
     total = zeros(f32, by)
     for p in loop(first, last + 1):
@@ -169,17 +195,17 @@ _ROOM = 224 << 10
 """Bytes of shared memory for slots: all but what barriers take."""
 
 
-def stream(bm: int, bn: int, chunks: int, run: int) -> Stream:
+def stream(bm: int, bn: int, chunks: int, run: int, peers: int = 1) -> Stream:
     """With as many slots as there is room for."""
-    return Stream(bm, bn, stages=_ROOM // (2 * 64 * (bm + bn)), chunks=chunks, run=run)
+    return Stream(bm, bn, stages=_ROOM // (2 * 64 * (bm + bn)), chunks=chunks, run=run, peers=peers)
 
 
 _TRIED = (
-    *((128, 128, *share) for share in ((2, 1), (4, 1), (8, 1), (14, 1), (3, 4), (7, 9), (11, 7))),
-    *((128, 64, *share) for share in ((1, 1), (2, 1), (4, 1), (7, 1))),
-    *((128, 192, *share) for share in ((3, 1), (11, 1), (22, 1), (8, 7), (4, 5))),
-    *((128, 256, *share) for share in ((1, 1), (4, 1), (8, 1), (16, 1), (14, 9), (8, 7))),
-    *((64, 256, *share) for share in ((2, 1), (4, 1), (8, 1), (16, 17), (4, 7))),
+    *((128, 128, *share) for share in ((2, 1), (4, 1), (8, 1), (8, 1, 2), (2, 1, 2))),
+    *((128, 192, *share) for share in ((3, 1), (3, 1, 2), (3, 1, 3), (21, 1, 3))),
+    *((128, 256, *share) for share in ((1, 1, 2), (4, 1), (4, 1, 2), (16, 1, 2), (11, 3, 2), (8, 7, 2), (11, 7, 2))),
+    *((64, 256, *share) for share in ((2, 1), (2, 1, 2), (4, 1, 2), (8, 1, 2))),
+    *((64, 128, *share) for share in ((2, 1, 2), (1, 1, 2))),
 )
 CONFIGS = {"stream_" + "_".join(map(str, each)): stream(*each) for each in _TRIED}
 
@@ -188,6 +214,11 @@ CONFIGS = {"stream_" + "_".join(map(str, each)): stream(*each) for each in _TRIE
 def gemm_streams(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Stream) -> None:
     """C = A @ B^T by way of f32 sums of what each block has of a tile."""
     (M, K), N = A.shape, B.shape[0]
-    part = workspace(f32, (cfg.blocks(M, N), cfg.touched, cfg.bm, cfg.bn))
+    part = workspace(f32, (cfg.blocks(M, N), cfg.touched, cfg.rows, cfg.bn))
     runs(A, B, part, cfg=cfg)
     gathered(part, C, cfg=Adding(cfg), depth=K)
+
+
+def configuration(name: str) -> Stream | None:
+    """The configuration of a name: a shipped one, or one that `argus.kernels.naming` spells out; None if it is none."""
+    return CONFIGS.get(name) or config_of(name, (Stream,))

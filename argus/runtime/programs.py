@@ -70,6 +70,13 @@ class LoadedProgram:
         )
         return PreparedProgram(launches, spaces)
 
+    def bind(self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0) -> Callable[[], None]:
+        """A function that launches the program on these tensors, by name, with these sizes; see `PreparedProgram.bind`.
+
+        Raises ArgusError (E405) if a condition of a launch does not hold.
+        """
+        return self.prepare(sizes).bind(tensors, stream)
+
     def synchronise(self) -> None:
         """Until everything launched is done; raises as `Loaded.synchronise` does."""
         for kernel, _ in self.launches:

@@ -43,31 +43,37 @@ class Deciding:
             self.answers.count("memory_hits")
         if any_model:
             shown = shown or self._instantiated(connected, denied) or self._of_one_part(connected, denied)
-        answer = Sat(_WITNESS, shown.model) if shown else self._asked(connected, denied, seconds)
+        answer = Sat(_WITNESS, shown.model) if shown else self.whole((*connected, denied), seconds, hint=any_model)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
             return answer
-        rest = self._ask(others)
+        rest = self.whole(others, hint=any_model)
         if not isinstance(rest, Sat) or any_model:
             return answer if isinstance(rest, Sat) else rest
         both = Sat(answer.solver, {**rest.model, **answer.model})
         return self.answers.checked(Query((*pieces, denied)), both)
 
-    def _asked(self, connected: tuple[Cond, ...], denied: Cond, seconds: float | None) -> Answer:
-        """The whole question; where a solver does not answer it soon, first what needs none that multiplies."""
-        facts = multiples((*connected, denied))
-        if not facts:
-            return self._ask((*connected, denied), seconds)
+    def whole(self, assertions: tuple[Cond, ...], seconds: float | None = None, *, hint: bool = False) -> Answer:
+        """Whether all assertions can hold at once, as one question.
+
+        Where products have factors in common, and a solver has no answer soon, the products are first taken for numbers
+        of which no more is known than how they compare; sizes that this allows are then tried. hint: no more is done.
+        """
+        facts = multiples(assertions)
         soon = _SOON if seconds is None else min(_SOON, seconds)
-        answer = self._ask((*connected, denied), soon)
-        if not isinstance(answer, GaveUp):
+        answer = self._ask(assertions, soon if facts else seconds)
+        if not facts or not isinstance(answer, GaveUp):
             return answer
-        general = Query(tuple(map(generalised, (*connected, denied, *facts))))
+        general = Query(tuple(map(generalised, (*assertions, *facts))))
         simply = self.answers.answer(general, kept=self._general)
-        if isinstance(simply, Unsat) or seconds == soon:
-            return simply if isinstance(simply, Unsat) else answer
-        return self._ask((*connected, denied), seconds)
+        if isinstance(simply, Unsat):
+            return simply
+        made = instance(assertions, simply.model) if isinstance(simply, Sat) else None
+        found = None if made is None else self._met(made[0], made[1], assertions)
+        if found is not None:
+            return Sat(_WITNESS, found.model)
+        return answer if hint or soon == seconds else self._ask(assertions, seconds)
 
     def _ask(self, assertions: tuple[Cond, ...], seconds: float | None = None) -> Answer:
         return self.answers.answer(Query(assertions), seconds=seconds)

@@ -24,9 +24,9 @@ USAGE: Mapping[str, object] = {
 
 @frozen
 class Answer:
-    """delay: seconds before its first byte. drip: seconds before each further byte. reset: breaks the connection off.
+    """delay: seconds before its first byte. drip: seconds before each byte of its body; creep: of an endless header.
 
-    promised: bytes that its header tells of beyond those that come.
+    reset: breaks the connection off. promised: bytes that its header tells of beyond those that come.
     """
 
     body: bytes
@@ -34,6 +34,7 @@ class Answer:
     headers: Mapping[str, str] = field(factory=dict[str, str])
     delay: float = 0.0
     drip: float = 0.0
+    creep: float = 0.0
     reset: bool = False
     promised: int = 0
 
@@ -144,15 +145,22 @@ def _send(handler: BaseHTTPRequestHandler, endpoint: Endpoint, answer: Answer) -
         handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         handler.connection.close()
         return
+    if answer.creep:
+        _dripped(handler, endpoint, b"HTTP/1.1 200 OK\r\nx-slow: " + b"a" * 10_000, answer.creep)
+        return
     handler.send_response(answer.status)
     headers = {"content-type": "application/json", "content-length": str(len(answer.body) + answer.promised)}
     for name, value in {**headers, "connection": "close", **answer.headers}.items():
         handler.send_header(name, value)
     handler.end_headers()
-    if not answer.drip:
+    if answer.drip:
+        _dripped(handler, endpoint, answer.body, answer.drip)
+    else:
         handler.wfile.write(answer.body)
-        return
-    for each in answer.body:
+
+
+def _dripped(handler: BaseHTTPRequestHandler, endpoint: Endpoint, data: bytes, seconds: float) -> None:
+    for each in data:
         handler.wfile.write(bytes([each]))
         handler.wfile.flush()
-        endpoint.pause(answer.drip)
+        endpoint.pause(seconds)

@@ -22,11 +22,10 @@ def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.gemm import CONFIGS  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.gemm import gemm as family  # noqa: PLC0415 reason: as above
     from argus.kernels.streamk import gemm_streams  # noqa: PLC0415 reason: as above
-    from argus.kernels.workspace import gemm_parts  # noqa: PLC0415 reason: as above
 
-    single = {name: CONFIGS[name] for name in ("columns_64", "columns_128", "split_4", "split_8", "skinny_64")}
+    single = {name: CONFIGS[name] for name in ("columns_64", "columns_128", "split_8")}
     kernels = {name: lambda c=config, n=name: family.instance(c, n) for name, config in single.items()}
-    programs = {name: lambda n=name, f=each: f.trace(n) for each in (gemm_parts, gemm_streams) for name in each.configs}
+    programs = {name: lambda n=name: gemm_streams.trace(n) for name in gemm_streams.configs}
     return {**kernels, **programs}
 
 

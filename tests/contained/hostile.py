@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -51,13 +50,15 @@ def marked(token: str) -> str:
 def alive(token: str) -> list[str]:
     """Processes of this machine that bear a name, once those that have been killed had time to go."""
     deadline = monotonic() + 5.0
-    while (found := list(_bearing(token))) and monotonic() < deadline:
+    while (found := bearing(token)) and monotonic() < deadline:
         sleep(0.05)
     return found
 
 
-def _bearing(token: str) -> Iterator[str]:
+def bearing(token: str) -> list[str]:
+    found: list[str] = []
     for path in Path("/proc").glob("[0-9]*/comm"):
         with suppress(OSError):
             if path.read_text(encoding="utf-8").strip() == token:
-                yield path.parent.name
+                found.append(path.parent.name)
+    return found

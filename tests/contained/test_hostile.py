@@ -433,3 +433,12 @@ def test_texts_do_not_meet_and_threads_may_ask_at_once(on: Name) -> None:
     for worker in workers:
         worker.join()
     assert found == ["proved", "proved"]
+
+
+def test_a_text_that_closes_its_streams_is_not_waited_for(on: Name) -> None:
+    name = token()
+    text = f"import os, time\n{marked(name)}\nos.closerange(0, 64)\ntime.sleep(600)"
+    start = monotonic()
+    refused(ran(text, on=on), "E942", "E944")
+    assert monotonic() - start < TRACING.wall_seconds
+    assert alive(name) == []

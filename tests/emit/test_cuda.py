@@ -65,6 +65,10 @@ def test_each_role_sets_its_registers_and_runs_in_its_warps(cooperative: Kernel)
     assert text.index("registers_down<40>();") < text.index("if (thread == 0) {\n", text.index("registers_down<40>();"))
 
 
+def test_the_number_of_a_warpgroup_is_told_to_be_alike_in_a_warp(cooperative: Kernel) -> None:
+    assert "const int wg = same_in_warp((thread - 128) / 128);" in cuda_text(cooperative).text
+
+
 @pytest.mark.parametrize("config", [name for name in gemm.instances() if name not in ("cdna3", "cdna3_pingpong")])
 def test_nothing_is_read_before_the_launch_ahead_has_ended(config: str) -> None:
     """All threads wait, in no branch, after the barriers are made and before any role begins."""

@@ -39,7 +39,7 @@ def test_what_a_lane_loads_is_what_the_swizzle_puts_where_it_writes() -> None:
     assert len(loads) == 128 * 32 // 2 // 256
     for _, run, row, column in loads:
         first = eval(run, {"wave": threads // 64, "__builtins__": {}})  # noqa: S307 reason: our own text
-        given = {"thread": threads, "__builtins__": {}}
+        given: dict[str, object] = {"thread": threads, "__builtins__": {}}
         r, c = (eval(coordinates[name], given) for name in (row, column))  # noqa: S307 reason: our own text
         written = first + 2 * (threads % 64)
         assert np.array_equal(Swizzle(2, 3, 3).images(32 * r + c), written)

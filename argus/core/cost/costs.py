@@ -147,18 +147,20 @@ def _of_copy(stmt: Copy, group: Group, machine: Machine) -> Cost:
                 pass
             case _:
                 assert_never(view.buffer.space)
-    return evolve(total, issue=_issued(stmt, group))
+    return evolve(total, issue=_issued(stmt, group, machine))
 
 
-def _issued(stmt: Copy, group: Group) -> float:
-    """Cycles in which a scheduler issues the copy for its waves."""
+def _issued(stmt: Copy, group: Group, machine: Machine) -> float:
+    """Cycles in which a scheduler issues the copy for its waves, with what finds the places in global memory."""
     if stmt.atom.unit == 1:
         return 1.0
     size = stmt.source.buffer.dtype.bits
     values = stmt.by.values.size()
     held = stmt.atom.operands["target" if stmt.target.buffer.space == "register" else "source"].tv
     per_thread = values // held.values.size() if held is not None else values * size / stmt.atom.vector_bits
-    return max(1.0, per_thread) * ceil(group.waves / 4)
+    outside = "global" in (stmt.source.buffer.space, stmt.target.buffer.space)
+    each = 1 + (machine.fitted.address * machine.simple if outside else 0.0)
+    return max(1.0, per_thread) * each * ceil(group.waves / machine.schedulers)
 
 
 def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
@@ -232,7 +234,7 @@ def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bo
         loaded=asked if reads else 0.0,
         stored=0.0 if reads else asked,
         landed=asked * blocks if reads else 0.0,
-        filled=(whole - wanted) * blocks if reads else 0.0,
+        filled=whole - wanted if reads else 0.0,
         useful=wanted,
         vector=stmt.atom.vector_bits // 8,
     )

@@ -111,7 +111,7 @@ def rounds(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, held: Occ
     for extent in kernel.grid:
         blocks *= int(value_of(extent, known))
     # Blocks of a cluster begin together, so that processors that make up no whole cluster stay idle.
-    usable = machine.target.processors // kernel.peers * kernel.peers
+    usable = max(kernel.peers, machine.usable(kernel.peers))
     together = usable * held.blocks
     full, left = divmod(blocks, together)
     return Rounds(blocks, min(blocks, usable), full, ceil(left / usable))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf, isfinite
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -33,7 +34,7 @@ class Exposed:
 
 @frozen
 class Prediction:
-    """What one call takes, calls before it having left in the last cache what fits there.
+    """What one call takes, calls before it having left in the last cache what fits there; infinite if it never ends.
 
     bottleneck: the unit that is busy longest; "latency" where none is busy for most of the time. parts: microseconds
     that each unit of the busiest processor is busy, and "launch" around the kernel; they overlap. notes: what the
@@ -161,13 +162,14 @@ def _stretched(played: Played, factor: float) -> Played:
 
 
 def _further(short: float, long: float, beyond: float) -> float:
-    return max(long, long + (long - short) * beyond)
+    return max(long, long + (long - short) * beyond) if isfinite(long) and isfinite(short) else inf
 
 
 def _told(played: Played, notes: list[str]) -> Played:
-    stuck = () if played.stuck is None else (f"nobody goes on at {_place(played.stuck)}: what follows is not counted",)
+    """What nobody can go on with takes for ever."""
+    stuck = () if played.stuck is None else (f"nobody goes on at {_place(played.stuck)}",)
     notes += [note for note in (*played.notes, *stuck) if note not in notes]
-    return played
+    return played if played.stuck is None else evolve(played, cycles=inf)
 
 
 def _place(stmt: Stmt) -> str:

@@ -54,7 +54,8 @@ class Units:
         return self.serve("memory", now, cycles)
 
     def latency(self, stmt: Copy) -> float:
-        return self._fitted.far if self._script.traffic.far.get(stmt, 0.0) > 0 else self._fitted.near
+        far = self._script.traffic.far.get(stmt, 0.0) > 0
+        return self._fitted.near + far * self._fitted.farther
 
     def copy(self, me: Player, stmt: Copy, cost: Cost) -> None:
         """A copy that no barrier is told of: waited for by its queue, by the use of a register tile, or not at all."""
@@ -66,7 +67,7 @@ class Units:
         if cost.loaded or cost.stored:
             done = self.carry(stmt, cost, read) + self.latency(stmt)
         elif stmt.target.buffer.space == "register":
-            done += self._fitted.held
+            done += self._machine.held
         me.last = max(me.last, done)
         queue = stmt.atom.moments.queue
         if queue is not None:
@@ -82,8 +83,10 @@ class Units:
         if stmt.source.buffer.space == "register":
             me.wait(stmt, me.ready.get(stmt.source.buffer, 0.0))
         begun = me.now
-        me.now += max(cost.issue, self._fitted.overhead if stmt.atom.unit == 1 else 0.0)
-        me.now = max(me.now, self.serve("lines", begun, cost.lines))
+        if stmt.atom.unit == 1:
+            me.now += self._fitted.overhead
+        else:
+            me.now = max(self.serve("issue", begun, cost.issue), self.serve("lines", begun, cost.lines))
         return begun
 
     def multiply(self, me: Player, stmt: Mma, cost: Cost) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from argus.core.index import Coord, Held, Index, Read, Sym, Symbol
 from argus.core.ir import Assert, Atomic, For, Kernel, Launch, Let, Products, Program, Relation, Roles, walk
+from argus.core.plain.operations import refused_operations
 from argus.core.plain.storage import refused_storage
 from argus.core.plain.texts import refused_texts
 from argus.core.plain.writing import parts
@@ -58,6 +59,7 @@ def _of_kernel(kernel: Kernel) -> Iterator[str]:
     yield from _symbols(kernel, things)
     yield from refused_storage(kernel, things)
     yield from refused_texts(kernel, things)
+    yield from refused_operations(kernel, things)
 
 
 def mentions_memory(*nodes: Index) -> bool:

@@ -22,7 +22,7 @@ from argus.core.proof.splits import always
 from argus.core.proof.stated import everywhere_alike
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import is_whole
-from argus.core.walk import substitute, symbols, within
+from argus.core.walk import IntArray, substitute, symbols, within
 
 
 def left(flow: Flow, buffer: Buffer) -> Left:
@@ -123,12 +123,17 @@ def _over_places(component: Component, places: Sequence[Sep]) -> Index | None:
         return None
     for axis, place in enumerate(places):
         apart = component.table - place.table
-        if (apart == apart.flat[0]).all():
+        if _fixed(apart):
             blocks = algebra.add(algebra.sub(component.base, place.base), int(apart.flat[0]))
             spoken = _over_coordinates(blocks, places)
             if not isinstance(spoken, str):
                 return algebra.add(algebra.coord(axis), spoken)
     return None
+
+
+def _fixed(apart: IntArray) -> bool:
+    """Whether a component is as far from a coordinate for all elements."""
+    return bool((apart == apart.flat[0]).all())
 
 
 def _asserted(flow: Flow, store: Access, name: str, count: Index, *, known: bool) -> Index:
@@ -140,7 +145,12 @@ def _asserted(flow: Flow, store: Access, name: str, count: Index, *, known: bool
     if len(asserted) != 1:
         return count
     stated = Term(1, *asserted.pop(), algebra.TRUE).count
-    return stated if known or flow.holds(store.step.context, algebra.eq(count, stated)) else count
+    return stated if known or _is_stored(flow, store, count, stated) else count
+
+
+def _is_stored(flow: Flow, store: Access, count: Index, stated: Index) -> bool:
+    """Whether what is stored counts each number as often as is stated."""
+    return flow.holds(store.step.context, algebra.eq(count, stated))
 
 
 def _over_coordinates(count: Index, places: Sequence[Sep]) -> Index | str:

@@ -56,6 +56,9 @@ _WORD = 32
 """Bits of a register."""
 
 
+_WARP = 32
+
+
 @frozen
 class Writer:
     """branched: whether the statements are within a branch of the program. loops: variables of the loops around."""
@@ -285,7 +288,10 @@ class Writer:
             yield from self._inner(role.body)
             yield "}"
             return
-        yield f"[[maybe_unused]] const int {number} = same_in_warp(({block} - {first}) / {role.agent});"
+        which = f"({block} - {first}) / {role.agent}"
+        if role.agent % _WARP == 0:
+            which = f"same_in_warp({which})"  # addresses of slots are then computed once a warp, beside its arithmetic
+        yield f"[[maybe_unused]] const int {number} = {which};"
         yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
 

@@ -42,7 +42,7 @@ def _model(input_: float, output: float, read: float, *, forced: bool) -> Model:
     return Model(Price(input_, output, 1.25 * input_, read, f"{_PAGES}, November 2026"), forced)
 
 
-_FABLE, _OPUS, _SONNET = (10.0, 50.0), (5.0, 25.0), (3.0, 15.0)
+_FABLE, _OPUS = (10.0, 50.0), (5.0, 25.0)
 MODELS: Mapping[str, Model] = {
     "claude-fable-5-1": _model(*_FABLE, 0.25, forced=False),
     "claude-fable-5": _model(*_FABLE, 1.0, forced=False),
@@ -54,8 +54,7 @@ MODELS: Mapping[str, Model] = {
     "claude-opus-4-5": _model(*_OPUS, 0.5, forced=True),
     "claude-sonnet-5-5": _model(2.0, 10.0, 0.2, forced=False),
     "claude-sonnet-5": _model(2.0, 10.0, 0.2, forced=True),
-    "claude-sonnet-4-6": _model(*_SONNET, 0.3, forced=True),
-    "claude-sonnet-4-5": _model(*_SONNET, 0.3, forced=True),
+    "claude-sonnet-4-6": _model(3.0, 15.0, 0.3, forced=True),
     # Prices of prompts of up to 100,000 tokens; a prompt of ours has fewer bytes than that.
     "claude-haiku-5-5": _model(0.1, 0.5, 0.01, forced=False),
     "claude-haiku-4-5": _model(1.0, 5.0, 0.1, forced=True),

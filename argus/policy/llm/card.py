@@ -20,11 +20,13 @@ that are open.
 
 What you answer: one call of the tool `propose`, with proposals ranked by how confident you are that each is faster
 than the best so far. A proposal is exactly one of: `option`, the exact name of an open option; `technique`, the
-exact name of a technique that open options have; `kernel`, the whole text of a new kernel file in the language
-below, with the invariants that you claim of it in `invariants`. Say in `needs` which techniques a proposal builds
-on. Read the counterexamples: they say which line, thread and element went wrong, and why. Be bold while the gap is
-large, and make small steps when it is small. In `lessons` write what you have learnt about this problem as a list
-that replaces the one you were shown; leave it out to keep that one."""
+exact name of a technique that open options have; `knobs`, values that an open option must have, of which the best
+in a statistical model is taken; `kernel`, the whole text of a new kernel file in the language below, with the
+invariants that you claim of it in `invariants`. Not all open options fit into what you are shown: reach the others
+by `knobs`. Say in `needs` which techniques a proposal builds on. Read the counterexamples: they say which line,
+thread and element went wrong, and why. Be bold while the gap is large, and make small steps when it is small. In
+`lessons` write what you have learnt about this problem as a list that replaces the one you were shown; leave it out
+to keep that one."""
 
 LANGUAGE = """\
 The language of kernels. A kernel file begins with `from argus.language import *` and has one Python function under
@@ -132,7 +134,7 @@ SCHEMA: dict[str, object] = {
     "properties": {
         "proposals": {
             "type": "array",
-            "description": "What to try, the best first. Each has exactly one of option, technique and kernel.",
+            "description": "What to try, the best first. Each has exactly one of option, technique, knobs and kernel.",
             "items": {
                 "type": "object",
                 "properties": {
@@ -145,6 +147,11 @@ SCHEMA: dict[str, object] = {
                     "reason": {"type": "string", "description": "Why, in one sentence."},
                     "option": {"type": "string", "description": "The exact name of an open option."},
                     "technique": {"type": "string", "description": "The exact name of a technique of open options."},
+                    "knobs": {
+                        "type": "object",
+                        "additionalProperties": {"type": ["integer", "boolean", "string"]},
+                        "description": "Values of knobs that an open option must have, by name.",
+                    },
                     "kernel": {"type": "string", "description": "The whole text of a new kernel file."},
                     "invariants": {**_TEXTS, "description": "Of a kernel: what you claim that it asserts."},
                     "needs": {**_TEXTS, "description": "Names of techniques that it builds on."},

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from argus.policy.bandit import Beliefs
 from argus.policy.llm.budget import NOTHING, Spent
 from argus.policy.llm.record import Asked
-from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Trouble, Use
+from argus.policy.llm.reply import Kernel, Knobs, Option, Proposal, Reply, Trouble, Use
 from argus.policy.llm.texts import sentence
 from argus.policy.planner import Choice, Observation, Situation
 
@@ -63,6 +63,8 @@ def speaks_of(proposal: Proposal, choice: Choice) -> bool:
         case Use(technique=technique):
             has = {step.technique for step in choice.steps}
             return technique in has and has.issuperset(proposal.needs)
+        case Knobs() as knobs:
+            return knobs.fit(choice)
         case Kernel() as kernel:
             return choice.name == kernel.name
 

@@ -9,6 +9,7 @@ endpoint is to cache, and what stands behind them is new with each question. All
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from argus.policy.knowledge import related
@@ -21,9 +22,11 @@ from argus.policy.planner import Choice, Observation, Ranked, Situation, State
 from argus.policy.technique import Technique
 
 MOST_BYTES = 96_000
-_INDEX, _RELATED, _KERNEL, _OPTIONS, _TRIED, _REPORTS, _LESSONS = 10_000, 9_000, 18_000, 12_000, 7_000, 8_000, 5_000
+_INDEX, _RELATED, _KERNEL, _OPTIONS, _TRIED, _REPORTS, _LESSONS = 9_000, 8_000, 16_000, 11_000, 7_000, 8_000, 5_000
 """Bytes of parts: all techniques, those described in full, the kernel, open options, tried ones, reports, lessons."""
 _NAMES = 3_000
+_KNOBS = 6_000
+_KIND = "kind"
 _FAULTS = 4_000
 _ONE_REPORT = 3_000
 _NEAREST = 5
@@ -81,15 +84,49 @@ def _message(
 
 
 def _problem(situation: Situation) -> str:
-    # Of all designs, so that the text stays equal whichever of them have been tried.
-    designs = (*(each.choice for each in situation.tried), *situation.options)
     told = {
         "target": situation.target,
         "problem": situation.problem,
         "speed_of_light_us": situation.bound,
-        "names_of_knobs": sorted({name for each in designs for name, _ in each.knobs}),
     }
-    return f"The problem:\n{within(json.dumps(told), _NAMES)}"
+    # Of all designs, so that the text stays equal whichever of them have been tried.
+    designs = (*(each.choice for each in situation.tried), *situation.options)
+    knobs = _lines(({"kind": kind, "knobs": values} for kind, values in _spaces(designs)), _KNOBS)
+    return (
+        f"The problem:\n{within(json.dumps(told), _NAMES)}\n\nThe designs, by kind, and the values of knobs:\n{knobs}"
+    )
+
+
+def _spaces(designs: Sequence[Choice]) -> list[tuple[str, dict[str, list[int | bool | str]]]]:
+    """Of each kind of designs the values that its knobs take, in order."""
+    found: dict[str, dict[str, set[int | bool | str]]] = {}
+    for each in designs:
+        if not each.knobs:
+            continue
+        space = found.setdefault(_kind(each), {})
+        for name, value in each.knobs:
+            if name != _KIND:
+                space.setdefault(name, set()).add(value)
+    return [
+        (kind, {name: sorted(values, key=lambda value: (str(type(value)), value)) for name, values in space.items()})
+        for kind, space in sorted(found.items())
+    ]
+
+
+def _kind(choice: Choice) -> str:
+    """Designs of one kind have the same knobs; where no knob tells the kind, all are of one."""
+    return str(dict(choice.knobs).get(_KIND, ""))
+
+
+def _mixed(ranking: Sequence[Ranked]) -> list[Ranked]:
+    """The first of each kind, then the second of each: some of all kinds, in the order of the ranking."""
+    counts: Counter[str] = Counter()
+    turns: list[tuple[int, int]] = []
+    for place, each in enumerate(ranking):
+        kind = _kind(each.choice)
+        turns.append((counts[kind], place))
+        counts[kind] += 1
+    return [ranking[place] for _, place in sorted(turns)]
 
 
 def _now(state: State[Memory], ranking: Sequence[Ranked], view: View) -> str:
@@ -102,6 +139,7 @@ def _now(state: State[Memory], ranking: Sequence[Ranked], view: View) -> str:
         "candidates_tried": len(situation.tried),
         "options_open": len(ranking),
     }
+    options = map(_open, _mixed(ranking))
     techniques = sorted({step.technique for each in ranking for step in each.choice.steps})
     parts = (
         ("Where the search stands", json.dumps(standing)),
@@ -112,7 +150,7 @@ def _now(state: State[Memory], ranking: Sequence[Ranked], view: View) -> str:
         ("Your lessons", "\n".join(_fitting((f"- {each}" for each in memory.lessons), _LESSONS)) or "none yet"),
         ("Techniques that this may call for", _nearest(situation, view)),
         ("Techniques of open options", _lines(techniques, _NAMES)),
-        ("Open options, in the order of a statistical model", _lines(map(_open, ranking), _OPTIONS)),
+        ("Open options, some of each kind, in the order of a statistical model", _lines(options, _OPTIONS)),
     )
     return encodable("\n\n".join(f"## {title}\n{text}" for title, text in parts))
 
@@ -127,7 +165,8 @@ def _tried(found: Observation) -> dict[str, object]:
 
 
 def _open(found: Ranked) -> dict[str, object]:
-    return {"name": found.choice.name, "steps": _steps(found.choice), "knobs": dict(found.choice.knobs)}
+    techniques = list(dict.fromkeys(step.technique for step in found.choice.steps))
+    return {"name": found.choice.name, "techniques": techniques, "knobs": dict(found.choice.knobs)}
 
 
 def _reports(rejections: tuple[Rejection, ...]) -> str:

@@ -143,3 +143,20 @@ def test_an_effort_is_sent_where_one_is_set(effort: Any) -> None:  # noqa: ANN40
     fields = request(Settings(effort=effort), start(), PLANNER.standing(start()), VIEW)
 
     assert fields.get("output_config") == (None if effort is None else {"effort": effort})
+
+
+def test_some_options_of_each_kind_are_shown_and_the_values_of_all_knobs() -> None:
+    designs = tuple(
+        Choice(f"{kind}{number}", (), (1.0,) * 4, (("kind", kind), ("stages", number), ("whole", number > 2)))
+        for kind in ("Hopper", "Split")
+        for number in range(1, 400)
+    )
+    state = PLANNER.start(evolve(SITUATION, options=designs), 0)
+    ranking = sorted(PLANNER.standing(state), key=lambda each: each.choice.name)
+    _, problem, now = texts(request(Settings(), state, ranking, VIEW))
+
+    assert now.index('"Hopper1"') < now.index('"Split1"') < now.index('"Hopper10"') < now.index('"Split10"')
+    assert '{"kind": "Hopper", "knobs": {"stages": [1, 2, 3' in problem
+    assert '"whole": [false, true]' in problem
+    tried = PLANNER.learn(state, evolve(observed(choice(0, 0, 0)), choice=designs[5]))
+    assert texts(request(Settings(), tried, PLANNER.standing(tried), VIEW))[1] == problem

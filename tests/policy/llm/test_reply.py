@@ -13,66 +13,17 @@ from argus.core.diagnostic import ArgusError
 from argus.policy.llm.answer import Answer, told
 from argus.policy.llm.card import SCHEMA
 from argus.policy.llm.planner import drafts, offered, refreshed
+from argus.policy.llm.reading import read
 from argus.policy.llm.record import from_data, to_data
-from argus.policy.llm.reply import Faulty, Kernel, Option, Reply, Trouble, Use, read
+from argus.policy.llm.reply import Faulty, Kernel, Knobs, Option, Reply, Trouble, Use
 from argus.policy.llm.texts import sentence, unseen, within
+from tests.policy.llm.generated import BODIES, NAMES, NEARLY, PROPER, REPLIES, SINGLE, TECHNIQUES, VALUES
 from tests.policy.llm.searches import OPTIONS, PLANNER, proposal, start
-
-NAMES = frozenset(each.name for each in OPTIONS)
-TECHNIQUES = frozenset({"wide", "staged", "broken"})
-
-TEXTS = st.text(st.characters(codec=None), max_size=40) | st.sampled_from([*sorted(NAMES), "wide", "d999", "../x", ""])
-VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
-    max_leaves=12,
-)
-CONFIDENCES = st.floats(0, 1)
-LISTS = st.lists(TEXTS, max_size=3)
-
-
-def either(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """What is meant, or anything."""
-    return values | VALUES
-
-
-FIELDS: dict[str, st.SearchStrategy[Any]] = {
-    "confidence": either(CONFIDENCES),
-    "reason": either(TEXTS),
-    "option": either(TEXTS),
-    "technique": either(TEXTS),
-    "kernel": either(TEXTS),
-    "invariants": either(LISTS),
-    "needs": either(LISTS),
-    "proved": VALUES,
-}
-NEARLY: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({}, optional=FIELDS)
-PROPER: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {"confidence": CONFIDENCES, "reason": TEXTS},
-    optional={"option": TEXTS, "technique": TEXTS, "kernel": TEXTS, "invariants": LISTS, "needs": LISTS},
-)
-
-
-def single(confidence: float, reason: str, kind: str, text: str) -> dict[str, Any]:
-    return {"confidence": confidence, "reason": reason, kind: text}
-
-
-def encoded(data: object) -> bytes:
-    return json.dumps(data).encode("utf-8")
-
-
-KINDS = st.sampled_from(["option", "technique", "kernel"])
-SINGLE = st.builds(single, CONFIDENCES, TEXTS, KINDS, TEXTS)
-PROPOSALS: st.SearchStrategy[list[dict[str, Any]]] = st.lists(SINGLE | PROPER | NEARLY, max_size=6)
-REPLIES: st.SearchStrategy[Any] = VALUES | st.fixed_dictionaries(
-    {"proposals": either(PROPOSALS)}, optional={"lessons": either(LISTS), "verdict": VALUES}
-)
-BODIES = st.binary(max_size=200) | st.builds(encoded, REPLIES)
 
 
 @given(REPLIES)
 def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
     if isinstance(found, Faulty):
         assert found.faults
         assert all(not unseen(line) for line in found.faults)
@@ -86,6 +37,8 @@ def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
                 assert name in NAMES
             case Use(technique=technique):
                 assert technique in TECHNIQUES
+            case Knobs() as knobs:
+                assert any(map(knobs.fit, OPTIONS))
             case Kernel(text=text):
                 assert not unseen(text)
                 text.encode("utf-8")
@@ -97,7 +50,7 @@ def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
 
 @given(REPLIES)
 def test_a_reply_is_recorded_without_loss(data: object) -> None:
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
     if isinstance(found, Reply):
         assert from_data(json.loads(json.dumps(to_data(found)))) == found
 
@@ -108,14 +61,14 @@ def test_what_the_schema_allows_is_of_the_right_form(proposals: list[dict[str, o
     # The stubs of jsonschema leave the type of what is validated open.
     validator: Any = Draft202012Validator(SCHEMA)
     assert validator.is_valid(data)
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
     assert isinstance(found, Reply) or all(line.startswith("proposal ") for line in found.faults)
 
 
 @given(NEARLY)
 def test_what_is_read_is_what_the_schema_allows(found: dict[str, object]) -> None:
     data = {"proposals": [found]}
-    if isinstance(read(data, NAMES, TECHNIQUES), Reply):
+    if isinstance(read(data, OPTIONS), Reply):
         # A field that is null counts as absent, which the schema does not say.
         present = {"proposals": [{name: value for name, value in found.items() if value is not None}]}
         validator: Any = Draft202012Validator(SCHEMA)
@@ -143,7 +96,7 @@ def test_no_nesting_raises(depth: int) -> None:
 
 def test_equal_texts_have_equal_names_whatever_their_ends_of_lines() -> None:
     data = {"proposals": [proposal(kernel="a\r\nb\r\n"), proposal(0.9, kernel="a\nb\n"), proposal(kernel="other")]}
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
 
     assert isinstance(found, Reply)
     targets = [each.target for each in found.proposals]
@@ -152,9 +105,38 @@ def test_equal_texts_have_equal_names_whatever_their_ends_of_lines() -> None:
     assert found.dropped == ("proposal 1: it repeats an earlier one",)
 
 
+def test_knobs_are_matched_by_value_and_type() -> None:
+    data = {
+        "proposals": [
+            proposal(knobs={"stages": 4, "wide": True}),
+            proposal(0.9, knobs={"stages": 4, "wide": 1}),
+            proposal(0.9, knobs={"stages": 5}),
+            proposal(0.9, knobs={"depth": 4}),
+            proposal(0.2, knobs={}),
+        ]
+    }
+    found = read(data, OPTIONS)
+
+    assert isinstance(found, Reply)
+    assert [each.target for each in found.proposals] == [Knobs((("stages", 4), ("wide", True))), Knobs(())]
+    assert [each.split(":")[0] for each in found.dropped] == ["proposal 1", "proposal 2", "proposal 3"]
+    assert PLANNER.propose(refreshed(start(), found))[0].choice.knobs == (("stages", 4), ("wide", True))
+
+
+@pytest.mark.parametrize(
+    ("knobs", "said"),
+    [({"stages": 4.0}, "for stages"), ({"stages": [4]}, "for stages"), ([], "an object, found a list"), ("x", "text")],
+)
+def test_knobs_of_another_form_are_faulty(knobs: object, said: str) -> None:
+    found = read({"proposals": [proposal(knobs=knobs)]}, OPTIONS)
+
+    assert isinstance(found, Faulty)
+    assert said in found.faults[0]
+
+
 def test_a_long_list_is_read_up_to_a_bound() -> None:
     data = {"proposals": [proposal(kernel=f"x = {number}\n") for number in range(40)]}
-    found = read(data, NAMES, TECHNIQUES)
+    found = read(data, OPTIONS)
 
     assert isinstance(found, Reply)
     assert len(found.proposals) == 16

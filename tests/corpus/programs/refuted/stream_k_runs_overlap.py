@@ -1,4 +1,4 @@
-# verdict: refuted I34
+# verdict: refuted I3
 """Each run goes one chunk too far, which the next one has too."""
 
 from argus.language import (

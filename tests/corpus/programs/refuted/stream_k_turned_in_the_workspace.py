@@ -1,4 +1,4 @@
-# verdict: refuted I34
+# verdict: refuted I4
 """Tiles are left by columns, and added up by rows."""
 
 from argus.language import (

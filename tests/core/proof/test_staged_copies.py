@@ -1,0 +1,201 @@
+"""Groups of `cp.async`: what closes them, whose wait covers them, and slots that iterations take in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from argus.core.algebra import TRUE
+from argus.core.verdict import Unknown
+from argus.language import (
+    Int,
+    Tensor,
+    bf16,
+    copy,
+    cp_async,
+    elected,
+    fence,
+    kernel,
+    load,
+    loop,
+    role,
+    shared,
+    sm_90a,
+    sync,
+    warpgroup,
+    when,
+)
+from argus.verify import verify
+from tests.core.proof.asking import owed
+from tests.core.proof.seen import BY, box, drain, store, traced
+
+WORDS = ("is over, and met", "fenced by their writers", "meeting orders")
+Publish = Callable[[Int], None]
+
+
+def start(A: Tensor, to: Tensor) -> None:
+    copy(A.tile((64, 16), (0, 0)), to, via=cp_async, by=BY, edge=0)
+
+
+def unmet(body: Callable[[Tensor, Tensor], None]) -> set[str]:
+    every = [each for each in owed(traced(body)) if any(word in each.what for word in WORDS)]
+    assert every, "nothing is asked at all"
+    return {each.invariant for each in every if each.goal is not TRUE}
+
+
+def published(_: Int) -> None:
+    cp_async.commit()
+    cp_async.wait(0)
+    fence("async proxy")
+    sync()
+
+
+def behind_an_empty_group(_: Int) -> None:
+    cp_async.commit()
+    cp_async.commit()
+    cp_async.wait(1)
+    fence("async proxy")
+    sync()
+
+
+def not_committed(_: Int) -> None:
+    cp_async.wait(0)
+    fence("async proxy")
+    sync()
+
+
+def committed_by_one(_: Int) -> None:
+    with elected():
+        cp_async.commit()
+    cp_async.wait(0)
+    fence("async proxy")
+    sync()
+
+
+def waited_for_by_one(_: Int) -> None:
+    cp_async.commit()
+    with elected():
+        cp_async.wait(0)
+    fence("async proxy")
+    sync()
+
+
+def committed_in_one_case(size: Int) -> None:
+    with when(size < 64):
+        cp_async.commit()
+    cp_async.wait(0)
+    fence("async proxy")
+    sync()
+
+
+def one_may_be_pending(_: Int) -> None:
+    cp_async.commit()
+    cp_async.wait(1)
+    fence("async proxy")
+    sync()
+
+
+def met_before_the_wait(_: Int) -> None:
+    cp_async.commit()
+    sync()
+    cp_async.wait(0)
+    fence("async proxy")
+
+
+@pytest.mark.parametrize("publish", [published, behind_an_empty_group], ids=lambda each: each.__name__)
+def test_a_copy_whose_group_is_waited_for_is_there(publish: Publish) -> None:
+    assert unmet(_stored(publish)) == set()
+
+
+@pytest.mark.parametrize(
+    "publish",
+    [
+        *(not_committed, committed_by_one, waited_for_by_one, committed_in_one_case),
+        *(one_may_be_pending, met_before_the_wait),
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_a_copy_that_may_be_under_way_is_not(publish: Publish) -> None:
+    assert unmet(_stored(publish)) == {"I12"}
+
+
+def _stored(publish: Publish) -> Callable[[Tensor, Tensor], None]:
+    def body(A: Tensor, C: Tensor) -> None:
+        tile = box()
+        start(A, tile)
+        publish(A.shape[0])
+        store(tile, C)
+        drain()
+
+    return body
+
+
+@pytest.mark.parametrize(("meets", "codes"), [(True, set[str]()), (False, {"I31"})])
+def test_an_ordinary_read_waits_and_meets(meets: bool, codes: set[str]) -> None:
+    def body(A: Tensor, _: Tensor) -> None:
+        tile = box()
+        start(A, tile)
+        cp_async.commit()
+        cp_async.wait(0)
+        if meets:
+            sync()
+        load(tile, BY)
+
+    assert unmet(body) == codes
+
+
+def _in_turn(slots: int, ahead: int, pending: int) -> Callable[[Tensor, Tensor], None]:
+    """Copies so many iterations ahead of what is read, of slots that take turns."""
+
+    def body(A: Tensor, _: Tensor) -> None:
+        tiles = shared(bf16, (slots, 64, 16), swizzle=32)
+        for k in loop(A.shape[0]):
+            cp_async.wait(pending)
+            sync()
+            load(tiles[k % slots], BY)
+            sync()
+            start(A, tiles[(k + ahead) % slots])
+            cp_async.commit()
+
+    return body
+
+
+def test_slots_are_told_apart_iteration_by_iteration() -> None:
+    assert unmet(_in_turn(slots=3, ahead=2, pending=1)) == set()
+    assert unmet(_in_turn(slots=3, ahead=2, pending=2)) == {"I31"}
+    assert unmet(_in_turn(slots=4, ahead=3, pending=2)) == set()
+    assert unmet(_in_turn(slots=2, ahead=2, pending=2)) == {"I31"}
+
+
+@pytest.mark.parametrize(("meets", "codes"), [(True, set[str]()), (False, {"I36"})])
+def test_a_loop_that_runs_again_knows_nothing_of_its_slots_before(meets: bool, codes: set[str]) -> None:
+    """Within a run slots differ; the first copy of the next run may go to the slot that was read last."""
+
+    def body(A: Tensor, _: Tensor) -> None:
+        tiles = shared(bf16, (3, 64, 16), swizzle=32)
+        for _tile in loop(3):
+            for k in loop(A.shape[0]):
+                start(A, tiles[(k + 1) % 3])
+                cp_async.commit()
+                cp_async.wait(0)
+                sync()
+                load(tiles[k % 3], BY)
+            if meets:
+                sync()
+
+    assert unmet(body) == codes
+
+
+def test_groups_in_roles_are_unknown() -> None:
+    @kernel(target=sm_90a, threads=256)
+    def probe(A: Tensor["M 16", bf16]) -> None:
+        tile = box()
+        with role("all", warpgroup(0)):
+            start(A, tile)
+            cp_async.commit()
+            cp_async.wait(0)
+
+    verdict = verify(probe).verdict
+    assert isinstance(verdict, Unknown)
+    assert "groups of `cp.async` in roles" in verdict.reason

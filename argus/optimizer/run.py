@@ -129,7 +129,7 @@ def planner_of(name: str, problem: Problem, model: Model) -> Planner:
             raise ArgusError(Diagnostic("E905", "error", message, help="leave --planner out for the bandit"))
 
 
-_FIT: Mapping[str, Weight] = {
+FIT: Mapping[str, Weight] = {
     CONSTANT: Weight(-1.0, 0.5),
     "last wave": Weight(1.0, 0.3),
     "edge": Weight(1.0, 0.3),
@@ -142,7 +142,7 @@ def beliefs(target: str) -> dict[str, Weight]:
     """What a bandit believes before a search: what earlier problems taught, else what techniques promise."""
     effects = {technique(each.name): each.effect for each in load() if target in each.targets}
     promised = {name: Weight(each.log_mean, each.log_deviation) for name, each in effects.items()}
-    return {**_FIT, **promised, **experience(target)}
+    return {**FIT, **promised, **experience(target)}
 
 
 def optimize(

@@ -15,6 +15,7 @@ from argus.core.cost.machine import Machine
 from argus.core.cost.places import (
     NotModelledError,
     addresses,
+    coordinates,
     elements,
     executions,
     held,
@@ -172,7 +173,7 @@ def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
     ideal = moved / machine.bank_bytes
     if stmt.atom.direct:  # whatever each lane reads, lanes write neighbouring words
         return Cost(shared=ideal, unconflicted=ideal, staged=moved)
-    found = offsets(stmt, view, group)
+    found = offsets(view, coordinates(stmt, group), group.numbers, held(stmt, group))
     reads = view is stmt.source
     memory = stmt.atom.operands["source" if reads else "target"]
     if memory.tv is not None:

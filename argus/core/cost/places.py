@@ -37,15 +37,16 @@ def held(stmt: Copy, group: Group) -> tuple[int, int]:
     return len(stmt.by.elements()[group.first : group.first + group.threads]), stmt.by.values.size()
 
 
-def offsets(stmt: Copy, view: View, group: Group) -> IntArray:
-    """Elements from the start of a shared buffer, shape (threads, values), by layout and swizzle.
+def offsets(
+    view: View, coords: tuple[IntArray, ...], numbers: Numbers, shape: tuple[int, ...] | None = None
+) -> IntArray:
+    """Elements from the start of a shared buffer, by layout and swizzle. shape: (threads, values), that of `coords`.
 
     Raises NotModelledError for a place that data decide, or outside the buffer.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
-    coords, numbers = coordinates(stmt, group), group.numbers
-    total = np.zeros(held(stmt, group), np.int64)
+    total = np.zeros(coords[0].shape if shape is None else shape, np.int64)
     for at, mode in zip(view.at, modes(layout.layout), strict=True):
         along = offsets_along(mode, np.broadcast_to(value_of(at, numbers, coords), total.shape))
         if along is None:

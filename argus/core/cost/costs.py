@@ -20,8 +20,8 @@ from argus.core.cost.places import (
     executions,
     held,
     inside,
-    lines,
     offsets,
+    reached,
 )
 from argus.core.elements import nodes
 from argus.core.ir import Cast, Copy, Fold, Map, Mma, Op, Stmt, View, Where, static
@@ -227,8 +227,8 @@ def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bo
     """Lines that a box of the first block reaches, so many as blocks have on average; what is outside is filled in."""
     own = float(inside(view, group.numbers))
     wanted = float(inside(view, {**group.numbers, **group.crowd}).mean()) if group.crowd else own
-    reached = lines(view, group.numbers, machine.line) * machine.line
-    asked = reached * wanted / own if own else wanted
+    lines = reached(view, group.numbers, machine.line, machine.fitted.row)
+    asked = lines * wanted / own if own else wanted
     whole = elements(view) * view.buffer.dtype.bits / 8
     blocks = _blocks(stmt)
     return Cost(

@@ -97,8 +97,11 @@ def inside(view: View, numbers: Numbers) -> IntArray:
     return total
 
 
-def lines(view: View, numbers: Numbers, line: int) -> int:
-    """Lines of global memory that the rows of a box reach, of those inside its tensor. numbers: of one block."""
+def reached(view: View, numbers: Numbers, line: int, least: float) -> float:
+    """Bytes of the lines of global memory that the rows of a box reach, of those inside its tensor.
+
+    least: bytes that a row within one line stands for at least. numbers: of one block.
+    """
     layout, size = view.buffer.layout, view.buffer.dtype.bits / 8
     assert isinstance(layout, Strided)
     strides = [int(value_of(stride, numbers)) for stride in layout.strides]
@@ -113,10 +116,11 @@ def lines(view: View, numbers: Numbers, line: int) -> int:
             places = (places[:, None] + along).ravel()
     low, high = max(0, begins[fast]), min(begins[fast] + spans[fast], ends[fast])
     if high <= low:
-        return 0
+        return 0.0
+    width = (high - low) * size
     first_byte = (places + low) * size
-    last_byte = first_byte + (high - low) * size - 1
-    return int((last_byte // line - first_byte // line + 1).sum())
+    count = (first_byte + width - 1) // line - first_byte // line + 1
+    return float(np.where(count == 1, max(width, least), count * line).sum())
 
 
 def elements(view: View) -> int:

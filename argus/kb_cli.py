@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -148,22 +147,20 @@ def _verify(kernel: Kernel) -> Report:
 def _tools(problem: Problem, text: str, kernel: str, table: str | None) -> Tools:
     command = f"argus kb mine {kernel} --problem {text}" + ("" if table is None else f" --times {table}")
     shape = f"{problem.m}x{problem.n}x{problem.k}"
-    time: Callable[[Design, Kernel], float | None]
-    if table is None:
+    known = {} if table is None else timed(Path(table), shape)
 
-        def time(_design: Design, made: Kernel) -> float | None:
-            return predict(made, problem.sizes).microseconds
-    else:
-        known = timed(Path(table), shape)
+    def predicted(_design: Design, made: Kernel) -> float | None:
+        return predict(made, problem.sizes).microseconds
 
-        def time(design: Design, _made: Kernel) -> float | None:
-            return known.get(designs.name(design))
+    def recorded(design: Design, _made: Kernel) -> float | None:
+        return known.get(designs.name(design))
 
     def disagrees(made: Kernel) -> str:
         return disagreement(problem, made)
 
-    basis = "static model" if table is None else "time"
-    return Tools(TRANSFORMATIONS, _verify, disagrees, time, basis, command, shape)
+    if table is None:
+        return Tools(TRANSFORMATIONS, _verify, disagrees, predicted, "static model", command, shape)
+    return Tools(TRANSFORMATIONS, _verify, disagrees, recorded, "time", command, shape)
 
 
 def _write(mined: Mined, tools: Tools, target: str, folder: Path) -> list[str]:

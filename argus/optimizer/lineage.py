@@ -16,7 +16,7 @@ from argus.policy.technique import Basis, Effect, Lineage
 
 _TAIL = 2.5
 """Percent of experiments below the least ratio that an effect names, and above its greatest."""
-_SAME = 1e-4
+_SAME = 1e-3
 OPEN = Effect(0.5, 1.0, 2.0, "static model")
 """What is believed of a technique that no experiment shows: an even chance."""
 

@@ -147,20 +147,16 @@ def _verify(kernel: Kernel) -> Report:
 def _tools(problem: Problem, text: str, kernel: str, table: str | None) -> Tools:
     command = f"argus kb mine {kernel} --problem {text}" + ("" if table is None else f" --times {table}")
     shape = f"{problem.m}x{problem.n}x{problem.k}"
-    known = {} if table is None else timed(Path(table), shape)
+    known = None if table is None else timed(Path(table), shape)
 
-    def predicted(_design: Design, made: Kernel) -> float | None:
-        return predict(made, problem.sizes).microseconds
-
-    def recorded(design: Design, _made: Kernel) -> float | None:
-        return known.get(designs.name(design))
+    def time(design: Design, made: Kernel) -> float | None:
+        return predict(made, problem.sizes).microseconds if known is None else known.get(designs.name(design))
 
     def disagrees(made: Kernel) -> str:
         return disagreement(problem, made)
 
-    if table is None:
-        return Tools(TRANSFORMATIONS, _verify, disagrees, predicted, "static model", command, shape)
-    return Tools(TRANSFORMATIONS, _verify, disagrees, recorded, "time", command, shape)
+    basis = "static model" if table is None else "time"
+    return Tools(TRANSFORMATIONS, _verify, disagrees, time, basis, command, shape)
 
 
 def _write(mined: Mined, tools: Tools, target: str, folder: Path) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from attrs import asdict
+from attrs import asdict, evolve
 
 from argus.bench_cli import json_option
 from argus.core.diagnostic import ArgusError
@@ -18,6 +18,7 @@ from argus.optimizer.problem import problem_of
 from argus.optimizer.run import Found, PlannerName, Settings, journal_path, optimize
 from argus.optimizer.search import Limits
 from argus.outcome import Outcome
+from argus.policy.llm.settings import Settings as Model
 from argus.policy.stopping import Rule
 from argus.runtime.device import found as gpu_at_hand
 from argus.screen import Screen
@@ -34,7 +35,10 @@ NOTHING = 1
 )
 @click.option("--trials", type=click.IntRange(1), help="Most candidates.")
 @click.option(
-    "--planner", type=click.Choice(["bandit", "random", "exhaustive", "tpe"]), default="bandit", show_default=True
+    "--planner",
+    type=click.Choice(["bandit", "llm", "random", "exhaustive", "tpe"]),
+    default="bandit",
+    show_default=True,
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option("--resume", metavar="RUN", default="", help="Go on with a run of the journal.")
@@ -46,6 +50,9 @@ NOTHING = 1
 )
 @click.option("--epsilon", type=click.FloatRange(0), help="Stop within this share of the speed of light.")
 @click.option("--attempts", type=click.IntRange(1), help="Stop after so many candidates without gain.")
+@click.option("--model", default="", help="Of the planner llm; docs/planner-llm.md says which.")
+@click.option("--base-url", metavar="URL", help="Of an endpoint that speaks the Messages API, for the planner llm.")
+@click.option("--dollars", type=click.FloatRange(0, min_open=True), help="Most that the planner llm may spend.")
 @click.option("--runs", is_flag=True, help="List the runs of the journal.")
 @json_option
 def optimize_command(
@@ -62,6 +69,9 @@ def optimize_command(
     on: str,
     epsilon: float | None,
     attempts: int | None,
+    model: str,
+    base_url: str | None,
+    dollars: float | None,
     runs: bool,
     as_json: bool,
 ) -> Outcome:
@@ -78,7 +88,8 @@ def optimize_command(
     if problem is None and not resume:
         raise click.UsageError("give a problem, such as gemm:4096x4096x4096:bf16, or --resume RUN")
     limits = Limits(seconds, trials, Rule(epsilon, attempts))
-    settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, gpu=_gpu(on, target))
+    asked_of = _model(model, base_url, dollars)
+    settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, _gpu(on, target), None, asked_of)
     asked = problem_of(*(_first(settings) if resume else (problem or "", target)))
     teller = Teller(asked.bounds, trials)
     tell: Callable[[Event], None] = (lambda _: None) if as_json else (lambda event: screen.lines(teller.lines(event)))
@@ -86,6 +97,13 @@ def optimize_command(
     if not as_json:
         screen.lines(outcome_lines(found))
     return Outcome(0 if found.best or found.reason == "interrupted" else NOTHING, document(found))
+
+
+def _model(model: str, base_url: str | None, dollars: float | None) -> Model:
+    """Raises ArgusError (E927)."""
+    found = Model(base_url=base_url)
+    found = evolve(found, model=model) if model else found
+    return found if dollars is None else evolve(found, limits=evolve(found.limits, dollars=dollars))
 
 
 def _gpu(on: str, target: str) -> bool:

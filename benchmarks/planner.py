@@ -26,7 +26,7 @@ from attrs import frozen
 from argus.optimizer.designs import name as name_of
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Gemm
-from argus.optimizer.run import PRIORS
+from argus.optimizer.run import FIT
 from argus.optimizer.search import observation
 from argus.optimizer.space import situation, technique
 from argus.optimizer.techniques import TRANSFORMATIONS
@@ -91,7 +91,7 @@ def seen(path: Path, shape: Shape) -> Situation:
 def planners(path: Path, shape: Shape) -> dict[str, Planner]:
     learnt = priors(table(path), shape)
     return {
-        "bandit": Bandit({**PRIORS, **learnt}),
+        "bandit": Bandit({**FIT, **learnt}),
         "bandit without knowledge": Bandit({}),
         "random": Random(),
         "tpe": Tpe(),

@@ -79,9 +79,9 @@ def test_a_fault_of_argus_is_no_fault_of_the_text() -> None:
     assert (found["exit_code"], found["internal_error"]["message"]) == (4, "judging failed")
 
 
-@pytest.mark.parametrize("arguments", [{"seed": -1}, {"seed": 1 << 40}])
-def test_arguments_out_of_bounds_are_usage(arguments: dict[str, int]) -> None:
-    found = answering().interpret("", "", {}, **arguments)
+@pytest.mark.parametrize("seed", [-1, 1 << 40])
+def test_arguments_out_of_bounds_are_usage(seed: int) -> None:
+    found = answering().interpret("", "", {}, seed)
     assert (found["exit_code"], found["diagnostics"][0]["code"]) == (3, "E701")
 
 

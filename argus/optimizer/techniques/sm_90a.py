@@ -60,6 +60,7 @@ BOX = joined(
 )
 WHOLE = switched(Hopper, "whole", True, when=_boxed_wide, fit=fitted.hopper)
 ONE_BOX = switched(Hopper, "turns", 1, when=lambda design: design.box and not design.whole)
+MORE_BOXES = switched(Hopper, "turns", 3, 4, when=_boxed_wide, fit=fitted.hopper)
 MULTICAST = switched(Hopper, "cluster", (2, 1), (1, 2), when=_together, fit=fitted.hopper)
 WIDER = joined(
     climbed(Hopper, "bn", 64, 128, 192, 224, 256, fit=fitted.hopper),
@@ -67,7 +68,9 @@ WIDER = joined(
     climbed(Split, "bn", 64, 128, 256, fit=fitted.split),
 )
 TALLER = joined(
-    climbed(Staged, "bm", 64, 128, fit=fitted.staged), climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fitted.skinny)
+    climbed(Staged, "bm", 64, 128, fit=fitted.staged),
+    climbed(Split, "bm", 64, 128, fit=fitted.split),
+    climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fitted.skinny),
 )
 DEEPER = joined(
     climbed(Staged, "bk", 32, 64, 128, fit=fitted.rows),
@@ -124,7 +127,7 @@ def _for_many_rows(design: Design) -> Design | None:
     return Hopper(bn=64, stages=_MOST_SLOTS) if isinstance(design, Skinny) else None
 
 
-EXCHANGED = Transformation(_for_few_rows, _for_many_rows)
+EXCHANGED = joined(Transformation(_for_few_rows, _for_many_rows), switched(Split, "turned", True))
 
 
 def _share_out(design: Design) -> tuple[Design, ...]:

@@ -86,7 +86,7 @@ class Settings:
 
 @frozen
 class Found:
-    """What a run came to. best: None if nothing passed. reason: why it ended."""
+    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices."""
 
     problem: Problem
     run: str
@@ -94,6 +94,7 @@ class Found:
     best: Judgement | None
     judged: tuple[Judgement, ...]
     reason: Reason
+    seed: int = 0
 
 
 def journal_path() -> Path:
@@ -162,7 +163,7 @@ def optimize(
             tell(event)
         every = [each.judgement for each in journal.events(name) if isinstance(each, Judged)]
         reason = _reason(journal, name)
-        return Found(asked, name, path, best_of(every), tuple(every), reason)
+        return Found(asked, name, path, best_of(every), tuple(every), reason, first.seed)
 
 
 def _opened(journal: Journal, problem: str, target: str, settings: Settings) -> tuple[Started, str, tuple[Event, ...]]:

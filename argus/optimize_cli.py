@@ -9,21 +9,20 @@ import click
 from attrs import asdict, evolve
 
 from argus.bench_cli import json_option
-from argus.core.diagnostic import ArgusError
 from argus.core.target import TARGETS
 from argus.optimize_text import Teller, outcome_lines
+from argus.optimizer.device import at_hand
+from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Event, Started
 from argus.optimizer.journal import Journal
 from argus.optimizer.problem import problem_of
-from argus.optimizer.run import Found, PlannerName, Settings, journal_path, optimize
+from argus.optimizer.run import PlannerName, Settings, journal_path, optimize
 from argus.optimizer.search import Limits
 from argus.outcome import Outcome
 from argus.policy.llm.settings import Settings as Model
 from argus.policy.stopping import Rule
-from argus.runtime.device import found as gpu_at_hand
 from argus.screen import Screen
 
-SCHEMA = "argus.optimize/1"
 NOTHING = 1
 
 
@@ -108,15 +107,7 @@ def _model(model: str, base_url: str | None, dollars: float | None) -> Model:
 
 def _gpu(on: str, target: str) -> bool:
     """Whether there is a GPU that runs the target. Raises ArgusError (E406, E407) if there must be one."""
-    if on == "model" or (on == "auto" and target != "sm_90a"):
-        return False
-    try:
-        gpu_at_hand().check_runs(target)
-    except ArgusError:
-        if on == "gpu":
-            raise
-        return False
-    return True
+    return on != "model" and at_hand(target, required=on == "gpu")
 
 
 def _first(settings: Settings) -> tuple[str, str]:
@@ -137,20 +128,3 @@ def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
         )
     data = [{"name": each.name, **asdict(each.started), "judged": each.judged, "ended": each.ended} for each in every]
     return Outcome(0, {"schema": SCHEMA, "runs": data})
-
-
-def document(found: Found) -> dict[str, object]:
-    """A run as JSON data."""
-    bounds = found.problem.bounds
-    return {
-        "schema": SCHEMA,
-        "problem": str(found.problem),
-        "target": found.problem.target,
-        "run": found.run,
-        "journal": str(found.journal),
-        "reason": found.reason,
-        "light": bounds.light,
-        "bottleneck": bounds.bottleneck,
-        "best": None if found.best is None else asdict(found.best),
-        "judged": [asdict(each) for each in found.judged],
-    }

@@ -10,6 +10,7 @@ from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.query import Budget
 from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
 from argus.matmul import matmul
+from argus.optimizer.run import optimize
 from argus.scaled import scaled_matmul
 from argus.solver_choice import use_solver
 from argus.suggest import suggest_invariants
@@ -30,6 +31,7 @@ __all__ = [
     "build",
     "interpret",
     "matmul",
+    "optimize",
     "scaled_matmul",
     "suggest_invariants",
     "use_solver",

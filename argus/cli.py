@@ -24,11 +24,15 @@ import click
 from argus import __version__, demo, doctor
 from argus.api import build as build_kernel
 from argus.bench_cli import bench
+from argus.certify_cli import certify
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Budget
 from argus.core.verdict import Report
+from argus.kb_cli import knowledge
 from argus.layout_cli import layout
 from argus.loader import SECONDS, load
+from argus.mcp_cli import mcp
+from argus.optimize_cli import optimize_command
 from argus.outcome import Outcome
 from argus.pictures import check_ending
 from argus.render import to_json
@@ -171,9 +175,13 @@ def show(output: str) -> Outcome:
     return Outcome(demo.run(Screen(), Path(output)), {})
 
 
+commands.add_command(certify)
+commands.add_command(knowledge)
 commands.add_command(layout)
 commands.add_command(run)
+commands.add_command(optimize_command)
 commands.add_command(suggest)
+commands.add_command(mcp)
 add_to(commands)
 bench.add_command(gemm)
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from threading import get_ident
 from typing import Any, Literal, TypeVar, get_args, overload
 
-from attrs import define, field, frozen
-
-from argus.admission import Unproved, admitted
+from argus.admission import Unproved, admitted, admitted_program
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.dlpack import Exchangeable, is_foreign, returned, taken
-from argus.kernels import batched, layouts
+from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm, select
 from argus.language import Template
+from argus.launches import Call, Product, Schedule, keep, machine, product_of
 from argus.operands import Tensor, Way, check, refuse, way
-from argus.runtime.cuda import Loaded
+from argus.runtime.programs import Workspace
 from argus.tuned import forget as forget_searches
 
 Config = Literal[
@@ -32,7 +30,12 @@ Config = Literal[
     "columns_128",
     "columns_64",
     "skinny",
+    "skinny_40",
     "skinny_64",
+    "skinny_72",
+    "skinny_104",
+    "skinny_136",
+    "skinny_152",
     "pingpong",
     "rows_64_128",
     "rows_64_192",
@@ -41,10 +44,15 @@ Config = Literal[
     "split_2",
     "split_4",
     "split_8",
+    "shares_16",
+    "shares_32",
+    "shares_48",
+    "shares_64",
+    "shares_80",
+    "shares_112",
 ]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
-_MOST_BOUND, _MOST_READY = 256, 4096
 NARROW: Config = "narrow"
 """The schedule that reads element by element."""
 FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
@@ -57,6 +65,10 @@ _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405"
 """A schedule that is not there, not proved, or not for the shape: another may serve."""
 
 
+_ROWS = "gemm_nt"
+"""The family of operands with K along their rows, which programs multiply too."""
+_TYPES = {"f32": "float32"}
+"""Types of elements as torch calls them."""
 T = TypeVar("T", bound=Tensor)
 E = TypeVar("E", bound=Exchangeable)
 
@@ -86,10 +98,16 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         ArgusError: E401 for operands that are not such matrices, E405 if a schedule does not take the shape, E406 to
             E409 for what goes wrong on the GPU, E413 for a kernel without a proof, E303 without a compiler.
     """
-    key = _alike(a, b, config, unproved)
+    key: tuple[object, ...]
+    try:
+        key = a.shape, b.shape, a.stride(), b.stride(), a.dtype, b.dtype, a.device, b.device, config, unproved
+    except (AttributeError, RuntimeError):  # no tensors: these have nothing in common
+        key = ()
     ready = _READY.get(key)
-    if ready is not None and not (a.requires_grad or b.requires_grad or (a.data_ptr() | b.data_ptr()) % 16):
-        return ready.product(a, b)
+    if ready is not None:
+        places = a.data_ptr(), b.data_ptr()
+        if not ((places[0] | places[1]) % 16 or a.requires_grad or b.requires_grad):
+            return ready((a, b), places)
     if is_foreign(a) or is_foreign(b):
         own = [taken(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
         found = matmul(*own, config=config, unproved=unproved)
@@ -97,23 +115,38 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
     check(a, b, gradients=lambda: _torch().is_grad_enabled())
     asked = None if config is None else (_known(config),)
     found = way(a, b)
-    out = a.new_empty(found.shape)
-    if 0 in found.shape:
-        return out
-    if found.sizes[-1] == 0:
-        return out.zero_()
+    if 0 in found.shape or found.sizes[-1] == 0:
+        return a.new_empty(found.shape).zero_()
     torch, index = _torch(), a.device.index
-    with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(a.device):
+    used = machine(torch, index)
+    with nullcontext() if used.current() == index else used.on(index):
         named = asked or choices(found, torch.cuda.get_device_name(index))
         if NARROW in named:
             found = found.dense(a, b)
-        launch = Launch(found.sizes, found.taken(a, b, out), torch.cuda.current_stream().cuda_stream)
+        out = used.result(a, found.shape, a.dtype)
+        tensors = _named(found, a, b, out)
+        sizes = zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True)
+        call = Call(tuple(sizes), (tensors["A"].stride(), tensors["B"].stride()))
+
+        def launch(schedule: Schedule) -> None:
+            given = {**tensors, **used.room(a, _typed(schedule.spaces(call)))}
+            places = tuple(each.data_ptr() for each in given.values())
+            schedule.launch(call, places, lambda: given, used.stream(index))
+
         schedule = _first(found.family, named, index, unproved, launch)
-    if not found.copies:
-        if len(_READY) >= _MOST_READY:
-            _READY.clear()
-        _READY[key] = Ready(schedule, found, launch.strides, index, torch.cuda, _raw_stream(torch))
+    if key and not found.copies:
+        result, spaces = (found.shape, a.dtype), _typed(schedule.spaces(call))
+        keep(_READY, key, product_of(schedule, call, used, result, partial(_named, found), spaces))
     return out
+
+
+def _typed(spaces: Sequence[Workspace]) -> tuple[tuple[Workspace, object], ...]:
+    """Each with torch's type of its elements."""
+    return tuple((each, getattr(_torch(), _TYPES[each.dtype])) for each in spaces)
+
+
+def _named(found: Way, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str, Tensor]:
+    return dict(zip("ABC", found.taken(a, b, out), strict=True))
 
 
 def choose(m: int, n: int, k: int, device: str = "") -> str:
@@ -130,7 +163,9 @@ def choices(found: Way, device: str) -> tuple[str, ...]:
         return (batched.select(batch[0], m, n, k, **turned),)
     if any(turned.values()):
         return (layouts.select(m, n, k, **turned),)
-    return _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
+    kept = _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
+    parts = streamk.select(m, n, k) if found.family == _ROWS and len(kept) == 1 else None
+    return kept if parts is None else (parts, *kept)
 
 
 def _kept(m: int, n: int, k: int, dtype: str, device: str) -> tuple[str, ...]:
@@ -153,7 +188,7 @@ def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensor
 
 
 def _known(config: str) -> str:
-    found = configuration(config)
+    found = configuration(config) or streamk.configuration(config)
     if found is None or found.target.name != "sm_90a":
         refuse(f"there is no schedule `{config}`", f"choose one of {', '.join(CONFIGS)}")
     return config
@@ -162,106 +197,8 @@ def _known(config: str) -> str:
 # -- kernels on the device -----------------------------------------------------------------------------------
 
 
-Places = tuple[int, int, int]
-Sizes = tuple[int, ...]
-Strides = tuple[tuple[int, ...], tuple[int, ...]]
-Bound = tuple[Sizes, Places, Strides, int]
-Operands = Callable[[], tuple[Tensor, Tensor, Tensor]]
-
-
-@define
-class Schedule:
-    """A kernel in the context of a device, with launches of the shapes and addresses seen lately."""
-
-    kernel: Loaded
-    context: object
-    _bound: dict[Bound, Callable[[], None]] = field(factory=dict["Bound", Callable[[], None]])
-
-    def launch(
-        self, sizes: Sizes, places: Places, strides: Strides, operands: Operands, stream: int
-    ) -> Callable[[], None]:
-        """Launch, and return what launches the same again.
-
-        sizes: (Z,) M, N and K. places: the addresses of A, B and C. strides: of the operands, which with sizes and
-        places make up what is launched. operands: the tensors, which a new place asks for.
-
-        Raises ArgusError (E405) if the schedule does not take the shape.
-        """
-        key = (sizes, places, strides, stream)
-        launch = self._bound.get(key)
-        if launch is None:
-            if len(self._bound) >= _MOST_BOUND:
-                self._bound.clear()
-            named = dict(zip("ABC", operands(), strict=True))
-            launch = self._bound[key] = self.kernel.bind(
-                named, dict(zip("ZMNK"[-len(sizes) :], sizes, strict=True)), stream
-            )
-        launch()
-        return launch
-
-
-@define
-class Ready:
-    """A product of matrices whose types, shapes, strides and device are known to be right: only addresses are new.
-
-    stream: the current stream of a device, by its index.
-    """
-
-    schedule: Schedule
-    way: Way
-    strides: Strides
-    index: int
-    cuda: Any
-    stream: Callable[[int], int]
-    _threads: set[int] = field(factory=set[int])
-    """In these the context is current whenever the device is."""
-    _seen: dict[tuple[int, int, int, int], Callable[[], None]] = field(
-        factory=dict["tuple[int, int, int, int]", Callable[[], None]]
-    )
-    """Launches by the addresses of A, B and C and the stream: all else is the same."""
-
-    def product(self, a: T, b: T) -> T:
-        if self.cuda.current_device() != self.index:
-            with self.cuda.device(self.index):
-                return self._product(a, b)
-        return self._product(a, b)
-
-    def _product(self, a: T, b: T) -> T:
-        thread = get_ident()
-        if thread not in self._threads:
-            self.schedule.kernel.driver.call("cuCtxSetCurrent", self.schedule.context)
-            self._threads.add(thread)
-        out = a.new_empty(self.way.shape)
-        key = a.data_ptr(), b.data_ptr(), out.data_ptr(), self.stream(self.index)
-        launch = self._seen.get(key)
-        if launch is not None:
-            launch()
-            return out
-        if len(self._seen) >= _MOST_BOUND:
-            self._seen.clear()
-        *places, stream = key
-        taken = partial(self.way.taken, a, b, out)
-        self._seen[key] = self.schedule.launch(
-            self.way.sizes, (places[0], places[1], places[2]), self.strides, taken, stream
-        )
-        return out
-
-
-_READY: dict[tuple[object, ...], Ready] = {}
-
-
-def _alike(a: Tensor, b: Tensor, config: str | None, unproved: str) -> tuple[object, ...]:
-    """What calls have in common that differ in addresses alone; nothing in common where an operand is no tensor."""
-    try:
-        return a.shape, b.shape, a.stride(), b.stride(), a.dtype, b.dtype, a.device, b.device, config, unproved
-    except (AttributeError, RuntimeError):
-        return ()
-
-
-def _raw_stream(torch: Any) -> Callable[[int], int]:  # noqa: ANN401 reason: an extra
-    """The current stream's handle, without an object around it where torch offers that."""
-    direct = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
-    return direct or (lambda _index: torch.cuda.current_stream().cuda_stream)
+_READY: dict[tuple[object, ...], Product] = {}
+"""By what calls have in common that differ in addresses alone."""
 
 
 def forget() -> None:
@@ -272,44 +209,33 @@ def forget() -> None:
     forget_searches()
 
 
-@frozen
-class Launch:
-    """sizes: (Z,) M, N and K. operands: A, B and C."""
-
-    sizes: Sizes
-    operands: tuple[Tensor, Tensor, Tensor]
-    stream: int
-
-    @property
-    def strides(self) -> Strides:
-        left, right, _ = self.operands
-        return left.stride(), right.stride()
-
-
-def _first(family: str, named: Sequence[str], device: int, unproved: Unproved, launch: Launch) -> Schedule:
+def _first(
+    family: str, named: Sequence[str], device: int, unproved: Unproved, launch: Callable[[Schedule], None]
+) -> Schedule:
     """Launch the first of these schedules that there is and that takes the shape: all but the last are but hints."""
+
+    def launched(config: str) -> Schedule:
+        schedule = _loaded(family, config, device, unproved)
+        schedule.enter()
+        launch(schedule)
+        return schedule
+
     *hints, last = named
     for hint in hints:
         try:
-            return _launched(family, hint, device, unproved, launch)
+            return launched(hint)
         except ArgusError as problem:
             if problem.diagnostic.code not in _UNFIT:
                 raise
-    return _launched(family, last, device, unproved, launch)
-
-
-def _launched(family: str, config: str, device: int, unproved: Unproved, launch: Launch) -> Schedule:
-    schedule = _loaded(family, config, device, unproved)
-    # A thread in which torch has done nothing yet has no context.
-    schedule.kernel.driver.call("cuCtxSetCurrent", schedule.context)
-    left, right, out = launch.operands
-    places = left.data_ptr(), right.data_ptr(), out.data_ptr()
-    schedule.launch(launch.sizes, places, launch.strides, lambda: launch.operands, launch.stream)
-    return schedule
+    return launched(last)
 
 
 @cache
 def _loaded(family: str, config: str, device: int, unproved: Unproved) -> Schedule:
     """The schedule on a device, its code loaded there. Raises ArgusError as `admitted` does."""
     about = _torch().cuda.get_device_properties(device)
+    stream = streamk.configuration(config) if family == _ROWS else None
+    if stream is not None:
+        program = streamk.gemm_streams.instance(stream, config)
+        return Schedule(*admitted_program(program, streamk.__name__, device, about, unproved))
     return Schedule(*admitted(kernel(config, family), FAMILIES[family], device, about, unproved))

@@ -7,6 +7,7 @@ sources of Argus itself. A folder made on one machine serves another with the sa
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -14,14 +15,18 @@ from pathlib import Path
 from attrs import asdict, frozen
 
 from argus.build import build
+from argus.build_program import build_program
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Program
 from argus.core.pretty import pretty
+from argus.core.proof.launched import launched
+from argus.core.walk import show
 from argus.emit.cuda.text import cuda_text
 from argus.emit.toolchain import write_files
 from argus.solvers.cache import Cache, default_folder
 from argus.summary import assumptions, word
 from argus.verify import verify
+from argus.verify_program import verify_program
 
 _VERDICT = "verdict.json"
 _NO_SOLVER = ("E601", "E602")
@@ -58,20 +63,49 @@ def built(kernel: Kernel, folder: Path | None = None) -> Path:
 def judged(kernel: Kernel, folder: Path | None = None) -> Judged:
     """The verdict on the kernel, found now unless it is there; what is not decided is not kept, and asked again."""
     place, _ = _place(kernel, folder)
+
+    def asked() -> Judged:
+        report = verify(kernel, cache=Cache())
+        said = "unclaimed" if report.uncovered else word(report.verdict)
+        return Judged(said, report.solver, assumptions(report.verdict))
+
+    return _judged(place, kernel.name, asked)
+
+
+def _judged(place: Path, name: str, asked: Callable[[], Judged]) -> Judged:
     kept = _kept(place / _VERDICT)
     if kept is not None:
         return kept
     try:
-        report = verify(kernel, cache=Cache())
+        found = asked()
     except ArgusError as problem:
         if problem.diagnostic.code in _NO_SOLVER:
             return UNVERIFIED
         raise
-    said = "unclaimed" if report.uncovered else word(report.verdict)
-    found = Judged(said, report.solver, assumptions(report.verdict))
     if found.verdict != "unknown":
-        write_files({_VERDICT: json.dumps(asdict(found), indent=2) + "\n"}, place, kernel.name)
+        write_files({_VERDICT: json.dumps(asdict(found), indent=2) + "\n"}, place, name)
     return found
+
+
+def built_program(program: Program, folder: Path | None = None) -> Path:
+    """The description of a program's launches, compiled now unless it is there. Raises ArgusError as `built` does."""
+    place = _place_of_program(program, folder)
+    description = place / f"{program.name}.json"
+    return description if description.is_file() else build_program(program, place).description
+
+
+def judged_program(program: Program, folder: Path | None = None) -> Judged:
+    """The verdict on a program, of all its launches; kept as that on a kernel is."""
+    place = _place_of_program(program, folder)
+
+    def asked() -> Judged:
+        report = verify_program(program, cache=Cache())
+        told = tuple(each for launch in report.launches for each in assumptions(launch.verdict))
+        claimed = not report.launches[-1].uncovered
+        solver = report.launches[0].solver
+        return Judged(word(report.verdict) if claimed else "unclaimed", solver, tuple(dict.fromkeys(told)))
+
+    return _judged(place, program.name, asked)
 
 
 def _kept(path: Path) -> Judged | None:
@@ -88,6 +122,17 @@ def _place(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:
     made = cuda_text(kernel)
     key = sha256("\0".join((sources_digest(), made.text, pretty(kernel))).encode()).hexdigest()[:20]
     return (default_folder() / "kernels" if folder is None else folder) / f"{made.symbol}-{key}", made.symbol
+
+
+def _place_of_program(program: Program, folder: Path | None) -> Path:
+    """The program's folder: what it launches, in order, and on what."""
+    room = (f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces)
+    told = [sources_digest(), *room]
+    for each in launched(program):
+        given = sorted((parameter.name, tensor.name) for parameter, tensor in each.given.items())
+        told += [cuda_text(each.kernel).text, pretty(each.kernel), str(given)]
+    key = sha256("\0".join(told).encode()).hexdigest()[:20]
+    return (default_folder() / "kernels" if folder is None else folder) / f"{program.name}-{key}"
 
 
 @cache

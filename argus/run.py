@@ -76,11 +76,11 @@ def run(
             sizes beyond the interpreter, E701 for a size that the kernel does not have, E3xx where its code cannot
             be built.
     """
-    chosen = _sizes(kernel, sizes or {})
+    chosen = sizes_of(kernel, sizes or {})
     why = "as asked" if on == "interpreter" else _unsuited(kernel, gpu, required=on == "gpu")
     if why and prod(chosen.values()) > MOST_WORK:
-        raise _too_large(kernel, chosen, why)
-    arrays = _inputs(kernel, chosen, seed)
+        raise too_large(kernel, chosen, why)
+    arrays = inputs_of(kernel, chosen, seed)
     if why:
         start = perf_counter()
         made = interpret(kernel, *arrays.values())
@@ -96,7 +96,8 @@ def run(
     return Ran(kernel.name, kernel.target.name, chosen, seed, result.device, why, result.milliseconds, made, comparison)
 
 
-def _sizes(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
+def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
+    """All sizes of a kernel, 256 where none is given. Raises ArgusError (E701) for one that it does not have."""
     names = [symbol.name for symbol in kernel.sizes]
     for name in given:
         if name not in names:
@@ -129,7 +130,7 @@ def _check_runs(kernel: Kernel, gpu: Callable[[], Device]) -> None:
     gpu().check_runs(target)
 
 
-def _too_large(kernel: Kernel, sizes: Mapping[str, int], why: str) -> ArgusError:
+def too_large(kernel: Kernel, sizes: Mapping[str, int], why: str) -> ArgusError:
     shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
     message = f"`{kernel.name}` with {shown} is too large to interpret: the product of its sizes is over {MOST_WORK}"
     return ArgusError(
@@ -144,7 +145,7 @@ def _too_large(kernel: Kernel, sizes: Mapping[str, int], why: str) -> ArgusError
     )
 
 
-def _inputs(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+def inputs_of(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
     """An array a parameter, by name, in order: random where the kernel reads it. Raises ArgusError E402, E408."""
     random = np.random.default_rng(seed)
     shapes = {buffer: _shape(kernel, buffer, sizes) for buffer in kernel.parameters}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, Self
 
-from attrs import define, field, frozen
+from attrs import frozen
 
 from argus.admission import Unproved, admitted
 from argus.core.diagnostic import ArgusError, Diagnostic
@@ -16,9 +16,8 @@ from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
 from argus.kernels.fp8_blocks import BLOCK
-from argus.runtime.cuda import Loaded
+from argus.launches import Call, Product, Schedule, keep, machine, product_of
 
-_MOST_BOUND, _MOST_READY = 256, 4096
 _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
 _ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
 
@@ -103,16 +102,30 @@ def scaled_matmul(
     tensors = a, b, scale_a, scale_b
     key = _alike(tensors, config, unproved)
     ready = _READY.get(key)
-    if ready is not None and not any(each.requires_grad or each.data_ptr() % 16 for each in tensors):
-        return ready.product(ready.family.laid(tensors))
-    ready = _prepared(tensors, config, unproved)
-    operands = tuple(map(_rows, ready.family.laid(tensors)))
-    if key and all(held.data_ptr() == given.data_ptr() for held, given in zip(operands, tensors, strict=True)):
-        if len(_READY) >= _MOST_READY:
-            _READY.clear()
-        _READY[key] = ready
-    left, right, of_a, of_b = operands
-    return ready.product((left, right, of_a, of_b))
+    if ready is not None:
+        places = a.data_ptr(), b.data_ptr(), scale_a.data_ptr(), scale_b.data_ptr()
+        aligned = not (places[0] | places[1] | places[2] | places[3]) % 16
+        if aligned and not (a.requires_grad or b.requires_grad or scale_a.requires_grad or scale_b.requires_grad):
+            return ready(tensors, places)
+    family, chosen = _chosen(tensors, config)
+    torch, index = _torch(), a.device.index
+    shape = (a.shape[0], b.shape[1])
+    if 0 in (*shape, a.shape[1]):
+        return a.new_empty(shape, dtype=torch.bfloat16).zero_()
+    used, call = machine(torch, index), Call(family.sizes(*shape, a.shape[1]))
+    with nullcontext() if used.current() == index else used.on(index):
+        out = used.result(a, shape, torch.bfloat16)
+        held = _named(family, *tensors, out)
+        schedule = _loaded(family.blocks, chosen, index, unproved)
+        schedule.enter()
+        schedule.launch(call, tuple(each.data_ptr() for each in held.values()), lambda: held, used.stream(index))
+    if key and all(held[name].data_ptr() == given.data_ptr() for name, given in zip(_NAMES, tensors, strict=False)):
+        keep(_READY, key, product_of(schedule, call, used, (shape, torch.bfloat16), partial(_named, family)))
+    return out
+
+
+def _named(family: Family, a: Scaled, b: Scaled, of_a: Scaled, of_b: Scaled, out: Scaled) -> Mapping[str, Scaled]:
+    return dict(zip(_NAMES, (*map(_rows, family.laid((a, b, of_a, of_b))), out), strict=True))
 
 
 def forget() -> None:
@@ -124,8 +137,11 @@ def forget() -> None:
 # -- operands ------------------------------------------------------------------------------------------------
 
 
-def _prepared(tensors: Four, config: str | None, unproved: Unproved) -> Ready:
-    """Raises ArgusError (E401) for what is no product of two e4m3 matrices with their scales, on one GPU."""
+def _chosen(tensors: Four, config: str | None) -> tuple[Family, str]:
+    """The family and the name of a schedule.
+
+    Raises ArgusError (E401) for what is no product of two e4m3 matrices with their scales, on one GPU.
+    """
     a, b, of_a, of_b = tensors
     for name, tensor, dtype in (("a", a, 0), ("b", b, 0), ("scale_a", of_a, 1), ("scale_b", of_b, 1)):
         _check(name, tensor, _ELEMENTS[dtype], a)
@@ -142,7 +158,7 @@ def _prepared(tensors: Four, config: str | None, unproved: Unproved) -> Ready:
     chosen = family.select(m, n, k) if config is None else config
     if chosen not in family.configs:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(family.configs)}")
-    return Ready(family, chosen, unproved, family.sizes(m, n, k), a.device)
+    return family, chosen
 
 
 def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
@@ -188,63 +204,20 @@ def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensor
 # -- kernels on the device -----------------------------------------------------------------------------------
 
 
-@define
-class Schedule:
-    """A kernel in the context of a device, with launches of the shapes and addresses seen lately."""
-
-    kernel: Loaded
-    context: object
-    _bound: dict[tuple[object, ...], Callable[[], None]] = field(factory=dict[tuple[object, ...], Callable[[], None]])
-
-    def launch(self, sizes: Sizes, operands: tuple[Scaled, ...], stream: int) -> None:
-        """Raises ArgusError (E405) if the schedule does not take the shape."""
-        key = (sizes, stream, *(each.data_ptr() for each in operands))
-        launch = self._bound.get(key)
-        if launch is None:
-            if len(self._bound) >= _MOST_BOUND:
-                self._bound.clear()
-            named = dict(zip(_NAMES, operands, strict=True))
-            launch = self._bound[key] = self.kernel.bind(named, dict(sizes), stream)
-        launch()
-
-
-@frozen
-class Ready:
-    """A product of matrices whose types, shapes, strides and device are known to be right: only addresses are new."""
-
-    family: Family
-    config: str
-    unproved: Unproved
-    sizes: Sizes
-    device: Any
-
-    def product(self, operands: Four) -> Scaled:
-        torch = _torch()
-        (_, m), (_, n), (_, k), *_ = self.sizes
-        out = operands[0].new_empty((m, n), dtype=torch.bfloat16)
-        if m * n == 0:
-            return out
-        if k == 0:
-            return out.zero_()
-        index = self.device.index
-        with nullcontext() if torch.cuda.current_device() == index else torch.cuda.device(self.device):
-            schedule = _loaded(self.family.blocks, self.config, index, self.unproved)
-            # A thread in which torch has done nothing yet has no context.
-            schedule.kernel.driver.call("cuCtxSetCurrent", schedule.context)
-            schedule.launch(self.sizes, (*operands, out), torch.cuda.current_stream().cuda_stream)
-        return out
-
-
-_READY: dict[tuple[object, ...], Ready] = {}
+_READY: dict[tuple[object, ...], Product] = {}
 
 
 def _alike(tensors: Four, config: str | None, unproved: str) -> tuple[object, ...]:
     """What calls have in common that differ in addresses alone; nothing in common where an operand is no tensor."""
     try:
-        lie = [(each.shape, each.stride(), each.dtype, each.device.index, each.is_cuda) for each in tensors]
+        a, b, of_a, of_b = tensors
+        return (
+            *(a.shape, b.shape, of_a.shape, of_b.shape, a.stride(), b.stride(), of_a.stride(), of_b.stride()),
+            *(a.dtype, b.dtype, of_a.dtype, of_b.dtype, a.device, b.device, of_a.device, of_b.device),
+            *(config, unproved),
+        )
     except (AttributeError, RuntimeError):
         return ()
-    return (*lie, config, unproved)
 
 
 @cache

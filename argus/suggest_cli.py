@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
-from attrs import asdict
 
 from argus.core.query import Budget
-from argus.core.span import Span
 from argus.loader import load
 from argus.outcome import Outcome
-from argus.render import frame_json
 from argus.screen import Screen
 from argus.solver_choice import resolve
 from argus.sources import current_directory
 from argus.suggest import Suggestion, Suggestions, suggest_invariants
+from argus.suggest.data import suggestions_json
 
 SCHEMA = "argus.suggestions/1"
 _OPEN = 2
@@ -70,20 +68,3 @@ def _lines(each: Suggestion, made: Suggestions) -> Iterator[str]:
     finds = f"; excludes {each.excludes} of {made.mistakes} mistakes" if each.kind != "tag" else ""
     yield f"# {place}{finds}{f'; {each.reason}' if each.reason else ''}"
     yield each.code
-
-
-def suggestions_json(made: Suggestions) -> dict[str, object]:
-    """One kernel of the schema `argus.suggestions/1`."""
-    plain = asdict(made, recurse=False)
-    for name in ("found", "implied", "open"):
-        plain[name] = [_suggestion(each) for each in getattr(made, name)]
-    return plain
-
-
-def _suggestion(each: Suggestion) -> dict[str, object]:
-    plain: dict[str, object] = asdict(each, recurse=False)
-    return {**plain, "at": _frame(each.at)}
-
-
-def _frame(span: Span) -> dict[str, object] | None:
-    return None if span.frame is None else frame_json(span.frame)

@@ -23,6 +23,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol, cast
 
+from attrs import field, frozen
+
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "gemm_h200"
 ROUNDS = 20
 CACHE = 128 << 20
@@ -34,7 +36,10 @@ Tensors = Mapping[str, Any]
 
 
 class Family(Protocol):
-    """What a file of benchmarks/families says. PEER: the peer that ratios are to, by its name among `peers`."""
+    """What a file of benchmarks/families says. PEER: the peer that ratios are to, by its name among `peers`.
+
+    A family that makes several products of a shape in a call says how many by a function `products` of the shape.
+    """
 
     SHAPES: Sequence[Shape]
     OUTPUT: str
@@ -58,28 +63,35 @@ def family(name: str) -> Family:
 
 def build(name: str) -> None:
     from argus.build import build as compiled  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.build_program import build_program  # noqa: PLC0415 reason: as above
     from argus.core.diagnostic import ArgusError  # noqa: PLC0415 reason: as above
+    from argus.core.ir import Program  # noqa: PLC0415 reason: as above
     from argus.core.verdict import Proved  # noqa: PLC0415 reason: as above
     from argus.verify import verify  # noqa: PLC0415 reason: as above
+    from argus.verify_program import verify_program  # noqa: PLC0415 reason: as above
 
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
     for variant, made in family(name).variants().items():
         start = time.perf_counter()
         kernel = made()
-        report = verify(kernel)
-        verdict = report.verdict
+        reports = verify_program(kernel).launches if isinstance(kernel, Program) else (verify(kernel),)
         middle = time.perf_counter()
-        if not isinstance(verdict, Proved):
-            print(f"{variant}: left out, as it is {type(verdict).__name__}: {report.diagnostics[0].primary.text}")
+        unproved = [each for each in reports if not isinstance(each.verdict, Proved)]
+        if unproved:
+            verdict, found = unproved[0].verdict, unproved[0].diagnostics
+            print(f"{variant}: left out, as it is {type(verdict).__name__}: {found[0].primary.text}")
             continue
         try:
-            artifact = compiled(kernel, "sm_90a", folder / variant)
+            if isinstance(kernel, Program):
+                artifacts = build_program(kernel, folder / variant).kernels
+            else:
+                artifacts = (compiled(kernel, "sm_90a", folder / variant),)
         except ArgusError as problem:
             print(f"{variant}: left out: {problem}")
             continue
         took = f"verified in {middle - start:.2f} s, compiled in {time.perf_counter() - middle:.2f} s"
-        print(f"{variant}: {took}; {artifact.report}", flush=True)
+        print(f"{variant}: {took}; {'; '.join(str(each.report) for each in artifacts)}", flush=True)
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -90,11 +102,10 @@ def run(name: str, chosen: argparse.Namespace) -> bool:
     out, names, rounds = chosen.out, chosen.names, chosen.rounds
     torch: Any = import_module("torch")
     timing = import_module("argus.runtime.timing")
-    load = import_module("argus.runtime.cuda").load
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     here = family(name)
-    kernels = {path.parent.name: load(path) for path in sorted((FOLDER / name).glob("*/*.json"))}
+    kernels = {path.parent.name: loaded(torch, path) for path in sorted((FOLDER / name).glob("*/*.json"))}
     kernels = {variant: kernel for variant, kernel in kernels.items() if not names or variant in names}
     driver = next(iter(kernels.values())).driver
     about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": timing.driver_version(driver)}
@@ -110,19 +121,64 @@ def run(name: str, chosen: argparse.Namespace) -> bool:
     return not bad
 
 
+@frozen
+class Launches:
+    """A program as a kernel is launched: at sizes, on a family's tensors, with workspaces that it makes for itself."""
+
+    torch: Any
+    program: Any
+
+    @property
+    def driver(self) -> Any:  # noqa: ANN401 reason: of the runtime
+        return self.program.driver
+
+    def prepare(self, sizes: Mapping[str, int]) -> At:
+        return At(self.torch, self.program.prepare(sizes))
+
+
+@frozen
+class At:
+    """A program at some sizes; its workspaces begin as what is no number."""
+
+    torch: Any
+    program: Any
+    spaces: dict[str, Any] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        made = {
+            each.name: self.torch.full(each.shape, float("nan"), dtype=TYPES[each.dtype](self.torch), device="cuda")
+            for each in self.program.workspaces
+        }
+        object.__setattr__(self, "spaces", made)
+
+    def bind(self, tensors: Tensors, stream: int) -> Callable[[], None]:
+        return self.program.bind({**tensors, **self.spaces}, stream)
+
+
+TYPES: Mapping[str, Callable[[Any], Any]] = {"f32": lambda torch: torch.float32}
+
+
+def loaded(torch: Any, path: Path) -> Any:  # noqa: ANN401 reason: a kernel, or a program
+    """What a build has left, on the device."""
+    if "program" in json.loads(path.read_text("utf-8")):
+        return Launches(torch, import_module("argus.runtime.programs").load_program(path))
+    return import_module("argus.runtime.cuda").load(path)
+
+
 def small(name: str, chosen: argparse.Namespace) -> bool:
     """Whether every variant of the family computes what it should on a few shapes, each quick under a sanitiser."""
     torch: Any = import_module("torch")
-    load = import_module("argus.runtime.cuda").load
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     here = family(name)
-    shapes = sorted(here.checked(Random(0)), key=prod)[:SMALL]  # noqa: S311 reason: shapes, not a secret
+    every = sorted(here.checked(Random(0)), key=prod)  # noqa: S311 reason: shapes, not a secret
     fine = True
     for path in sorted((FOLDER / name).glob("*/*.json")):
         if chosen.names and path.parent.name not in chosen.names:
             continue
-        errors = [error(torch, here, load(path), shape) for shape in shapes]
+        kernel = loaded(torch, path)
+        shapes = [shape for shape in every if takes(here, kernel, shape)][:SMALL]
+        errors = [error(torch, here, kernel, shape) for shape in shapes]
         good = not any(map(isnan, errors)) and max(errors) < CLOSE
         print(
             f"{name} {path.parent.name}: {len(shapes)} small shapes, {'right' if good else f'WRONG {errors}'}",
@@ -139,8 +195,8 @@ def among(here: Family, kernels: Mapping[str, Any], shape: Shape, selected: bool
 
 
 def right(torch: Any, here: Family, name: str, kernel: Any) -> bool:  # noqa: ANN401 reason: untyped
-    """Whether every element is written and close to float64."""
-    shapes = here.checked(Random(0))  # noqa: S311 reason: shapes, not a secret
+    """Whether every element is written and close to float64, of the shapes that the kernel takes."""
+    shapes = [shape for shape in here.checked(Random(0)) if takes(here, kernel, shape)]  # noqa: S311 reason: as below
     errors = [error(torch, here, kernel, shape) for shape in shapes]
     fine = not any(map(isnan, errors)) and max(errors) < CLOSE
     said = f"worst error {max(errors):.2e}" if fine else f"WRONG {dict(zip(shapes, errors, strict=True))}"
@@ -148,11 +204,20 @@ def right(torch: Any, here: Family, name: str, kernel: Any) -> bool:  # noqa: AN
     return fine
 
 
+def takes(here: Family, kernel: Any, shape: Shape) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether the conditions of a launch hold, such as rows of scales of whole 16 bytes."""
+    try:
+        kernel.prepare(here.sizes(shape))
+    except import_module("argus.core.diagnostic").ArgusError:
+        return False
+    return True
+
+
 def error(torch: Any, here: Family, kernel: Any, shape: Shape) -> float:  # noqa: ANN401 reason: untyped
     """The largest error beside float64, as a share of what the family says; nan if anything was not written."""
     given = here.tensors(torch, shape)
     given[here.OUTPUT].fill_(float("nan"))
-    kernel.bind(given, here.sizes(shape), torch.cuda.current_stream().cuda_stream)()
+    kernel.prepare(here.sizes(shape)).bind(given, torch.cuda.current_stream().cuda_stream)()
     torch.cuda.synchronize()
     wanted, share = here.exact(torch, given)
     return ((given[here.OUTPUT].double() - wanted).abs() / share).max().item()
@@ -193,17 +258,26 @@ def timed(
 
 
 def row_of(times: Any, here: Family, name: str, shape: Shape, regime: str) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
-    """rate: TFLOP/s of one product of the shape. ratio: of the peer's time to this one's, median of the rounds."""
+    """products: of the shape in one call. rate: TFLOP/s of all of them.
+
+    ratio: of the peer's time to this one's, median of the rounds.
+    """
     ratios = sorted(times.ratios(name, here.PEER))
+    products: int = getattr(here, "products", one)(shape)
     return {
         "shape": shape,
         "regime": regime,
         "name": name,
         "milliseconds": times.median(name),
-        "rate": 2e-9 * prod(shape) / times.median(name),
+        "products": products,
+        "rate": 2e-9 * products * prod(shape) / times.median(name),
         "ratio": statistics.median(ratios),
         "ratios": ratios,
     }
+
+
+def one(_: Shape) -> int:
+    return 1
 
 
 def turned(calls: Sequence[Callable[[], object]]) -> Callable[[], object]:

@@ -152,6 +152,12 @@ def error(torch: Any, found: Any, a: Any, b: Any) -> float:  # noqa: ANN401 reas
     return float(torch.nan_to_num(share, nan=float("inf")).max())
 
 
+def host_alone(unproved: str) -> None:
+    torch: Any = import_module("torch")
+    print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
+    host(torch, import_module("argus.matmul"), unproved)
+
+
 def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
     """Microseconds of the host a call, on small matrices, with the launch queue empty enough not to block."""
     a, b = normal(torch, 64, 64), normal(torch, 64, 64).T
@@ -159,7 +165,9 @@ def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason
         "argus.matmul": lambda: module.matmul(a, b, unproved=unproved),
         "argus.matmul, narrow": lambda: module.matmul(a, b, config="narrow", unproved=unproved),
         "torch.matmul": lambda: torch.matmul(a, b),
+        "nothing": lambda: None,
     }
+    calls |= {f"part: {name}": part for name, part in parts(torch, module, unproved, a, b).items()}
     for name, call in calls.items():
         times: list[float] = []
         for number in range(CALLS):
@@ -168,7 +176,25 @@ def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason
             times.append(time.perf_counter() - start)
             if number % 100 == 0:
                 torch.cuda.synchronize()
-        print(f"{name}: {1e6 * statistics.median(times):.1f} us a call on the host")
+        print(f"{name}: {1e6 * statistics.median(times):.2f} us a call on the host")
+
+
+def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: imported by name
+    """What a call like one before is made of: its key, memory for the result, the launch."""
+    launches = import_module("argus.launches")
+    used = launches.machine(torch, a.device.index)
+    schedule = module._loaded("gemm_nt", module.choose(64, 64, 64), a.device.index, unproved)
+    tensors = {"A": a, "B": b.mT, "C": a.new_empty((64, 64))}
+    with_sizes = schedule.kernel.bind(tensors, dict(zip("MNK", (64, 64, 64), strict=True)), used.stream(a.device.index))
+    return {
+        "what calls have in common": lambda: hash(
+            (a.shape, b.shape, a.stride(), b.stride(), a.dtype, b.dtype, a.device, b.device)
+        ),
+        "a result by new_empty": lambda: a.new_empty((64, 64), dtype=torch.bfloat16),
+        "a result by what torch has": lambda: used.result(a, (64, 64), torch.bfloat16),
+        "addresses and stream": lambda: (a.data_ptr(), b.data_ptr(), a.data_ptr(), used.stream(0), used.current()),
+        "the launch": with_sizes,
+    }
 
 
 def beside(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
@@ -338,12 +364,11 @@ def others(torch: Any, call: Callable[..., Any], library: str) -> float:  # noqa
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("build", "run", "graphs"))
+    parser.add_argument("part", choices=("build", "run", "host", "graphs"))
     parser.add_argument("--allow-unproved", action="store_true")
     given = parser.parse_args()
     os.environ["ARGUS_CACHE_DIR"] = str(FOLDER)
     if given.part == "build":
         build()
     else:
-        part = run if given.part == "run" else graphs
-        part("allow" if given.allow_unproved else "refuse")
+        {"run": run, "host": host_alone, "graphs": graphs}[given.part]("allow" if given.allow_unproved else "refuse")

@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from attrs import frozen
 
@@ -23,9 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE, ROOFLINE, RATIOS = "docs/performance.md", "docs/performance/roofline.svg", "docs/performance/ratios.svg"
 REGIMES = {"duty-cycled": "single calls after idle", "sustained": "bursts at the power limit"}
-OPERAND = {"fp8": 1, "fp8_blocks": 1}
-"""Bytes of an element of A and B, where they are not two."""
-_RESULT = 2
+RESULT = 2
+"""Bytes of an element of C."""
 ROOF = Roof(4.2, (("16-bit floats", 989.0), ("8-bit floats", 1979.0)))
 """Copies as measured on the card; the matrix unit as its data sheet says [NVIDIA H200, 2024]."""
 FLOOR = 0.95
@@ -35,8 +34,8 @@ Every kernel here is proved before it is compiled: `python benchmarks/gemm_h200.
 checks each against float64 on random shapes with tails, then times it beside the library in turn, on random data, over
 operands that rotate through more than the cache holds. A ratio is the library's time over ours in the same round, the
 median of the rounds with its quartiles: above 1 ours is faster. The same kernel differs by up to a fifth between single
-calls after idle, at the highest clock, and bursts at the power limit: only figures of one column compare.
-
+calls after idle, at the highest clock, and bursts at the power limit: only figures of one column compare."""
+PLOTS = """
 ![roofline](performance/roofline.svg)
 
 ![ratios by shape](performance/ratios.svg)"""
@@ -44,14 +43,74 @@ Shape = tuple[int, int, int]
 Row = Mapping[str, Any]
 
 
+def batch_of(shape: Shape) -> int:
+    """As many products as families/batched.py makes in a call."""
+    return max(8, min(512, (1 << 27) // (shape[0] * shape[1])))
+
+
+@frozen
+class About:
+    """What a family multiplies, in words. operand: bytes of an element of A and B. products: in a call, of a shape, if
+    a row does not tell. second: whether there is another B. residual: whether a matrix is added.
+    """
+
+    what: str
+    operand: int = 2
+    products: Callable[[Shape], int] = lambda _: 1
+    second: bool = False
+    residual: bool = False
+
+    def bytes(self, shape: Shape) -> int:
+        """Of the operands and the result of one product, or of two of one A, each moved once."""
+        m, n, k = shape
+        columns = 2 * n if self.second else n
+        return self.operand * (m + columns) * k + RESULT * m * n * (2 if self.residual else 1)
+
+    def operations(self, shape: Shape) -> int:
+        return 2 * prod(shape) * (2 if self.second else 1)
+
+
+FAMILIES: Mapping[str, About] = {
+    "gemm": About("bf16, A by rows and B by columns"),
+    "layouts_nn": About("bf16, both by rows"),
+    "layouts_tn": About("bf16, A by columns and B by rows"),
+    "layouts_tt": About("bf16, both by columns"),
+    "layouts_f16": About("f16, A by rows and B by columns"),
+    "batched": About("bf16, many products in a launch", products=batch_of),
+    "splitk": About("bf16, few tiles: K shared by blocks"),
+    "fp8": About("e4m3, one scale a matrix", operand=1),
+    "fp8_blocks": About("e4m3, scales of 1 x 128 and 128 x 128", operand=1),
+    "fused": About("bf16, bias and GELU"),
+    "epilogues_bias": About("bf16, bias"),
+    "epilogues_silu": About("bf16, bias and SiLU"),
+    "epilogues_scaled": About("bf16, a scale on the device"),
+    "epilogues_residual": About("bf16, a matrix added", residual=True),
+    "epilogues_gated": About("bf16, SiLU of a product times another", products=lambda _: 2, second=True),
+}
+"""In the order of the page; families that are not here follow."""
+
+
 @frozen
 class Measured:
-    """A family's file. rows: of every kernel, shape and regime, as gemm_h200.py writes them."""
+    """A family's file. rows: of every kernel, shape and regime, as gemm_h200.py writes them, with a ratio each."""
 
     family: str
     peer: str
     machine: str
     rows: Sequence[Row]
+
+    @property
+    def about(self) -> About:
+        return FAMILIES.get(self.family, About("bf16"))
+
+    def rate(self, row: Row) -> float:
+        """TFLOP/s of all products of a call; files from before rows told how many there are have the rate of one."""
+        return row["rate"] if "products" in row else row["rate"] * self.about.products(shape_of(row))
+
+    @property
+    def others(self) -> list[str]:
+        """Peers beside the one that ratios are to."""
+        return [name for name in dict.fromkeys(row["name"] for row in self.rows if row["theirs"]) if name != self.peer]
 
     @property
     def shapes(self) -> list[Shape]:
@@ -84,14 +143,19 @@ def shape_of(row: Row) -> Shape:
 
 
 def measured(folder: Path) -> list[Measured]:
-    """Every family's file, by name."""
+    """Every family's file that holds a timed kernel of ours, in the order of the page. Other files are no families'."""
     found: list[Measured] = []
     for path in sorted(folder.glob("*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if "family" in data:
-            machine = f"{data['device']}, CUDA {data['cuda']}, torch {data['torch']}"
-            found.append(Measured(data["family"], data["peer"], machine, data["rows"]))
-    return found
+        read: object = json.loads(path.read_text(encoding="utf-8"))
+        data = cast("Mapping[str, Any]", read if isinstance(read, dict) else {})
+        if not data.keys() >= {"family", "peer", "rows"}:
+            continue
+        machine = f"{data['device']}, CUDA {data['cuda']}, torch {data['torch']}"
+        rows = [row for row in data["rows"] if row["ratios"] and isfinite(row["ratio"])]
+        if any(not row["theirs"] for row in rows):
+            found.append(Measured(data["family"], data["peer"], machine, rows))
+    order = list(FAMILIES)
+    return sorted(found, key=lambda each: order.index(each.family) if each.family in order else len(order))
 
 
 def documents(folder: Path) -> dict[str, str]:
@@ -118,9 +182,38 @@ def page(families: Sequence[Measured]) -> Iterator[str]:
         yield "No measurements are kept in benchmarks/results."
         return
     yield from INTRODUCTION.strip().splitlines()
+    yield ""
+    yield from summary(families)
+    yield ""
+    yield from PLOTS.strip().splitlines()
     for each in families:
         yield ""
         yield from section(each)
+
+
+def summary(families: Sequence[Measured]) -> Iterator[str]:
+    """One line a family: what its kernels are on the whole, and where they are worst."""
+    yield "## Summary"
+    yield ""
+    yield "Geometric means of the ratios of each family's shapes, and the least ratio of both columns with its shape."
+    yield ""
+    yield f"| family | what | beside | {' | '.join(REGIMES.values())} | least |"
+    yield f"|---|---|---|{'---|' * len(REGIMES)}---|"
+    for each in families:
+        means = " | ".join(mean(each, regime) for regime in REGIMES)
+        ratio, shape = min((row["ratio"], shape) for regime in REGIMES for shape, row in each.ours(regime))
+        least = f"{ratio:.3f} ({named(shape)})"
+        link = f"[{each.family}](#{each.family}-beside-{anchor(each.peer)})"
+        yield f"| {link} | {each.about.what} | {each.peer} | {means} | {least} |"
+
+
+def named(shape: Shape) -> str:
+    return " x ".join(map(str, shape))
+
+
+def anchor(words: str) -> str:
+    """A part of a heading as a link has it."""
+    return "".join(each for each in words.lower().replace(" ", "-") if each.isalnum() or each in "-_")
 
 
 def section(each: Measured) -> Iterator[str]:
@@ -128,26 +221,47 @@ def section(each: Measured) -> Iterator[str]:
     yield ""
     chosen = "the configuration that was then selected without a search"
     what = "the fastest of the configurations timed" if each.searched else chosen
-    yield f"{each.machine}; {what}. TFLOP/s, ratio and its quartiles."
+    yield f"{each.about.what}. {each.machine}; {what}. TFLOP/s, ratio and its quartiles."
     yield ""
     yield f"| M x N x K | configuration | {' | '.join(REGIMES.values())} |"
     yield f"|---|---|{'---|' * len(REGIMES)}"
     for shape in each.shapes:
         rows = [each.best(shape, regime) for regime in REGIMES]
+        if all(row is None for row in rows):
+            continue
         names = dict.fromkeys(f"`{row['name']}`" for row in rows if row is not None)
-        yield f"| {' x '.join(map(str, shape))} | {', '.join(names)} | {' | '.join(map(cell, rows))} |"
+        cells = " | ".join(cell(each, row) for row in rows)
+        yield f"| {counted(each, shape, rows)} | {', '.join(names)} | {cells} |"
     yield f"| geometric mean | | {' | '.join(mean(each, regime) for regime in REGIMES)} |"
+    for name in each.others:
+        yield f"| beside {name} | | {' | '.join(mean_beside(each, name, regime) for regime in REGIMES)} |"
     slow = [(shape, regime, row["ratio"]) for regime in REGIMES for shape, row in each.ours(regime)]
-    below = [f"{' x '.join(map(str, shape))} ({ratio:.3f}, {regime})" for shape, regime, ratio in slow if ratio < FLOOR]
+    below = [f"{named(shape)} ({ratio:.3f}, {regime})" for shape, regime, ratio in slow if ratio < FLOOR]
     yield ""
     yield f"Below {FLOOR}: {', '.join(below) or 'none'}."
 
 
-def cell(row: Row | None) -> str:
+def counted(each: Measured, shape: Shape, rows: Sequence[Row | None]) -> str:
+    """A shape, and how many products of it a call makes if these are many."""
+    told = {int(row["products"]) for row in rows if row is not None and "products" in row}
+    count = max(told, default=each.about.products(shape))
+    return named(shape) if count == 1 else f"{count} of {named(shape)}"
+
+
+def mean_beside(each: Measured, peer: str, regime: str) -> str:
+    """The geometric mean of this peer's median times over ours, where it was timed."""
+    found: list[float] = []
+    for shape, row in each.ours(regime):
+        theirs = [one["milliseconds"] for one in each.at(shape, regime) if one["name"] == peer]
+        found += [one / row["milliseconds"] for one in theirs]
+    return f"{statistics.geometric_mean(found):.3f}" if found else "not timed"
+
+
+def cell(each: Measured, row: Row | None) -> str:
     if row is None:
         return "not timed"
     low, high = quartiles(row["ratios"])
-    return f"{row['rate']:.0f} ({row['ratio']:.3f}, {low:.3f} to {high:.3f})"
+    return f"{each.rate(row):.0f} ({row['ratio']:.3f}, {low:.3f} to {high:.3f})"
 
 
 def mean(each: Measured, regime: str) -> str:
@@ -203,19 +317,13 @@ def points(families: Sequence[Measured]) -> list[Point]:
     found: list[Point] = []
     for each in families:
         for shape in each.shapes:
-            intensity = 2 * prod(shape) / bytes_of(each.family, shape)
+            intensity = each.about.operations(shape) / each.about.bytes(shape)
             ours = each.best(shape, "duty-cycled")
             theirs = next((row for row in each.at(shape, "duty-cycled") if row["name"] == each.peer), None)
             for row, filled in ((ours, True), (theirs, False)):
                 if row is not None:
-                    found.append(Point(each.family, intensity, row["rate"], filled))
+                    found.append(Point(each.family, intensity, each.rate(row), filled))
     return found
-
-
-def bytes_of(family: str, shape: Shape) -> int:
-    """Of A, B and C, each moved once."""
-    m, n, k = shape
-    return OPERAND.get(family, 2) * (m + n) * k + _RESULT * m * n
 
 
 def ratio_rows(families: Sequence[Measured]) -> list[Ratio]:
@@ -224,7 +332,8 @@ def ratio_rows(families: Sequence[Measured]) -> list[Ratio]:
         for shape in each.shapes:
             found = [(regime, each.best(shape, regime)) for regime in REGIMES]
             values = [(regime, *three(row)) for regime, row in found if row is not None]
-            rows.append(Ratio(f"{each.family} {'x'.join(map(str, shape))}", values))
+            if values:
+                rows.append(Ratio(f"{each.family} {'x'.join(map(str, shape))}", values))
     return rows
 
 

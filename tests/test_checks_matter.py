@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 
-from argus.core.algebra import TRUE, add, const, sub
+from argus.core import curves
+from argus.core.algebra import TRUE, add, const, sub, sym
 from argus.core.atoms.sm_90a.tma import ATOMS
+from argus.core.curves import Curve
 from argus.core.dsl.kernel import Template
 from argus.core.dtype import DType
-from argus.core.index import Cond, Index
+from argus.core.index import Cond, Index, Node, Symbol
 from argus.core.ir import Assert, Await, Copy, Fence, Kernel, View
 from argus.core.mutation import named
 from argus.core.proof import (
@@ -41,6 +43,7 @@ from argus.core.proof import (
     relations,
     scales,
     softmax,
+    squares,
     statistics,
     sums,
     terms,
@@ -48,10 +51,11 @@ from argus.core.proof import (
     vectors,
     visibility,
 )
+from argus.core.proof.bands import halves
 from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Product
-from argus.core.proof.roles import chains, clusters, exchanges, obligations, reading, sequential, turns
+from argus.core.proof.roles import chains, clusters, curved, exchanges, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -59,8 +63,9 @@ from argus.core.proof.roles.uses import Reader
 from argus.core.proof.standing import Drop, Gap
 from argus.core.proof.timeline import Step
 from argus.core.proof.touching import Taken
+from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted, Unknown
-from argus.core.walk import show
+from argus.core.walk import show, topological
 from argus.verify import verify
 from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
@@ -324,6 +329,16 @@ def no_agreement(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(elementwise, "agreements", nothing)
 
 
+def elements_of_any_place_agree(patch: pytest.MonkeyPatch) -> None:
+    no_agreement(patch)
+    patch.setattr(outputs, "_holds_record", nothing)
+
+
+def outside_and_elsewhere(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(outputs, "_holds_record", nothing)
+    patch.setattr(claims, "written_once", nothing)
+
+
 def any_places_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(contributions, "agreeing", yes)
     patch.setattr(contributions, "same", yes)
@@ -377,10 +392,31 @@ def what_each_reader_wants(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
     return tuple(found)
 
 
+def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
+    """A curve through any number of rows and columns is taken for one through those that there are."""
+
+    def found(block: Symbol, count: Index, roots: Sequence[Node]) -> Curve | None:
+        said = frozenset(topological(roots))
+        columns, rows = next(halves(count))
+        for shown in ((rows, columns), (columns, rows), (rows, add(columns, 1))):
+            made = curves.curve(sym(block), *shown, 16)
+            if made.row in said:
+                return evolve(made, rows=rows, columns=columns)
+        return None
+
+    patch.setattr(curved, "squares", found)
+
+
 PROTOCOL = without(obligations, "_protocol")
 SEEN = without(visibility, "obligations")
 
 CASES: tuple[tuple[str, str, Patch], ...] = (
+    ("curve_over_the_turned_grid", "I4", any_grid_will_do),
+    ("curve_through_a_column_more", "I4", any_grid_will_do),
+    ("gated_by_the_other_columns", "I2", no_agreement),
+    ("gate_of_the_first_step", "I1", without(claims, "products")),
+    ("scaled_by_the_first_rows", "I35", elements_of_any_place_agree),
+    ("scaled_as_the_first_matrix", "I35", elements_of_any_place_agree),
     ("cp_async_without_a_wait", "I31", copies_past_registers_are_ordinary_writes),
     ("cp_async_one_group_too_few", "I31", copies_past_registers_are_ordinary_writes),
     ("cp_async_fenced_before_the_wait", "I12", copies_past_registers_are_ordinary_writes),
@@ -391,6 +427,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("bank_conflicts", "I33", without(budgets, "_banks")),
     ("store_without_predicate", "I37", without(memory, "_bounds")),
     ("misaligned_vector", "I19", without(memory, "_vectors")),
+    ("box_that_begins_anywhere", "I19", without(boxes, "begins")),
+    ("box_that_begins_within_a_chunk", "I19", without(boxes, "begins")),
     ("descriptor_too_large", "I28", without(integers, "_offsets")),
     ("missing_barrier_raw", "I5", without(races, "obligations")),
     ("missing_barrier_war", "I36", without(races, "obligations")),
@@ -490,6 +528,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
+    ("turned_sums_of_the_other_rows", "I4", without(outputs, "_holds_record")),
+    ("turned_sums_stored_straight", "I4", outside_and_elsewhere),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
     ("attention_product_from_the_third_block", "I25", every_branch_is_taken),
@@ -579,6 +619,51 @@ def test_attention_from_the_last_keys_slips_past_without_its_check(
     assert verdict.counterexample.code == "I25"
 
     switch_off(monkeypatch)
+
+    assert isinstance(verify(kernel, solver="z3").verdict, Proved)
+
+
+@pytest.fixture
+def through_some_tiles_twice(monkeypatch: pytest.MonkeyPatch) -> Iterator[Template]:
+    """Tiles along a path that is no curve through its square: row and column are the same."""
+
+    def forget() -> None:
+        curves.curve.cache_clear()
+        squares.fills.cache_clear()
+
+    path = REFUTED.parent / "proved" / "tiles_along_a_curve.py"
+    text = path.read_text(encoding="utf-8").replace("curved(16)", "curved(4)")
+    found: dict[str, object] = {"__name__": path.stem}
+    exec(compile(text, str(path), "exec"), found)  # noqa: S102 reason: a corpus file
+    monkeypatch.setattr(curves, "_ROWS", vars(curves)["_COLUMNS"])
+    forget()
+    yield next(value for value in found.values() if isinstance(value, Template))
+    monkeypatch.undo()
+    forget()
+
+
+def test_a_path_through_some_tiles_twice_slips_past_unless_squares_are_filled(
+    through_some_tiles_twice: Template, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = through_some_tiles_twice.trace()
+    assert not isinstance(verify(kernel, solver="z3", budget=Budget(seconds=0.1)).verdict, Proved)
+
+    monkeypatch.setattr(squares, "fills", always)
+
+    assert isinstance(verify(kernel, solver="z3").verdict, Proved)
+
+
+def test_a_curve_of_too_many_tiles_slips_past_unless_its_place_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = REFUTED.parent / "proved" / "tiles_along_a_curve.py"
+    text = path.read_text(encoding="utf-8")
+    bound = "ceil_div(M, 64) * ceil_div(N, 16) < 1 << 24"
+    assert text.count(bound) == 1
+    found: dict[str, object] = {"__name__": path.stem}
+    exec(compile(text.replace(bound, "ceil_div(M, 64) * ceil_div(N, 16) < 1 << 30"), str(path), "exec"), found)  # noqa: S102 reason: a corpus file
+    kernel = next(value for value in found.values() if isinstance(value, Template)).trace()
+    assert not isinstance(verify(kernel, solver="z3", budget=Budget(seconds=0.1)).verdict, Proved)
+
+    monkeypatch.setattr(curved, "obligations", nothing)
 
     assert isinstance(verify(kernel, solver="z3").verdict, Proved)
 

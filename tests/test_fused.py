@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # ruff: noqa: UP037
 # Reason: a name in quotes is the name of a size.
+import re
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from argus.interp.run import run
 from argus.kernels.contraction import Contraction
 from argus.kernels.fused import gelu, gemm_bias_gelu
 from argus.kernels.hopper import Hopper, Late, Place, hopper_cooperative
-from argus.language import Fragment, Tensor, bf16, copy, f32, kernel, load, registers, sm_90a, spread, tag
+from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, sm_90a, spread, tag
 from argus.verify import verify
 
 
@@ -24,7 +26,11 @@ def test_the_formula_of_an_element_is_told(config: str) -> None:
 
     assert isinstance(verdict, Proved)
     (told,) = verdict.results
-    assert told.startswith("each element of `C` is bf16(add(mul(mul(add(sum over k of A * B, bias), 0.5), tanh(mul(")
+    half = "add(mul(sum over k of A * B, 0.5), mul(bias, 0.5))"
+    assert told.startswith(
+        f"each element of `C` is bf16(add(mul({half}, tanh(mul({half}, add(mul(mul({half}, {half}), "
+    )
+    assert told.endswith(f", {half}))")
 
 
 def test_a_bias_of_the_next_columns_is_refuted() -> None:
@@ -36,7 +42,7 @@ def test_a_bias_of_the_next_columns_is_refuted() -> None:
         def fuse(acc: Fragment, at: Place) -> Late:
             held = registers(f32, acc.layout.axis(1))
             copy(bias.tile((acc.shape[1],), (at[1] + 1,)), held, edge=0)
-            return lambda: gelu(acc + held)
+            return lambda: gelu(fma(acc, 0.5, held * 0.5))
 
         hopper_cooperative(problem, Hopper(bn=64, stages=2), fuse)
         problem.finish()
@@ -50,7 +56,8 @@ def test_gelu_is_the_tanh_form() -> None:
     @kernel(target=sm_90a, threads=32)
     def apply(X: Tensor["N", f32], Y: Tensor["N", f32]) -> None:
         tag(X, lambda n: dict(n=n))
-        copy(gelu(load(X.tile((64,), (0,)), spread((64,), threads=32, vector=1), edge=0)), Y.tile((64,), (0,)), edge=0)
+        half = load(X.tile((64,), (0,)), spread((64,), threads=32, vector=1), edge=0) * 0.5
+        copy(gelu(half), Y.tile((64,), (0,)), edge=0)
 
     x = np.linspace(-6, 6, 64, dtype=np.float32)
     y = run(apply.trace(), {"N": 64}, {"X": x}).arrays["Y"]
@@ -60,8 +67,8 @@ def test_gelu_is_the_tanh_form() -> None:
 
 def test_a_vector_is_spread_over_the_registers_that_have_its_columns() -> None:
     text = cuda_text(gemm_bias_gelu.trace("by_rows")).text
+    (half,) = set(re.findall(r"= __fmaf_rn\(acc\[0\], 0\.5f, (\w+)\[0\]\);", text))
 
-    assert "= (acc[0] + held[0]);" in text
-    assert "= (acc[2] + held[0]);" in text
-    assert "= (acc[5] + held[3]);" in text
+    assert f"= __fmaf_rn(acc[2], 0.5f, {half}[0]);" in text
+    assert f"= __fmaf_rn(acc[5], 0.5f, {half}[3]);" in text
     assert "tanh.approx.f32" in text

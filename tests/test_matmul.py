@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from math import prod
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -18,10 +20,11 @@ from attrs import define, evolve, field, frozen
 from ml_dtypes import bfloat16
 
 import argus
-from argus import admission, tuned
+from argus import admission, launches, tuned
 from argus.admission import Unproved
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
+from argus.launches import Call
 from argus.matmul import CONFIGS, Config, choose, kernel
 from argus.prebuilt import Judged
 from argus.runtime import driver
@@ -92,8 +95,10 @@ class Matrix:
         self.array[:] = 0
         return self
 
-    def new_empty(self, shape: tuple[int, ...]) -> Self:
-        return evolve(self, array=aligned(np.full(shape, np.nan, self.array.dtype)), shift=0, copies=None)
+    def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self:
+        assert dtype in (None, self.dtype, np.float32)
+        kind = np.float32 if dtype is np.float32 else self.array.dtype
+        return evolve(self, array=aligned(np.full(shape, np.nan, kind)), shift=0, copies=None)
 
 
 def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -180,7 +185,9 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplyin
     """torch, a driver, and kernels that count as proved."""
     made = Multiplying(pointers=3)
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False))
+    monkeypatch.setitem(
+        sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, float32=np.float32)
+    )
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
     monkeypatch.setattr(admission, "judged", judging("proved"))
     module.forget()
@@ -200,8 +207,10 @@ def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
     [
         ((1, 1, 1), "narrow"),
         ((4096, 4096, 4097), "narrow"),
-        ((4096, 4100, 4096), "skinny_64"),
-        ((16, 4100, 4096), "skinny"),
+        ((4096, 4100, 4096), "skinny_152"),
+        ((16, 4100, 4096), "shares_16"),
+        ((65, 4096, 4096), "shares_80"),
+        ((129, 11008, 4096), "skinny_136"),
         ((1, 8, 8), "skinny"),
         ((16, 8192, 8192), "skinny"),
         ((128, 8192, 8192), "columns_64"),
@@ -274,6 +283,60 @@ def test_the_product_is_launched_on_the_current_stream(fake: Multiplying, shape:
 
     assert np.array_equal(found.array, product(a, b))
     assert [launch[8] for launch in fake.launches] == [7]
+
+
+@define
+class Gathering(Multiplying):
+    """Its first kernel leaves a product in a workspace, its second hands it over. rooms: the workspaces' addresses."""
+
+    rooms: list[int] = field(factory=list[int])
+
+    def cuLaunchKernelEx(self, *arguments: Any) -> None:  # noqa: ANN401, N802 reason: the driver's
+        first = arguments[1] == "runs"
+        self.pointers, self.sizes = (3, 3) if first else (2, 3)
+        self.kernel = self.leave if first else self.hand_over
+        FakeDriver.cuLaunchKernelEx(self, *arguments)
+
+    def leave(self, arguments: list[int]) -> None:
+        a, b, part, m, k, n = arguments
+        self.rooms.append(part)
+        held = at(a, (m, k), bfloat16).astype(np.float32) @ at(b, (n, k), bfloat16).astype(np.float32).T
+        summed(part, (m, n))[:] = held
+
+    def hand_over(self, arguments: list[int]) -> None:
+        part, c, m, _, n = arguments
+        assert part == self.rooms[-1]
+        at(c, (m, n), bfloat16)[:] = summed(part, (m, n)).astype(bfloat16)
+
+
+def summed(place: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    return np.ctypeslib.as_array((ctypes.c_float * prod(shape)).from_address(place)).reshape(shape)
+
+
+def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two launches of one stream; their workspace is made anew for each call, as the result is."""
+    del fake
+    made = Gathering(pointers=3)
+    monkeypatch.setattr(driver, "bindings", lambda: made.raw)
+    monkeypatch.setattr(admission, "judged_program", judging("proved"))
+    a, b = matrix(96, 200), matrix(72, 200, 1)
+
+    for seed in range(3):
+        other = matrix(96, 200, seed)
+        found = argus.matmul(other, b.mT, config="stream_bm64_bn64_stages4_chunks3_run2")
+        assert np.array_equal(found.array, product(other, b.mT))
+
+    assert [launch[0] for launch in made.launches] == ["runs", "gathered"] * 3
+    assert [launch[1:4] for launch in made.launches[:2]] == [(6, 1, 1), (4, 4, 1)]
+    assert {launch[8] for launch in made.launches} == {7}
+    assert np.array_equal(argus.matmul(a, b.mT, config="stream_128_128_8_1").array, product(a, b.mT))
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_program_without_a_proof_is_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "judged_program", judging("unknown"))
+    with pytest.raises(ArgusError, match="is unknown, and is not launched"):
+        argus.matmul(matrix(96, 200), matrix(72, 200, 1).mT, config="stream_128_128_8_1")
 
 
 def test_a_call_like_one_before_checks_addresses_alone(fake: Multiplying) -> None:
@@ -408,11 +471,11 @@ def test_nothing_is_launched_for_nothing() -> None:
 def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Multiplying) -> None:
     a, b = matrix(8, 16), matrix(8, 16).mT
     schedule = module._loaded("gemm_nt", "small", 0, "refuse")
-    out = a.new_empty((8, 8))
-    tensors = a, b.mT, out
-    places = a.data_ptr(), b.data_ptr(), out.data_ptr()
+    tensors = {"A": a, "B": b.mT, "C": a.new_empty((8, 8))}
+    places = tuple(each.data_ptr() for each in tensors.values())
+    call = Call((("M", 8), ("N", 8), ("K", 16)), (a.stride(), b.stride()))
     for _ in range(3):
-        schedule.launch((8, 8, 16), places, (a.stride(), b.stride()), lambda: tensors, 7)
+        schedule.launch(call, places, lambda: tensors, 7)
 
     assert fake.calls.count("cuTensorMapEncodeTiled") == 3
     assert fake.calls.count("cuModuleLoadData") == 1
@@ -420,12 +483,13 @@ def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Mult
 
 
 def test_prepared_launches_are_not_kept_without_end(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_BOUND", 2)
+    monkeypatch.setattr(launches, "_MOST_BOUND", 2)
     schedule = module._loaded("gemm_nt", "narrow", 0, "refuse")
     for rows in range(1, 8):
-        tensors = matrix(rows, 3), matrix(8, 3), matrix(rows, 8)
-        places = tensors[0].data_ptr(), tensors[1].data_ptr(), tensors[2].data_ptr()
-        schedule.launch((rows, 8, 3), places, ((3, 1), (3, 1)), partial(tuple, tensors), 7)
+        tensors = {"A": matrix(rows, 3), "B": matrix(8, 3), "C": matrix(rows, 8)}
+        places = tuple(each.data_ptr() for each in tensors.values())
+        call = Call((("M", rows), ("N", 8), ("K", 3)), ((3, 1), (3, 1)))
+        schedule.launch(call, places, partial(dict, tensors), 7)
 
     assert len(schedule._bound) <= 2
     assert len(fake.launches) == 7
@@ -480,22 +544,61 @@ def test_what_is_not_proved_is_launched_on_request_alone(
 
 
 def test_another_device_is_made_current_for_the_launch(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
-    entered: list[int] = []
+    entered: list[int] = [0]
 
-    class Switched:
-        def __init__(self, device: Any) -> None:  # noqa: ANN401 reason: torch's
-            self.device = device
+    @contextmanager
+    def switched(index: int) -> Generator[None]:
+        entered.append(index)
+        monkeypatch.setattr(CUDA, "current_device", lambda: index)
+        yield
+        monkeypatch.setattr(CUDA, "current_device", lambda: 0)
 
-        def __enter__(self) -> None:
-            entered.append(self.device.index)
+    monkeypatch.setattr(CUDA, "device", switched, raising=False)
+    monkeypatch.setattr(CUDA, "current_device", lambda: entered[-1])
+    a, b = evolve(matrix(64, 8), device=ELSEWHERE), evolve(matrix(16, 8), device=ELSEWHERE).mT
+    for _ in range(3):
+        entered.append(0)
+        assert np.array_equal(argus.matmul(a, b).array, product(a, b))
 
-        def __exit__(self, *_: object) -> None: ...
+    assert entered == [0, 0, 1, 0, 1, 0, 1]
+    assert len(fake.launches) == 3
 
-    monkeypatch.setattr(CUDA, "device", Switched, raising=False)
-    argus.matmul(evolve(matrix(3, 5), device=ELSEWHERE), evolve(matrix(5, 7), device=ELSEWHERE))
 
-    assert entered == [1]
-    assert len(fake.launches) == 1
+def test_each_thread_makes_the_context_current_once(fake: Multiplying) -> None:
+    a, b = matrix(64, 8), matrix(16, 8, 1).mT
+    argus.matmul(a, b)
+    argus.matmul(a, b)
+    before = len(fake.calls)
+
+    thread = Thread(target=lambda: [argus.matmul(a, b) for _ in range(3)])
+    thread.start()
+    thread.join()
+
+    assert fake.calls[before:].count("cuCtxSetCurrent") == 1
+    assert len(fake.launches) == 5
+
+
+def test_what_torch_keeps_to_itself_is_used_where_it_is_there(
+    fake: Multiplying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[object, ...]] = []
+
+    def empty(shape: tuple[int, ...], strides: tuple[int, ...], dtype: object) -> Matrix:
+        made.append((shape, strides, dtype))
+        return matrix(*shape)
+
+    inner = SimpleNamespace(
+        _cuda_getDevice=lambda: 0,
+        _cuda_getCurrentRawStream=lambda index: 40 + index,  # pyright: ignore[reportUnknownLambdaType]
+        _dynamo=SimpleNamespace(guards=SimpleNamespace(_empty_strided_cuda=empty)),
+    )
+    monkeypatch.setattr(sys.modules["torch"], "_C", inner, raising=False)
+    a, b = matrix(64, 8), matrix(16, 8, 1).mT
+    for _ in range(2):
+        assert np.array_equal(argus.matmul(a, b).array, product(a, b))
+
+    assert made == [((64, 16), (16, 1), a.dtype)] * 2
+    assert [launch[8] for launch in fake.launches] == [40, 40]
 
 
 # -- what searches have kept -----------------------------------------------------------------------------------

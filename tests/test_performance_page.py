@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -10,7 +12,18 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from argus.bench_figures import Point, Ratio, Roof, ratios, roofline
-from benchmarks.performance import PAGE, RATIOS, RESULTS, ROOFLINE, ROOT, bytes_of, documents, over, quartiles
+from benchmarks.performance import (
+    FAMILIES,
+    PAGE,
+    RATIOS,
+    RESULTS,
+    ROOFLINE,
+    ROOT,
+    anchor,
+    documents,
+    over,
+    quartiles,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -38,9 +51,13 @@ def folder(tmp_path: Path) -> Path:
         row(CUBE, "sustained", "banded", 0.99),
         row(FLAT, "duty-cycled", "skinny", 0.93),
     ]
-    data = {"family": "gemm", "peer": "cuBLAS", "device": "NVIDIA H200", "torch": "2.11", "cuda": "13.0", "rows": rows}
-    (tmp_path / "gemm.json").write_text(json.dumps(data), encoding="utf-8")
-    return tmp_path
+    return keep(tmp_path, "gemm", "cuBLAS", rows)
+
+
+def keep(folder: Path, family: str, peer: str, rows: list[dict[str, Any]]) -> Path:
+    data = {"family": family, "peer": peer, "device": "NVIDIA H200", "torch": "2.11", "cuda": "13.0", "rows": rows}
+    (folder / f"{family}.json").write_text(json.dumps(data), encoding="utf-8")
+    return folder
 
 
 def test_the_page_is_what_the_measurements_give() -> None:
@@ -61,6 +78,66 @@ def test_the_fastest_of_ours_stands_beside_the_peer(folder: Path) -> None:
     assert "| geometric mean | | 0.983 | 1.010 |" in lines
     assert "Below 0.95: 16 x 8192 x 8192 (0.930, duty-cycled)." in lines
     assert any("the fastest of the configurations timed" in line for line in lines)
+
+
+def test_the_summary_has_a_line_for_each_family_with_both_means_and_the_least(folder: Path) -> None:
+    keep(folder, "imagined", "torch", [row(CUBE, "sustained", "x", 1.25), row(FLAT, "sustained", "x", 0.8)])
+    keep(folder, "layouts_tt", "torch.mm", [row(CUBE, "sustained", "clustered", 0.9)])
+    lines = documents(folder)[PAGE].splitlines()
+
+    table = [line for line in lines[: lines.index("## gemm beside cuBLAS")] if line.startswith("| [")]
+    assert [line.split(" | ")[1:] for line in table] == [
+        ["bf16, A by rows and B by columns", "cuBLAS", "0.983", "1.010", "0.930 (16 x 8192 x 8192) |"],
+        ["bf16, both by columns", "torch.mm", "not timed", "0.900", "0.900 (4096 x 4096 x 4096) |"],
+        ["bf16", "torch", "not timed", "1.000", "0.800 (16 x 8192 x 8192) |"],
+    ]
+    assert table[1].startswith("| [layouts_tt](#layouts_tt-beside-torchmm) |")
+
+
+@pytest.mark.parametrize(("told", "rate"), [({}, 8 * 700), ({"products": 5}, 700)], ids=["untold", "told"])
+def test_the_rate_counts_all_products_of_a_call(tmp_path: Path, told: dict[str, int], rate: int) -> None:
+    keep(tmp_path, "batched", "torch.bmm", [row(CUBE, "sustained", "clustered", 1.0) | told])
+    lines = documents(tmp_path)[PAGE].splitlines()
+
+    count = told.get("products", 8)
+    name = "4096 x 4096 x 4096"
+    assert f"| {count} of {name} | `clustered` | not timed | {rate} (1.000, 0.990 to 1.010) |" in lines
+
+
+def test_batches_are_counted_as_the_family_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    for name in ("batched", "epilogues_gated"):
+        products = import_module(f"families.{name}").products
+        assert all(FAMILIES[name].products(shape) == products(shape) for shape in (CUBE, FLAT, (128, 128, 64)))
+
+
+def test_every_family_of_the_page_is_one_of_the_benchmark() -> None:
+    files = {path.stem for path in (ROOT / "benchmarks" / "families").glob("*.py")}
+    assert files >= FAMILIES.keys()
+
+
+def test_other_peers_have_a_mean_of_their_own(folder: Path) -> None:
+    rows = [
+        row(CUBE, "sustained", "torch", 1.0, theirs=True) | {"milliseconds": 2.0},
+        row(CUBE, "sustained", "torch.compile", 1.25, theirs=True) | {"milliseconds": 1.6},
+        row(CUBE, "sustained", "pairs", 2.0) | {"milliseconds": 1.0},
+    ]
+    lines = documents(keep(folder, "fused", "torch", rows))[PAGE].splitlines()
+
+    assert "| beside torch.compile | | not timed | 1.600 |" in lines
+    assert not any(line.startswith("| beside torch |") for line in lines)
+
+
+def test_what_is_no_measurement_is_passed_over(folder: Path) -> None:
+    before = documents(folder)
+    (folder / "list.json").write_text("[1]", encoding="utf-8")
+    keep(folder, "fp8", "scaled_mm", [row(CUBE, "sustained", "scaled_mm", 1.0, theirs=True)])
+    keep(folder, "splitk", "cuBLAS", [row(CUBE, "sustained", "split_2", float("nan"))])
+    assert documents(folder) == before
+
+
+def test_a_link_is_the_heading_as_pages_have_it() -> None:
+    assert anchor("cuBLAS + torch.mm x_1") == "cublas--torchmm-x_1"
 
 
 def test_without_measurements_the_page_says_so(tmp_path: Path) -> None:
@@ -114,8 +191,11 @@ def test_ratios_grow_to_the_right_and_one_is_marked() -> None:
 
 
 def test_bytes_and_quartiles() -> None:
-    assert bytes_of("gemm", (2, 3, 5)) == 2 * 5 * 5 + 2 * 6
-    assert bytes_of("fp8", (2, 3, 5)) == 5 * 5 + 2 * 6
+    assert FAMILIES["gemm"].bytes((2, 3, 5)) == 2 * 5 * 5 + 2 * 6
+    assert FAMILIES["fp8"].bytes((2, 3, 5)) == 5 * 5 + 2 * 6
+    assert FAMILIES["epilogues_residual"].bytes((2, 3, 5)) == 2 * 5 * 5 + 4 * 6
+    assert FAMILIES["epilogues_gated"].bytes((2, 3, 5)) == 2 * (2 + 6) * 5 + 2 * 6
+    assert FAMILIES["epilogues_gated"].operations((2, 3, 5)) == 4 * 30
     assert quartiles([3.0]) == (3.0, 3.0)
     assert quartiles([1.0, 2.0, 3.0, 4.0, 5.0]) == (2.0, 4.0)
     assert over({"a": 2.0}, "b") == float("inf")

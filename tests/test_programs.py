@@ -6,7 +6,8 @@ The first line is `# verdict:` and `proved`, `refuted I34` or `unknown`, as in t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from argus.core.proof.flow import Flow
 from argus.core.proof.launched import launched
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles.ledger import RefusedError
+from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Step
 from argus.core.query import Budget
 from argus.core.verdict import ProgramReport, Proved, Refuted, Unknown
@@ -232,7 +234,32 @@ def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "holds_once", yes)
 
 
+def what_is_asserted_is_what_is_stored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(crossing, "_is_stored", alike)
+
+
+_MATRIX = 2
+
+
+def rows_and_columns_lie_in_order(patch: pytest.MonkeyPatch) -> None:
+    """In a workspace, of a tile whose two names are spoken of one after the other."""
+    axes, known = cycle((2, 3)), crossing._over_coordinates  # pyright: ignore[reportPrivateUsage]
+    judged = crossing._over_places  # pyright: ignore[reportPrivateUsage]
+
+    def presumed(component: Sep, places: Sequence[Sep]) -> Index | None:
+        if len(places) == _MATRIX:
+            return judged(component, places)
+        axis = next(axes)
+        spoken = known(algebra.sub(component.base, places[5 - axis].base), places)
+        assert not isinstance(spoken, str)
+        return algebra.add(algebra.coord(axis), spoken)
+
+    patch.setattr(crossing, "_over_places", presumed)
+
+
 CASES = (
+    ("asserted_of_another_sum", what_is_asserted_is_what_is_stored),
+    ("stream_k_turned_in_the_workspace", rows_and_columns_lie_in_order),
     ("workspace_of_whole_tiles", tensors_need_not_be_whole),
     ("zeros_in_whole_tiles_alone", tensors_need_not_be_whole),
     ("last_part_not_added", any_count_will_do),

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from attrs import define, evolve
+from attrs import define, evolve, frozen
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 import argus
@@ -39,13 +39,20 @@ CUDA = SimpleNamespace(
 TYPES = {"torch.float8_e4m3fn": float8_e4m3fn, "torch.float32": np.float32, "torch.bfloat16": bfloat16}
 
 
+@frozen
+class Card:
+    """A device as torch has it: as good as its number."""
+
+    index: int
+
+
 @define
 class Held:
     """As much of a tensor of torch as is used, in this process's memory. shift: bytes before its first element."""
 
     array: np.ndarray[Any, Any]
     dtype: str = "torch.float8_e4m3fn"
-    device: Any = SimpleNamespace(index=0)  # noqa: RUF009 reason: one device for all
+    device: Any = Card(0)
     is_cuda: bool = True
     requires_grad: bool = False
     shift: int = 0
@@ -264,7 +271,7 @@ A, B = eight(3, 16), eight(8, 16).mT
         ((evolve(A, array=A.array[0]), B, *ONE), "`a` expects 2 axes, found 1"),
         ((A, B, ONE[0], evolve(ONE[1], is_cuda=False, device="cpu")), "`scale_b` is on cpu"),
         ((evolve(A, requires_grad=True), B, *ONE), "`a` requires a gradient"),
-        ((A, evolve(B, device=SimpleNamespace(index=1)), *ONE), "and `b` on"),
+        ((A, evolve(B, device=Card(1)), *ONE), "and `b` on"),
         ((A, eight(8, 8).mT, *ONE), "`b` expects 16 rows"),
         ((A, B, scale(3, 1), ONE[1]), "expected one number each, or (3, 1) and (1, 1)"),
         ((A, B, scale(2), ONE[1]), "the scales are (2,) and (1,)"),

@@ -206,6 +206,16 @@ def worst_conflict(addresses: IntArray, phases: Phases, width: int, banks: int) 
     return worst
 
 
+def cycles(addresses: IntArray, phases: Phases, width: int, banks: int) -> int:
+    """Cycles of shared memory for all executions: each phase takes as many as its degree.
+
+    addresses: bytes, shape (waves, vectors, lanes); width in bytes.
+    """
+    rows, times = np.unique(addresses.reshape(-1, addresses.shape[2]), axis=0, return_counts=True)
+    words = _words(rows, width)
+    return int(sum((_degrees(words[:, served, :], banks) * times).sum() for served in phases))
+
+
 def _words(addresses: IntArray, width: int) -> IntArray:
     """The words of each lane's vector: from shape (executions, lanes) to (executions, lanes, words)."""
     return addresses[:, :, None] // BANK_BYTES + np.arange(max(1, width // BANK_BYTES))

@@ -1,6 +1,6 @@
 """The codes of diagnostics that are no invariants: E0xx input, E1xx tracing, E2xx well-formedness, E3xx emission,
 E4xx arrays and what is assumed and claimed, E5xx limits of this version, E6xx solvers, E7xx usage,
-E8xx layouts. A code is never given a second meaning.
+E8xx layouts, E9xx the planner, and E94x kernel text that nobody vouches for. A code is never given a second meaning.
 """
 
 from __future__ import annotations
@@ -260,6 +260,64 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("E813", "picture cannot be drawn", "The layout is too large for a picture, or the file's ending is unknown."),
     Entry("E814", "peer is not installed", "A comparison was asked for with a library that cannot be imported."),
+    Entry("E901", "no knowledge base", "The folder holds no techniques, or one of its files cannot be read."),
+    Entry("E902", "not a technique", "A file of the knowledge base does not say what a technique must say."),
+    Entry("E903", "not a problem", "A search was asked for a problem, a target or a design that there is not."),
+    Entry(
+        "E904", "journal does not serve", "The journal of a search is no store, cannot be written, or lacks the run."
+    ),
+    Entry("E905", "search cannot begin", "The planner or the scheduler that was asked for is not there."),
+    Entry("E906", "nothing of that name", "A technique, a design or a table of times was named that there is not."),
+    Entry("E907", "kernel of another problem", "A text has other kernels than the one that the problem asks for."),
+    Entry("E920", "no client for models", "The planner `llm` was asked for without the package that it needs."),
+    Entry("E921", "key missing or not accepted", "There is no key for the language model, or its endpoint refuses it."),
+    Entry(
+        "E922",
+        "request refused",
+        "The endpoint of the language model answers that a request like this one is not for it.",
+    ),
+    Entry(
+        "E923",
+        "no answer from the model",
+        "The endpoint of the language model cannot be reached, is overloaded, or does not answer in time.",
+    ),
+    Entry("E924", "budget of the model spent", "One more call might cost more than is left to spend on the model."),
+    Entry("E925", "price not known", "A limit in dollars is set for a model whose price is not known."),
+    Entry(
+        "E926",
+        "answer of no use",
+        "The language model answered, and again after it was told what was wrong, in a way that proposes nothing.",
+    ),
+    Entry("E927", "setting not valid", "A setting of the language model has a value that it cannot have."),
+    Entry("E928", "record of an answer damaged", "An answer of the language model in a journal cannot be read back."),
+    Entry("E930", "certificate cannot be read", "There is no certificate at the place that was named, or no text."),
+    Entry("E931", "not a certificate", "A certificate does not have the fields that one must have."),
+    Entry("E932", "nothing to deliver", "A search was to deliver its best design, and no candidate has passed the gate."),
+    Entry(
+        "E941",
+        "no isolation for untrusted text",
+        "Nothing on this machine keeps a process apart from it, so the kernel text of a model or an agent is not run.",
+    ),
+    Entry(
+        "E942",
+        "untrusted text took too long",
+        "A contained process used all the time that it had, and was killed with everything that it had started.",
+    ),
+    Entry(
+        "E943",
+        "untrusted text took too much",
+        "A contained process wanted more memory, or wrote more output, than it may.",
+    ),
+    Entry(
+        "E944",
+        "untrusted text ended its process",
+        "The contained process ended before it had said which kernels the text holds.",
+    ),
+    Entry(
+        "E945",
+        "what a process wrote is no kernel",
+        "The data that came out of a contained process are not those of a kernel that tracing gives.",
+    ),
 )
 
 _BY_CODE = {item.code: item for item in ENTRIES}

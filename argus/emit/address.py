@@ -91,10 +91,14 @@ def _inside(view: View, element: tuple[Index, ...], scope: Scope, names: Sequenc
     wanted = tuple(substitute(at, {}, element) for at in view.at)
     parts: list[str] = []
     for at, extent, name in zip(wanted, view.buffer.shape, names, strict=True):
-        if algebra.le(0, at) is not TRUE:
+        low, high = algebra.le(0, at) is TRUE, algebra.lt(at, extent) is TRUE
+        end = scope.text.index(extent)
+        if not low and not high:
+            parts.append(f"(unsigned)({name}) < (unsigned)({end})")  # one comparison for both ends
+        elif not low:
             parts.append(f"{name} >= 0")
-        if algebra.lt(at, extent) is not TRUE:
-            parts.append(f"{name} < {scope.text.index(extent)}")
+        elif not high:
+            parts.append(f"{name} < {end}")
     where: Cond = substitute(view.where, {}, element)
     if where is not TRUE:
         parts.append(f"({scope.text.cond(where)})")

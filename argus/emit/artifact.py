@@ -130,7 +130,8 @@ def launch_info(kernel: Kernel, symbol: str, written: frozenset[str]) -> LaunchI
 
 
 def _checks(kernel: Kernel) -> tuple[Check, ...]:
-    assumed = [Check(show(s.cond), "assumed by the program") for s in walk(kernel.body) if isinstance(s, Assume)]
+    stated = (s.cond for s in walk(kernel.body) if isinstance(s, Assume))
+    assumed = [Check(show(cond), "assumed by the program") for cond in stated if cond is not algebra.TRUE]
     sizes = [_size_check(size) for size in kernel.sizes]
     ranged = [
         Check(

@@ -217,7 +217,7 @@ def judge_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
         assert side.locator is not None
         lane, run = first_where(crooked != 0)
         access = side.locator.access
-        why = _WHY[int(crooked[lane, run])].format(align=access.align)
+        why = _WHY[int(crooked[lane, run])].format(align=max(access.align, access.begins))
         whole = place.address.shape[1] % access.vector == 0 and access.together == 1
         value = run * access.vector if whole else run
         block.report(

@@ -73,13 +73,15 @@ class _Axis:
 class Access:
     """What the instruction asks of one side: elements an access, its alignment in bytes, and an edge or none.
 
-    together: threads whose elements make up the accesses, in whatever order they hold them.
+    together: threads whose elements make up the accesses, in whatever order they hold them. begins: bytes of a
+    row at a multiple of which a box begins.
     """
 
     vector: int = 1
     align: int = 1
     edge: bool = True
     together: int = 1
+    begins: int = 1
 
 
 class Locator:
@@ -174,6 +176,8 @@ class Locator:
             inside = None
         address = self._address(axes, scalars, inside)
         beyond = None if inside is None or self.access.edge else ~inside
+        if axes and int(axes[-1][0, 0]) * self.view.buffer.dtype.bits // 8 % self.access.begins:
+            return Place(address, inside, beyond, np.full((len(address), 1), MISALIGNED))
         return Place(address, inside, beyond, self._crooked(address, inside))
 
     def _address(self, axes: list[IntArray], scalars: tuple[int, ...], inside: BoolArray | None) -> IntArray:

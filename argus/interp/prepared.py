@@ -214,7 +214,7 @@ class Prepared:
         vector = max(1, (operand.vector_bits or stmt.atom.vector_bits) // view.buffer.dtype.bits)
         access = Access(vector, operand.align, stmt.edge is not None, _sharers(stmt.atom))
         if stmt.atom.box is not None:
-            access = Access(edge=access.edge)
+            access = Access(edge=access.edge, begins=stmt.atom.box.multiple if view.buffer.space == "global" else 1)
         return Side(view.buffer, None, Locator(view, stmt.by, access, stmt, self._lanes, self.integers))
 
     def matrix(self, stmt: Mma, view: View) -> Locator:

@@ -9,16 +9,18 @@ from argus.kernels.clustered import hopper_clustered
 from argus.kernels.contraction import Contraction
 from argus.kernels.hopper import Hopper, Late, Place, hopper_cooperative
 from argus.kernels.select import cheapest
-from argus.language import Fragment, Tensor, bf16, copy, f32, kernel, registers, tag, tanh
+from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, registers, tag, tanh
 
-_LINEAR, _CUBIC = 0.7978845608, 0.0356774081
-"""The square root of 2 / pi, and that times 0.044715 [Hendrycks 2016, section 2]."""
+_LINEAR, _CUBIC = 2 * 0.7978845608, 8 * 0.0356774081
+"""Twice the square root of 2 / pi, and eight times that times 0.044715 [Hendrycks 2016, section 2]: of half of x."""
 
 
-def gelu(x: Fragment) -> Fragment:
-    """Its tanh form; with the tangent of sm_90a the result is within 2^-12 of |x| beside its rounding."""
-    half = x * 0.5
-    return half * tanh(x * (x * x * _CUBIC + _LINEAR)) + half
+def gelu(half: Fragment) -> Fragment:
+    """Of twice `half`, in its tanh form; with the tangent of sm_90a within 2^-12 of |x| beside its rounding.
+
+    Six instructions an element with the sum that `half` is, of which the tangent takes as long as the others together.
+    """
+    return fma(half, tanh(half * fma(half * half, _CUBIC, _LINEAR)), half)
 
 
 CONFIGS = {
@@ -45,7 +47,7 @@ def gemm_bias_gelu(
     def fuse(acc: Fragment, at: Place) -> Late:
         held = registers(f32, acc.layout.axis(1))  # each thread the columns that it has sums of
         copy(bias.tile((acc.shape[1],), (at[1],)), held, edge=0)
-        return lambda: gelu(acc + held)
+        return lambda: gelu(fma(acc, 0.5, held * 0.5))
 
     if len(cfg.cluster) > 1:
         hopper_clustered(problem, cfg, fuse)

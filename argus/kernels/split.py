@@ -25,6 +25,7 @@ from argus.language import (
     shared,
     sm_90a,
     spread,
+    st_global_b16,
     sync,
     tma,
     warpgroup,
@@ -40,6 +41,8 @@ class Split:
 
     Each block sums up the others' sums of bn / splits columns, which lie in its shared memory until all have come:
     bm x bn numbers of 32 bits beside the slots.
+    turned: tiles are of C^T = B A^T, so that rows of B fill the matrix unit's and bn, any multiple of 8 splits, is
+    rows of A; sums then leave by single elements.
     """
 
     bm: int = 128
@@ -47,11 +50,17 @@ class Split:
     bk: int = 64
     stages: int = 5
     splits: int = 2
+    turned: bool = False
     target = sm_90a
 
     @property
     def threads(self) -> int:
         return 128 + 2 * self.bm
+
+    @property
+    def bytes(self) -> int:
+        """Of shared memory, but for barriers and what aligns it."""
+        return 2 * self.stages * (self.bm + self.bn) * self.bk + 4 * self.bm * self.bn
 
     @property
     def cluster(self) -> tuple[int, ...]:
@@ -60,11 +69,11 @@ class Split:
 
 def hopper_split(problem: Contraction, cfg: Split) -> None:
     """A part of K is as many slots for every block; those beyond the end of K are zeros."""
-    A, B, C = problem.A, problem.B, problem.C
+    A, B, C = (problem.B, problem.A, problem.C.T) if cfg.turned else (problem.A, problem.B, problem.C)
     bm, bn, bk, splits = cfg.bm, cfg.bn, cfg.bk, cfg.splits
     agents, width = bm // 64, bn // splits
-    rows, columns = problem.tiles(bm, bn)
-    problem.aligned()
+    rows, columns = ceil_div(C.shape[0], bm), ceil_div(C.shape[1], bn)
+    problem.aligned(stores=not cfg.turned)
     assume(rows * columns < 1 << 20)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
@@ -97,9 +106,18 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
             for to in range(splits):
                 come[wg].of(to).arrive()
         come[wg].wait(0)  # all blocks' sums of this one's columns are here
-        by = spread((64, width), threads=128, vector=min(8, width // 2))
-        total = load(sums[0, wg], by)
-        for each in range(1, splits):
-            total = total + load(sums[each, wg], by)
+        parts = [sums[each, wg] for each in range(splits)]
+        out = C.tile((64, width), (agents * m + wg, splits * n + rank))
+        if cfg.turned:
+            parts, out = [part.T for part in parts], out.T
+        by = spread((width, 64), threads=128, vector=1)
+        if not cfg.turned:
+            by = spread((64, width), threads=128, vector=min(8, width // 2))
+        total = load(parts[0], by)
+        for each in parts[1:]:
+            total = total + load(each, by)
         problem.complete(total)
-        copy(total.to(C.dtype), C.tile((64, width), (agents * m + wg, splits * n + rank)), edge=0)
+        if cfg.turned:
+            copy(total.to(C.dtype), out, via=st_global_b16, edge=0)
+        else:
+            copy(total.to(C.dtype), out, edge=0)

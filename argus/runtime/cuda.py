@@ -90,14 +90,14 @@ def _launch(
     """A launch with arguments at these addresses; alive: what they are the addresses of."""
     pointers = (ctypes.c_void_p * len(places))(*places)
     address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
-    return partial(_launched, driver.raw, (configuration, function, address, 0), (alive, pointers))
+    call, success = driver.raw.cuLaunchKernelEx, driver.raw.CUresult.CUDA_SUCCESS
 
+    def launch(_alive: object = (alive, pointers)) -> None:
+        (status,) = call(configuration, function, address, 0)
+        if status != success:
+            raise refusal(status.name, "cuLaunchKernelEx")
 
-def _launched(raw: Any, given: tuple[object, ...], _alive: object) -> None:  # noqa: ANN401 reason: untyped
-    """One launch, by the shortest way; `_alive` is what `given` points to."""
-    (status,) = raw.cuLaunchKernelEx(*given)
-    if status != raw.CUresult.CUDA_SUCCESS:
-        raise refusal(status.name, "cuLaunchKernelEx")
+    return launch
 
 
 def _configuration(raw: Any, shape: tuple[int, ...], stream: int, *, early: bool) -> Any:  # noqa: ANN401 reason: untyped
@@ -219,11 +219,12 @@ def _place(described: Mapping[str, Any], tensor: str, sizes: Mapping[str, int]) 
     """Where a tensor map or a pointer expects its tensor; a pointer's tensor is row-major."""
     shape = tuple(value_of(extent, sizes) for extent in described["shape"])
     given = described.get("strides")
-    strides = _row_major(shape) if given is None else tuple(value_of(stride, sizes) for stride in given)
+    strides = row_major(shape) if given is None else tuple(value_of(stride, sizes) for stride in given)
     return Place(tensor, shape, strides, described.get("align", 16))
 
 
-def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a row-major tensor, in elements."""
     strides: list[int] = []
     stride = 1
     for extent in reversed(shape):

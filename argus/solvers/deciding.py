@@ -5,16 +5,19 @@ from __future__ import annotations
 from attrs import define, field
 
 from argus.core.index import Cond, Or, Symbol
-from argus.core.query import Answer, Query, Sat, Unsat
+from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 from argus.core.walk import below
 from argus.solvers.answers import Answers
 from argus.solvers.instances import instance
+from argus.solvers.multiples import multiples
 from argus.solvers.slicing import cone, generalised, multiplies
 from argus.solvers.witnesses import Witness, Witnesses
 
 _WITNESS = "an earlier model"
 _TRIED = 3
 """How many earlier models lend their sizes to a query."""
+_SOON = 1.0
+"""Seconds for products that a solver is to understand by itself."""
 _MANY = 4
 """Of so many parts at least that might fail, one is asked alone before all together."""
 
@@ -25,6 +28,8 @@ class Deciding:
 
     answers: Answers
     _general: Witnesses = field(factory=Witnesses, init=False)
+    _hard: dict[tuple[Cond, ...], Answer] = field(factory=dict[tuple[Cond, ...], Answer], init=False)
+    """Answers to what no solver answers soon."""
 
     def decide(
         self, pieces: tuple[Cond, ...], denied: Cond, *, any_model: bool = False, seconds: float | None = None
@@ -40,16 +45,44 @@ class Deciding:
             self.answers.count("memory_hits")
         if any_model:
             shown = shown or self._instantiated(connected, denied) or self._of_one_part(connected, denied)
-        answer = Sat(_WITNESS, shown.model) if shown else self._ask((*connected, denied), seconds)
+        answer = Sat(_WITNESS, shown.model) if shown else self.whole((*connected, denied), seconds, hint=any_model)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
             return answer
-        rest = self._ask(others)
+        rest = self.whole(others, hint=any_model)
         if not isinstance(rest, Sat) or any_model:
             return answer if isinstance(rest, Sat) else rest
         both = Sat(answer.solver, {**rest.model, **answer.model})
         return self.answers.checked(Query((*pieces, denied)), both)
+
+    def whole(self, assertions: tuple[Cond, ...], seconds: float | None = None, *, hint: bool = False) -> Answer:
+        """Whether all assertions can hold at once, as one question.
+
+        Where products have factors in common, and a solver has no answer soon, the products are first taken for numbers
+        of which no more is known than how they compare; sizes that this allows are then tried. hint: no more is done.
+        """
+        if assertions in self._hard:
+            return self._hard[assertions]
+        facts = multiples(assertions)
+        soon = _SOON if seconds is None else min(_SOON, seconds)
+        answer = self._ask(assertions, soon if facts else seconds)
+        if not facts or not isinstance(answer, GaveUp):
+            return answer
+        answer = self._by_facts(assertions, facts) or answer
+        if isinstance(answer, GaveUp):
+            return answer if hint or soon == seconds else self._ask(assertions, seconds)
+        self._hard[assertions] = answer
+        return answer
+
+    def _by_facts(self, assertions: tuple[Cond, ...], facts: tuple[Cond, ...]) -> Answer | None:
+        general = Query(tuple(map(generalised, (*assertions, *facts))))
+        simply = self.answers.answer(general, kept=self._general)
+        if not isinstance(simply, Sat):
+            return simply if isinstance(simply, Unsat) else None
+        made = instance(assertions, simply.model, whatever=True)
+        found = None if made is None else self._met(made[0], made[1], assertions)
+        return None if found is None else Sat(_WITNESS, found.model)
 
     def _ask(self, assertions: tuple[Cond, ...], seconds: float | None = None) -> Answer:
         return self.answers.answer(Query(assertions), seconds=seconds)

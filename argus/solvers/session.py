@@ -8,7 +8,7 @@ from attrs import define, field
 
 from argus.core.algebra import FALSE, TRUE, all_of, negate
 from argus.core.index import And, Cond, Index
-from argus.core.query import Answer, Budget, Query, Unsat
+from argus.core.query import Answer, Budget, Unsat
 from argus.solvers.answers import Answers, Stats
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Asked, Cache
@@ -144,7 +144,7 @@ class Session:
         if all_of(pieces) is FALSE:
             self._answers.count("by_normal_form")
             return Unsat(_NORMAL_FORM)
-        return self._answers.answer(Query(pieces))
+        return self._deciding.whole(pieces)
 
     def minimise(self, assertions: Sequence[Cond], order: Sequence[Index]) -> Answer:
         """A model that makes the first expression least, then the second among those, and so on (`minimal`)."""

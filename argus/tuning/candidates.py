@@ -26,6 +26,8 @@ _CLUSTERS = ((2, 1), (1,), (1, 2))
 _BANDS = (8, 0)
 _CURVE = 16
 _SUM = 4
+_ROWS_OF_A = (80, 112, 144, 208)
+"""Of a tile of C^T, which need not be powers of two."""
 _WIDE = 128
 """Columns from which a tile leaves through more boxes than two if it leaves whole."""
 
@@ -34,7 +36,7 @@ def candidates(target: str = "sm_90a") -> dict[str, Config]:
     """Configurations by name; one that is shipped has the name that it is shipped by."""
     found: dict[Config, str] = {each: name for name, each in CONFIGS.items() if each.target.name == target}
     if target == "sm_90a":
-        for each in (*_hopper(), *_pingpong(), *_skinny(), *_split()):
+        for each in (*_hopper(), *_pingpong(), *_skinny(), *_split(), *_turned()):
             found.setdefault(each, name_of(each))
     return {name: each for each, name in found.items()}
 
@@ -80,6 +82,9 @@ def _skinny() -> Iterator[Skinny]:
         for bk in (64, 128, 256):
             stages = (_SHARED - _AROUND) // ((bm + 64) * bk * _ELEMENT)
             yield Skinny(bm=bm, bk=bk, stages=min(2 * _MOST_STAGES, stages))
+    for bm in _ROWS_OF_A:
+        stages = (_SHARED - _AROUND) // ((bm + 128) * _SLICE * _ELEMENT)
+        yield Skinny(bm=bm, bk=_SLICE, stages=min(_MOST_STAGES, stages), bn=128)
 
 
 def _split() -> Iterator[Split]:
@@ -91,6 +96,18 @@ def _split() -> Iterator[Split]:
                 stages = min(_MOST_STAGES, left // ((bm + bn) * _SLICE * _ELEMENT))
                 if stages > 1:
                     yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits)
+
+
+def _turned() -> Iterator[Split]:
+    """The same of C^T, with as many slots as leave room for one block a multiprocessor, or for two."""
+    for bm in (64, 128):
+        for bn in (16, 32, 64, *_ROWS_OF_A):
+            for splits in (2, 3, 4, 8):
+                for blocks in (1, 2):
+                    left = _SHARED // blocks - _AROUND - bm * bn * _SUM
+                    stages = min(2 * _MOST_STAGES, left // ((bm + bn) * _SLICE * _ELEMENT))
+                    if bn % (8 * splits) == 0 and stages > 2:
+                        yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits, turned=True)
 
 
 def most_stages(config: Hopper) -> int:

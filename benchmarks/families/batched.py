@@ -20,7 +20,7 @@ _ELEMENTS = 1 << 27
 _MOST = 512
 
 
-def _count(shape: Shape) -> int:
+def products(shape: Shape) -> int:
     """As many products as have 2^27 elements of C, 8 at least."""
     return max(8, min(_MOST, _ELEMENTS // (shape[0] * shape[1])))
 
@@ -32,12 +32,12 @@ def variants() -> Mapping[str, Callable[[], Any]]:
 
 
 def sizes(shape: Shape) -> dict[str, int]:
-    return {"Z": _count(shape), **dict(zip("MNK", shape, strict=True))}
+    return {"Z": products(shape), **dict(zip("MNK", shape, strict=True))}
 
 
 def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
     m, n, k = shape
-    z = _count(shape)
+    z = products(shape)
 
     def normal(*extents: int) -> Any:  # noqa: ANN401 reason: untyped
         return torch.randn(*extents, device="cuda", dtype=torch.bfloat16)
@@ -65,4 +65,4 @@ def checked(random: Random) -> list[Shape]:
 def select(shape: Shape) -> str | None:
     from argus.kernels.batched import select as chosen  # noqa: PLC0415 reason: as above
 
-    return chosen(_count(shape), *shape)
+    return chosen(products(shape), *shape)

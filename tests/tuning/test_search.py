@@ -25,6 +25,8 @@ CARD = "Imagined GPU"
 NAMES: tuple[str, ...] = ("cooperative", "clustered", "clustered_bands", "columns_224", "columns_64", "small", "skinny")
 PATHS: dict[str, str] = dict.fromkeys(NAMES, "somewhere.json")
 SHARED = 232_448
+KEPT = 1024
+"""Bytes that a block has besides, of which a multiprocessor has as many more than a block may have."""
 
 
 # -- candidates ------------------------------------------------------------------------------------------------
@@ -42,8 +44,9 @@ def test_all_that_is_shipped_and_fifty_more_are_tried() -> None:
 
 @pytest.mark.parametrize("name", [name for name in candidates() if name not in CONFIGS][::4])
 def test_a_candidate_fits_the_shared_memory_of_a_block(name: str) -> None:
-    plan = cuda_text(gemm.instance(candidates()[name], name)).plan
-    assert SHARED // 2 < plan.bytes <= SHARED
+    used = cuda_text(gemm.instance(candidates()[name], name)).plan.bytes
+    alone, two = SHARED // 2 < used <= SHARED, SHARED // 3 < used <= SHARED // 2 - KEPT
+    assert alone or (two and name.endswith("turned"))
 
 
 # -- proofs and code -------------------------------------------------------------------------------------------

@@ -33,6 +33,10 @@ class ProgramTemplate:
         """The names of the configurations shipped; `(None,)` if there is just one program."""
         return tuple(self.configs) or (None,)
 
+    def instance(self, config: object, name: str) -> Program:
+        """The program of a configuration that need not be a shipped one. Raises ArgusError as `trace` does."""
+        return ProgramTemplate(self.function, {name: config}).trace(name)
+
     def trace(self, config: str | None = None) -> Program:
         """Run the function once and return the program it describes.
 

@@ -20,7 +20,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.proof.separate import Sep
 from argus.core.proof.timeline import Step, Timeline
 from argus.core.slabs import slab_width, span_of
-from argus.core.walk import IntArray, evaluate, mentions, show, symbols
+from argus.core.walk import IntArray, evaluate, mentions, show, substitute, symbols
 
 
 def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
@@ -47,6 +47,7 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             compared=access.shape[1],
             help=f"`assume({show(buffer.shape[-1])} % {wide} == 0)`, or use a schedule of narrower loads",
         )
+        yield from begins(step, stmt, access)
     elif isinstance(buffer.layout, Staged) and box.axes > 1:
         found, width = span_of(buffer.layout.swizzle, buffer.dtype), slab_width(buffer)
         whole = width is not None and (not box.span or width * buffer.dtype.bits // 8 == box.span)
@@ -62,6 +63,23 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             f"{'in another pattern' if found is None else f'over {found}'}",
             help="declare the tile with the swizzle of the copy",
         )
+
+
+def begins(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    """The engine finds a box by its first chunk: one that begins within a chunk is an illegal instruction."""
+    box, buffer = stmt.atom.box, access.view.buffer
+    assert box is not None
+    wide = box.multiple * 8 // buffer.dtype.bits
+    first = substitute(access.view.at[-1], {}, (algebra.const(0),) * len(access.view.shape))
+    yield Obligation(
+        "I19",
+        f"the box of `{buffer.name}` begins at a multiple of {box.multiple} bytes of a row, as `{stmt.atom}` wants",
+        stmt,
+        algebra.eq(algebra.mod(first, wide), 0),
+        step.context,
+        compared=access.shape[1],
+        help=f"begin at a multiple of {wide} elements",
+    )
 
 
 def whole_rows(stride: Index, wide: int) -> Cond:

@@ -22,7 +22,7 @@ from argus.core.proof.splits import always
 from argus.core.proof.stated import everywhere_alike
 from argus.core.proof.tally import Tally
 from argus.core.proof.timeline import is_whole
-from argus.core.walk import substitute, symbols, within
+from argus.core.walk import IntArray, substitute, symbols, within
 
 
 def left(flow: Flow, buffer: Buffer) -> Left:
@@ -58,7 +58,7 @@ def crossed(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) -> 
     claimed = claimed_record(flow, store.view.buffer)
     record: dict[str, Index] = {}
     for name, component in value.record.items():
-        known = claimed.get(name, _coordinate(component, places))
+        known = claimed.get(name, _over_places(component, places))
         if known is None:
             return Top(f"`{name}` of what is stored in `{store.view.buffer.name}` is no coordinate of it, nor claimed")
         record[name] = known
@@ -69,7 +69,7 @@ def crossed(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) -> 
         count = tally.count
         if count is None or not tally.alike_everywhere:
             return Top(f"elements of one tile of `{store.view.buffer.name}` are sums over different sets of `{name}`")
-        spoken = _over_coordinates(_asserted(flow, name, count) if claimed else count, places)
+        spoken = _over_coordinates(_asserted(flow, store, name, count, known=bool(claimed)), places)
         if isinstance(spoken, str):
             return Top(spoken)
         sets[name] = spoken
@@ -85,10 +85,12 @@ def _bounds(value: Data, places: tuple[Sep, ...], buffer: Buffer) -> tuple[tuple
     for bound in value.inside:
         told = () if bound.open else enumerate(places)
         axes = [axis for axis, place in told if same(bound.coordinate, place) is algebra.TRUE]
-        if not axes and not always(bound):
+        if always(bound) or any(bound.extent is buffer.shape[axis] for axis in axes):
+            continue
+        spoken = None if bound.open else _over_places(bound.coordinate, places)
+        if spoken is None:
             return f"`{buffer.name}` holds padding where no coordinate of it tells"
-        if axes and all(bound.extent is not buffer.shape[axis] for axis in axes):
-            found.append((algebra.coord(axes[0]), bound.extent))
+        found.append((spoken, bound.extent))
     return tuple(found)
 
 
@@ -111,18 +113,44 @@ def _claims(flow: Flow, buffer: Buffer) -> list[WrittenOnce]:
     ]
 
 
-def _coordinate(component: Component, places: Sequence[Sep]) -> Index | None:
-    """A component that is one of the coordinates where it is stored."""
+def _over_places(component: Component, places: Sequence[Sep]) -> Index | None:
+    """A component in terms of the coordinates where it is stored; None where it has no such form.
+
+    It is a coordinate, or differs from one by what blocks alone decide: by `e`, where the coordinate is `b` + table and
+    the component `b + e` + the same table. The coordinates give back the block.
+    """
+    if not isinstance(component, Sep):
+        return None
     for axis, place in enumerate(places):
-        if same(component, place) is algebra.TRUE:
-            return algebra.coord(axis)
+        apart = component.table - place.table
+        if _fixed(apart):
+            blocks = algebra.add(algebra.sub(component.base, place.base), int(apart.flat[0]))
+            spoken = _over_coordinates(blocks, places)
+            if not isinstance(spoken, str):
+                return algebra.add(algebra.coord(axis), spoken)
     return None
 
 
-def _asserted(flow: Flow, name: str, count: Index) -> Index:
-    """The count as the kernel asserts it, if it asserts just one set: I3 proves that the claimed output has that."""
+def _fixed(apart: IntArray) -> bool:
+    """Whether a component is as far from a coordinate for all elements."""
+    return bool((apart == apart.flat[0]).all())
+
+
+def _asserted(flow: Flow, store: Access, name: str, count: Index, *, known: bool) -> Index:
+    """The count as the kernel asserts it, if it asserts just one set: a form that launches after it can add up.
+
+    known: that the asserted set is what is stored, as I3 proves of an output that is claimed; else that is asked here.
+    """
     asserted = set(everywhere_alike(flow, name))
-    return count if len(asserted) != 1 else Term(1, *asserted.pop(), algebra.TRUE).count
+    if len(asserted) != 1:
+        return count
+    stated = Term(1, *asserted.pop(), algebra.TRUE).count
+    return stated if known or _is_stored(flow, store, count, stated) else count
+
+
+def _is_stored(flow: Flow, store: Access, count: Index, stated: Index) -> bool:
+    """Whether what is stored counts each number as often as is stated."""
+    return flow.holds(store.step.context, algebra.eq(count, stated))
 
 
 def _over_coordinates(count: Index, places: Sequence[Sep]) -> Index | str:

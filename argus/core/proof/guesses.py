@@ -6,18 +6,21 @@ How a guess was come by does not matter: `carried` checks it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isnan
+from typing import Literal
 
+import numpy as np
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.index import Cond
+from argus.core.index import And, Bin, Cmp, Cond, Index, Pick, Sum
 from argus.core.proof import ratios
 from argus.core.proof.content import Bottom, Data, Number, Top, Value
 from argus.core.proof.padding import no_looser, padded_alike, with_masks
 from argus.core.proof.separate import same, symbolic_of
 from argus.core.proof.standing import Maximum, Statistic, agreeing, changed, guards
-from argus.core.proof.tally import Run, Sets, Tally, alike, merged, telescoped
+from argus.core.proof.tally import COUNTED, Run, Sets, Tally, alike, merged, telescoped
 from argus.core.proof.timeline import Loop
 from argus.core.walk import substitute, symbols
 
@@ -58,6 +61,8 @@ def _without_scales(after: Data, loop: Loop) -> Data:
 def _grown(tally: Tally, loop: Loop) -> Tally:
     """Runs that follow each other from iteration to iteration, all of them before this one; others as they were."""
     runs: list[Run] = []
+    told = _as_run(tally.other, loop) if loop.symbol in symbols(tally.other) else None
+    tally = tally if told is None else Tally((*tally.runs, told))
     for each in tally.runs:
         if loop.symbol not in symbols(each.low, each.high, each.rest):
             runs.append(each)
@@ -65,6 +70,40 @@ def _grown(tally: Tally, loop: Loop) -> Tally:
         grown = telescoped(each, loop)
         runs.append(each.shifted(loop.back(1)) if grown is None else grown)
     return Tally(merged(runs), substitute(tally.other, loop.back(1)))
+
+
+def _as_run(count: Index, loop: Loop) -> Run | None:
+    """A count of one where conditions hold as the run between those two of them that move with the loop; else None."""
+    if not isinstance(count, Pick) or count.then is not algebra.const(1) or count.other is not algebra.const(0):
+        return None
+    x, lows, highs, rest = algebra.sym(COUNTED), list[Index](), list[Index](), list[Cond]()
+    for part in count.cond.parts if isinstance(count.cond, And) else (count.cond,):
+        room = algebra.sub(part.right, part.left) if isinstance(part, Cmp) and part.op == "<=" else None
+        if room is None or COUNTED not in symbols(room):
+            rest.append(part)
+        elif COUNTED not in symbols(algebra.sub(room, x)):
+            lows += _ends(algebra.sub(x, room), "max")
+        elif COUNTED not in symbols(algebra.add(room, x)):
+            highs += _ends(algebra.add(room, x, 1), "min")
+        else:
+            return None
+    low, high = ([each for each in ends if loop.symbol in symbols(each)] for ends in (lows, highs))
+    rest += [algebra.le(each, x) for each in lows if each not in low]
+    rest += [algebra.lt(x, each) for each in highs if each not in high]
+    if len(low) != 1 or len(high) != 1 or loop.symbol in symbols(*rest):
+        return None
+    return Run(low[0], high[0], algebra.all_of(rest), np.ones((1, 1), np.int64))
+
+
+def _ends(end: Index, op: Literal["max", "min"]) -> Iterator[Index]:
+    """The integers of which an end is the greatest, or the least."""
+    for atom, factor in end.terms if isinstance(end, Sum) else ((end, 1),):
+        if isinstance(atom, Bin) and atom.op == op and factor > 0:
+            rest = algebra.sub(end, algebra.mul(atom, factor))
+            for each in (atom.left, atom.right):
+                yield from _ends(algebra.add(rest, algebra.mul(each, factor)), op)
+            return
+    yield end
 
 
 # -- equality ------------------------------------------------------------------------------------------------

@@ -3,8 +3,12 @@
 As `lemma.py`, for several rings whose fillers copy into each other's slots and whose drainers give slots back to
 several fillers, as blocks of a cluster do. Drainers of one ring that do the same stand for each other: one of them is
 followed, and the others do no more than make a phase of an empty barrier complete later, at any moment after the
-arrivals of those followed. A read lasts from the wait before it to the arrival after it, which loses no clash. Part of
-the obligations' meaning.
+arrivals of those followed. A read lasts from the wait before it to the arrival after it, which loses no clash.
+
+Copies of one filler to one ring stand for each other, too, where that ring's announcement is the sum of all bytes that
+come to it and goes ahead of them: then no phase completes before the last has landed, so that one copy of all their
+bytes, under way from where the first sets out to where the last lands, meets whatever any of them would. Part of the
+obligations' meaning.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.protocol.lemma import Certified
 from argus.core.protocol.outcome import Fails, Unknown
@@ -66,6 +70,37 @@ State = tuple[
 @lru_cache(maxsize=64)
 def certify_coupled(shape: Coupled) -> Certified | Fails | Unknown:
     """A pure function of the shape: proved once, remembered."""
+    joined = _joined(shape)
+    found = _explored(joined)
+    return _explored(shape) if isinstance(found, Fails) and joined != shape else found
+
+
+def _joined(shape: Coupled) -> Coupled:
+    """The shape with one copy of each filler to each ring; itself where a phase may complete before all have landed."""
+    copies = [
+        (ring, size)
+        for filler in shape.fillers
+        for (part, size), to in zip(filler.steps, filler.to, strict=True)
+        for ring in to
+        if part >= 0
+    ]
+    for number, filler in enumerate(shape.fillers):
+        announces = [place for place, (part, _) in enumerate(filler.steps) if part < 0]
+        due = sum(size for ring, size in copies if ring == number)
+        if announces != [0] or filler.to[0] != (number,) or filler.steps[0][1] != due:
+            return shape
+    return evolve(shape, fillers=tuple(map(_with_one_copy_a_ring, shape.fillers)))
+
+
+def _with_one_copy_a_ring(filler: Filler) -> Filler:
+    parts: dict[tuple[int, ...], tuple[int, int]] = {}
+    for (part, size), to in zip(filler.steps[1:], filler.to[1:], strict=True):
+        first, before = parts.get(to, (part, 0))
+        parts[to] = first, before + size
+    return Filler((filler.steps[0], *parts.values()), (filler.to[0], *parts))
+
+
+def _explored(shape: Coupled) -> Certified | Fails | Unknown:
     followed = tuple(sorted(set(shape.drainers), key=lambda each: (each.home, each.gives)))
     run = _Run(shape, followed)
     start = run.start()

@@ -84,6 +84,8 @@ HELPER void await_parity_of_all(u32 at, u32 parity) {
 }
 HELPER void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
 HELPER void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+// What is alike in a warp, told to the compiler: its first thread has it.
+HELPER int same_in_warp(int x) { return __shfl_sync(~0u, x, 0); }
 HELPER void meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 HELPER void meet_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 

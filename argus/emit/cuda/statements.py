@@ -52,6 +52,12 @@ from argus.emit.faults import not_built
 from argus.emit.hip import place_of
 from argus.emit.scope import c_type, layout_of
 
+_WORD = 32
+"""Bits of a register."""
+
+
+_WARP = 32
+
 
 @frozen
 class Writer:
@@ -99,7 +105,7 @@ class Writer:
             case Copy(through=Buffer()):
                 raise not_built("a copy through a tensor map in memory", stmt.span)
             case Copy():
-                return copy_lines(stmt, context)
+                return [*self._settled(stmt), *copy_lines(stmt, context)]
             case Map():
                 return map_lines(stmt, own_scope(context))
             case Mma():
@@ -162,6 +168,20 @@ class Writer:
         # One sum that is still under way is not touched; of several, those that are complete may be.
         held = used if stmt.pending == 0 or len(used) > 1 else []
         return [f"wgmma_wait<{stmt.pending}>();", *(f"hold({self.context.own(buffer)});" for buffer in held)]
+
+    def _settled(self, copy: Copy) -> list[str]:
+        """Of a store that some threads skip, what is stored, before they part.
+
+        Else the assembler may put off computing it until after they have, and where products stay under way from step
+        to step, it lets none overlap another once such a branch reads their sums.
+        """
+        source = copy.source.buffer
+        if source.space != "register" or copy.target.buffer.space != "global" or copy.edge is None:
+            return []
+        body = self.kernel.body if self.context.role is None else self.context.role.body
+        waits = [stmt for stmt in walk(body) if isinstance(stmt, Wait) and stmt.queue == "wgmma"]
+        whole = layout_of(source).values.size() * source.dtype.bits % _WORD == 0
+        return [f"hold({self.context.own(source)});"] if whole and any(each.pending for each in waits) else []
 
     def _in_flight(self) -> list[Buffer]:
         """Registers that products under way may use."""
@@ -268,7 +288,10 @@ class Writer:
             yield from self._inner(role.body)
             yield "}"
             return
-        yield f"[[maybe_unused]] const int {number} = ({block} - {first}) / {role.agent};"
+        which = f"({block} - {first}) / {role.agent}"
+        if role.agent % _WARP == 0:
+            which = f"same_in_warp({which})"  # addresses of slots are then computed once a warp, beside its arithmetic
+        yield f"[[maybe_unused]] const int {number} = {which};"
         yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from argus.core.protocol.coupled import Coupled, Drainer, Filler, certify_coupled
 from argus.core.protocol.graph import graph
@@ -35,6 +36,30 @@ def pair(consumers: int, *, both: bool) -> Coupled:
 def test_one_slot_of_each_ring(consumers: int) -> None:
     assert isinstance(certify_coupled(pair(consumers, both=True)), Certified)
     assert isinstance(certify_coupled(pair(consumers, both=False)), Fails)
+
+
+def several(*, due: int) -> Coupled:
+    """As `pair`, with four copies more of each filler to its own ring, of which `due` bytes are announced."""
+    fills = [
+        Filler(
+            ((-1, due), *((10 + part, 3) for part in range(4)), *each.steps[1:]),
+            ((own,), *((own,) for _ in range(4)), *each.to[1:]),
+        )
+        for own, each in enumerate(pair(2, both=True).fillers)
+    ]
+    return evolve(pair(2, both=True), fillers=tuple(fills))
+
+
+def test_copies_to_one_ring_stand_for_each_other() -> None:
+    joined, one_by_one = certify_coupled(several(due=16)), certify_coupled(pair(2, both=True))
+    assert isinstance(joined, Certified)
+    assert isinstance(one_by_one, Certified)
+    assert joined.states == one_by_one.states
+
+
+@pytest.mark.parametrize("due", [13, 4])
+def test_a_phase_that_completes_before_all_have_landed_is_found(due: int) -> None:
+    assert isinstance(certify_coupled(several(due=due)), Fails)
 
 
 @pytest.mark.parametrize(("stages", "lag", "holds"), [(2, 1, True), (3, 2, True), (2, 2, False), (1, 0, True)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
@@ -136,8 +136,9 @@ def _compare(
 
 
 def _is(role: Parsed, each: Placed, use: Index, done: _Done, rings: Sequence[Storage], ledger: Ledger) -> bool:
-    """Whether an event beside the loop is the operation `each` of that use of the tile."""
+    """Whether an event beside the loop is, where it happens, the operation `each` of that use of the tile."""
     happening = done.event.happening
+    role = evolve(role, facts=(*role.facts, done.event.guard))
     at = algebra.add(role.base, use)
     if isinstance(each.op, WaitGroups | Meet):
         return False

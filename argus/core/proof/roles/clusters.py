@@ -66,7 +66,11 @@ def judge_ranks(kernel: Kernel, role: Parsed) -> None:
             rank in symbols(node) for node in _control(stmt)
         ):
             refuse(stmt, "what a role does to barriers depends on the block's rank")
-    if role.laps.tiles is not None and role.laps.tiles.symbol in symbols(role.per_tile):
+    tiles = role.laps.tiles
+    if tiles is None or tiles.symbol not in symbols(role.per_tile):
+        return
+    # What lap of which tile is the same for all blocks where they count laps alike.
+    if rank in symbols(role.per_tile) or symbols(tiles.start, tiles.stop) & frozenset(kernel.blocks):
         refuse(role.loop, "numbers of uses that the tile decides, in a cluster")
 
 

@@ -117,6 +117,8 @@ class Counting:
         number = algebra.sym(tiles.symbol)
 
         def visit(node: Node, parts: Sequence[Node]) -> Node:
+            if isinstance(node, Bin) and node.op in ("max", "min"):
+                return node  # where a loop begins in this tile, which is no count of uses
             made = rebuild(node, parts)
             if isinstance(made, Bin) and made.op == "*" and number in (made.left, made.right):
                 each = made.right if made.left is number else made.left

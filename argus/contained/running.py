@@ -1,0 +1,122 @@
+"""`run`: a text in one contained process, what it came to in another, and an answer of what the second found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve
+
+from argus.contained.believed import believed
+from argus.contained.exchange import Job, Reply, Text, Told, decoded, encoded
+from argus.contained.isolation import Name, chosen, contained
+from argus.contained.process import Ended
+from argus.contained.request import TRACING, Answer, Limits, Refused, Request
+from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
+from argus.loader import Exported
+from argus.render import render_plain, to_json
+
+_KILLED = (-9, 137)
+_SHOWN_LINES = 6
+
+
+def run(request: Request, isolation: Name | None = None) -> Answer | Refused:
+    """Trace the kernels of a text and do what is asked of each, without trusting the text.
+
+    The text runs in a process without network, with nothing to write but a folder in memory, that is killed with all
+    that it starts. What it says is data: another process, in which the text never ran, reads kernels from it strictly
+    and verifies, interprets and builds those; so the text can forge no verdict, whatever it does to its own process.
+
+    isolation: "bwrap" or "namespaces"; by default the first that holds on this machine. Where none does, the text is
+    not run, and the answer says what is missing (E941).
+    Raises InternalError where the judging process fails without the text being the reason.
+    """
+    try:
+        name = chosen() if isolation is None else isolation
+        seconds = 0.8 * request.tracing.wall_seconds
+        text = encoded(Text(request.text, request.file, request.kernel, seconds))
+        traced = contained(name, ["-m", "argus.contained.tracing"], text, request.tracing)
+    except ArgusError as problem:
+        return _told(problem.diagnostic, isolation or "", 0.0)
+    why = _stopped(traced, request.tracing, "the process that ran the text")
+    if why is not None:
+        return _told(why, name, traced.seconds)
+    return _judged(request, name, traced)
+
+
+def traced(text: str, kernel: str = "", limits: Limits = TRACING) -> tuple[Exported, ...] | Refused:
+    """The kernels of a text, traced in one contained process and read here as data; nothing is judged.
+
+    kernel: the name of one of them, all by default. What a kernel claims is its own claim, yet to be proved.
+    """
+    try:
+        name = chosen()
+        said = encoded(Text(text, "kernel.py", kernel, 0.8 * limits.wall_seconds))
+        ended = contained(name, ["-m", "argus.contained.tracing"], said, limits)
+        why = _stopped(ended, limits, "the process that ran the text")
+        if why is not None:
+            return _told(why, name, ended.seconds)
+        return believed(ended.output, "kernel.py").exported
+    except ArgusError as problem:
+        return _told(problem.diagnostic, "", 0.0)
+
+
+def _judged(request: Request, name: Name, traced: Ended) -> Answer | Refused:
+    job = encoded(Job(request.text, request.file, request.tasks))
+    try:
+        judged = contained(name, ["-m", "argus.contained.judging"], job + traced.output, request.judging)
+    except ArgusError as problem:
+        return _told(problem.diagnostic, name, traced.seconds)
+    seconds = traced.seconds + judged.seconds
+    why = _stopped(judged, request.judging, "the process that judged the kernel")
+    if why is not None:
+        return _told(why, name, seconds)
+    try:
+        reply = decoded(judged.output, Reply)
+    except ValueError as problem:
+        raise InternalError(f"the judging process answered {problem}; it said: {judged.said[-2000:]}") from problem
+    if reply.refused is not None:
+        return _refused(reply.refused, name, seconds, traced)
+    return Answer(reply.kernels, name, seconds)
+
+
+def _refused(told: Told, name: Name, seconds: float, traced: Ended) -> Refused:
+    given: Mapping[str, Any] = told.diagnostic
+    facts = tuple((each["name"], each["value"]) for each in given["facts"])
+    diagnostic = Diagnostic(given["code"], "error", given["message"], facts=facts, help=given["help"])
+    if diagnostic.code in ("E944", "E945"):
+        return _told(evolve(diagnostic, facts=facts + _words(traced)), name, seconds)
+    return Refused(diagnostic, given, told.text, name, seconds)
+
+
+def _told(diagnostic: Diagnostic, name: str, seconds: float) -> Refused:
+    return Refused(diagnostic, to_json(diagnostic), render_plain(diagnostic, lambda _: None), name, seconds)
+
+
+def _stopped(ended: Ended, limits: Limits, who: str) -> Diagnostic | None:
+    """Why a process did not come to its end by itself; None if it did."""
+    still = "" if ended.gone else "; what it started has not ended yet"
+    if ended.cause == "time":
+        message = (
+            f"{who} took longer than {limits.wall_seconds:g} s, and was killed with all that it had started{still}"
+        )
+        return Diagnostic("E942", "error", message, facts=_words(ended), help=_TIME)
+    if ended.cause == "output":
+        message = f"{who} wrote more than {limits.output_bytes:,} bytes, and was killed with all it had started{still}"
+        return Diagnostic("E943", "error", message, help="print less; a kernel is small")
+    if ended.status in _KILLED:
+        message = f"{who} was killed: it used {limits.cpu_seconds} s of a processor, or memory that it may not have"
+        return Diagnostic("E942", "error", message, facts=_words(ended), help=_TIME)
+    if not ended.output and ended.status != 0:
+        message = f"{who} ended with status {ended.status} without having traced a kernel"
+        repair = "remove what ends, replaces or starves the process: a kernel's text only describes a kernel"
+        return Diagnostic("E944", "error", message, facts=_words(ended), help=repair)
+    return None
+
+
+_TIME = "keep work and endless loops out of the module level and of kernels, or allow more"
+
+
+def _words(ended: Ended) -> tuple[tuple[str, str], ...]:
+    last = "\n".join(line[:200] for line in ended.said.splitlines()[-_SHOWN_LINES:])
+    return (("last words", last),) if last else ()

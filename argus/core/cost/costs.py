@@ -1,0 +1,292 @@
+"""What one execution of a statement asks of the machine: cycles of each unit, and bytes at each level."""
+
+from __future__ import annotations
+
+from math import ceil, prod
+from typing import assert_never
+
+import numpy as np
+from attrs import evolve, frozen
+
+from argus.core.atom import Atom
+from argus.core.banks import cycles
+from argus.core.cost.groups import Group
+from argus.core.cost.machine import Machine
+from argus.core.cost.places import (
+    NotModelledError,
+    addresses,
+    coordinates,
+    elements,
+    executions,
+    held,
+    inside,
+    offsets,
+    reached,
+)
+from argus.core.elements import nodes
+from argus.core.ir import Cast, Copy, Fold, Map, Mma, Op, Stmt, View, Where, static
+from argus.core.layout import TV
+from argus.core.walk import IntArray
+
+_SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt", "tanh", "sin", "cos", "erf"})
+
+
+@frozen
+class Cost:
+    """Of one group of threads, at one statement.
+
+    products: matrix instructions. tensor: cycles of the processor's matrix units. shared, unconflicted: cycles of
+    shared memory, and what they would be without bank conflicts. lines: cycles in which global memory instructions
+    reach lines. issue: cycles of one scheduler, the busiest. loaded, stored: bytes of global memory that this
+    processor asks for and gives. landed: bytes that come into it, more than it asks for where blocks share a copy.
+    filled: bytes of boxes that lie outside a tensor. useful: bytes of global memory that somebody wanted. staged: bytes
+    into and out of shared memory. vector: bytes of one lane's access to global memory, 0 if there is none.
+    """
+
+    products: float = 0
+    tensor: float = 0.0
+    shared: float = 0.0
+    unconflicted: float = 0.0
+    lines: float = 0.0
+    issue: float = 0.0
+    loaded: float = 0.0
+    stored: float = 0.0
+    landed: float = 0.0
+    filled: float = 0.0
+    useful: float = 0.0
+    staged: float = 0.0
+    vector: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.products + other.products,
+            self.tensor + other.tensor,
+            self.shared + other.shared,
+            self.unconflicted + other.unconflicted,
+            self.lines + other.lines,
+            self.issue + other.issue,
+            self.loaded + other.loaded,
+            self.stored + other.stored,
+            self.landed + other.landed,
+            self.filled + other.filled,
+            self.useful + other.useful,
+            self.staged + other.staged,
+            min((each for each in (self.vector, other.vector) if each), default=0),
+        )
+
+    def times(self, count: float) -> Cost:
+        return Cost(
+            self.products * count,
+            self.tensor * count,
+            self.shared * count,
+            self.unconflicted * count,
+            self.lines * count,
+            self.issue * count,
+            self.loaded * count,
+            self.stored * count,
+            self.landed * count,
+            self.filled * count,
+            self.useful * count,
+            self.staged * count,
+            self.vector,
+        )
+
+
+NOTHING = Cost()
+
+
+def cost_of(stmt: Stmt, group: Group, machine: Machine) -> Cost:
+    """Nothing for statements that only order others. Raises NotModelledError where data decide what it takes."""
+    match stmt:
+        case Mma():
+            return _of_product(stmt, group, machine)
+        case Copy():
+            return _of_copy(stmt, group, machine)
+        case Map():
+            return Cost(issue=_of_map(stmt, group, machine))
+        case Fold():
+            return Cost(issue=_of_fold(stmt, group, machine))
+        case _:
+            return NOTHING
+
+
+def _of_product(stmt: Mma, group: Group, machine: Machine) -> Cost:
+    atom, tiling = stmt.atom, stmt.tiling
+    rows, columns, deep = tiling.repeat
+    units = min(tiling.threads, max(1, group.threads // atom.unit))
+    count = units * rows * columns * deep
+    # An instruction of one wave keeps one scheduler's matrix unit busy, that of a warpgroup all four.
+    beside = min(machine.schedulers, units) if atom.unit == machine.target.unit else 1
+    read = count * _read(atom)
+    return Cost(
+        products=count,
+        tensor=count * atom.issue_cycles / beside,
+        shared=read / machine.bank_bytes,
+        unconflicted=read / machine.bank_bytes,
+        staged=read,
+    )
+
+
+def _read(atom: Atom) -> float:
+    """Bytes of shared memory that one execution reads."""
+    found = 0.0
+    for operand in (atom.operands["a"], atom.operands["b"]):
+        if operand.space == "shared" and operand.dtype is not None:
+            found += operand.tile[0] * operand.tile[1] * operand.dtype.bits / 8
+    return found
+
+
+def _of_copy(stmt: Copy, group: Group, machine: Machine) -> Cost:
+    total = NOTHING
+    for view, reads in ((stmt.source, True), (stmt.target, False)):
+        match view.buffer.space:
+            case "shared":
+                total += _of_shared(stmt, view, group, machine)
+            case "global":
+                total += _of_global(stmt, view, group, machine, reads=reads)
+            case "register" | "barrier" | "counter" | "map":
+                pass
+            case _:
+                assert_never(view.buffer.space)
+    return evolve(total, issue=_issued(stmt, group, machine))
+
+
+def _issued(stmt: Copy, group: Group, machine: Machine) -> float:
+    """Cycles in which a scheduler issues the copy for its waves, with what finds the places in global memory."""
+    if stmt.atom.unit == 1:
+        return 1.0
+    size = stmt.source.buffer.dtype.bits
+    values = stmt.by.values.size()
+    held = stmt.atom.operands["target" if stmt.target.buffer.space == "register" else "source"].tv
+    per_thread = values // held.values.size() if held is not None else values * size / stmt.atom.vector_bits
+    outside = "global" in (stmt.source.buffer.space, stmt.target.buffer.space)
+    each = 1 + (machine.fitted.address * machine.simple if outside else 0.0)
+    return max(1.0, per_thread) * each * ceil(group.waves / machine.schedulers)
+
+
+def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
+    size = view.buffer.dtype.bits / 8
+    if stmt.atom.box is not None:
+        moved = elements(view) * size * _blocks(stmt)
+        return Cost(shared=moved / machine.bank_bytes, unconflicted=moved / machine.bank_bytes, staged=moved)
+    moved = prod(held(stmt, group)) * size
+    ideal = moved / machine.bank_bytes
+    if stmt.atom.direct:  # whatever each lane reads, lanes write neighbouring words
+        return Cost(shared=ideal, unconflicted=ideal, staged=moved)
+    found = offsets(view, coordinates(stmt, group), group.numbers, held(stmt, group))
+    reads = view is stmt.source
+    memory = stmt.atom.operands["source" if reads else "target"]
+    if memory.tv is not None:
+        taken = _of_matrices(found, int(size), group, machine)
+    else:
+        vector = max(1, stmt.atom.vector_bits // view.buffer.dtype.bits)
+        rows = executions(found, vector, machine.target.unit) * int(size)
+        if not stmt.atom.phases:
+            raise NotModelledError(f"`{stmt.atom}` has no phases in its table")
+        taken = cycles(rows, stmt.atom.phases, vector * int(size), machine.target.banks)
+    return Cost(shared=float(taken), unconflicted=min(ideal, float(taken)), staged=moved)
+
+
+_ROW = 16
+"""Bytes of a row of an 8x8 matrix, whichever way it is turned."""
+
+
+def _of_matrices(found: IntArray, size: int, group: Group, machine: Machine) -> int:
+    """Cycles for 8x8 matrices: a phase each, of the eight rows that a warp's lanes hold together."""
+    unit = machine.target.unit
+    waves = found.reshape(group.waves, unit, -1, _ROW // size // 4) * size // _ROW
+    held = waves.transpose(0, 2, 1, 3).reshape(group.waves * waves.shape[2], -1)
+    rows = np.stack([np.unique(each)[:8] for each in held]) * _ROW
+    return cycles(rows[:, None, :], (tuple(range(8)),), _ROW, machine.target.banks)
+
+
+def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
+    if stmt.atom.box is not None:
+        return _of_box(stmt, view, group, machine, reads=reads)
+    found = addresses(stmt, view, group)
+    size = view.buffer.dtype.bits // 8
+    vector = max(1, stmt.atom.vector_bits // view.buffer.dtype.bits)
+    rows = executions(found, vector, machine.target.unit).reshape(-1, machine.target.unit)
+    segment = machine.target.segment_bytes
+    moved = _distinct(rows, segment) * segment if not reads else len(np.unique(rows[rows >= 0] // segment)) * segment
+    lines = _distinct(rows, machine.line)
+    useful = float(len(np.unique(found[found >= 0])) * size)
+    loaded, stored = (float(moved), 0.0) if reads else (0.0, float(moved))
+    wide = len(rows) * machine.target.unit * vector * size / machine.line
+    return Cost(
+        lines=float(max(lines, wide if lines else 0)),
+        loaded=loaded,
+        stored=stored,
+        landed=loaded,
+        useful=useful,
+        vector=vector * size,
+    )
+
+
+def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
+    """Lines that a box of the first block reaches, so many as blocks have on average; what is outside is filled in."""
+    own = float(inside(view, group.numbers))
+    wanted = float(inside(view, {**group.numbers, **group.crowd}).mean()) if group.crowd else own
+    lines = reached(view, group.numbers, machine.line, machine.fitted.row)
+    asked = lines * wanted / own if own else wanted
+    whole = elements(view) * view.buffer.dtype.bits / 8
+    blocks = _blocks(stmt)
+    return Cost(
+        loaded=asked if reads else 0.0,
+        stored=0.0 if reads else asked,
+        landed=asked * blocks if reads else 0.0,
+        filled=whole - wanted if reads else 0.0,
+        useful=wanted,
+        vector=stmt.atom.vector_bits // 8,
+    )
+
+
+def _distinct(rows: IntArray, grain: int) -> int:
+    """Segments that each execution reaches, summed. rows: addresses, shape (executions, lanes), -1 for none."""
+    ordered = np.sort(np.where(rows >= 0, rows // grain, -1), axis=1)
+    new = np.ones(ordered.shape, np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return int((new & (ordered >= 0)).sum())
+
+
+def _blocks(stmt: Copy) -> int:
+    """Blocks of the cluster whose like copies land here, this one's among them."""
+    return 1 if stmt.peers is None else max(1, static(stmt.peers).bit_count())
+
+
+def _values(view: View) -> float:
+    """Elements of a register tile's part that one thread holds."""
+    layout = view.buffer.layout
+    assert isinstance(layout, TV)
+    whole = 1.0
+    for extent in view.buffer.shape:
+        whole *= static(extent)
+    held = layout.values.size() * elements(view) / whole if whole else 0.0
+    return max(1.0, min(held, layout.values.size()))
+
+
+def _of_map(stmt: Map, group: Group, machine: Machine) -> float:
+    """Cycles of the busiest scheduler: an instruction for each operation and value; a cast packs two values."""
+    each = 0.0
+    for node in nodes(stmt.elem):
+        match node:
+            case Op(name=name):
+                each += machine.special if name in _SPECIAL else machine.simple
+            case Cast():
+                each += machine.simple / 2
+            case Where():
+                each += machine.simple
+            case _:
+                continue
+    waves = ceil(group.waves / machine.schedulers)
+    return _values(stmt.target) * max(each, machine.simple / 2) * waves
+
+
+def _of_fold(stmt: Fold, group: Group, machine: Machine) -> float:
+    """An instruction a value; within a warp also moves between lanes, halving the lanes each time."""
+    values = _values(stmt.source)
+    moves = 0.0
+    if stmt.within == "warp":
+        steps = (machine.target.unit - 1).bit_length()
+        moves = steps * _values(stmt.target) * 2 * machine.simple
+    return (values * machine.simple + moves) * ceil(group.waves / machine.schedulers)

@@ -1,0 +1,229 @@
+"""How often each statement of a block runs at given sizes, and what all of it asks of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+from attrs import evolve, field, frozen
+
+from argus.core.cost.costs import NOTHING, Cost, cost_of
+from argus.core.cost.groups import Cast, Group, cast_of, sizes_of
+from argus.core.cost.machine import Machine
+from argus.core.cost.places import NotModelledError, value_of
+from argus.core.index import Node, Symbol
+from argus.core.ir import Await, For, If, Kernel, Let, Mma, One, Stmt, Sync, Wait, bodies, trips, walk
+from argus.core.walk import IntArray, Value, symbols
+
+_MOST = 1 << 16
+"""Trips that are looked at one by one, of all loops around a statement together."""
+
+
+@frozen(eq=False)
+class Run:
+    """A statement of a group. times: how often the group runs it. cost: of one time.
+
+    main: whether it stands in an innermost loop around products.
+    """
+
+    stmt: Stmt
+    group: Group
+    times: float
+    cost: Cost
+    main: bool
+
+
+@frozen
+class Counts:
+    """All that one block does.
+
+    total: of all its groups. waits: statements at which somebody may stand still. meetings: of several threads.
+    steps: products that one group starts, of the group that starts most. after: of `total`, what follows products
+    outside of their loop: the epilogue. notes: what is not counted.
+    """
+
+    total: Cost
+    waits: float
+    meetings: float
+    steps: float
+    after: Cost
+    notes: tuple[str, ...]
+
+    @property
+    def conflicts(self) -> float:
+        """Cycles of shared memory over what they would be without bank conflicts."""
+        return self.total.shared / self.total.unconflicted if self.total.unconflicted else 1.0
+
+    @property
+    def coalesced(self) -> float:
+        """The share of bytes moved from and to global memory that somebody wanted."""
+        moved = self.total.loaded + self.total.stored
+        return min(1.0, self.total.useful / moved) if moved else 1.0
+
+
+def _copied(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
+    return dict(values)
+
+
+@frozen(eq=False)
+class _Walk:
+    """Where a walk stands. known: numbers of symbols, one for each of `weights`, which say how often each stands."""
+
+    known: Mapping[Symbol, Value] = field(converter=_copied)
+    weights: npt.NDArray[np.float64]
+    main: bool = False
+
+    @property
+    def times(self) -> float:
+        return float(self.weights.sum())
+
+
+def runs(group: Group, machine: Machine, notes: list[str]) -> Iterator[Run]:
+    """Each statement of the group with how often it runs; what data decide is noted and taken to happen once."""
+    told = _told(group.body)
+    start = _Walk(group.numbers, np.ones(1))
+    yield from _body(group.body, group, start, told, machine, notes)
+
+
+def _told(body: tuple[Stmt, ...]) -> frozenset[Symbol]:
+    """Symbols that conditions and bounds of loops mention: their values must be told apart."""
+    roots: list[Node] = []
+    for stmt in walk(body):
+        match stmt:
+            case If(cond=cond):
+                roots.append(cond)
+            case For(start=start, stop=stop):
+                roots += [start, stop]
+            case _:
+                continue
+    return symbols(*roots)
+
+
+def _body(
+    body: tuple[Stmt, ...],
+    group: Group,
+    at: _Walk,
+    told: frozenset[Symbol],
+    machine: Machine,
+    notes: list[str],
+) -> Iterator[Run]:
+    for stmt in body:
+        match stmt:
+            case For():
+                inner = evolve(_inside(stmt, at, told, notes), main=_is_main(stmt))
+                yield from _body(stmt.body, group, inner, told, machine, notes)
+            case If():
+                for part, inner in zip(bodies(stmt), _branches(stmt, at, notes), strict=True):
+                    if inner.times:
+                        yield from _body(part, group, inner, told, machine, notes)
+            case One():
+                one = evolve(group, threads=1)
+                yield from _body(stmt.body, one, at, told, machine, notes)
+            case _:
+                if isinstance(stmt, Let):
+                    at = evolve(at, known={**at.known, stmt.symbol: 0})
+                yield Run(stmt, group, at.times, _cost(stmt, group, at, machine, notes), at.main)
+
+
+def _is_main(loop: For) -> bool:
+    """Whether products stand in the loop, and in no loop within it."""
+    inner = [stmt for stmt in walk(loop.body) if isinstance(stmt, For) and _multiplies(stmt)]
+    return _multiplies(loop) and not inner
+
+
+def _multiplies(loop: For) -> bool:
+    return any(isinstance(stmt, Mma) for stmt in walk(loop.body))
+
+
+def _cost(stmt: Stmt, group: Group, at: _Walk, machine: Machine, notes: list[str]) -> Cost:
+    first = {symbol: _first(value, symbol in group.numbers) for symbol, value in at.known.items()}
+    try:
+        return cost_of(stmt, evolve(group, numbers=first), machine)
+    except NotModelledError as error:
+        _note(notes, f"a {type(stmt).__name__.lower()} is not counted: {error}")
+        return NOTHING
+
+
+def _first(value: Value, own: bool) -> Value:
+    return value if own or isinstance(value, int) else int(value.flat[0])
+
+
+def _note(notes: list[str], text: str) -> None:
+    if text not in notes:
+        notes.append(text)
+
+
+def _inside(loop: For, at: _Walk, told: frozenset[Symbol], notes: list[str]) -> _Walk:
+    """The walk within a loop: its trips one by one where something depends on them."""
+    shape = at.weights.shape
+    try:
+        count = np.broadcast_to(value_of(trips(loop), at.known), shape)
+        first = np.broadcast_to(value_of(loop.start, at.known), shape)
+    except NotModelledError as error:
+        _note(notes, f"a loop is taken to run once: {error}")
+        return evolve(at, known={**at.known, loop.symbol: 0})
+    if loop.symbol not in told:
+        return _Walk({**at.known, loop.symbol: int(first.flat[0])}, at.weights * count)
+    total = int(count.sum())
+    if total == 0:
+        return _Walk({**at.known, loop.symbol: int(first.flat[0])}, np.zeros(shape))
+    looked = count if total <= _MOST else np.minimum(count, max(1, _MOST // len(count)))
+    if total > _MOST:
+        _note(notes, f"of {total} trips of a loop, {int(looked.sum())} evenly apart stand for all")
+    which = np.repeat(np.arange(len(count)), looked)
+    number = np.arange(len(which)) - np.repeat(np.cumsum(looked) - looked, looked)
+    spread = number * np.maximum(1, count[which] - 1) // np.maximum(1, looked[which] - 1)
+    trip = np.where(looked[which] == count[which], number, spread)
+    known = {symbol: _chosen(value, which, len(count)) for symbol, value in at.known.items()}
+    weights = at.weights[which] * count[which] / np.maximum(1, looked[which])
+    return _Walk({**known, loop.symbol: first[which] + trip * loop.step}, weights)
+
+
+def _chosen(value: Value, which: IntArray, count: int) -> Value:
+    """The numbers of a symbol for some of the walk's places; of threads, and of one number, as they are."""
+    return value[which] if isinstance(value, np.ndarray) and value.shape == (count,) else value
+
+
+def _branches(stmt: If, at: _Walk, notes: list[str]) -> tuple[_Walk, _Walk]:
+    """The walk where the condition holds, for some thread, and where it does not, for some."""
+    try:
+        held = np.asarray(value_of(stmt.cond, at.known), np.bool_)
+    except NotModelledError as error:
+        _note(notes, f"both ways of a condition are counted: {error}")
+        return at, at
+    if held.ndim == 2:  # of threads, shape (threads, 1) or (threads, places)
+        some, other = held.any(axis=0), (~held).any(axis=0)
+    else:
+        some, other = held, ~held
+    return (
+        evolve(at, weights=at.weights * some.astype(np.float64)),
+        evolve(at, weights=at.weights * other.astype(np.float64)),
+    )
+
+
+def block_numbers(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Symbol, Value]:
+    """Sizes, and the first block, whose share of the work is the largest."""
+    return {**sizes_of(kernel, sizes), **dict.fromkeys(kernel.blocks, 0)}
+
+
+def everyone(cast: Cast) -> tuple[Group, ...]:
+    return cast.before, *cast.beside, cast.after
+
+
+def counts(kernel: Kernel, sizes: Mapping[str, int], machine: Machine) -> Counts:
+    """Of the first block. Raises KeyError for a size that is not given."""
+    cast = cast_of(kernel, block_numbers(kernel, sizes))
+    total, after, notes = NOTHING, NOTHING, list[str]()
+    waits = meetings = steps = 0.0
+    for group in everyone(cast):
+        mine = 0.0
+        for run in runs(group, machine, notes):
+            scaled = run.cost.times(run.times)
+            total = total + scaled
+            after = after + scaled if mine and not run.main else after
+            waits += run.times * isinstance(run.stmt, Await | Wait)
+            meetings += run.times * isinstance(run.stmt, Sync)
+            mine += run.times * isinstance(run.stmt, Mma)
+        steps = max(steps, mine)
+    return Counts(total, waits, meetings, steps, after, tuple(notes))

@@ -1,0 +1,106 @@
+"""Which bytes come from memory and which from the last cache: what blocks that run at one time ask for in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.cost.groups import cast_of, sizes_of
+from argus.core.cost.machine import Machine
+from argus.core.cost.occupancy import Rounds
+from argus.core.cost.places import NotModelledError, elements, start, value_of
+from argus.core.index import Symbol
+from argus.core.ir import Copy, For, Kernel, Let, Stmt, View, trips, walk
+from argus.core.walk import IntArray, Value
+
+
+@frozen
+class Traffic:
+    """far: of each load from global memory, the share of its bytes that no cache has. own: the share that no other
+    block asks for at the same time, or has just asked for. busy: processors at work.
+
+    operands: bytes of the tensors that are read, each once. fetched: the mean of `far`, by bytes.
+    """
+
+    far: Mapping[Stmt, float]
+    own: Mapping[Stmt, float]
+    busy: int
+    operands: float
+    fetched: float
+
+
+def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: Rounds, held: int) -> Traffic:
+    """Of calls one after the other: operands that fit the last cache are found there.
+
+    held: blocks of one processor. Raises KeyError for a size that is not given.
+    """
+    known = sizes_of(kernel, sizes)
+    blocks = crowd(kernel, known, min(rounds.blocks, rounds.processors * held))
+    together = max((len(each) for each in blocks.values()), default=1)
+    read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
+    operands = sum(prod(int(value_of(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
+    room = machine.fitted.kept * machine.cached
+    missed = min(1.0, max(0.0, operands / room - 1)) if room else 1.0
+    far: dict[Stmt, float] = {}
+    own: dict[Stmt, float] = {}
+    asked = fetched = 0.0
+    for group in cast_of(kernel, {**known, **blocks}).beside:
+        numbers = dict(group.numbers)
+        for stmt in walk(group.body):
+            if isinstance(stmt, For):
+                numbers[stmt.symbol] = _scalar(value_of(stmt.start, numbers))
+            elif isinstance(stmt, Let):
+                numbers[stmt.symbol] = 0
+            elif isinstance(stmt, Copy) and _loads(stmt):
+                own[stmt] = min(1.0, _different(stmt.source, numbers, kernel.thread) / together)
+                far[stmt] = missed * own[stmt]
+                bytes_each = elements(stmt.source) * stmt.source.buffer.dtype.bits / 8
+                asked, fetched = asked + bytes_each, fetched + bytes_each * far[stmt]
+    return Traffic(far, own, min(rounds.processors, together), operands, fetched / asked if asked else 0.0)
+
+
+def _loads(stmt: Copy) -> bool:
+    return stmt.source.buffer.space == "global"
+
+
+def _scalar(value: object) -> int:
+    return int(np.asarray(value).flat[0])
+
+
+def crowd(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, IntArray]:
+    """Coordinates of the blocks that begin together, the first axis of the grid fastest: of those that have work."""
+    rest, found = np.arange(together, dtype=np.int64), dict[Symbol, IntArray]()
+    for symbol, extent in zip(kernel.blocks, kernel.grid, strict=True):
+        count = max(1, int(value_of(extent, known)))
+        found[symbol], rest = rest % count, rest // count
+    busy = np.zeros(together, np.bool_)
+    for group in cast_of(kernel, {**known, **found}).beside:
+        loops = [stmt for stmt in group.body if isinstance(stmt, For)]
+        for loop in loops:
+            busy |= _runs(loop, group.numbers)
+        if not loops:
+            busy[:] = True
+    return {symbol: values[busy] for symbol, values in found.items()} if busy.any() else found
+
+
+def _runs(loop: For, numbers: Mapping[Symbol, Value]) -> npt.NDArray[np.bool_]:
+    """Whether each block goes through the loop at all; it does where data decide."""
+    try:
+        return value_of(trips(loop), numbers) > 0
+    except NotModelledError:
+        return np.ones((), np.bool_)
+
+
+def _different(view: View, numbers: Mapping[Symbol, Value], thread: Symbol) -> int:
+    """How many different tiles the blocks ask for; all of them, where data decide."""
+    first = {**numbers, thread: 0}
+    blocks = max((np.size(value) for symbol, value in first.items() if symbol.kind == "block"), default=1)
+    try:
+        begins = start(view, first)
+    except NotModelledError:
+        return blocks
+    return len(np.unique(np.stack([np.broadcast_to(each, (blocks,)) for each in begins]), axis=1).T)

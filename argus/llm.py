@@ -1,0 +1,232 @@
+"""Asking a language model what to try next: the one file that talks to an endpoint of the Messages API.
+
+What is asked and what an answer means is in `argus.policy.llm`, which is pure. Nothing of an answer is executed here:
+the text of a kernel is data for the gate.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Thread
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.policy.llm.answer import Usable, told
+from argus.policy.llm.budget import NOTHING, Spent, at_most, charged, refusal
+from argus.policy.llm.failures import Failed, Place, given_up
+from argus.policy.llm.memory import Memory
+from argus.policy.llm.planner import Llm
+from argus.policy.llm.prompt import request, size
+from argus.policy.llm.reading import read
+from argus.policy.llm.record import Asked
+from argus.policy.llm.reply import Faulty, Reply, Trouble
+from argus.policy.llm.retries import asked_for, wait
+from argus.policy.llm.settings import Settings, wrong_address
+from argus.policy.llm.view import View
+from argus.policy.planner import State
+
+MOST_BYTES = 4 << 20
+"""Of an answer that is read: far more than any answer of use has."""
+_CONNECTING = 10.0
+_GRACE = 0.5
+"""Seconds more than a call is given, in which it ends by its own limits if it can."""
+_BARE = View()
+
+
+@frozen
+class Client:
+    """An open connection. raw: the client of `anthropic`, which is given as `module`; transport: what that uses."""
+
+    settings: Settings
+    place: Place
+    raw: Any
+    module: Any
+    transport: Any
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    def close(self) -> None:
+        self.raw.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _TooLongError(Exception):
+    """An answer goes on beyond its time or its size."""
+
+
+def connect(
+    settings: Settings,
+    environment: Mapping[str, str] | None = None,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Client:
+    """A client of the endpoint; nothing is sent yet. Close it, or use it in a `with`.
+
+    environment: os.environ by default. Raises ArgusError: E920 without the package, E921 without a key, E927 for an
+    address that is none.
+    """
+    named = os.environ if environment is None else environment
+    module, transport = _modules()
+    key = settings.key or named.get("ANTHROPIC_API_KEY", "")
+    if not key or not key.isascii() or not key.isprintable():
+        found = "there is no key" if not key else "the key has a character that no key has"
+        raise ArgusError(
+            Diagnostic("E921", "error", f"{found} for the language model", help="set ANTHROPIC_API_KEY to your key")
+        )
+    address = settings.base_url or named.get("ANTHROPIC_BASE_URL") or None
+    faults = () if address is None else wrong_address(address)
+    if faults:
+        message = f"settings of the model cannot be used: {faults[0]}"
+        raise ArgusError(Diagnostic("E927", "error", message, help="correct ANTHROPIC_BASE_URL"))
+    # Repetitions are ours: theirs are not drawn from a seed, and know no budget.
+    raw = module.Anthropic(api_key=key, base_url=address, max_retries=0, timeout=settings.timeout)
+    place = Place(settings.model, str(raw.base_url), key)
+    return Client(settings, place, raw, module, transport, sleep, clock)
+
+
+def _modules() -> tuple[Any, Any]:
+    try:
+        return import_module("anthropic"), import_module("httpx2")
+    except ImportError as problem:
+        message = "the planner `llm` was asked for, and the package `anthropic` is not installed"
+        repair = "install the extra: `pip install 'argus[llm]'`, or use the planner `bandit`, which needs no model"
+        raise ArgusError(Diagnostic("E920", "error", message, help=repair)) from problem
+
+
+def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) -> Asked:
+    """What the model proposes, or why it proposes nothing. Records of it and `refreshed` take it from here.
+
+    An answer of no use is asked for again, with what was wrong with it, at most `settings.repairs` times. Raises
+    nothing for what an endpoint or a model does.
+    """
+    settings = client.settings
+    ranking = planner.standing(state)
+    choices = tuple(each.choice for each in ranking)
+    until = client.clock() + settings.patience
+    spent, faults, latest = NOTHING, (), ()
+    for number in range(settings.repairs + 1):
+        fields = request(settings, state, ranking, view, latest)
+        generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
+        got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
+        spent += cost
+        found = read(got.data, choices) if isinstance(got, Usable) else got
+        match found:
+            case Reply() | Trouble():
+                return evolve(found, faults=faults, spent=spent)
+            case Faulty(faults=latest, final=final):
+                faults = (*faults, *latest)
+                if final:
+                    break
+    message = f"no answer of the model could be used: {'; '.join(latest)}"
+    repair = "ask another model, or go on without one"
+    return Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
+
+
+def _delivered(
+    client: Client, fields: dict[str, object], before: Spent, until: float, generator: np.random.Generator
+) -> tuple[Usable | Faulty | Trouble, Spent]:
+    """The first answer that comes, and what it cost together with the calls without one.
+
+    A call of which nobody says what it cost is counted as what it may have cost at most.
+    """
+    settings = client.settings
+    worst = at_most(size(fields), settings.max_tokens, settings.pricing)
+    spent = NOTHING
+    for attempt in count(1):
+        refused = refusal(before + spent, worst, settings.limits, settings.pricing, settings.model)
+        if refused is not None:
+            return given_up(refused, lasting=True), spent
+        left = until - client.clock()
+        if left <= 0:
+            late = client.place.silent(f"has taken all of {settings.patience:.3g} s for one question", billed=False)
+            return late.trouble, spent
+        got = _watched(client, fields, min(settings.timeout, left))
+        if isinstance(got, bytes):
+            answer = told(got)
+            cost = worst if answer.usage is None else charged(answer.usage, settings.pricing)
+            return answer.found, spent + cost
+        spent += worst if got.billed else Spent(calls=1)
+        pause = wait(attempt, got.wait, generator)
+        if not got.passing or attempt >= settings.attempts or client.clock() + pause >= until:
+            return got.trouble, spent
+        client.sleep(pause)
+    raise AssertionError  # pragma: no cover
+
+
+def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
+    """One call in a thread of its own, which is left to itself where it outlasts its time.
+
+    The limits of the client are of one read each, so that an endpoint that sends its header slowly could hold us.
+    """
+    box: SimpleQueue[bytes | Failed | BaseException] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            box.put(_called(client, fields, seconds))
+        except BaseException as problem:  # noqa: BLE001 reason: raised again below
+            box.put(problem)
+
+    Thread(target=work, daemon=True).start()
+    try:
+        found = box.get(timeout=seconds + _GRACE)
+    except Empty:
+        return client.place.late(seconds)
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
+    """One call. seconds: until its answer is there."""
+    module = client.module
+    until = client.clock() + seconds
+    patience = module.Timeout(seconds, connect=min(seconds, _CONNECTING))
+    try:
+        with client.raw.messages.with_streaming_response.create(**fields, timeout=patience) as response:
+            return _body(response.iter_bytes(), client.clock, until)
+    except module.APIStatusError as problem:
+        return _status(client, problem)
+    except (_TooLongError, module.APITimeoutError, client.transport.TimeoutException):
+        return client.place.late(seconds)
+    except module.APIConnectionError as problem:
+        # A connection that was never made cannot have cost anything.
+        cause = problem.__cause__
+        unmade = isinstance(cause, (client.transport.ConnectError, client.transport.UnsupportedProtocol))
+        return client.place.silent(f"cannot be reached: {cause or problem}", billed=not unmade)
+    except client.transport.HTTPError as problem:
+        return client.place.silent(f"broke off its answer: {problem}", billed=True)
+    except module.AnthropicError as problem:
+        return client.place.refused(str(problem))
+
+
+def _body(chunks: Iterable[bytes], clock: Callable[[], float], until: float) -> bytes:
+    """All of an answer. An endpoint that sends a byte now and then does not hold us longer than it may take."""
+    found = bytearray()
+    for chunk in chunks:
+        found += chunk
+        if len(found) > MOST_BYTES or clock() > until:
+            raise _TooLongError
+    return bytes(found)
+
+
+def _status(client: Client, problem: Any) -> Failed:  # noqa: ANN401 reason: a class of a package that may be absent
+    asked = asked_for(problem.response.headers.get("retry-after"), datetime.now(UTC))
+    return client.place.status(problem.status_code, str(problem.api_message or problem.message), asked)

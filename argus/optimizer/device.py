@@ -1,0 +1,35 @@
+"""Candidates on this machine's GPU, in a process of their own: what hangs is stopped, what crashes is told."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from argus.emit.artifact import Artifact
+from argus.optimizer.problem import Problem
+from argus.runtime.watched import Watched
+from argus.tuning.measure import BRIEF, Job, brief
+
+SECONDS = 60.0
+_ROUNDS = 5
+SHAPES = ((1, 8, 8), (129, 264, 136), (517, 1032, 72))
+"""Extents that nobody tunes for, beside the problem's own."""
+
+
+@define
+class Gpu:
+    """The GPU at hand. Both methods raise ArgusError: E405 to E410."""
+
+    child: Watched = field(factory=lambda: Watched(SECONDS))
+
+    def disagreement(self, problem: Problem, artifact: Artifact) -> str:
+        for shape in SHAPES:
+            found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, 1))
+            if found.wrong:
+                return f"rows of C differ from what is expected at {'x'.join(map(str, shape))}, on the GPU"
+        del problem
+        return ""
+
+    def time(self, problem: Problem, artifact: Artifact) -> float:
+        shape = (problem.m, problem.n, problem.k)
+        found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, _ROUNDS))
+        return found.medians[BRIEF.name][artifact.name]

@@ -1,0 +1,71 @@
+"""What happens in a search, as data: what its journal holds, and what a screen shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from attrs import field, frozen
+
+from argus.optimizer.judgement import Judgement
+
+Reason = Literal[
+    "near the bound", "no gain", "trials spent", "time spent", "money spent", "nothing left", "interrupted"
+]
+
+
+@frozen
+class Started:
+    """A run begins. choices: how many designs there are. versions: of Argus and what judges with it."""
+
+    problem: str
+    target: str
+    planner: str
+    seed: int
+    bound: float
+    bottleneck: str
+    choices: int
+    versions: Mapping[str, str] = field(factory=dict[str, str])
+
+
+@frozen
+class Proposed:
+    """A choice goes to the gate. planner: whose ranking it was; of a planner that falls back, the other's name."""
+
+    name: str
+    techniques: tuple[str, ...]
+    utility: float
+    planner: str
+    why: str = ""
+
+
+@frozen
+class Judged:
+    """The gate's answer to a choice."""
+
+    judgement: Judgement
+
+
+@frozen
+class Asked:
+    """A model was asked, for `cost` US dollars: its reply as data, to be read again when the run is resumed."""
+
+    model: str
+    reply: Mapping[str, Any]
+    tokens: int
+    cost: float
+
+
+@frozen
+class Resumed:
+    """A run goes on after so many judgements."""
+
+    judged: int
+
+
+@frozen
+class Ended:
+    reason: Reason
+
+
+Event = Started | Proposed | Judged | Asked | Resumed | Ended

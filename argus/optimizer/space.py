@@ -1,0 +1,141 @@
+"""The designs of a problem, as planners see them: names, techniques that they have, numbers that describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, log, log2
+from typing import Any, cast
+
+import attrs
+from attrs import frozen
+
+from argus.core.target import TARGETS
+from argus.kernels.gemm import Config
+from argus.kernels.narrow import Narrow
+from argus.kernels.split import Split
+from argus.optimizer.problem import Problem
+from argus.optimizer.techniques import TRANSFORMATIONS
+from argus.policy.bandit import CONSTANT
+from argus.policy.planner import Choice, Situation, Step
+from argus.tuning.candidates import space
+
+_PROCESSORS = {each.name: each.processors for each in TARGETS}
+
+
+@frozen
+class Described:
+    """A design. techniques: that it has, those of wider scope first. numbers: features by name."""
+
+    name: str
+    techniques: tuple[Step, ...]
+    numbers: Mapping[str, float]
+    knobs: tuple[tuple[str, int | bool | str], ...]
+
+
+def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
+    """What planners see of a problem before anything is tried. names: of designs to choose among; all by default."""
+    configs = space(problem.target)
+    chosen = names or tuple(configs)
+    described = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
+    features = tuple(sorted({key for each in described for key in each.numbers}))
+    options = tuple(
+        Choice(each.name, each.techniques, tuple(each.numbers.get(feature, 0.0) for feature in features), each.knobs)
+        for each in described
+    )
+    bounds = problem.bounds
+    return Situation(problem.target, str(problem), features, bounds.light, bounds.bottleneck, options)
+
+
+def describe(problem: Problem, name: str, config: Config) -> Described:
+    knobs = knobs_of(config)
+    steps = techniques_of(config)
+    has = {technique(step.technique): 1.0 for step in steps}
+    kind = {f"kind {type(config).__name__}": 1.0}
+    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **_fit(problem, config)}
+    return Described(name, steps, numbers, knobs)
+
+
+def technique(name: str) -> str:
+    """The feature that says that a design has a technique."""
+    return f"technique {name}"
+
+
+def techniques_of(config: Config) -> tuple[Step, ...]:
+    """The techniques that may be taken away from a design, each with the settings that it changes."""
+    found: list[Step] = []
+    for name, each in TRANSFORMATIONS.items():
+        without = each.undo(config)
+        if without is not None:
+            found.append(Step(name, _change(without, config)))
+    return tuple(found)
+
+
+def _change(before: Config, after: Config) -> str:
+    """The settings in which two designs differ."""
+    old, new = dict(knobs_of(before)), dict(knobs_of(after))
+    return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in new if name in old and old[name] != new[name])
+
+
+def knobs_of(config: Config) -> tuple[tuple[str, int | bool | str], ...]:
+    """Each field of a configuration; tuples as text. The first is the kind of schedule."""
+    kind = cast("type[Any]", type(config))
+    fields = [(each.name, getattr(config, each.name)) for each in attrs.fields(kind)]
+    return (
+        ("kind", kind.__name__),
+        *((name, _plain(value)) for name, value in fields),
+    )
+
+
+def _plain(value: object) -> int | bool | str:
+    return value if isinstance(value, int) else str(value).strip("(),").replace(", ", "x")
+
+
+def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, float]:
+    """A truth as 0 or 1; a number as its logarithm and the square of that; a text as itself."""
+    found: dict[str, float] = {}
+    for name, value in knobs[1:]:
+        match value:
+            case bool():
+                found[name] = float(value)
+            case int():
+                scaled = log2(1 + value) / 8
+                found[name], found[f"{name} squared"] = scaled, scaled**2
+            case str():
+                found[f"{name} {value}"] = 1.0
+    return found
+
+
+def _fit(problem: Problem, config: Config) -> dict[str, float]:
+    """How tiles fit the problem and the machine, as logarithms of shares, at most 0."""
+    processors = _PROCESSORS[problem.target]
+    rows, columns, splits = tile(config)
+    tiles = ceil(problem.m / rows) * ceil(problem.n / columns)
+    waves = ceil(tiles * splits / processors)
+    return {
+        "last wave": log(tiles * splits / (waves * processors)),
+        "edge": log(problem.m * problem.n / (tiles * rows * columns)),
+        "products a byte": log2(rows * columns / (rows + columns)) / 8,
+        "one wave": float(waves == 1),
+    }
+
+
+def tile(config: Config) -> tuple[int, int, int]:
+    """Rows and columns of C that a block makes, and how many blocks share out their products."""
+    match config:
+        case Narrow():
+            return 64, config.bn, 1
+        case Split(turned=True):
+            return config.bn, config.bm, config.splits
+        case Split():
+            return config.bm, config.bn, config.splits
+        case _:
+            return config.bm, config.bn, 1
+
+
+def knob_names(options: tuple[Choice, ...]) -> Mapping[str, tuple[int | bool | str, ...]]:
+    """The values that each knob takes among choices."""
+    found: dict[str, dict[int | bool | str, None]] = {}
+    for each in options:
+        for name, value in each.knobs:
+            found.setdefault(name, {})[value] = None
+    return {name: tuple(values) for name, values in found.items()}

@@ -1,0 +1,206 @@
+"""The input of a tool call, read strictly: what is of another form, or speaks of what is not open, is no proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, cast, get_origin
+
+import attrs
+from attrs import frozen
+from cattrs import ClassValidationError, Converter, transform_error
+from cattrs.cols import homogenous_tuple_structure_factory
+from cattrs.errors import ForbiddenExtraKeysError
+from cattrs.gen import make_dict_structure_fn
+
+from argus.policy.llm.reply import Faulty, Kernel, Knob, Knobs, Option, Proposal, Reply, Target, Use
+from argus.policy.llm.texts import sentence, unseen
+from argus.policy.planner import Choice
+
+MOST_PROPOSALS = 16
+MOST_LESSONS = 12
+REASON = 400
+LESSON = 300
+"""Characters of a reason and of a lesson."""
+KERNEL_BYTES = 64_000
+_INVARIANTS = 24
+
+
+# What the model's JSON must be. Fields without a value here must be present; a field of another name is refused.
+
+
+@frozen
+class _Proposal:
+    confidence: float
+    reason: str
+    option: str | None = None
+    technique: str | None = None
+    knobs: dict[str, Knob] | None = None
+    kernel: str | None = None
+    invariants: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+@frozen
+class _Answer:
+    proposals: tuple[_Proposal, ...]
+    lessons: tuple[str, ...] = ()
+
+
+def _exact(kind: type) -> Any:  # noqa: ANN401 reason: cattrs takes hooks of any type
+    def hook(value: object, _: object) -> object:
+        if type(value) is not kind:
+            raise TypeError(f"expected {_WORDS[kind]}, found {_word(value)}")
+        return value
+
+    return hook
+
+
+def _number(value: object, _: object) -> float:
+    if type(value) not in (int, float):
+        raise TypeError(f"expected a number, found {_word(value)}")
+    found = cast(float, value)
+    # Compared before it is converted: a whole number of many digits has no nearest float. NaN is in no interval.
+    if not 0 <= found <= 1:
+        raise ValueError("expected a number from 0 to 1")
+    return float(found)
+
+
+_WORDS: Mapping[type, str] = {
+    str: "text",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def _word(value: object) -> str:
+    return _WORDS.get(type(value), "something else")
+
+
+def _strict() -> Converter:
+    """A reader that takes each value as it is: a number is no text, a text no list of characters."""
+    found = Converter(forbid_extra_keys=True)
+    found.register_structure_hook(str, _exact(str))
+    found.register_structure_hook(float, _number)
+    found.register_structure_hook(dict[str, Knob] | None, _knobs)
+    found.register_structure_hook(str | None, lambda value, _: None if value is None else _exact(str)(value, str))
+
+    def lists(kind: Any, converter: Converter) -> Any:  # noqa: ANN401 reason: as cattrs has it
+        return _only(list, homogenous_tuple_structure_factory(kind, converter))
+
+    def objects(kind: Any, converter: Converter) -> Any:  # noqa: ANN401 reason: as cattrs has it
+        return _only(dict, make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True))
+
+    found.register_structure_hook_factory(lambda kind: get_origin(kind) is tuple, lists)
+    found.register_structure_hook_factory(attrs.has, objects)
+    return found
+
+
+def _knobs(value: object, _: object) -> dict[str, Knob] | None:
+    if value is None:
+        return None
+    values = cast("dict[str, Knob]", _exact(dict)(value, dict))
+    odd = [sentence(name, 40) for name, each in values.items() if type(each) not in (int, bool, str)]
+    if odd:
+        raise TypeError(f"expected a whole number, a truth value or text, found something else for {', '.join(odd)}")
+    return values
+
+
+def _only(kind: type, hook: Any) -> Any:  # noqa: ANN401 reason: as cattrs has it
+    def checked(value: object, target: object) -> object:
+        return hook(_exact(kind)(value, kind), target)
+
+    return checked
+
+
+_READER = _strict()
+
+
+def read(data: object, choices: Sequence[Choice]) -> Reply | Faulty:
+    """The answer that the input of a tool call holds. choices: that are open.
+
+    A proposal of something else is dropped; an answer of which nothing is left is faulty, as one of another form is.
+    """
+    if not isinstance(data, dict):
+        return Faulty((f"the input of the tool is {_word(data)}, expected an object",))
+    try:
+        answer = _READER.structure(data, _Answer)
+    except (ClassValidationError, TypeError, ValueError) as problem:
+        return Faulty(tuple(sentence(each, REASON) for each in _complaints(problem)[:8]))
+    return _sifted(answer, choices)
+
+
+def _complaints(problem: Exception) -> list[str]:
+    return (
+        transform_error(problem, format_exception=_told)
+        if isinstance(problem, ClassValidationError)
+        else [str(problem)]
+    )
+
+
+def _told(problem: BaseException, _: object) -> str:
+    """In words of the answer, not of the code that reads it."""
+    match problem:
+        case KeyError():
+            return f"the field {problem} is missing"
+        case ForbiddenExtraKeysError(extra_fields=fields):
+            return f"there are no fields {', '.join(sorted(map(str, fields)))}"
+        case _:
+            return str(problem)
+
+
+def _sifted(answer: _Answer, choices: Sequence[Choice]) -> Reply | Faulty:
+    techniques = {step.technique for each in choices for step in each.steps}
+    kept: dict[Target, Proposal] = {}
+    dropped: list[str] = []
+    for place, each in enumerate(answer.proposals):
+        target = _target(each, choices, techniques)
+        if isinstance(target, str):
+            dropped.append(f"proposal {place}: {target}")
+        elif target in kept:
+            dropped.append(f"proposal {place}: it repeats an earlier one")
+        elif len(kept) == MOST_PROPOSALS:
+            dropped.append(f"proposal {place}: at most {MOST_PROPOSALS} are read")
+        else:
+            needs = tuple(name for name in dict.fromkeys(each.needs) if name in techniques)
+            kept[target] = Proposal(target, each.confidence, sentence(each.reason, REASON), needs)
+    if not kept:
+        return Faulty(tuple(dropped[:8]) or ("it proposes nothing, expected at least one proposal",))
+    ranked = sorted(kept.values(), key=lambda each: -each.confidence)
+    lessons = tuple(line for each in answer.lessons[:MOST_LESSONS] if (line := sentence(each, LESSON)))
+    return Reply(tuple(ranked), lessons, tuple(dropped[:MOST_PROPOSALS]))
+
+
+def _target(found: _Proposal, choices: Sequence[Choice], techniques: AbstractSet[str]) -> Target | str:
+    """What is proposed, or why it cannot be."""
+    match found:
+        case _Proposal(option=str(name), technique=None, knobs=None, kernel=None):
+            known = any(each.name == name for each in choices)
+            return Option(name) if known else f"`{sentence(name, 80)}` is no open option"
+        case _Proposal(option=None, technique=str(name), knobs=None, kernel=None):
+            return Use(name) if name in techniques else f"`{sentence(name, 80)}` is no technique of an open option"
+        case _Proposal(option=None, technique=None, knobs=dict(values), kernel=None):
+            knobs = Knobs(tuple(sorted(values.items())))
+            fits = any(map(knobs.fit, choices))
+            return knobs if fits else f"no open option has {sentence(str(dict(knobs.values)), 200)}"
+        case _Proposal(option=None, technique=None, knobs=None, kernel=str(text)):
+            return _kernel(text, found.invariants)
+        case _:
+            return "expected exactly one of `option`, `technique`, `knobs` and `kernel`"
+
+
+def _kernel(text: str, invariants: tuple[str, ...]) -> Kernel | str:
+    source = text.replace("\r\n", "\n")
+    size = len(source.encode("utf-8", "replace"))
+    if size > KERNEL_BYTES:
+        return f"its kernel has {size:,} bytes, expected at most {KERNEL_BYTES:,}"
+    if odd := unseen(source):
+        return f"its kernel has characters that cannot be seen: {', '.join(odd[:8])}"
+    if not source.strip():
+        return "its kernel is empty"
+    claims = tuple(line for each in invariants[:_INVARIANTS] if (line := sentence(each, LESSON)))
+    return Kernel(source, claims)

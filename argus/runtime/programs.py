@@ -1,0 +1,99 @@
+"""Launches of built programs: kernels in stream order, on the caller's tensors and workspaces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.cuda import Loaded, Prepared, load
+from argus.runtime.driver import Driver
+from argus.runtime.expressions import value_of
+from argus.runtime.places import Array
+
+
+@frozen
+class Workspace:
+    """A tensor that the caller gives beside those of the program's parameters; what it holds before does not matter."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@frozen
+class PreparedProgram:
+    """A program at some sizes. launches: each with the program's tensor of each of its parameters."""
+
+    launches: tuple[tuple[Prepared, Mapping[str, str]], ...]
+    workspaces: tuple[Workspace, ...]
+
+    def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
+        """A function that launches all kernels on these tensors, the workspaces among them; they must outlive it.
+
+        Raises ArgusError as `Prepared.bind` does.
+        """
+        bound = [
+            kernel.bind({own: tensors[name] for own, name in given.items()}, stream) for kernel, given in self.launches
+        ]
+        return partial(_in_order, tuple(bound))
+
+
+def _in_order(launches: Sequence[Callable[[], None]]) -> None:
+    for launch in launches:
+        launch()
+
+
+@frozen
+class LoadedProgram:
+    """A program on the device. spaces: its workspaces, as the description has them."""
+
+    name: str
+    launches: tuple[tuple[Loaded, Mapping[str, str]], ...]
+    spaces: tuple[Mapping[str, Any], ...]
+
+    @property
+    def driver(self) -> Driver:
+        return self.launches[0][0].driver
+
+    def prepare(self, sizes: Mapping[str, int]) -> PreparedProgram:
+        """The program at these sizes. Raises ArgusError (E405) if a condition of a launch does not hold."""
+        launches = tuple((kernel.prepare(sizes), given) for kernel, given in self.launches)
+        spaces = tuple(
+            Workspace(each["name"], each["dtype"], tuple(value_of(extent, sizes) for extent in each["shape"]))
+            for each in self.spaces
+        )
+        return PreparedProgram(launches, spaces)
+
+    def bind(self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0) -> Callable[[], None]:
+        """A function that launches the program on these tensors, by name, with these sizes; see `PreparedProgram.bind`.
+
+        Raises ArgusError (E405) if a condition of a launch does not hold.
+        """
+        return self.prepare(sizes).bind(tensors, stream)
+
+    def synchronise(self) -> None:
+        """Until everything launched is done; raises as `Loaded.synchronise` does."""
+        for kernel, _ in self.launches:
+            kernel.synchronise()
+
+
+def load_program(description: Path, driver: Driver | None = None) -> LoadedProgram:
+    """Load NAME.json of a program, and the kernels beside it, into the current context.
+
+    Raises ArgusError as `load` does; E405 if the file is damaged or absent.
+    """
+    try:
+        data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))
+        name, spaces = str(data["program"]), tuple(data["workspaces"])
+        made = [(str(each["description"]), dict(each["given"])) for each in data["launches"]]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        message = f"the built program `{description}` cannot be read: {problem}"
+        raise ArgusError(Diagnostic("E405", "error", message, help="build it again")) from problem
+    launches = tuple((load(description.parent / place, driver), given) for place, given in made)
+    return LoadedProgram(name, launches, spaces)

@@ -1,0 +1,115 @@
+"""What techniques were worth, into the files of kb/: `python benchmarks/lineage.py [NAME]... [--check]`.
+
+Pairs of designs that differ in one technique alone, by its `undo`, are looked up in the tables of times under
+benchmarks/results (gemm.json, odd/gemm.json, space/*.json). Of a technique and target without a measured pair the
+static model says what designs before the shipped ones, and their neighbours, would take. Effect and lineage of each
+file are rewritten; with --check it only says which files the tables do not give. No figure is typed by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from attrs import evolve
+
+from argus.core.cost.predict import predict
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.optimizer import designs
+from argus.optimizer.lineage import Table, effect, pairs, told
+from argus.optimizer.tables import rows
+from argus.optimizer.techniques import TRANSFORMATIONS
+from argus.optimizer.transformation import Design
+from argus.policy.authoring import text_of
+from argus.policy.knowledge import home, load
+from argus.policy.technique import Lineage, Technique
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+MODEL = "python benchmarks/lineage.py"
+COMMANDS = {
+    "gemm.json": "python benchmarks/gemm_h200.py run --selected",
+    "odd/gemm.json": "python benchmarks/gemm_h200.py run --odd",
+}
+SPACE = "python benchmarks/space.py run"
+SHAPES = ((8192, 8192, 8192), (2048, 2048, 2048), (16, 8192, 8192))
+"""Of the static model."""
+
+
+def measured(results: Path) -> Iterator[Table]:
+    """The recorded times of designs of GEMM in bf16, all on an H200."""
+    files = {
+        **COMMANDS,
+        **{path.relative_to(results).as_posix(): SPACE for path in sorted(results.glob("space/*.json"))},
+    }
+    for name, command in files.items():
+        if not (results / name).is_file():
+            continue
+        times: dict[str, dict[str, float]] = {}
+        for shape, design, time in rows(results / name):
+            times.setdefault(shape, {})[design] = time
+        yield from (Table(command, "sm_90a", shape, "time", by_name) for shape, by_name in times.items())
+
+
+@cache
+def modelled(target: str) -> tuple[Table, ...]:
+    """What the static model says of designs before those shipped, and of their neighbours."""
+    found: dict[Design, None] = {}
+    for expert in designs.shipped(target):
+        for _, design in designs.history(expert):
+            found[design] = None
+            for transformation in TRANSFORMATIONS.values():
+                made = transformation.apply(design)
+                found.update(dict.fromkeys(each for each in made if transformation.undo(each) == design))
+    kernels: dict[str, Kernel] = {}
+    for design in found:
+        try:
+            kernels[designs.name(design)] = designs.kernel_of(design)
+        except ArgusError:  # what cannot be built has no time
+            continue
+    tables: list[Table] = []
+    for m, n, k in SHAPES:
+        sizes = {"M": m, "N": n, "K": k}
+        times = {name: predict(kernel, sizes).microseconds for name, kernel in kernels.items()}
+        tables.append(Table(MODEL, target, f"{m}x{n}x{k}", "static model", times))
+    return tuple(tables)
+
+
+def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
+    """Measured pairs of each target; of a target without any, those of the static model."""
+    transformation = TRANSFORMATIONS[technique.transformation]
+    found: list[Lineage] = []
+    for target in technique.targets:
+        seen = list(pairs(transformation, [table for table in times if table.target == target]))
+        found += seen or pairs(transformation, modelled(target))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of techniques; all by default")
+    asked = parser.parse_args()
+    check: bool = asked.check
+    times = list(measured(RESULTS))
+    stale = 0
+    for technique in load(home()):
+        if asked.names and technique.name not in asked.names:
+            continue
+        seen = experiments(technique, times)
+        renewed = text_of(evolve(technique, effect=effect(seen), lineage=told(seen)))
+        path = home() / f"{technique.name}.md"
+        differs = renewed != path.read_text(encoding="utf-8")
+        stale += differs
+        print(f"{technique.name:26} {len(seen):5} pairs, {effect(seen)}{', stale' if check and differs else ''}")
+        if differs and not check:
+            path.write_text(renewed, encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Claims: a kernel that is written and read is the same kernel; and whatever is read as a kernel is judged soundly.
+
+A document is data from nobody that is trusted. Changed at random it is refused with a reason, or it is another kernel:
+if that one is proved, no run of the interpreter may fail, as with a kernel that was traced.
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.core.plain import MalformedError, read, written
+from argus.core.pretty import pretty
+from argus.core.verdict import Proved
+from argus.verify import verify
+from property_tests.documents import changed
+from property_tests.judging import check_no_run_fails
+from property_tests.programs import KERNELS, Mutant
+
+SMALL = sorted(name for name, kernel in KERNELS.items() if len(pretty(kernel)) < 2500)
+
+
+def through(kernel: Kernel) -> Kernel:
+    """The kernel written as text and read again."""
+    (found,) = read(json.loads(json.dumps(written([kernel]), allow_nan=False)))
+    assert isinstance(found, Kernel)
+    return found
+
+
+@settings(max_examples=12)
+@given(name=st.sampled_from(sorted(KERNELS)))
+def test_what_was_written_has_the_same_verdict(name: str) -> None:
+    before, after = (verify(kernel, solver="cvc5") for kernel in (KERNELS[name], through(KERNELS[name])))
+    assert after.verdict == before.verdict
+    assert after.findings == before.findings
+    assert after.diagnostics == before.diagnostics
+
+
+@settings(max_examples=60)
+@given(name=st.sampled_from(SMALL), seed=st.integers(0, 1 << 32), times=st.integers(1, 3))
+def test_a_changed_document_is_refused_or_is_judged_soundly(name: str, seed: int, times: int) -> None:
+    document = changed(KERNELS[name], Random(seed), times)  # noqa: S311 reason: an example, not a secret
+    try:
+        (found,) = read(document)
+    except (MalformedError, ArgusError):
+        return
+    assert isinstance(found, Kernel)
+    assume(pretty(found) != pretty(KERNELS[name]))
+    try:
+        verdict = verify(found, solver="cvc5").verdict
+    except Exception:  # noqa: BLE001 reason: nothing is concluded of what stops the verifier (E945)
+        return
+    if isinstance(verdict, Proved):
+        check_no_run_fails(Mutant(found, (f"{name} {seed} {times}",), claims=False))

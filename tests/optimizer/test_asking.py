@@ -1,0 +1,144 @@
+"""A search beside which a model is asked, over a local endpoint, with its journal."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from attrs import evolve
+
+from argus import llm
+from argus.optimizer.asking import Asking, answered, text_of
+from argus.optimizer.events import Asked, Event, Judged, Proposed, Started
+from argus.optimizer.journal import Journal
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.problem import problem_of
+from argus.optimizer.search import observation
+from argus.optimizer.space import situation
+from argus.policy.llm.memory import Memory
+from argus.policy.llm.planner import Llm
+from argus.policy.llm.record import from_data
+from argus.policy.llm.reply import Reply, Trouble
+from argus.policy.llm.settings import Settings
+from argus.policy.planner import State
+from argus.testing.messages import Answer, Endpoint, call, failure
+from argus.testing.messages import Asked as Request
+from tests.policy.llm.searches import proposal
+
+PROBLEM = problem_of("gemm:4096x4096x4096:bf16", "sm_90a")
+NAMES = ("cooperative", "pingpong", "clustered", "split_4", "split_8", "columns_128")
+PLANNER = Llm()
+SETTINGS = Settings(key="any", every=2, attempts=1)
+
+
+def script(asked: Request) -> Answer:
+    """A model that wants what is shown last."""
+    shown = re.findall(r'"name": "(\w+)", "techniques": ', asked.body["messages"][0]["content"][1]["text"])
+    return call({"proposals": [proposal(0.9, option=shown[-1])], "lessons": [f"{len(shown)} were open"]})
+
+
+def judge(name: str) -> Judgement:
+    if name.startswith("split"):
+        found = {"code": "I5", "message": "read too early", "thread": 7}
+        return Judgement(name, "refuted", "invariants", "I5: read too early", counterexample=found)
+    return Judgement(name, "timed", "timing", microseconds=200.0 + len(name))
+
+
+@contextmanager
+def asking(endpoint: Endpoint) -> Generator[Asking]:
+    with llm.connect(evolve(SETTINGS, base_url=endpoint.url), {}, sleep=lambda _: None) as client:
+        yield Asking(client, PLANNER, partial(text_of, PROBLEM))
+
+
+def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory]]:
+    """A run to its end, from these events on; all of its events."""
+    state = PLANNER.start(situation(PROBLEM, NAMES), 3)
+    choices = {each.name: each for each in state.situation.options}
+    events: list[Event] = []
+
+    def happened(event: Event) -> None:
+        nonlocal state
+        events.append(event)
+        beside.saw(event)
+        match event:
+            case Asked():
+                state = answered(state, event)
+            case Proposed(name):
+                state = state.started(name)
+            case Judged(judgement):
+                state = PLANNER.learn(state, observation(choices[judgement.name], judgement))
+            case _:
+                pass
+
+    for event in before:
+        happened(event)
+    if events and isinstance(events[-1], Proposed):
+        happened(Judged(judge(events[-1].name)))
+    while state.open():
+        told = beside.asked(state)
+        if told is not None:
+            happened(told)
+        first = PLANNER.propose(state)[0]
+        happened(Proposed(first.choice.name, (), first.utility, PLANNER.name, first.why))
+        happened(Judged(judge(first.choice.name)))
+    return events, state
+
+
+def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(tmp_path: Path) -> None:
+    with Endpoint(script) as endpoint, asking(endpoint) as beside:
+        whole, last = went(beside, [])
+        questions = len(endpoint.asked)
+    assert questions == sum(isinstance(each, Asked) for each in whole) > 2
+
+    first = Started(str(PROBLEM), "sm_90a", "llm", 3, 1.0, "tensor", len(NAMES))
+    with Journal(tmp_path / "runs.db") as journal:
+        run = journal.begin(first)
+        for each in whole:
+            journal.append(run, each)
+        recorded = list(journal.events(run))[1:]
+    for cut in range(len(whole) + 1):
+        with Endpoint(script) as endpoint, asking(endpoint) as beside:
+            again, state = went(beside, recorded[:cut])
+            assert again == whole
+            assert state == last
+            assert len(endpoint.asked) == sum(isinstance(each, Asked) for each in whole[cut:])
+
+
+def test_the_model_sees_the_best_design_and_why_others_were_stopped() -> None:
+    with Endpoint(script) as endpoint, asking(endpoint) as beside:
+        events, _ = went(beside, [])
+        last = endpoint.asked[-1].body["messages"][0]["content"][1]["text"]
+    proposed = [each.name for each in events if isinstance(each, Proposed)]
+
+    assert '"thread": 7' in last
+    assert "I5: read too early" in last
+    assert re.search(r"kernel \w+ for sm_90a: 384 threads", last)
+    assert sorted(proposed) == sorted(NAMES)
+
+
+def test_a_run_goes_on_without_an_endpoint() -> None:
+    with Endpoint(lambda _: failure(401, "no such key")) as endpoint, asking(endpoint) as beside:
+        events, state = went(beside, [])
+        questions = len(endpoint.asked)
+    asked = [each for each in events if isinstance(each, Asked)]
+    found = from_data(json.loads(json.dumps(asked[0].reply)))
+
+    assert isinstance(found, Trouble)
+    assert (len(asked), questions) == (1, 1)
+    assert len(state.situation.tried) == len(NAMES)
+    assert all("E921" in each.why for each in events if isinstance(each, Proposed))
+
+
+def test_what_was_spent_is_in_the_events() -> None:
+    with Endpoint(script) as endpoint, asking(endpoint) as beside:
+        events, state = went(beside, [])
+    asked = [each for each in events if isinstance(each, Asked)]
+
+    assert all(isinstance(from_data(each.reply), Reply) for each in asked)
+    assert sum(each.tokens for each in asked) == state.memory.spent.tokens == 120 * len(asked)
+    assert abs(sum(each.cost for each in asked) - state.memory.spent.dollars) < 1e-12
+    assert {each.model for each in asked} == {SETTINGS.model}

@@ -1,0 +1,120 @@
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from argus.optimizer.evaluators import Here
+from argus.optimizer.events import Ended, Event, Judged, Proposed, Started
+from argus.optimizer.journal import Journal
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.search import Limits, Search, past
+from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.policy.baselines import Exhaustive, Random
+from argus.policy.planner import Choice, Planner, Situation
+from argus.policy.stopping import Rule
+
+NAMES = (CONSTANT, "wide", "deep")
+OPTIONS = tuple(
+    Choice(f"{wide}{deep}", (), (1.0, wide / 4, deep / 4), (("wide", wide), ("deep", deep)))
+    for wide in range(5)
+    for deep in range(5)
+)
+SITUATION = Situation("sm_90a", "gemm:8x8x8:bf16", NAMES, 100.0, "tensor", OPTIONS)
+STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 5, 100.0, "tensor", 25)
+PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: Weight(-2.0, 0.5)}), Random(), Exhaustive())
+
+
+def judge(name: str, text: str = "") -> Judgement:
+    """Fastest at 32; where both are large nothing fits."""
+    del text
+    wide, deep = int(name[0]), int(name[1])
+    if wide + deep > 6:
+        return Judgement(name, "over limits", "invariants", "I22: too large")
+    return Judgement(name, "timed", "timing", microseconds=150.0 + 20 * (wide - 3) ** 2 + 10 * (deep - 2) ** 2)
+
+
+def went(
+    planner: Planner, limits: Limits, events: Sequence[Event] = (), judged: Callable[[str, str], Judgement] = judge
+) -> list[Event]:
+    """A run from these events on, whatever follows them."""
+    before = past(events, planner, SITUATION, 5)
+    found: list[Event] = []
+    search = Search(planner, Here(judged), limits, before.state, found.append)
+    assert list(search.go(before.under_way)) == found
+    return found
+
+
+@pytest.mark.parametrize("planner", PLANNERS, ids=lambda each: each.name)
+def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(planner: Planner) -> None:
+    whole = went(planner, Limits(trials=12))
+
+    assert sum(isinstance(each, Judged) for each in whole) == 12
+    for cut in range(len(whole) - 1):
+        assert whole[:cut] + went(planner, Limits(trials=12), whole[:cut]) == whole
+
+
+def test_the_journal_holds_what_happened(tmp_path: Path) -> None:
+    with Journal(tmp_path / "runs.db") as journal:
+        name = journal.begin(STARTED)
+        before = past((), PLANNERS[0], SITUATION, 5)
+        search = Search(
+            PLANNERS[0], Here(judge), Limits(trials=6), before.state, lambda event: journal.append(name, event)
+        )
+        told = list(search.go())
+
+        assert journal.events(name) == (STARTED, *told)
+        assert past(journal.events(name), PLANNERS[0], SITUATION, 5).state == search.state
+
+
+def test_every_design_is_judged_once_and_then_nothing_is_left() -> None:
+    found = went(Random(), Limits())
+    names = [each.judgement.name for each in found if isinstance(each, Judged)]
+
+    assert sorted(names) == sorted(each.name for each in OPTIONS)
+    assert found[-1] == Ended("nothing left")
+
+
+def test_a_search_stops_near_the_bound() -> None:
+    found = went(Exhaustive(), Limits(rule=Rule(epsilon=0.6)))
+
+    assert found[-1] == Ended("near the bound")
+    last = [each.judgement for each in found if isinstance(each, Judged)][-1]
+    assert last.microseconds is not None
+    assert last.microseconds <= 160.0
+
+
+def test_a_search_stops_when_nothing_is_gained() -> None:
+    found = went(Exhaustive(), Limits(rule=Rule(attempts=6)))
+
+    assert found[-1] == Ended("no gain")
+    assert len(found) < 2 * len(OPTIONS)
+
+
+def test_a_search_stops_when_its_time_is_spent() -> None:
+    ticks = iter(range(1000))
+    before = past((), Random(), SITUATION, 0)
+    search = Search(
+        Random(), Here(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: float(next(ticks))
+    )
+
+    assert list(search.go())[-1] == Ended("time spent")
+
+
+def test_an_interrupted_run_ends_and_resumes_with_what_was_under_way() -> None:
+    calls: list[str] = []
+
+    def impatient(name: str, text: str) -> Judgement:
+        calls.append(name)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return judge(name, text)
+
+    planner = PLANNERS[0]
+    first = went(planner, Limits(trials=8), judged=impatient)
+    assert first[-1] == Ended("interrupted")
+    assert sum(isinstance(each, Judged) for each in first) == 3
+
+    rest = went(planner, Limits(trials=8), first)
+    whole = went(planner, Limits(trials=8))
+    judged = [each for each in first + rest if isinstance(each, Judged | Proposed)]
+    assert judged == [each for each in whole if isinstance(each, Judged | Proposed)]

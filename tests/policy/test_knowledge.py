@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.policy.knowledge import load, parse, related
+
+TEXT = """+++
+name = "wider-tiles"
+title = "Wider tiles"
+intent = "More products for each element that is loaded."
+scope = "global"
+targets = ["sm_90a"]
+applies = "multiplies"
+preconditions = ["I1", "I3"]
+transformation = "wider-tiles"
+effect = { low = 1.1, likely = 1.5, high = 2.0, basis = "time" }
+risk = "Fewer tiles than processors."
+signature = "The last wave is nearly empty."
+
+[[lineage]]
+command = "argus kb mine clustered"
+target = "sm_90a"
+shape = "4096x4096x4096"
+without = "columns_128"
+design = "cooperative"
+ratio = 1.2
+basis = "time"
++++
+A tile of twice the columns halves what its rows cost.
+"""
+
+
+def test_a_file_becomes_a_technique() -> None:
+    found = parse(TEXT, "wider-tiles", "kb/wider-tiles.md")
+
+    assert found.targets == ("sm_90a",)
+    assert found.preconditions == ("I1", "I3")
+    assert found.effect.likely == 1.5
+    assert found.lineage[0].ratio == 1.2
+    assert found.text == "A tile of twice the columns halves what its rows cost."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('title = "Wider tiles"\n', "", "title"),
+        ('risk = "', 'hazard = "', "hazard"),
+        ('scope = "global"', 'scope = "galaxy"', "scope"),
+        ("low = 1.1", "low = 1.6", "low <= likely <= high"),
+        ('name = "wider-tiles"', 'name = "other"', "its name is `other`"),
+        ('targets = ["sm_90a"]', "targets = []", "no target"),
+        ('targets = ["sm_90a"]', "targets = [", "Invalid"),
+        ("+++\nname", "name", "no front matter"),
+        ("A tile of twice the columns halves what its rows cost.\n", "", "its text is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(old: str, new: str, said: str) -> None:
+    with pytest.raises(ArgusError) as raised:
+        parse(TEXT.replace(old, new, 1), "wider-tiles", "kb/wider-tiles.md")
+
+    found = raised.value.diagnostic
+    assert found.code == "E902"
+    assert said in " ".join([found.message, *found.notes])
+
+
+def test_a_folder_without_techniques_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ArgusError) as raised:
+        load(tmp_path)
+
+    assert raised.value.diagnostic.code == "E901"
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "wider-tiles.md").write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(ArgusError) as raised:
+        load(tmp_path)
+
+    assert raised.value.diagnostic.code == "E901"
+
+
+def test_related_techniques_share_rare_words() -> None:
+    one = parse(TEXT, "wider-tiles", "")
+    other = parse(TEXT.replace("wider-tiles", "deeper").replace("Wider tiles", "Deeper slices"), "deeper", "")
+
+    assert related((one, other), "deeper slices")[0] is other
+    assert related((one, other), "nothing") == ()
+    assert related((one, other), "deeper", target="gfx942") == ()

@@ -1,0 +1,57 @@
+"""Facts about products with a factor in common: they follow from what holds, and settle what they are for."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from argus.core.algebra import add, all_of, floordiv, le, lt, maximum, mul, sub, sym
+from argus.core.index import Cond, Symbol
+from argus.core.query import Budget, Query, Sat, Unsat
+from argus.core.walk import evaluate, symbols
+from argus.solvers.multiples import multiples
+from argus.solvers.registry import get
+from argus.solvers.slicing import generalised
+
+d, p, q, t = (sym(Symbol(name, "size", 0, 6)) for name in "dpqt")
+share = floordiv(mul(p, 7), 3)
+ORDERED = (le(p, q), lt(mul(q, d), mul(p, d)))
+ROUNDED = (lt(mul(mul(p, 7), d), mul(mul(share, d), 3)), le(1, mul(t, d)))
+GREATER = (le(p, t), lt(mul(t, d), mul(maximum(sub(p, q), t), d)), le(sub(p, q), t))
+NEGATIVE = (le(p, q), lt(mul(q, sub(d, 3)), mul(p, sub(d, 3))))
+CASES = {"ordered": ORDERED, "rounded": ROUNDED, "greater": GREATER}
+
+
+def general(conditions: tuple[Cond, ...]) -> Query:
+    return Query(tuple(map(generalised, conditions)))
+
+
+@pytest.mark.parametrize("conditions", [*CASES.values(), NEGATIVE], ids=[*CASES, "negative"])
+def test_facts_hold_wherever_the_conditions_do(conditions: tuple[Cond, ...]) -> None:
+    """Of each condition alone, and of all together."""
+    for given in (*((each,) for each in conditions), conditions, (le(0, mul(share, d)), le(mul(p, d), mul(q, d)))):
+        facts = multiples(given)
+        names = sorted(symbols(*given, *facts), key=str)
+        for numbers in product(range(7), repeat=len(names)):
+            model = dict(zip(names, numbers, strict=True))
+            if evaluate(all_of(given), model):
+                assert evaluate(all_of(facts), model), (given, model)
+
+
+@pytest.mark.parametrize("conditions", CASES.values(), ids=CASES.keys())
+def test_what_products_contradict_needs_no_solver_that_multiplies(conditions: tuple[Cond, ...]) -> None:
+    solver, budget = get("z3"), Budget()
+    assert isinstance(solver.check(general(conditions), budget), Sat)
+    assert isinstance(solver.check(general((*conditions, *multiples(conditions))), budget), Unsat)
+
+
+def test_a_factor_that_may_be_negative_is_none() -> None:
+    below = sym(Symbol("b", "fresh", -3, 3))
+    facts = multiples((le(p, q), lt(mul(q, below), mul(p, below))))
+    assert le(mul(p, below), mul(q, below)) not in facts
+
+
+def test_products_without_a_common_factor_say_nothing() -> None:
+    assert multiples((le(mul(p, d), mul(q, t)),)) == ()
+    assert multiples((le(add(p, q), t),)) == ()

@@ -11,6 +11,7 @@ from attrs import evolve
 
 from argus.build import build
 from argus.core.diagnostic import ArgusError
+from argus.core.ir import Alloc, walk
 from argus.core.verdict import Proved, Refuted
 from argus.interp.run import run
 from argus.interp.schedule import DIRECTED, Schedule
@@ -77,6 +78,23 @@ def test_the_first_kernel_takes_rows_of_any_length(config: Config) -> None:
     outcome = run(gemm.instance(config, name_of(config)), sizes, {"A": a, "B": b}, DIRECTED[0])
     assert outcome.violations == ()
     assert np.array_equal(outcome.arrays["C"].astype(np.float32), a @ b.T)
+
+
+@pytest.mark.parametrize(
+    ("config", "degree"),
+    [
+        *((Staged(**FAST), 1), (Staged(vector=8, swizzle=64, asynchronous=True), 1), (Staged(vector=8), None)),
+        *((Cdna3Staged(swizzle=True, run=8), 1), (Cdna3Staged(swizzle=True), 2), (Cdna3Staged(), None)),
+    ],
+    ids=str,
+)
+def test_what_a_swizzle_leaves_of_bank_conflicts_is_proved(config: Config, degree: int | None) -> None:
+    kernel = gemm.instance(config, name_of(config))
+    declared = {s.buffer.banks for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "shared"}
+    report = verify(kernel, solver="z3")
+    assert declared == {degree}
+    standing = {finding.invariant: finding.standing for finding in report.findings}
+    assert standing["I33"] == ("not applicable" if degree is None else "proved")
 
 
 # -- points that cannot be built -------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Settings:
 
 @frozen
 class Found:
-    """What a run came to. best: None if nothing passed. reason: why it ended."""
+    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices."""
 
     problem: Problem
     run: str
@@ -103,6 +103,7 @@ class Found:
     best: Judgement | None
     judged: tuple[Judgement, ...]
     reason: Reason
+    seed: int = 0
 
 
 def journal_path() -> Path:
@@ -182,7 +183,7 @@ def optimize(
             tell(event)
             reason = event.reason if isinstance(event, Ended) else reason
         every = [each.judgement for each in journal.events(name) if isinstance(each, Judged)]
-        return Found(asked, name, path, best_of(every), tuple(every), reason)
+        return Found(asked, name, path, best_of(every), tuple(every), reason, first.seed)
 
 
 def _client(settings: Settings) -> AbstractContextManager[Client | None]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -26,6 +26,8 @@ from argus.verify import verify
 from tests.optimizer.deliveries import DESIGNS, claim, claimed, delivery
 
 Path_ = tuple[str | int, ...]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +46,13 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 KEPT: dict[str, Any] = {}
 
 
-def once(reading: Any) -> Any:
-    def found(kernel: Kernel, *given: Any, **named: Any) -> Any:
-        key = f"{reading.__name__} {given} {named.get('solver')} {pretty(kernel)}"
+def once(reading: Callable[P, T]) -> Callable[P, T]:
+    def found(*given: P.args, **named: P.kwargs) -> T:
+        kernel, *rest = given
+        assert isinstance(kernel, Kernel)
+        key = f"{reading} {rest} {named} {pretty(kernel)}"
         if key not in KEPT:
-            KEPT[key] = reading(kernel, *given, **named)
+            KEPT[key] = reading(*given, **named)
         return KEPT[key]
 
     return found
@@ -76,10 +80,12 @@ def leaves(data: object, at: Path_ = ()) -> Iterator[Path_]:
         yield from leaves(value, (*at, key))
 
 
-def holder(data: Any, at: Path_) -> Any:
+def holder(data: dict[str, Any], at: Path_) -> dict[str | int, Any]:
+    """What holds the value at a place."""
+    found: Any = data
     for key in at[:-1]:
-        data = data[key]
-    return data
+        found = found[key]
+    return cast("dict[str | int, Any]", found)
 
 
 def changed(value: object) -> object:
@@ -115,7 +121,8 @@ def test_what_is_delivered_is_what_is_claimed(target: str, tmp_path: Path, home:
 
     assert {name: each for name, each in found.items() if each.state != "ok"}.keys() == {"run"}
     assert {"verdict", "source", "code", "fresh inputs", "assumptions", "time", "loader"} < found.keys()
-    Draft202012Validator(cast("Any", schema())).validate(claimed(folder))
+    validator: Any = Draft202012Validator(cast("Any", schema()))
+    validator.validate(claimed(folder))
 
 
 @pytest.mark.usefixtures("remembered")
@@ -220,8 +227,8 @@ def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
     assert kernel
     for row in data["rows"]:
         for place, value in enumerate(row):
-            if isinstance(value, list) and set(numbers) & {each for each in value if isinstance(each, int)}:
-                row[place] = [each for each in value if each not in numbers]
+            if isinstance(value, list):
+                row[place] = [each for each in cast("list[object]", value) if each not in numbers]
     (folder / "kernel.json").write_text(json.dumps(data), encoding="utf-8")
 
     found = checks(folder)
@@ -267,7 +274,11 @@ def test_without_a_compiler_code_is_not_checked(
     del remembered
     folder = delivery("sm_90a", tmp_path / "out", home)
     source = (folder / "gemm_cooperative.cu").read_text(encoding="utf-8")
-    monkeypatch.setattr(steps, "built", lambda _: Made(source, {}, lack="no compiler"))
+
+    def without(_kernel: Kernel) -> Made:
+        return Made(source, {}, lack="no compiler")
+
+    monkeypatch.setattr(steps, "built", without)
 
     found = states(folder)
 

@@ -36,6 +36,7 @@ from argus.optimize_cli import optimize_command
 from argus.outcome import Outcome
 from argus.pictures import check_ending
 from argus.render import to_json
+from argus.report_cli import report
 from argus.report_files import write_picture, write_sarif
 from argus.report_json import SCHEMA, program_json, report_json
 from argus.run_cli import run
@@ -178,6 +179,7 @@ def show(output: str) -> Outcome:
 commands.add_command(certify)
 commands.add_command(knowledge)
 commands.add_command(layout)
+commands.add_command(report)
 commands.add_command(run)
 commands.add_command(optimize_command)
 commands.add_command(suggest)

@@ -175,8 +175,9 @@ def opened(path: Path) -> tuple[Certificate, Path]:
 
     Raises ArgusError: E930 if it cannot be read, E931 if it is none.
     """
-    place = path / NAME if path.is_dir() else path
+    place = path
     try:
+        place = path / NAME if path.is_dir() else path
         if place.stat().st_size > _MOST_BYTES:
             _refuse("E930", f"`{place}` is larger than any certificate: more than {_MOST_BYTES:,} bytes")
         text = place.read_bytes().decode("utf-8")

@@ -45,7 +45,7 @@ def built(kernel: Kernel) -> Made:
     source = claims.emitted(kernel)
     with tempfile.TemporaryDirectory(prefix="argus-certify-", ignore_cleanup_errors=True) as place:
         try:
-            artifact = build(kernel, directory=Path(place))
+            artifact = build(kernel, directory=Path(place), lines=False)
         except ArgusError as problem:
             if problem.diagnostic.code != _NO_COMPILER:
                 raise

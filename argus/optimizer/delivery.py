@@ -54,7 +54,7 @@ def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Sol
     document = claims.document(found.problem.kernel(best.name))
     kernel = cast(Kernel, read(document)[0])
     report = verify(kernel, solver=solver, cache=Cache())
-    artifact = build(kernel, directory=folder)
+    artifact = build(kernel, directory=folder, lines=False)  # which name the folder that they were made in
     script = loader(kernel, artifact.description.stem, dict(found.problem.sizes))
     texts: dict[str, str | bytes] = {IR: json.dumps(document) + "\n", LOADER: script}
     ir, load = write_files(texts, folder, kernel.name)

@@ -9,7 +9,7 @@ from argus.core.index import Index, Sym
 from argus.core.ir import Kernel
 
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}
-_TORCH = '''"""Launch `{name}`, a kernel for sm_90a, on CUDA tensors of PyTorch.
+_TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
 
     from load import launch
     launch({order})
@@ -27,7 +27,8 @@ import torch
 
 from argus.runtime.cuda import Loaded, load
 
-DESCRIPTION = Path(__file__).with_name("{stem}.json")
+NAME = "{stem}"
+DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")
 TENSORS = {tensors}
 """Parameters in order, with the types of their elements."""
 SIZES = {sizes}
@@ -73,14 +74,14 @@ def main() -> None:
 if __name__ == "__main__":
     main()
 '''
-_NUMPY = '''"""Run `{name}`, a kernel for {target}, in the interpreter of Argus on NumPy arrays.
+_NUMPY = '''"""Run a kernel for {target} in the interpreter of Argus on NumPy arrays.
 
     from load import launch
     launch({order})
 
-This version of Argus has no runner for {target}: its code object lies beside this file, with how to launch it in
-{stem}.json, and NumPy stands in for the GPU here. Argus proved what certificate.json says; `argus certify` on this
-folder checks it.
+This version of Argus has no runner for {target}: the code object lies beside this file, with how to launch it in the
+JSON file of its name, and NumPy stands in for the GPU here. Argus proved what certificate.json says; `argus certify` on
+this folder checks it.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ from argus.api import interpret
 from argus.core.ir import Kernel
 from argus.core.plain import read
 
+NAME = "{stem}"
 TENSORS = {tensors}
 """Parameters in order, with the types of their elements."""
 EXTENTS = {extents}
@@ -131,7 +133,7 @@ def main() -> None:
     launch(left, right, out)
     expected = left.astype(float) @ right.astype(float).T
     error = np.abs(out.astype(float) - expected).max() / np.abs(expected).max()
-    sys.stdout.write(f"interpreted, as no runner for {target} is at hand: {{out.shape}}, ")
+    sys.stdout.write(f"{{NAME}}, interpreted, as no runner for {target} is at hand: {{out.shape}}, ")
     sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
 
 
@@ -148,7 +150,6 @@ def loader(kernel: Kernel, stem: str, sizes: dict[str, int]) -> str:
     used = sizes if cuda else {name: min(_SMALL.get(name, 64), size) for name, size in sizes.items()}
     extents = {buffer.name: tuple(_extent(each, used) for each in buffer.shape) for buffer in kernel.parameters}
     return (_TORCH if cuda else _NUMPY).format(
-        name=kernel.name,
         stem=stem,
         target=kernel.target.name,
         order=", ".join(types),

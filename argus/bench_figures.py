@@ -64,11 +64,10 @@ def roofline(title: str, points: Sequence[Point], roof: Roof, hollow: str = "its
         text(root, f"{name} {rate:,.0f}", _RIGHT - 4, y.at(rate) - 5, anchor="end")
     series = list(dict.fromkeys(point.series for point in points))
     for point in sorted(points, key=lambda each: each.filled):
-        colour = COLOURS[series.index(point.series) % len(COLOURS)]
-        dot(root, x.at(point.intensity), y.at(point.rate), colour, filled=point.filled)
+        _mark(root, x.at(point.intensity), y.at(point.rate), series.index(point.series), filled=point.filled)
     for place, name in enumerate(series):
         across, down = _RIGHT + 20, _TOP + 14 + _ROW * place
-        dot(root, across, down, COLOURS[place % len(COLOURS)], filled=True)
+        _mark(root, across, down, place)
         text(root, name, across + 12, down + 4)
     down = _TOP + 14 + _ROW * (len(series) + 1)
     if hollow:
@@ -120,10 +119,16 @@ def ratios(title: str, rows: Sequence[Ratio]) -> str:
             beside = down + 5 * (place - (len(series) - 1) / 2)
             colour = COLOURS[place % len(COLOURS)]
             line(root, [(across(least), beside), (across(most), beside)], {"stroke": colour, "stroke-width": "1.5"})
-            dot(root, across(middle), beside, colour, filled=True)
+            _mark(root, across(middle), beside, place)
     for place, name in enumerate(series):
         down = _TOP + 14 + _ROW * place
-        dot(root, right + 20, down, COLOURS[place % len(COLOURS)], filled=True)
+        _mark(root, right + 20, down, place)
         text(root, name, right + 32, down + 4)
     text(root, "time of the peer over ours: faster to the right", (left + right) / 2, bottom + 42, anchor="middle")
     return document(root)
+
+
+def _mark(root: ET.Element, x: float, y: float, series: int, *, filled: bool = True) -> None:
+    """Of a series by its number: discs in all colours, then squares."""
+    turn, colour = divmod(series, len(COLOURS))
+    dot(root, x, y, COLOURS[colour], filled=filled, square=turn % 2 == 1)

@@ -70,8 +70,11 @@ def text(
     ET.SubElement(root, "text", {"x": number(x), "y": number(y), **style}).text = words
 
 
-def dot(root: ET.Element, x: float, y: float, colour: str, *, filled: bool) -> None:
+def dot(root: ET.Element, x: float, y: float, colour: str, *, filled: bool, square: bool = False) -> None:
     style = {"fill": colour if filled else "none", "stroke": colour, "stroke-width": "1.5"}
+    if square:
+        ET.SubElement(root, "rect", {"x": number(x - 3), "y": number(y - 3), "width": "6", "height": "6", **style})
+        return
     ET.SubElement(root, "circle", {"cx": number(x), "cy": number(y), "r": "3.5", **style})
 
 

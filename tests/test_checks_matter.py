@@ -524,6 +524,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
+    ("cluster_laps_out_of_step", "I16", never_objects(clusters, "judge_ranks")),
     ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),

@@ -39,7 +39,7 @@ _ALWAYS = ("tag", "covers", "written once")
 class Suggestion:
     """A claim that holds of the kernel, as a line to paste.
 
-    code: the line. kind: of claim. about: the tile or tensor that it speaks of. place: where the line goes, in words;
+    code: the line. claim: what it says, as `pretty` prints it; empty for a tag. kind: of claim. about: the tile or tensor that it speaks of. place: where the line goes, in words;
     at: the statement that it goes before (no source for the kernel's end, and for a tag its start).
     excludes: of the mistakes tried in the kernel, those that break the claim. compared: elements that its proof
     speaks of. reason: why a claim is not among those proved; empty for one that is.
@@ -53,6 +53,7 @@ class Suggestion:
     excludes: int = 0
     compared: int = 0
     reason: str = ""
+    claim: str = ""
 
 
 @frozen
@@ -256,6 +257,7 @@ def _told(each: Candidate, standings: Mapping[int, _Standing], broken: Mapping[i
         len(broken.get(each.number, ())),
         standing.compared,
         standing.reason,
+        claim_text(each.stmt.claim) if isinstance(each.stmt, Assert) else "",
     )
 
 

@@ -127,7 +127,9 @@ def _ranked(known: Sequence[_Known], path: Path, source: Source) -> tuple[tuple[
             if wanted is None:
                 others[f"{each.code}: its place is in another file, {each.place}"] = None
             elif all(wanted in held for other, held in zip(known, holding, strict=True) if other.reaches(path, wanted)):
-                lines[Wanted(with_sizes(wanted.code, own.kernel, source, wanted.line), wanted.where, wanted.line)] = None
+                lines[Wanted(with_sizes(wanted.code, own.kernel, source, wanted.line), wanted.where, wanted.line)] = (
+                    None
+                )
             else:
                 others[f"{each.code}: it is not proved of every kernel of {path.name}:{wanted.line}"] = None
     return tuple(lines), tuple(others)
@@ -172,7 +174,7 @@ class _Trial:
         kept: tuple[Wanted, ...] = ()
         for each in ranked:
             # A tag claims nothing, and what is claimed of it comes after it.
-            if each.where == "start" and self._loads((*kept, each)) or self._holds((*kept, each)):
+            if (each.where == "start" and self._loads((*kept, each))) or self._holds((*kept, each)):
                 kept = (*kept, each)
         kept = kept if self._holds(kept) else ()
         return kept, tuple(each for each in ranked if each not in kept)

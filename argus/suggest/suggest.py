@@ -39,10 +39,11 @@ _ALWAYS = ("tag", "covers", "written once")
 class Suggestion:
     """A claim that holds of the kernel, as a line to paste.
 
-    code: the line. claim: what it says, as `pretty` prints it; empty for a tag. kind: of claim. about: the tile or tensor that it speaks of. place: where the line goes, in words;
-    at: the statement that it goes before (no source for the kernel's end, and for a tag its start).
-    excludes: of the mistakes tried in the kernel, those that break the claim. compared: elements that its proof
-    speaks of. reason: why a claim is not among those proved; empty for one that is.
+    code: the line. claim: what it says, as `pretty` prints it; empty for a tag. kind: of claim. about: the tile or
+    tensor that it speaks of. place: where the line goes, in words; at: the statement that it goes before (no source
+    for the kernel's end, and for a tag its start). excludes: of the mistakes tried in the kernel, those that break the
+    claim. compared: elements that its proof speaks of. reason: why a claim is not among those proved; empty for one
+    that is.
     """
 
     code: str

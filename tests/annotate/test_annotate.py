@@ -12,7 +12,7 @@ import pytest
 from argus.annotate import annotate
 from argus.annotate.text import Wanted, put, source_of
 from argus.cli import main
-from argus.core.verdict import Proved, Refuted
+from argus.core.verdict import Refuted
 from argus.loader import load
 from argus.verify import verify
 from property_tests.programs import CORPUS

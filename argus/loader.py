@@ -82,6 +82,13 @@ def load(what: str, *, seconds: float = SECONDS, beside: Path | None = None) -> 
         ArgusError: E001 if there is no such file, E002 if it does not parse, E003 if it raises, E004 if it
             exports no kernel, E005 if none has the name, E006 if it takes longer than `seconds`.
     """
+    return load_with_names(what, seconds=seconds, beside=beside)[0]
+
+
+def load_with_names(
+    what: str, *, seconds: float = SECONDS, beside: Path | None = None
+) -> tuple[tuple[Exported, ...], Mapping[str, object]]:
+    """As `load`, with all names of the file's module level. Raises ArgusError as `load`."""
     file, wanted = _split(what)
     path, module_name = _locate(file)
     folder = nullcontext() if beside is None else _folder_on_path(beside)
@@ -94,7 +101,7 @@ def load(what: str, *, seconds: float = SECONDS, beside: Path | None = None) -> 
             f"`{file}` exports no kernel: no name at its module level is one",
             "decorate a function with `@kernel(target=gfx942, threads=256)`; names that start with `_` do not count",
         )
-    return exported if wanted is None else _named(exported, wanted, file)
+    return exported if wanted is None else _named(exported, wanted, file), vars(module)
 
 
 # -- finding the file ----------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from attrs import define, field
 
+from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.artifact import Artifact
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm, Problem
 from argus.runtime.watched import Watched
 from argus.tuning.measure import BRIEF, Job, brief
 
@@ -22,14 +23,23 @@ class Gpu:
     child: Watched = field(factory=lambda: Watched(SECONDS))
 
     def disagreement(self, problem: Problem, artifact: Artifact) -> str:
+        _check(problem)
         for shape in SHAPES:
             found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, 1))
             if found.wrong:
                 return f"rows of C differ from what is expected at {'x'.join(map(str, shape))}, on the GPU"
-        del problem
         return ""
 
     def time(self, problem: Problem, artifact: Artifact) -> float:
+        problem = _check(problem)
         shape = (problem.m, problem.n, problem.k)
         found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, _ROUNDS))
         return found.medians[BRIEF.name][artifact.name]
+
+
+def _check(problem: Problem) -> Gemm:
+    """Raises ArgusError (E903) for a user's file: arrays for it are made for the interpreter alone."""
+    if isinstance(problem, Gemm):
+        return problem
+    message = f"`{problem}` cannot be timed on a GPU: products alone are"
+    raise ArgusError(Diagnostic("E903", "error", message, help="take predicted times: --on model"))

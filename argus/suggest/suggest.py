@@ -93,8 +93,22 @@ def suggest_invariants(
     Raises ArgusError when the kernel cannot be traced or run (E501), or the solver is unknown.
     """
     traced = kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])
-    backend = resolve(solver)
-    limits = budget or Budget()
+    return _suggested(traced, resolve(solver), budget or Budget())[0]
+
+
+def with_suggested(
+    kernel: Kernel, *, solver: str | Solver | None = None, budget: Budget | None = None
+) -> tuple[Kernel, Suggestions]:
+    """A kernel that makes the claims found for it, and these; the kernel as it is where it is not proved with them.
+
+    Raises ArgusError as `suggest_invariants`.
+    """
+    made, claiming = _suggested(kernel, resolve(solver), budget or Budget())
+    return (claiming if made.verdict == "proved" else kernel), made
+
+
+def _suggested(traced: Kernel, backend: Solver, limits: Budget) -> tuple[Suggestions, Kernel]:
+    """The suggestions, and the kernel with those that are best."""
     made = {claim_text(stmt.claim) for stmt in walk(traced.body) if isinstance(stmt, Assert)}
     pool = [each for each in candidates(without_claims(traced)) if not _is_made(each, made)]
     sizes = _sizes(traced)
@@ -106,7 +120,7 @@ def suggest_invariants(
     ranked = [_told(each, standings, broken) for each in proved]
     order = sorted(range(len(proved)), key=lambda n: _rank(proved[n], ranked[n]))
     kept = _not_implied([proved[n] for n in order], broken)
-    return Suggestions(
+    suggestions = Suggestions(
         traced.name,
         str(traced.target),
         backend.name,
@@ -119,6 +133,7 @@ def suggest_invariants(
         len(sizes),
         tried,
     )
+    return suggestions, _with(traced, kept)
 
 
 def _is_made(candidate: Candidate, made: set[str]) -> bool:

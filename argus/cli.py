@@ -22,6 +22,7 @@ from typing import TextIO, cast
 import click
 
 from argus import __version__, demo, doctor
+from argus.annotate_cli import annotate_command
 from argus.api import build as build_kernel
 from argus.bench_cli import bench
 from argus.certify_cli import certify
@@ -183,6 +184,7 @@ commands.add_command(report)
 commands.add_command(run)
 commands.add_command(optimize_command)
 commands.add_command(suggest)
+commands.add_command(annotate_command)
 commands.add_command(mcp)
 add_to(commands)
 bench.add_command(gemm)

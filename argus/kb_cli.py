@@ -17,7 +17,7 @@ from argus.optimizer import designs
 from argus.optimizer.knowledge_check import Bench, Checked, check
 from argus.optimizer.mining import Mined, Rejected, Skill, Tools, drafted, gathered, mine
 from argus.optimizer.numbers import disagreement
-from argus.optimizer.problem import Problem, problem_of
+from argus.optimizer.problem import Gemm, gemm_of
 from argus.optimizer.tables import timed
 from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.optimizer.transformation import Design
@@ -112,7 +112,7 @@ def mine_design(
     """
     techniques = _loaded(folder)
     expert = designs.design(kernel)
-    problem = problem_of(problem_text, expert.target.name)
+    problem = gemm_of(problem_text, expert.target.name)
     tools = _tools(problem, problem_text, kernel, table)
     steps: list[Skill | Rejected] = []
     for step in mine(expert, techniques, tools):
@@ -144,7 +144,7 @@ def _verify(kernel: Kernel) -> Report:
     return verify(kernel, cache=Cache())
 
 
-def _tools(problem: Problem, text: str, kernel: str, table: str | None) -> Tools:
+def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
     command = f"argus kb mine {kernel} --problem {text}" + ("" if table is None else f" --times {table}")
     shape = f"{problem.m}x{problem.n}x{problem.k}"
     known = None if table is None else timed(Path(table), shape)

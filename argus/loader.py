@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
@@ -63,22 +63,36 @@ def _called(kernel: Kernel, name: str) -> Kernel:
     return kernel if kernel.name == name else evolve(kernel, name=name)
 
 
-def load(what: str, *, seconds: float = SECONDS) -> tuple[Exported, ...]:
+def located(what: str) -> Path:
+    """The path of the file that `FILE` or `FILE:KERNEL` names. Raises ArgusError (E001) if there is none."""
+    return _locate(_split(what)[0])[0]
+
+
+def load(what: str, *, seconds: float = SECONDS, beside: Path | None = None) -> tuple[Exported, ...]:
     """The kernels that `FILE` or `FILE:KERNEL` names, in the order in which the file defines them.
 
     FILE is a path, or the dotted name of a module. A family is all its instances, each of which may also be
     named (`gemm_cdna3`). A program is the kernels that it launches, `gemm_split_partial`, all of them by its own
     name; these do not count by themselves but where they are families. What the file merely imports from another
     module does not count. The file runs in this process, under a private name, with its folder first on the path.
+    beside: a folder that it may import from as if it were its own, where it is a copy of a file there.
     SIGALRM is used for the time limit, which holds on the main thread of a POSIX system only.
 
     Raises:
         ArgusError: E001 if there is no such file, E002 if it does not parse, E003 if it raises, E004 if it
             exports no kernel, E005 if none has the name, E006 if it takes longer than `seconds`.
     """
+    return load_with_names(what, seconds=seconds, beside=beside)[0]
+
+
+def load_with_names(
+    what: str, *, seconds: float = SECONDS, beside: Path | None = None
+) -> tuple[tuple[Exported, ...], Mapping[str, object]]:
+    """As `load`, with all names of the file's module level. Raises ArgusError as `load`."""
     file, wanted = _split(what)
     path, module_name = _locate(file)
-    with _limited(seconds, f"loading `{file}`", _top_of(str(path))):
+    folder = nullcontext() if beside is None else _folder_on_path(beside)
+    with _limited(seconds, f"loading `{file}`", _top_of(str(path))), folder:
         module = _run(path, file, module_name)
     exported = tuple(_exported(module))
     if not exported:
@@ -87,7 +101,7 @@ def load(what: str, *, seconds: float = SECONDS) -> tuple[Exported, ...]:
             f"`{file}` exports no kernel: no name at its module level is one",
             "decorate a function with `@kernel(target=gfx942, threads=256)`; names that start with `_` do not count",
         )
-    return exported if wanted is None else _named(exported, wanted, file)
+    return exported if wanted is None else _named(exported, wanted, file), vars(module)
 
 
 # -- finding the file ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from argus.optimizer.device import at_hand
 from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Event, Started
 from argus.optimizer.journal import Journal
-from argus.optimizer.problem import problem_of
+from argus.optimizer.problem import Gemm, problem_of
 from argus.optimizer.run import Found, PlannerName, Settings, journal_path, optimize
 from argus.optimizer.search import Limits
 from argus.outcome import Outcome
@@ -33,6 +33,7 @@ NOTHING = 1
 @click.command("optimize")
 @click.argument("problem", required=False, metavar="PROBLEM")
 @click.option("--target", default="sm_90a", show_default=True, help=" or ".join(each.name for each in TARGETS))
+@click.option("--sizes", default="", metavar="M=4096,...", help="Of a PROBLEM that is a file, all of its kernel's.")
 @click.option(
     "--budget-seconds", "seconds", type=click.FloatRange(0, min_open=True), help="Longest time of the search."
 )
@@ -66,6 +67,7 @@ NOTHING = 1
 def optimize_command(
     problem: str | None,
     target: str,
+    sizes: str,
     seconds: float | None,
     trials: int | None,
     planner: PlannerName,
@@ -86,6 +88,9 @@ def optimize_command(
 ) -> Outcome:
     """Search for the fastest design of PROBLEM, such as gemm:8192x8192x8192:bf16, that is proved.
 
+    PROBLEM may be FILE or FILE:KERNEL, with --sizes: a kernel or a family of the user's own, beside a function
+    `reference` on NumPy arrays that are named as the kernel's inputs.
+
     Each candidate goes through a gate: it is traced, its invariants are proved, it is run in the interpreter beside a
     float64 reference, compiled, and on a GPU checked again and timed; without one its time is predicted. What stops a
     candidate is shown with its counterexample. Ctrl-C ends the search and tells the best so far; every answer is in
@@ -99,8 +104,9 @@ def optimize_command(
         raise click.UsageError("give a problem, such as gemm:4096x4096x4096:bf16, or --resume RUN")
     limits = Limits(seconds, trials, Rule(epsilon, attempts))
     asked_of = _model(model, base_url, dollars)
-    settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, _gpu(on, target), None, asked_of)
-    asked = problem_of(*(_first(settings) if resume else (problem or "", target)))
+    settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, model=asked_of)
+    asked = problem_of(*_first(settings)) if resume else problem_of(problem or "", target, sizes)
+    settings = evolve(settings, gpu=_gpu("model" if on == "auto" and not isinstance(asked, Gemm) else on, asked.target))
     teller = Teller(asked.bounds, trials)
     tell: Callable[[Event], None] = (lambda _: None) if as_json else (lambda event: screen.lines(teller.lines(event)))
     found = optimize(str(asked), asked.target, settings, tell)

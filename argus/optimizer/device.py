@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from argus.core.diagnostic import ArgusError
+from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.artifact import Artifact
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm, Problem
 from argus.runtime.device import found
 from argus.runtime.watched import Watched
 from argus.tuning.measure import BRIEF, Job, brief
@@ -35,14 +35,23 @@ class Gpu:
     child: Watched = field(factory=lambda: Watched(SECONDS))
 
     def disagreement(self, problem: Problem, artifact: Artifact) -> str:
+        _check(problem)
         for shape in SHAPES:
             timed = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, 1))
             if timed.wrong:
                 return f"rows of C differ from what is expected at {'x'.join(map(str, shape))}, on the GPU"
-        del problem
         return ""
 
     def time(self, problem: Problem, artifact: Artifact) -> float:
+        problem = _check(problem)
         shape = (problem.m, problem.n, problem.k)
         timed = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, _ROUNDS))
         return timed.medians[BRIEF.name][artifact.name]
+
+
+def _check(problem: Problem) -> Gemm:
+    """Raises ArgusError (E903) for a user's file: arrays for it are made for the interpreter alone."""
+    if isinstance(problem, Gemm):
+        return problem
+    message = f"`{problem}` cannot be timed on a GPU: products alone are"
+    raise ArgusError(Diagnostic("E903", "error", message, help="take predicted times: --on model"))

@@ -8,6 +8,7 @@ from argus.core.dtype import bf16
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved
 from argus.core.walk import show
+from argus.optimizer.files import KernelFile, signature
 from argus.optimizer.problem import Problem
 
 RESULT = "each element of `C` is bf16(sum over k of A * B)"
@@ -25,9 +26,14 @@ def kernel_of(text: str, problem: Problem) -> Kernel:
     if len(found) != 1:
         raise _other(f"the text has {len(found)} kernels, expected one")
     kernel = found[0].trace()
-    shapes = {each.name: tuple(show(extent) for extent in each.shape) for each in kernel.parameters}
     if kernel.target.name != problem.target:
         raise _other(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
+    if isinstance(problem, KernelFile):
+        expected = signature(next(iter(problem.variants.values())).kernel)
+        if signature(kernel) != expected:
+            raise _other(f"`{kernel.name}` takes {_told(signature(kernel))}, expected {_told(expected)}")
+        return kernel
+    shapes = {each.name: tuple(show(extent) for extent in each.shape) for each in kernel.parameters}
     if shapes != _SHAPES or any(each.dtype != bf16 for each in kernel.parameters):
         said = ", ".join(f"{each.name} {shapes[each.name]} {each.dtype.name}" for each in kernel.parameters)
         raise _other(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16")
@@ -39,6 +45,10 @@ def short(verdict: Proved) -> str:
     if verdict.results == (RESULT,):
         return ""
     return f"what is proved is not the product: {'; '.join(verdict.results) or 'nothing of C'}, expected {RESULT}"
+
+
+def _told(parameters: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:
+    return ", ".join(f"{name} ({', '.join(shape)}) of {dtype}" for name, dtype, shape in parameters)
 
 
 def _other(message: str) -> ArgusError:

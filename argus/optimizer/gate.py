@@ -20,7 +20,7 @@ from argus.emit.artifact import Artifact
 from argus.optimizer.drafts import kernel_of, short
 from argus.optimizer.judgement import Judgement, Stage
 from argus.optimizer.numbers import disagreement
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm, Problem
 from argus.optimizer.reward import Predict, compiled, resources
 from argus.policy.bounds import Impossible, judge
 from argus.policy.planner import Outcome
@@ -107,7 +107,8 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
     with passage.through("parse"), _blamed("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
         kernel = kernel_of(text, problem) if text else problem.kernel(name)
     with passage.through("invariants"):
-        _proved(tools.verify(kernel), claimed=bool(text))
+        passage.judgement = evolve(passage.judgement, notes=problem.notes)
+        _proved(tools.verify(kernel), claimed=bool(text) and isinstance(problem, Gemm))
     with passage.through("interpreter"):
         found = disagreement(problem, kernel)
         if found:
@@ -118,7 +119,9 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
     if tools.device is None:
         with passage.through("timing"):
             found = tools.predict(kernel, problem.sizes, compiled(artifact))
-        passage.judgement = evolve(passage.judgement, microseconds=found.microseconds, notes=found.notes)
+        passage.judgement = evolve(
+            passage.judgement, microseconds=found.microseconds, notes=(*problem.notes, *found.notes)
+        )
         return
     with passage.through("device"), _blamed("lost", *_DEVICE):
         wrong = tools.device.disagreement(problem, artifact)

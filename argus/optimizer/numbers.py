@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import numpy as np
 from ml_dtypes import bfloat16
 
 from argus.api import interpret
 from argus.core.ir import Kernel
-from argus.optimizer.problem import Problem
+from argus.optimizer.files import KernelFile
+from argus.optimizer.problem import Gemm, Problem
+from argus.optimizer.references import differs
 from argus.reference import F32_ROUNDING, Comparison, compared
 
 _ROUNDING = 2.0**-8
@@ -30,8 +33,20 @@ def shapes(seed: int) -> Iterator[tuple[int, int, int]]:
 
 
 def disagreement(problem: Problem, kernel: Kernel) -> str:
-    """Where the interpreter's result and the float64 reference differ by more than rounding; empty if nowhere."""
-    del problem  # a problem of one family, so far
+    """Where the interpreter's result and the float64 reference differ by more than rounding; empty if nowhere.
+
+    Raises ArgusError (E903) for a user's reference that does not serve.
+    """
+    match problem:
+        case Gemm():
+            return _of_product(kernel)
+        case KernelFile():
+            return differs(problem, kernel, SEEDS)
+        case _:
+            assert_never(problem)
+
+
+def _of_product(kernel: Kernel) -> str:
     for seed in SEEDS:
         for shape in shapes(seed):
             found = multiplied(kernel, shape, seed)

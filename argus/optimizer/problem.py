@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from attrs import frozen
 
@@ -11,6 +12,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.core.target import TARGETS
 from argus.kernels.gemm import Config, configuration, gemm
+from argus.optimizer.files import KernelFile, file_problem, is_recorded, recorded
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.bounds import gemm as gemm_work
 
@@ -31,6 +33,11 @@ class Gemm:
     @property
     def sizes(self) -> Mapping[str, int]:
         return {"M": self.m, "N": self.n, "K": self.k}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a verdict should know of its claims: they are the shipped family's."""
+        return ()
 
     @property
     def work(self) -> Work:
@@ -58,18 +65,37 @@ class Gemm:
         return f"gemm:{self.m}x{self.n}x{self.k}:{self.dtype}"
 
 
-Problem = Gemm
+Problem = Gemm | KernelFile
 
 
-def problem_of(text: str, target: str) -> Problem:
-    """The problem that a user named. Raises ArgusError (E903)."""
+def problem_of(text: str, target: str, sizes: str = "") -> Problem:
+    """The problem that a user named, or a journal: `gemm:MxNxK:DTYPE`, or FILE or FILE:KERNEL at sizes.
+
+    Raises ArgusError: E903, and of a file what `file_problem` raises.
+    """
+    if is_recorded(text):
+        return recorded(text, target)
+    if text.partition(":")[0] != "gemm" and (sizes or _is_file(text)):
+        return file_problem(text, sizes, target)
+    if sizes:
+        message = f"the sizes of `{text}` are in its name"
+        raise ArgusError(Diagnostic("E903", "error", message, help="leave --sizes out"))
+    return gemm_of(text, target)
+
+
+def _is_file(text: str) -> bool:
+    return Path(text).is_file() or text.partition(":")[0].endswith(".py")
+
+
+def gemm_of(text: str, target: str) -> Gemm:
+    """A product by its name. Raises ArgusError (E903)."""
     known = [each.name for each in TARGETS]
     if target not in known:
         message = f"there is no target `{target}`, expected {' or '.join(known)}"
         raise ArgusError(Diagnostic("E903", "error", message, help="name it with --target"))
     match = _GEMM.fullmatch(text)
     if match is None:
-        message = f"`{text}` is no problem, expected gemm:MxNxK or gemm:MxNxK:DTYPE"
+        message = f"`{text}` is no problem, expected gemm:MxNxK, gemm:MxNxK:DTYPE or a file of a kernel"
         raise ArgusError(Diagnostic("E903", "error", message, help="for example gemm:8192x8192x8192:bf16"))
     m, n, k = map(int, match.groups()[:3])
     dtype = match[4] or DTYPES[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil, log, log2
-from typing import Any, cast
+from typing import Any, assert_never, cast
 
 import attrs
 from attrs import frozen
@@ -13,7 +13,8 @@ from argus.core.target import TARGETS
 from argus.kernels.gemm import Config
 from argus.kernels.narrow import Narrow
 from argus.kernels.split import Split
-from argus.optimizer.problem import Problem
+from argus.optimizer.files import KernelFile, Variant
+from argus.optimizer.problem import Gemm, Problem
 from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
@@ -34,9 +35,13 @@ class Described:
 
 def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     """What planners see of a problem before anything is tried. names: of designs to choose among; all by default."""
-    configs = space(problem.target)
-    chosen = names or tuple(configs)
-    described = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
+    match problem:
+        case Gemm():
+            described = _of_family(problem, names)
+        case KernelFile():
+            described = [_of_file(each) for name, each in problem.variants.items() if not names or name in names]
+        case _:
+            assert_never(problem)
     features = tuple(sorted({key for each in described for key in each.numbers}))
     options = tuple(
         Choice(each.name, each.techniques, tuple(each.numbers.get(feature, 0.0) for feature in features), each.knobs)
@@ -46,7 +51,21 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     return Situation(problem.target, str(problem), features, bounds.light, bounds.bottleneck, options)
 
 
-def describe(problem: Problem, name: str, config: Config) -> Described:
+def _of_file(variant: Variant) -> Described:
+    """What is known of a kernel of a user's file: which of them it is, and what was done to it."""
+    has = {technique(step.technique): 1.0 for step in variant.steps}
+    numbers = {CONSTANT: 1.0, f"kernel {variant.base}": 1.0, **has}
+    done = "+".join(f"{step.technique} {step.change}".strip() for step in variant.steps)
+    return Described(variant.name, variant.steps, numbers, (("kernel", variant.base), ("rewritten", done)))
+
+
+def _of_family(problem: Gemm, names: tuple[str, ...]) -> list[Described]:
+    configs = space(problem.target)
+    chosen = names or tuple(configs)
+    return [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
+
+
+def describe(problem: Gemm, name: str, config: Config) -> Described:
     knobs = knobs_of(config)
     steps = techniques_of(config)
     has = {technique(step.technique): 1.0 for step in steps}
@@ -105,7 +124,7 @@ def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, floa
     return found
 
 
-def _fit(problem: Problem, config: Config) -> dict[str, float]:
+def _fit(problem: Gemm, config: Config) -> dict[str, float]:
     """How tiles fit the problem and the machine, as logarithms of shares, at most 0."""
     processors = _PROCESSORS[problem.target]
     rows, columns, splits = tile(config)

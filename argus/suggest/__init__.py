@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from argus.suggest.suggest import Suggestion, Suggestions, suggest_invariants
+from argus.suggest.suggest import Suggestion, Suggestions, suggest_invariants, with_suggested
 
-__all__ = ["Suggestion", "Suggestions", "suggest_invariants"]
+__all__ = ["Suggestion", "Suggestions", "suggest_invariants", "with_suggested"]

@@ -39,10 +39,11 @@ _ALWAYS = ("tag", "covers", "written once")
 class Suggestion:
     """A claim that holds of the kernel, as a line to paste.
 
-    code: the line. kind: of claim. about: the tile or tensor that it speaks of. place: where the line goes, in words;
-    at: the statement that it goes before (no source for the kernel's end, and for a tag its start).
-    excludes: of the mistakes tried in the kernel, those that break the claim. compared: elements that its proof
-    speaks of. reason: why a claim is not among those proved; empty for one that is.
+    code: the line. claim: what it says, as `pretty` prints it; empty for a tag. kind: of claim. about: the tile or
+    tensor that it speaks of. place: where the line goes, in words; at: the statement that it goes before (no source
+    for the kernel's end, and for a tag its start). excludes: of the mistakes tried in the kernel, those that break the
+    claim. compared: elements that its proof speaks of. reason: why a claim is not among those proved; empty for one
+    that is.
     """
 
     code: str
@@ -53,6 +54,7 @@ class Suggestion:
     excludes: int = 0
     compared: int = 0
     reason: str = ""
+    claim: str = ""
 
 
 @frozen
@@ -91,8 +93,22 @@ def suggest_invariants(
     Raises ArgusError when the kernel cannot be traced or run (E501), or the solver is unknown.
     """
     traced = kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])
-    backend = resolve(solver)
-    limits = budget or Budget()
+    return _suggested(traced, resolve(solver), budget or Budget())[0]
+
+
+def with_suggested(
+    kernel: Kernel, *, solver: str | Solver | None = None, budget: Budget | None = None
+) -> tuple[Kernel, Suggestions]:
+    """A kernel that makes the claims found for it, and these; the kernel as it is where it is not proved with them.
+
+    Raises ArgusError as `suggest_invariants`.
+    """
+    made, claiming = _suggested(kernel, resolve(solver), budget or Budget())
+    return (claiming if made.verdict == "proved" else kernel), made
+
+
+def _suggested(traced: Kernel, backend: Solver, limits: Budget) -> tuple[Suggestions, Kernel]:
+    """The suggestions, and the kernel with those that are best."""
     made = {claim_text(stmt.claim) for stmt in walk(traced.body) if isinstance(stmt, Assert)}
     pool = [each for each in candidates(without_claims(traced)) if not _is_made(each, made)]
     sizes = _sizes(traced)
@@ -104,7 +120,7 @@ def suggest_invariants(
     ranked = [_told(each, standings, broken) for each in proved]
     order = sorted(range(len(proved)), key=lambda n: _rank(proved[n], ranked[n]))
     kept = _not_implied([proved[n] for n in order], broken)
-    return Suggestions(
+    suggestions = Suggestions(
         traced.name,
         str(traced.target),
         backend.name,
@@ -117,6 +133,7 @@ def suggest_invariants(
         len(sizes),
         tried,
     )
+    return suggestions, _with(traced, kept)
 
 
 def _is_made(candidate: Candidate, made: set[str]) -> bool:
@@ -256,6 +273,7 @@ def _told(each: Candidate, standings: Mapping[int, _Standing], broken: Mapping[i
         len(broken.get(each.number, ())),
         standing.compared,
         standing.reason,
+        claim_text(each.stmt.claim) if isinstance(each.stmt, Assert) else "",
     )
 
 

@@ -22,6 +22,7 @@ from argus.kernels.gemm import Config, configuration, gemm
 from argus.kernels.hopper import Hopper
 from argus.kernels.naming import name_of
 from argus.kernels.staged import Staged
+from argus.language import begin_late, gfx942, kernel
 from argus.verify import verify
 
 FAST: dict[str, Any] = {"bk": 64, "vector": 8, "swizzle": 128}
@@ -161,6 +162,16 @@ def test_a_launch_that_begins_late_waits_for_nothing_itself() -> None:
     left = [line for line in left if "let_next_begin();" not in line]
     assert late.text.splitlines()[:9] == left[:9]
     assert len(late.text.splitlines()) == len(left) == len(early.text.splitlines()) - 2
+
+
+def test_launches_of_gfx942_never_overlap() -> None:
+    @kernel(target=gfx942, threads=64)
+    def late() -> None:
+        begin_late()
+
+    with pytest.raises(ArgusError, match="never overlap") as refused:
+        late.trace()
+    assert refused.value.diagnostic.code == "E106"
 
 
 # -- what is built ---------------------------------------------------------------------------------------------

@@ -263,7 +263,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E901", "no knowledge base", "The folder holds no techniques, or one of its files cannot be read."),
     Entry("E902", "not a technique", "A file of the knowledge base does not say what a technique must say."),
     Entry("E903", "not a problem", "A search was asked for a problem, a target or a design that there is not."),
-    Entry("E904", "journal does not serve", "The journal of searches is no store, cannot be written, or lacks the run."),
+    Entry(
+        "E904", "journal does not serve", "The journal of searches is no store, cannot be written, or lacks the run."
+    ),
     Entry("E905", "search cannot begin", "The planner or the scheduler that was asked for is not there."),
     Entry("E920", "no client for models", "The planner `llm` was asked for without the package that it needs."),
     Entry("E921", "key missing or not accepted", "There is no key for the language model, or its endpoint refuses it."),
@@ -288,7 +290,12 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E928", "record of an answer damaged", "An answer of the language model in a journal cannot be read back."),
     Entry("E930", "certificate cannot be read", "There is no certificate at the place that was named, or no text."),
     Entry("E931", "not a certificate", "A certificate does not have the fields that one must have."),
-    Entry("E932", "nothing to deliver", "A search was to deliver its best design, and no candidate has passed the gate."),
+    Entry(
+        "E932", "nothing to deliver", "A search was to deliver its best design, and no candidate has passed the gate."
+    ),
+    Entry(
+        "E933", "certificate not checked to its end", "Checking a certificate took more time or memory than there was."
+    ),
     Entry(
         "E941",
         "no isolation for untrusted text",

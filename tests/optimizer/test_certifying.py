@@ -41,6 +41,7 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readings of one kernel are done once: what is claimed of it does not change them."""
     monkeypatch.setattr(steps, "verify", once(verify))
     monkeypatch.setattr(steps, "built", once(built))
+    monkeypatch.setattr(times, "built", once(built))
     monkeypatch.setattr(claims, "runs", once(claims.runs))
     monkeypatch.setattr(claims, "emitted", once(claims.emitted))
     monkeypatch.setattr(times, "predict", once(times.predict))

@@ -25,7 +25,7 @@ from argus.optimizer.search import Limits, Search, past
 from argus.optimizer.space import situation
 from argus.policy.bandit import CONSTANT, Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
-from argus.policy.planner import Planner
+from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
 from argus.solvers.cache import Cache
 
@@ -156,8 +156,9 @@ def optimize(
         if not events:
             tell(first)
         else:
-            journal.append(name, Resumed(len(before.state.situation.tried)))
-            tell(Resumed(len(before.state.situation.tried)))
+            resumed = _resumed(before.state.situation)
+            journal.append(name, resumed)
+            tell(resumed)
         reason: Reason = "interrupted"
         for event in search.go(before.under_way):
             tell(event)
@@ -180,6 +181,11 @@ def _opened(journal: Journal, problem: str, target: str, settings: Settings) -> 
         str(asked), target, settings.planner, settings.seed, seen.bound, seen.bottleneck, len(seen.options), _versions()
     )
     return first, journal.begin(first), ()
+
+
+def _resumed(reached: Situation) -> Resumed:
+    best = reached.best
+    return Resumed(len(reached.tried), None if best is None else best.microseconds)
 
 
 def _reason(journal: Journal, name: str) -> Reason:

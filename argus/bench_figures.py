@@ -51,7 +51,8 @@ def roofline(title: str, points: Sequence[Point], roof: Roof, hollow: str = "its
     bottom = height - _BELOW
     peak = max(rate for _, rate in roof.peaks)
     intensities = [point.intensity for point in points] or [100.0]
-    x = LogAxis(log10(min(intensities) / 2), log10(max(*intensities, peak / roof.bandwidth) * 2), _LEFT, _RIGHT)
+    low, high = min(*intensities, peak / roof.bandwidth) / 2, max(*intensities, peak / roof.bandwidth) * 2
+    x = LogAxis(log10(low), log10(high), _LEFT, _RIGHT)
     y = LogAxis(log10(min([point.rate for point in points] or [10.0]) / 2), log10(peak * 1.5), bottom, _TOP)
     root = canvas(_WIDTH, height)
     text(root, title, _LEFT, 26, size="15", weight="bold")

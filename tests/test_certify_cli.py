@@ -9,6 +9,7 @@ import pytest
 
 from argus.cli import main
 from argus.core.diagnostic import ArgusError
+from argus.optimizer import certifying
 from argus.optimizer.certificate import opened
 from tests.optimizer.deliveries import claim, claimed, delivery
 
@@ -72,7 +73,7 @@ def test_what_is_no_certificate_is_refused(what: str, tmp_path: Path, capsys: py
 def test_a_place_without_a_certificate_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["certify", str(tmp_path)]) == 3
     assert main(["certify", str(tmp_path / "nowhere")]) == 3
-    assert capsys.readouterr().err.count("E930") == 2
+    assert capsys.readouterr().err.count("error[E930]") == 2
     with pytest.raises(ArgusError, match="E930"):
         opened(Path("a\0b"))
 
@@ -95,6 +96,26 @@ def test_what_is_no_kernel_fails(data: bytes, tmp_path: Path, home: Path, capsys
 
     assert main(["certify", str(folder)]) == 1
     assert "FAILED      ir: kernel.json holds no kernel" in capsys.readouterr().out
+
+
+def test_checking_ends(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = delivery("gfx942", tmp_path / "out", home)
+
+    assert main(["certify", str(folder), "--longest", "0.05"]) == 3
+    assert "error[E933]" in capsys.readouterr().err
+
+
+def test_a_kernel_that_takes_all_memory_is_refused(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = delivery("gfx942", tmp_path / "out", home)
+
+    def takes_all(*_: object, **_more: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(certifying, "verify", takes_all)
+    assert main(["certify", str(folder)]) == 3
+    assert "more memory than there is" in capsys.readouterr().err
 
 
 def test_a_solver_that_there_is_not_is_refused(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -296,6 +296,9 @@ ENTRIES: tuple[Entry, ...] = (
         "E932", "nothing to deliver", "A search was to deliver its best design, and no candidate has passed the gate."
     ),
     Entry(
+        "E933", "certificate not checked to its end", "Checking a certificate took more time or memory than there was."
+    ),
+    Entry(
         "E941",
         "no isolation for untrusted text",
         "Nothing on this machine keeps a process apart from it, so the kernel text of a model or an agent is not run.",

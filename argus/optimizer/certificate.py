@@ -10,22 +10,19 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast, get_origin
+from typing import Literal, NoReturn, cast
 
-import attrs
 from attrs import frozen
-from cattrs import ClassValidationError, Converter, transform_error
-from cattrs.cols import homogenous_tuple_structure_factory
-from cattrs.gen import make_dict_structure_fn
+from cattrs import ClassValidationError, transform_error
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer.judgement import Reward
+from argus.optimizer.strict import objects, reader
 from argus.summary import Word
 
 SCHEMA: Literal["argus.certificate/1"] = "argus.certificate/1"
 NAME = "certificate.json"
 _MOST_BYTES = 4 << 20
-_MOST_TEXT = 2_000
 _PLAIN = re.compile(r"\w[\w.-]{0,199}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 Role = Literal["source", "code", "description", "ir", "loader", "assembly"]
@@ -222,71 +219,12 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-# -- each value as it is: a number is no text, a text no list of characters ------------------------------------
-
-
-def _text(value: object, _: object) -> str:
-    if isinstance(value, str) and len(value) <= _MOST_TEXT and value.isprintable():
-        return value
-    raise ValueError(f"expected printable text of at most {_MOST_TEXT} characters")
-
-
-def _whole(value: object, _: object) -> int:
-    if type(value) is int and 0 <= value < 1 << 63:
-        return value
-    raise ValueError("expected a whole number of at least 0")
-
-
-def _real(value: object, _: object) -> float:
-    if type(value) is float or type(value) is int:
-        return float(cast("float", value))
-    raise ValueError("expected a number")
-
-
-def _objects(kind: Any, converter: Converter) -> Any:  # noqa: ANN401 reason: as cattrs has it
-    return _only(dict, make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True))
-
-
-def _lists(kind: Any, converter: Converter) -> Any:  # noqa: ANN401 reason: as cattrs has it
-    return _only(list, homogenous_tuple_structure_factory(kind, converter))
-
-
-def _mappings(kind: Any, converter: Converter) -> Any:  # noqa: ANN401 reason: as cattrs has it
-    name, of = kind.__args__
-
-    def hook(value: dict[object, object], _: object) -> dict[Any, Any]:
-        return {converter.structure(key, name): converter.structure(each, of) for key, each in value.items()}
-
-    return _only(dict, hook)
-
-
-def _only(kind: type, hook: Any) -> Any:  # noqa: ANN401 reason: hooks of any type
-    def checked(value: object, wanted: object) -> object:
-        if type(value) is not kind:
-            raise TypeError(f"expected {'a list' if kind is list else 'an object'}")
-        return hook(value, wanted)
-
-    return checked
-
-
 def _file(value: object, wanted: object) -> File:
-    found = cast("File", _objects(File, _READER)(value, wanted))
+    found = cast("File", objects(File, _READER)(value, wanted))
     if not _PLAIN.fullmatch(found.name) or not _SHA256.fullmatch(found.sha256):
         raise ValueError("expected the plain name of a file, and 64 hexadecimal digits")
     return found
 
 
-def _reader() -> Converter:
-    found = Converter(forbid_extra_keys=True)
-    found.register_structure_hook(str, _text)
-    found.register_structure_hook(int, _whole)
-    found.register_structure_hook(float, _real)
-    found.register_structure_hook(float | None, lambda value, kind: None if value is None else _real(value, kind))
-    found.register_structure_hook_factory(lambda kind: get_origin(kind) is tuple, _lists)
-    found.register_structure_hook_factory(lambda kind: get_origin(kind) is Mapping, _mappings)
-    found.register_structure_hook_factory(attrs.has, _objects)
-    found.register_structure_hook(File, _file)
-    return found
-
-
-_READER = _reader()
+_READER = reader()
+_READER.register_structure_hook(File, _file)

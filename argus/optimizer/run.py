@@ -32,7 +32,7 @@ from argus.policy.experience import experience
 from argus.policy.knowledge import load
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
-from argus.policy.planner import Planner
+from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
 from argus.solvers.cache import Cache
 
@@ -174,7 +174,7 @@ def optimize(
 
         evaluator = evaluator_of(judging, settings)
         search = Search(planner, evaluator, settings.limits, before.state, record, asking)
-        begun = Resumed(len(before.state.situation.tried)) if events else first
+        begun = _resumed(before.state.situation) if events else first
         if events:
             record(begun)
         tell(begun)
@@ -211,6 +211,11 @@ def _opened(journal: Journal, problem: str, target: str, settings: Settings) -> 
         str(asked), target, settings.planner, settings.seed, seen.bound, seen.bottleneck, len(seen.options), _versions()
     )
     return first, journal.begin(first), ()
+
+
+def _resumed(reached: Situation) -> Resumed:
+    best = reached.best
+    return Resumed(len(reached.tried), None if best is None else best.microseconds)
 
 
 def best_of(every: list[Judgement]) -> Judgement | None:

@@ -81,7 +81,7 @@ def techniques(uses: Sequence[Use]) -> str:
     bottom = _TOP + 10 + _ROW * max(1, len(uses))
     root = canvas(_WIDTH, bottom + 20)
     text(root, "Techniques among the designs that passed", 20, 26, size="15", weight="bold")
-    left, right = 230.0, 540.0
+    left, right = 210.0, 460.0
     for place, use in enumerate(uses):
         down = _TOP + 14 + _ROW * place
         text(root, use.technique, left - 10, down + 4, anchor="end")
@@ -117,7 +117,7 @@ def stage_times(stages: Sequence[StageUse]) -> str:
     """A bar a stage: the seconds that all candidates spent there."""
     root = canvas(_WIDTH, _TOP + 30 + _ROW * len(stages))
     text(root, "Where the time went", 20, 26, size="15", weight="bold")
-    left, right = 130.0, 540.0
+    left, right = 110.0, 490.0
     longest = max([each.seconds for each in stages], default=0.0) or 1.0
     for place, each in enumerate(stages):
         down = _TOP + 14 + _ROW * place

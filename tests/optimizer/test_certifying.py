@@ -41,6 +41,7 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readings of one kernel are done once: what is claimed of it does not change them."""
     monkeypatch.setattr(steps, "verify", once(verify))
     monkeypatch.setattr(steps, "built", once(built))
+    monkeypatch.setattr(times, "built", once(built))
     monkeypatch.setattr(claims, "runs", once(claims.runs))
     monkeypatch.setattr(claims, "emitted", once(claims.emitted))
     monkeypatch.setattr(times, "predict", once(times.predict))
@@ -153,7 +154,7 @@ def test_every_value_that_is_left_out_is_found(tmp_path: Path, home: Path) -> No
     folder = delivery("gfx942", tmp_path / "out", home)
     whole, before = claimed(folder), states(folder)
     missed: list[Path_] = []
-    for place in dict.fromkeys(place[:cut] for place in leaves(whole) for cut in range(1, len(place) + 1)):
+    for place in dict.fromkeys(leaf[:cut] for leaf in leaves(whole) for cut in range(1, len(leaf) + 1)):
         data = copy.deepcopy(whole)
         del holder(data, place)[place[-1]]
         claim(folder, data)

@@ -24,6 +24,7 @@ import click
 from argus import __version__, demo, doctor
 from argus.api import build as build_kernel
 from argus.bench_cli import bench
+from argus.certify_cli import certify
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Budget
 from argus.core.verdict import Report
@@ -174,6 +175,7 @@ def show(output: str) -> Outcome:
     return Outcome(demo.run(Screen(), Path(output)), {})
 
 
+commands.add_command(certify)
 commands.add_command(knowledge)
 commands.add_command(layout)
 commands.add_command(run)

@@ -263,8 +263,12 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E901", "no knowledge base", "The folder holds no techniques, or one of its files cannot be read."),
     Entry("E902", "not a technique", "A file of the knowledge base does not say what a technique must say."),
     Entry("E903", "not a problem", "A search was asked for a problem, a target or a design that there is not."),
-    Entry("E904", "journal does not serve", "The journal of searches is no store, cannot be written, or lacks the run."),
+    Entry(
+        "E904", "journal does not serve", "The journal of a search is no store, cannot be written, or lacks the run."
+    ),
     Entry("E905", "search cannot begin", "The planner or the scheduler that was asked for is not there."),
+    Entry("E906", "nothing of that name", "A technique, a design or a table of times was named that there is not."),
+    Entry("E907", "kernel of another problem", "A text has other kernels than the one that the problem asks for."),
     Entry("E920", "no client for models", "The planner `llm` was asked for without the package that it needs."),
     Entry("E921", "key missing or not accepted", "There is no key for the language model, or its endpoint refuses it."),
     Entry(
@@ -286,6 +290,11 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("E927", "setting not valid", "A setting of the language model has a value that it cannot have."),
     Entry("E928", "record of an answer damaged", "An answer of the language model in a journal cannot be read back."),
+    Entry("E930", "certificate cannot be read", "There is no certificate at the place that was named, or no text."),
+    Entry("E931", "not a certificate", "A certificate does not have the fields that one must have."),
+    Entry(
+        "E932", "nothing to deliver", "A search was to deliver its best design, and no candidate has passed the gate."
+    ),
     Entry(
         "E941",
         "no isolation for untrusted text",

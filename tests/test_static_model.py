@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from argus.core.cost import MACHINES, Compiled
-from benchmarks.static_model import RESULTS, figures, kernel_of, predicted, ranks, read, spearman
+from benchmarks.static_model import RESULTS, Shape, Times, figures, kernel_of, predicted, ranks, read, spearman
 
-SHAPE = (512, 512, 512)
+SHAPE: Shape = (512, 512, 512)
 
 
 def test_equals_share_their_ranks() -> None:
@@ -26,7 +26,7 @@ def test_rank_correlation() -> None:
 
 
 def test_regret_is_what_the_predicted_best_costs() -> None:
-    times = {SHAPE: {"a": 10.0, "b": 12.0, "c": 30.0}}
+    times: Times = {SHAPE: {"a": 10.0, "b": 12.0, "c": 30.0}}
     found = figures(times, {SHAPE: {"a": 3.0, "b": 2.0, "c": 9.0}})
     assert found.by[SHAPE] == (pytest.approx(0.5), 3, pytest.approx(1.2))
     assert found.regret == pytest.approx(1.2)

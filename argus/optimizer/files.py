@@ -18,6 +18,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Kernel, walk
 from argus.core.pretty import pretty
 from argus.core.walk import show
+from argus.interp.search import assumed, holds
 from argus.loader import Exported, load_with_names, located
 from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.optimizer.workload import work_of
@@ -34,12 +35,16 @@ _SIZE = re.compile(r"(\w+)=([1-9]\d{0,11})")
 
 @frozen
 class Variant:
-    """A design of a file: a kernel of it, and the techniques that rewrite that, in order."""
+    """A design of a file: a kernel of it, and the techniques that rewrite that, in order.
+
+    suggested: whether its claims are not the file's own.
+    """
 
     name: str
     base: str
     steps: tuple[Step, ...]
     kernel: Kernel = field(eq=False, repr=False)
+    suggested: bool = False
 
 
 @frozen
@@ -82,18 +87,15 @@ class KernelFile:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of a verdict should know of its claims."""
-        bases = {each.base for each in self.variants.values() if not each.steps}
-        own = {each.name for each in self.exported() if _claims(each.trace())}
-        missing = sorted(bases - own)
+        missing = [each.name for each in self.variants.values() if each.suggested and not each.steps]
         return (f"claims of {', '.join(missing)} are suggested ones: the file makes none",) if missing else ()
 
-    def exported(self) -> tuple[Exported, ...]:
-        """The kernels of the target."""
-        return tuple(
-            each
-            for each in _loaded(self.path, self.kernel_name, self.digest)[0]
-            if each.trace().target.name == self.target
-        )
+    def kernels(self) -> Iterator[tuple[str, Kernel]]:
+        """Those of the target that these sizes may launch, by name."""
+        for each in _loaded(self.path, self.kernel_name, self.digest)[0]:
+            kernel = each.trace()
+            if kernel.target.name == self.target and holds(kernel, assumed(kernel), self.sizes):
+                yield each.name, kernel
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of a design. Raises ArgusError (E903)."""
@@ -146,7 +148,13 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
         _refuse(f"`{what}` has no kernel for {target}", f"name one of {', '.join(targets)} with --target")
     meant = [each for each in kernels if each.target.name == chosen]
     _check_alike(what, meant)
-    return KernelFile(str(path), kernel_name, digest, _extents(sizes, meant[0]), chosen)
+    found = KernelFile(str(path), kernel_name, digest, _extents(sizes, meant[0]), chosen)
+    if not any(found.kernels()):
+        _refuse(
+            f"no kernel of `{what}` may be launched at {sizes}: `{meant[0].name}` assumes {show(assumed(meant[0]))}",
+            "name sizes that meet what it assumes",
+        )
+    return found
 
 
 def _check_alike(what: str, kernels: list[Kernel]) -> None:
@@ -204,10 +212,10 @@ def _loaded(path: str, kernel: str, digest: str) -> tuple[tuple[Exported, ...], 
 @cache
 def _variants(problem: KernelFile) -> Mapping[str, Variant]:
     found: dict[str, Variant] = {}
-    for each in problem.exported():
-        traced = each.trace()
-        kernel = traced if _claims(traced) else with_suggested(traced)[0]
-        found |= {made.name: made for made in _grown(Variant(each.name, each.name, (), kernel))}
+    for name, traced in problem.kernels():
+        suggested = not _claims(traced)
+        kernel = with_suggested(traced)[0] if suggested else traced
+        found |= {made.name: made for made in _grown(Variant(name, name, (), kernel, suggested))}
     return found
 
 

@@ -1,0 +1,154 @@
+"""Problems that are files: kernels of a user's own, held to the user's own reference."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argus.cli import main
+from argus.core.diagnostic import ArgusError
+from argus.optimizer.files import KernelFile
+from argus.optimizer.numbers import disagreement
+from argus.optimizer.problem import problem_of
+from argus.optimizer.space import situation
+from argus.optimizer.workload import work_of
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "gfx942": ROOT / "examples" / "01_prove.py",
+    "sm_90a": ROOT / "tests" / "corpus" / "proved" / "slabs_by_ordinary_copies.py",
+}
+RIGHT = "\n\ndef reference(A, B):\n    return A @ B.T\n"
+WRONG = "\n\ndef reference(A, B):\n    return A @ B.T + 1\n"
+SIZES = "M=256,N=128,K=64"
+
+
+def kernel_file(folder: Path, target: str = "gfx942", reference: str = RIGHT) -> Path:
+    path = folder / "kernel.py"
+    path.write_text(SMALL[target].read_text(encoding="utf-8") + reference, encoding="utf-8")
+    return path
+
+
+def problem(path: Path, sizes: str = SIZES) -> KernelFile:
+    found = problem_of(str(path), "sm_90a", sizes)
+    assert isinstance(found, KernelFile)
+    return found
+
+
+def searched(path: Path, *more: str, code: int = 0, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    journal = str(path.with_name("runs.db"))
+    arguments = ["optimize", str(path), "--sizes", SIZES, "--on", "model", "--journal", journal, "--json", *more]
+    assert main(arguments) == code
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("target", SMALL)
+def test_a_file_is_searched_end_to_end(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = searched(kernel_file(tmp_path, target), "--trials", "2", capsys=capsys)
+
+    assert found["target"] == target
+    assert found["best"]["outcome"] == "timed"
+    assert found["best"]["microseconds"] >= found["light"] > 0
+    assert {"invariants", "interpreter", "compile", "timing"} <= found["best"]["seconds"].keys()
+
+
+def test_a_wrong_reference_stops_every_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = searched(kernel_file(tmp_path, reference=WRONG), "--trials", "2", code=1, capsys=capsys)
+
+    assert [each["outcome"] for each in found["judged"]] == ["wrong", "wrong"]
+    assert "differ from `reference`" in found["judged"][0]["why"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("", "has no function `reference`"),
+        ("\nreference = 3\n", "has no function `reference`"),
+        ("\n\ndef reference(A, D):\n    return A\n", "`reference` raised TypeError"),
+        ("\n\ndef reference(A):\n    return A\n", "gives the shape"),
+        ("\n\ndef reference(A, B):\n    return {'D': A @ B.T}\n", "gives nothing for the output `C`"),
+    ],
+)
+def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_path: Path) -> None:
+    path = kernel_file(tmp_path, reference=reference)
+    with pytest.raises(ArgusError) as caught:
+        disagreement(problem(path), problem(path).kernel("matmul"))
+
+    assert caught.value.diagnostic.code == "E903"
+    assert said in caught.value.diagnostic.message
+    assert caught.value.diagnostic.help
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ("", "sizes are missing"),
+        ("M=4,N=4", "no number is given for K"),
+        ("M=4,N=4,K=4,L=4", "`L` is given twice or is no size"),
+        ("M=4,N=4,K=4,K=8", "`K` is given twice"),
+        ("M=4,N=4,K=-4", "`K=-4` is no size"),
+        ("M=4,N=4,K=5", "may be launched at M=4,N=4,K=5"),
+    ],
+)
+def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ArgusError) as caught:
+        problem(kernel_file(tmp_path), sizes)
+
+    assert caught.value.diagnostic.code == "E903"
+    assert said in caught.value.diagnostic.message
+
+
+def test_a_run_goes_on_with_the_same_text_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = kernel_file(tmp_path)
+    first = searched(path, "--trials", "1", capsys=capsys)
+    arguments = ["optimize", "--resume", first["run"], "--on", "model", "--journal", first["journal"], "--trials", "2"]
+
+    assert main([*arguments, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["judged"]) == 2
+    path.write_text(path.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    assert main(arguments) == 3
+    shown = capsys.readouterr().err
+    assert "E903" in shown
+    assert "has changed since the run began" in shown
+
+
+def test_a_problem_is_named_with_the_digest_of_its_text(tmp_path: Path) -> None:
+    found = problem(kernel_file(tmp_path))
+
+    assert problem_of(str(found), found.target) == found
+    assert found.digest in str(found)
+
+
+def test_designs_are_kernels_and_what_two_techniques_make_of_them(tmp_path: Path) -> None:
+    found = problem(kernel_file(tmp_path))
+    options = {each.name: each for each in situation(found).options}
+
+    assert "matmul+loop-unrolling" in options
+    assert options["matmul"].steps == ()
+    assert {len(each.steps) for each in options.values()} == {0, 1, 2}
+    assert options.keys() == found.variants.keys()
+    unrolled = situation(found).features.index("technique loop-unrolling")
+    assert options["matmul+loop-unrolling"].features[unrolled] == 1.0
+
+
+def test_the_work_of_a_product_is_that_of_its_tiles(tmp_path: Path) -> None:
+    found = problem(kernel_file(tmp_path))
+    work = work_of(found.kernel("matmul"), found.sizes)
+
+    assert dict(work.flops) == {"bf16": 2.0 * 256 * 128 * 64}
+    assert (work.reads, work.writes) == (2.0 * (256 + 128) * 64, 2.0 * 256 * 128)
+
+
+def test_claims_are_suggested_where_there_are_none_and_the_verdict_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = kernel_file(tmp_path)
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(each for each in lines if not each.startswith("    assert_")), encoding="utf-8")
+    found = searched(path, "--trials", "1", capsys=capsys)
+
+    assert found["best"]["outcome"] == "timed"
+    assert "claims of matmul are suggested ones: the file makes none" in found["best"]["notes"]

@@ -6,7 +6,8 @@ from the table. It prints how many trials the planners take to come within 5 % o
 quartiles over the seeds), what stop rules would save, and how many candidates the gate stops before a compiler is
 started. What the bandit believes before a search is fitted to the other shapes of the table, never to the shape that it
 searches. Results go to planner.json in `--out`. learn: the same fit to all shapes of each table, into
-kb/experience/TARGET.json, which `argus optimize` begins with.
+kb/experience/TARGET.json, which `argus optimize` begins with. predict: a table of a target without a card, by the
+static model, from build/space/TARGET/table.json.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from argus.core.cost.occupancy import Compiled
+from argus.core.cost.predict import predict
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Gemm
 from argus.optimizer.search import observation
@@ -41,6 +44,10 @@ from argus.tuning.candidates import space
 RESULTS = Path(__file__).resolve().parent / "results" / "space"
 NEAR = 1 / 0.95
 RULES = (Rule(epsilon=0.25), Rule(epsilon=0.5), Rule(attempts=8), Rule(attempts=16), Rule(attempts=32))
+SHAPES = (
+    *((8192, 8192, 8192), (4096, 4096, 4096), (2048, 2048, 2048), (1024, 1024, 1024)),
+    *((16384, 8192, 1024), (512, 7168, 2048)),
+)
 Shape = tuple[int, int, int]
 
 
@@ -155,7 +162,7 @@ def told(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("replay", "learn"))
+    parser.add_argument("part", choices=("replay", "learn", "predict"))
     parser.add_argument("tables", nargs="*", type=Path)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=200, help="after which a search is given up")
@@ -164,6 +171,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     paths = chosen.tables or sorted(RESULTS.glob("*.json"))
+    if chosen.part == "predict":
+        predicted(chosen.tables[0], chosen.out)
+        return 0
     if chosen.part == "learn":
         learn(paths)
         return 0
@@ -178,6 +188,24 @@ def main() -> int:
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "planner.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
     return 0
+
+
+def predicted(points: Path, out: Path) -> None:
+    """A table whose times are the static model's. points: what `benchmarks/space.py prepare` left of a target."""
+    data = json.loads(points.read_text(encoding="utf-8"))
+    target, rows = data["target"], list[dict[str, Any]]()
+    for point in data["rows"]:
+        if point["state"] != "ready":
+            continue
+        kernel = Gemm(*SHAPES[0], "bf16", target).kernel(point["name"])
+        said = Compiled(point["registers"], point["spills"], point["shared"], point["serialised"])
+        for m, n, k in SHAPES:
+            found = predict(kernel, {"M": m, "N": n, "K": k}, said).microseconds
+            rows.append({"shape": [m, n, k], "name": point["name"], "microseconds": round(found, 3)})
+    about = "microseconds, predicted by the static model from the compiler's reports"
+    text = json.dumps({"device": "none", "target": target, "about": about, "rows": rows}, separators=(",", ":"))
+    (out / f"{target}.json").write_text(text.replace('},{"shape"', '},\n{"shape"') + "\n", encoding="utf-8")
+    print(f"{len(rows)} times of {target}")
 
 
 def learn(paths: Sequence[Path]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -148,16 +147,10 @@ def _verify(kernel: Kernel) -> Report:
 def _tools(problem: Problem, text: str, kernel: str, table: str | None) -> Tools:
     command = f"argus kb mine {kernel} --problem {text}" + ("" if table is None else f" --times {table}")
     shape = f"{problem.m}x{problem.n}x{problem.k}"
-    time: Callable[[Design, Kernel], float | None]
-    if table is None:
+    known = None if table is None else timed(Path(table), shape)
 
-        def time(_design: Design, made: Kernel) -> float | None:
-            return predict(made, problem.sizes).microseconds
-    else:
-        known = timed(Path(table), shape)
-
-        def time(design: Design, _made: Kernel) -> float | None:
-            return known.get(designs.name(design))
+    def time(design: Design, made: Kernel) -> float | None:
+        return predict(made, problem.sizes).microseconds if known is None else known.get(designs.name(design))
 
     def disagrees(made: Kernel) -> str:
         return disagreement(problem, made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from attrs import asdict
 
@@ -31,9 +30,9 @@ def shown(technique: Technique) -> Iterator[str]:
     yield f"effect         {technique.effect}" + ("" if technique.lineage else "; no experiment shows it yet")
     yield f"risk           {technique.risk}"
     yield f"signature      {technique.signature}"
-    for head, row in zip_longest(("lineage",), technique.lineage, fillvalue=""):
-        if row:
-            yield f"{head:13}  {row.ratio:.2f}x {row.basis}, {row.shape} on {row.target}: {row.without} -> {row.design}"
+    for place, row in enumerate(technique.lineage):
+        head = "" if place else "lineage"
+        yield f"{head:13}  {row.ratio:.2f}x {row.basis}, {row.shape} on {row.target}: {row.without} -> {row.design}"
     yield ""
     yield from technique.text.splitlines()
 

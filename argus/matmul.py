@@ -30,7 +30,12 @@ Config = Literal[
     "columns_128",
     "columns_64",
     "skinny",
+    "skinny_40",
     "skinny_64",
+    "skinny_72",
+    "skinny_104",
+    "skinny_136",
+    "skinny_152",
     "pingpong",
     "rows_64_128",
     "rows_64_192",
@@ -39,6 +44,12 @@ Config = Literal[
     "split_2",
     "split_4",
     "split_8",
+    "shares_16",
+    "shares_32",
+    "shares_48",
+    "shares_64",
+    "shares_80",
+    "shares_112",
 ]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
@@ -152,7 +163,9 @@ def choices(found: Way, device: str) -> tuple[str, ...]:
         return (batched.select(batch[0], m, n, k, **turned),)
     if any(turned.values()):
         return (layouts.select(m, n, k, **turned),)
-    return _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
+    kept = _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
+    parts = streamk.select(m, n, k) if found.family == _ROWS and len(kept) == 1 else None
+    return kept if parts is None else (parts, *kept)
 
 
 def _kept(m: int, n: int, k: int, dtype: str, device: str) -> tuple[str, ...]:

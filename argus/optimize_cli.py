@@ -6,26 +6,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from attrs import asdict
+from attrs import asdict, evolve
 
 from argus.bench_cli import json_option
-from argus.core.diagnostic import ArgusError
 from argus.core.target import TARGETS
 from argus.optimize_text import Teller, outcome_lines
 from argus.optimizer.certificate import NAME
 from argus.optimizer.delivery import delivered
+from argus.optimizer.device import at_hand
+from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Event, Started
 from argus.optimizer.journal import Journal
 from argus.optimizer.problem import problem_of
 from argus.optimizer.run import Found, PlannerName, Settings, journal_path, optimize
 from argus.optimizer.search import Limits
 from argus.outcome import Outcome
+from argus.policy.llm.settings import Settings as Model
 from argus.policy.stopping import Rule
 from argus.runtime.device import found as gpu_at_hand
 from argus.screen import Screen
 from argus.search_report.page import write_report
 
-SCHEMA = "argus.optimize/1"
 NOTHING = 1
 
 
@@ -37,7 +38,10 @@ NOTHING = 1
 )
 @click.option("--trials", type=click.IntRange(1), help="Most candidates.")
 @click.option(
-    "--planner", type=click.Choice(["bandit", "random", "exhaustive", "tpe"]), default="bandit", show_default=True
+    "--planner",
+    type=click.Choice(["bandit", "llm", "random", "exhaustive", "tpe"]),
+    default="bandit",
+    show_default=True,
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option("--resume", metavar="RUN", default="", help="Go on with a run of the journal.")
@@ -49,6 +53,9 @@ NOTHING = 1
 )
 @click.option("--epsilon", type=click.FloatRange(0), help="Stop within this share of the speed of light.")
 @click.option("--attempts", type=click.IntRange(1), help="Stop after so many candidates without gain.")
+@click.option("--model", default="", help="Of the planner llm; docs/planner-llm.md says which.")
+@click.option("--base-url", metavar="URL", help="Of an endpoint that speaks the Messages API, for the planner llm.")
+@click.option("--dollars", type=click.FloatRange(0, min_open=True), help="Most that the planner llm may spend.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -70,6 +77,9 @@ def optimize_command(
     on: str,
     epsilon: float | None,
     attempts: int | None,
+    model: str,
+    base_url: str | None,
+    dollars: float | None,
     out: Path | None,
     runs: bool,
     as_json: bool,
@@ -88,7 +98,8 @@ def optimize_command(
     if problem is None and not resume:
         raise click.UsageError("give a problem, such as gemm:4096x4096x4096:bf16, or --resume RUN")
     limits = Limits(seconds, trials, Rule(epsilon, attempts))
-    settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, gpu=_gpu(on, target))
+    asked_of = _model(model, base_url, dollars)
+    settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, _gpu(on, target), None, asked_of)
     asked = problem_of(*(_first(settings) if resume else (problem or "", target)))
     teller = Teller(asked.bounds, trials)
     tell: Callable[[Event], None] = (lambda _: None) if as_json else (lambda event: screen.lines(teller.lines(event)))
@@ -114,17 +125,16 @@ def _written(found: Found, folder: Path) -> list[str]:
     return [str(each) for each in (*paths, page)]
 
 
+def _model(model: str, base_url: str | None, dollars: float | None) -> Model:
+    """Raises ArgusError (E927)."""
+    found = Model(base_url=base_url)
+    found = evolve(found, model=model) if model else found
+    return found if dollars is None else evolve(found, limits=evolve(found.limits, dollars=dollars))
+
+
 def _gpu(on: str, target: str) -> bool:
     """Whether there is a GPU that runs the target. Raises ArgusError (E406, E407) if there must be one."""
-    if on == "model" or (on == "auto" and target != "sm_90a"):
-        return False
-    try:
-        gpu_at_hand().check_runs(target)
-    except ArgusError:
-        if on == "gpu":
-            raise
-        return False
-    return True
+    return on != "model" and at_hand(target, required=on == "gpu")
 
 
 def _first(settings: Settings) -> tuple[str, str]:
@@ -145,20 +155,3 @@ def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
         )
     data = [{"name": each.name, **asdict(each.started), "judged": each.judged, "ended": each.ended} for each in every]
     return Outcome(0, {"schema": SCHEMA, "runs": data})
-
-
-def document(found: Found) -> dict[str, object]:
-    """A run as JSON data."""
-    bounds = found.problem.bounds
-    return {
-        "schema": SCHEMA,
-        "problem": str(found.problem),
-        "target": found.problem.target,
-        "run": found.run,
-        "journal": str(found.journal),
-        "reason": found.reason,
-        "light": bounds.light,
-        "bottleneck": bounds.bottleneck,
-        "best": None if found.best is None else asdict(found.best),
-        "judged": [asdict(each) for each in found.judged],
-    }

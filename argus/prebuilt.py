@@ -126,7 +126,8 @@ def _place(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:
 
 def _place_of_program(program: Program, folder: Path | None) -> Path:
     """The program's folder: what it launches, in order, and on what."""
-    told = [sources_digest(), *(f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces)]
+    room = (f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces)
+    told = [sources_digest(), *room]
     for each in launched(program):
         given = sorted((parameter.name, tensor.name) for parameter, tensor in each.given.items())
         told += [cuda_text(each.kernel).text, pretty(each.kernel), str(given)]

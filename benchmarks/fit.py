@@ -1,8 +1,9 @@
-"""The constants of `argus.kernels.select` from times: `python benchmarks/fit.py gemm.json [--seed S]`.
+"""The constants of `argus.kernels.select` from times: `python benchmarks/fit.py FILE... [--seed S]`.
 
-The file is what `benchmarks/gemm_h200.py run` leaves. Single calls after idle count. Constants are moved at random, and
-kept where the logarithms of the times are met better. It prints them, how far the model is off, and for each shape what
-the choice costs beside the best of the table.
+The files are what `benchmarks/gemm_h200.py run` leaves. What counts is the geometric mean of the regimes, and of each
+shape the configurations that take at most 1.6 times the best. Constants are moved at random, and kept where the
+logarithms of the times are met better, and what the model's choice costs. It prints them, how far the model is off, and
+for each shape what the choice costs beside the best of the table.
 """
 
 from __future__ import annotations
@@ -11,44 +12,59 @@ import argparse
 import json
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
+from statistics import geometric_mean
 
 from attrs import asdict, evolve
 
 from argus.kernels.gemm import CONFIGS, configuration
 from argus.kernels.select import H200, Costs, Known, cheapest, is_fitted, microseconds
 
+SHIPPED = {config: name for name, config in CONFIGS.items()}
 Shape = tuple[int, int, int]
 Times = Mapping[Shape, Mapping[str, float]]
 STEPS, RESTARTS = 3000, 12
+NEAR, CHOICE = 1.6, 20.0
+"""Of the best, what counts; and how much the choice does, beside the times."""
 
 
-def read(path: Path) -> Times:
-    """Microseconds by shape and configuration."""
-    found: dict[Shape, dict[str, float]] = {}
-    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-        if row["regime"] == "duty-cycled" and configuration(row["name"]) is not None:
+def read(paths: Iterable[Path]) -> Times:
+    """Microseconds by shape and configuration; one that is shipped has the name that it is shipped by."""
+    found: dict[Shape, dict[str, list[float]]] = {}
+    for row in (row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))["rows"]):
+        config = configuration(row["name"])
+        if config is not None:
             m, n, k = row["shape"]
-            found.setdefault((m, n, k), {})[row["name"]] = 1e3 * row["milliseconds"]
-    return found
+            name: str = SHIPPED.get(config) or row["name"]
+            times = found.setdefault((m, n, k), {}).setdefault(name, [])
+            times.append(1e3 * row["milliseconds"])
+    return {shape: {name: geometric_mean(took) for name, took in each.items()} for shape, each in found.items()}
+
+
+@cache
+def known(name: str) -> object:
+    return configuration(name)
 
 
 def modelled(name: str, shape: Shape, costs: Costs) -> float | None:
-    config = configuration(name)
+    config = known(name)
     if isinstance(config, Known) and is_fitted(config, costs):
         return microseconds(config, *shape, costs)
     return None
 
 
 def off(times: Times, costs: Costs) -> float:
-    """The root of the mean square of logarithms of model over time."""
-    found = [
-        math.log(said / took) ** 2
-        for shape, each in times.items()
-        for name, took in each.items()
-        if (said := modelled(name, shape, costs)) is not None
-    ]
+    """The root of the mean square of logarithms of model over time, and of the choice over the best."""
+    found: list[float] = []
+    for shape, each in times.items():
+        best = min(each.values())
+        model = {name: said for name in each if (said := modelled(name, shape, costs)) is not None}
+        near = [math.log(said / each[name]) ** 2 for name, said in model.items() if each[name] < NEAR * best]
+        shipped = [name for name in model if name in CONFIGS] or list(model)
+        choice = each[min(shipped, key=lambda one: model[one])] / min(each[name] for name in shipped)
+        found.append(sum(near) / max(1, len(near)) + CHOICE * math.log(choice) ** 2)
     return math.sqrt(sum(found) / len(found))
 
 
@@ -59,6 +75,8 @@ def fitted(times: Times, seed: int) -> Costs:
         costs, error, width = best, least, 0.2
         for _ in range(STEPS):
             tried = moved(costs, drawn, width)
+            if drawn.random() < 0.5:
+                tried = moved(tried, drawn, width)
             now = off(times, tried)
             if now < error:
                 costs, error = tried, now
@@ -78,15 +96,17 @@ def moved(costs: Costs, drawn: random.Random, width: float) -> Costs:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--timed", action="store_true", help="choose among all that was timed, not what is shipped")
     chosen = parser.parse_args()
-    times = read(chosen.file)
+    times = read(chosen.files)
     print(f"the constants in use are {off(times, H200):.1%} off")
     costs = fitted(times, chosen.seed)
     print(f"fitted: {off(times, costs):.1%} off; {asdict(costs)}")
     for shape, each in times.items():
-        name, best = cheapest(CONFIGS, *shape, costs), min(each, key=lambda one: each[one])
+        timed = {name: configuration(name) for name in each} if chosen.timed else CONFIGS
+        name, best = cheapest(timed, *shape, costs), min(each, key=lambda one: each[one])
         if name in each:
             print(f"{'x'.join(map(str, shape)):18} {name:16} {each[name] / each[best]:.3f} of {best}")
 

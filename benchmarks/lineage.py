@@ -1,23 +1,24 @@
-"""What techniques were worth, into the files of kb/: `python benchmarks/lineage.py [--check]`.
+"""What techniques were worth, into the files of kb/: `python benchmarks/lineage.py [NAME]... [--check]`.
 
 Pairs of designs that differ in one technique alone, by its `undo`, are looked up in the tables of times under
-benchmarks/results (gemm.json, odd/gemm.json, space/*.json). Of a technique and target without a measured pair the static
-model says what designs before the shipped ones, and their neighbours, would take. Effect and lineage of each file are
-rewritten; with --check it only says which files the tables do not give. No figure is typed by hand.
+benchmarks/results (gemm.json, odd/gemm.json, space/*.json). Of a technique and target without a measured pair the
+static model says what designs before the shipped ones, and their neighbours, would take. Effect and lineage of each
+file are rewritten; with --check it only says which files the tables do not give. No figure is typed by hand.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from attrs import evolve
 
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
-from argus.core.target import TARGETS
+from argus.core.ir import Kernel
 from argus.optimizer import designs
 from argus.optimizer.lineage import Table, effect, pairs, told
 from argus.optimizer.tables import rows
@@ -54,7 +55,8 @@ def measured(results: Path) -> Iterator[Table]:
         yield from (Table(command, "sm_90a", shape, "time", by_name) for shape, by_name in times.items())
 
 
-def modelled(target: str) -> Iterator[Table]:
+@cache
+def modelled(target: str) -> tuple[Table, ...]:
     """What the static model says of designs before those shipped, and of their neighbours."""
     found: dict[Design, None] = {}
     for expert in designs.shipped(target):
@@ -63,37 +65,42 @@ def modelled(target: str) -> Iterator[Table]:
             for transformation in TRANSFORMATIONS.values():
                 made = transformation.apply(design)
                 found.update(dict.fromkeys(each for each in made if transformation.undo(each) == design))
-    kernels = {}
+    kernels: dict[str, Kernel] = {}
     for design in found:
         try:
             kernels[designs.name(design)] = designs.kernel_of(design)
         except ArgusError:  # what cannot be built has no time
             continue
+    tables: list[Table] = []
     for m, n, k in SHAPES:
         sizes = {"M": m, "N": n, "K": k}
         times = {name: predict(kernel, sizes).microseconds for name, kernel in kernels.items()}
-        yield Table(MODEL, target, f"{m}x{n}x{k}", "static model", times)
+        tables.append(Table(MODEL, target, f"{m}x{n}x{k}", "static model", times))
+    return tuple(tables)
 
 
-def experiments(technique: Technique, times: Sequence[Table], models: Mapping[str, Sequence[Table]]) -> list[Lineage]:
+def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
     """Measured pairs of each target; of a target without any, those of the static model."""
     transformation = TRANSFORMATIONS[technique.transformation]
     found: list[Lineage] = []
     for target in technique.targets:
         seen = list(pairs(transformation, [table for table in times if table.target == target]))
-        found += seen or pairs(transformation, models.get(target, ()))
+        found += seen or pairs(transformation, modelled(target))
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    check = parser.parse_args().check
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of techniques; all by default")
+    asked = parser.parse_args()
+    check: bool = asked.check
     times = list(measured(RESULTS))
-    models = {target.name: list(modelled(target.name)) for target in TARGETS}
     stale = 0
     for technique in load(home()):
-        seen = experiments(technique, times, models)
+        if asked.names and technique.name not in asked.names:
+            continue
+        seen = experiments(technique, times)
         renewed = text_of(evolve(technique, effect=effect(seen), lineage=told(seen)))
         path = home() / f"{technique.name}.md"
         differs = renewed != path.read_text(encoding="utf-8")

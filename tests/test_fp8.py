@@ -13,7 +13,7 @@ from argus.core.verdict import Proved
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fp8 import gemm_fp8
-from argus.kernels.fp8_blocks import BLOCK, gemm_fp8_blocks
+from argus.kernels.fp8_blocks import BLOCK, Blocks, gemm_fp8_blocks
 from argus.verify import verify
 
 WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
@@ -70,12 +70,31 @@ def test_numbers_of_one_scale_a_matrix() -> None:
     assert np.array_equal(found, (2 * a @ b.T).astype(bfloat16))
 
 
-@pytest.mark.parametrize("config", ["by_rows", "rows_256_whole"])
+SLOTS = {
+    "slots": Blocks(bm=256, stages=3, whole=True, slots=True),
+    "narrow": Blocks(bm=256, stages=4, narrow=True, slots=True, cluster=(2, 1)),
+    "ordered": Blocks(slots=True, ordered=True),
+    "double": Blocks(stages=3, narrow=True, slots=True, double=True),
+    "double_ordered": Blocks(stages=3, narrow=True, slots=True, double=True, ordered=True),
+    "double_pairs": Blocks(stages=3, narrow=True, slots=True, double=True, cluster=(2, 1)),
+}
+"""Scales of rows with the slots, warpgroups in turn, two sums in turn."""
+
+
+@pytest.mark.parametrize("config", SLOTS)
+def test_scales_that_come_with_slots_are_proved_and_their_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
+    kernel = gemm_fp8_blocks.instance(SLOTS[config], config)
+
+    assert isinstance(verify(kernel, solver="z3").verdict, Proved)
+    assert not build(kernel, directory=tmp_path).report.spills
+
+
+@pytest.mark.parametrize("config", ["by_rows", "rows_256_whole", *SLOTS])
 def test_numbers_of_scales_of_blocks(config: str) -> None:
-    m, n, k = 70, 136, 272
+    m, n, k = 72, 136, 400
     a, b = drawn(0, m, k), drawn(1, n, k)
-    of_a = 2.0 ** np.random.default_rng(2).integers(-2, 3, (3, m))
-    of_b = 2.0 ** np.random.default_rng(3).integers(-2, 3, (2, 3))
+    of_a = 2.0 ** np.random.default_rng(2).integers(-2, 3, (4, m))
+    of_b = 2.0 ** np.random.default_rng(3).integers(-2, 3, (2, 4))
     given = {
         "A": a.astype(float8_e4m3fn),
         "B": b.astype(float8_e4m3fn),
@@ -83,7 +102,9 @@ def test_numbers_of_scales_of_blocks(config: str) -> None:
         "scale_b": of_b.astype(np.float32),
     }
 
-    found = run(gemm_fp8_blocks.trace(config), {"M": m, "N": n, "K": k, "KB": 3, "NB": 2}, given).arrays["C"]
+    kernel = gemm_fp8_blocks.instance(SLOTS[config], config) if config in SLOTS else gemm_fp8_blocks.trace(config)
+
+    found = run(kernel, {"M": m, "N": n, "K": k, "KB": 4, "NB": 2}, given).arrays["C"]
 
     left = a * np.repeat(of_a, BLOCK, axis=0)[:k].T
     right = b * np.repeat(np.repeat(of_b, BLOCK, axis=0)[:n], BLOCK, axis=1)[:, :k]

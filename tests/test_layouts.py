@@ -27,7 +27,7 @@ def proved(name: str, config: str | None) -> None:
     verdict = verify(FAMILIES[name], config=config, solver="z3").verdict
     assert isinstance(verdict, Proved)
     kind = "f16" if name.endswith("f16") else "bf16"
-    factors = "B * A" if config is not None and config.startswith("skinny") else "A * B"
+    factors = "B * A" if config is not None and config.startswith(("skinny", "shares")) else "A * B"
     assert verdict.results == (f"each element of `C` is {kind}(sum over k of {factors})",)
 
 
@@ -88,7 +88,7 @@ def test_compiled_without_spills(name: str, config: str) -> None:
         ((4096, 4096, 4097), (True, True), "clustered_bands"),
         ((4097, 4096, 4096), (True, False), "narrow"),
         ((16, 8192, 8192), (False, True), "skinny"),
-        ((16, 4100, 4096), (False, False), "skinny"),
+        ((16, 4100, 4096), (False, False), "shares_16"),
     ],
 )
 def test_what_lies_along_rows_decides(shape: tuple[int, int, int], turned: tuple[bool, bool], config: str) -> None:

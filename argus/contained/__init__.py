@@ -22,7 +22,7 @@ from argus.contained.request import (
     Verified,
     Verify,
 )
-from argus.contained.running import run
+from argus.contained.running import run, traced
 
 __all__ = [
     "Answer",
@@ -45,4 +45,5 @@ __all__ = [
     "chosen",
     "probed",
     "run",
+    "traced",
 ]

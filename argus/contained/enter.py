@@ -1,7 +1,8 @@
 """The last step before what is contained begins: limits that it cannot raise, then it takes this process' place.
 
 Run by its path with nothing but the standard library, inside of the namespaces: `python -I -S enter.py SPECIFICATION`,
-a JSON object of `limits`, `environment` and `command`.
+a JSON object of `limits`, `environment`, `command`, and `alive`: the number of a pipe that ends with the process that
+started this one, or null if it sees to that by itself.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import json
 import os
 import platform
 import resource
+import select
+import signal
 import struct
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-_NO_NEW_PRIVILEGES, _SECCOMP, _BY_FILTER = 38, 22, 2
+_PARENT_DEATH, _NO_NEW_PRIVILEGES, _SECCOMP, _BY_FILTER = 1, 38, 22, 2
 _MAY_BE_WRITTEN_OF, _NEW_USERS = 4, 0x1000_0000
 _NOBODY = 65_534
 _ITSELF = f"{_NOBODY} {_NOBODY} 1"
@@ -63,6 +66,8 @@ def main() -> NoReturn:
     libc = ctypes.CDLL(None, use_errno=True)
     if os.getuid() == 0:
         _become_nobody(libc)
+    if wanted["alive"] is not None:
+        _die_with_parent(libc, wanted["alive"])
     _limit(wanted["limits"])
     _done(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
     _filter(libc)
@@ -81,6 +86,13 @@ def _become_nobody(libc: ctypes.CDLL) -> None:
     _done(libc.unshare(_NEW_USERS), "unshare")
     for file, text in (("setgroups", "deny"), ("uid_map", _ITSELF), ("gid_map", _ITSELF)):
         Path("/proc/self", file).write_text(text, encoding="ascii")
+
+
+def _die_with_parent(libc: ctypes.CDLL, alive: int) -> None:
+    """Who becomes somebody else loses what was said of its parent's death, which may have been meanwhile."""
+    _done(libc.prctl(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0), "prctl")
+    if select.select([alive], [], [], 0)[0]:
+        os._exit(1)
 
 
 def _limit(limits: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ NAMES: tuple[Name, ...] = ("bwrap", "namespaces")
 _HERE = Path(__file__).parent
 _ALONE = (sys.executable, "-I", "-S")
 """An interpreter with nothing but the standard library."""
+_ALIVE = 3
 _PROBE = Limits(wall_seconds=20.0, cpu_seconds=5, memory_bytes=1 << 30, processes=8, file_bytes=1 << 20)
 
 
@@ -50,14 +51,15 @@ def contained(name: Name, module: Sequence[str], given: bytes, limits: Limits) -
 
 @contextmanager
 def _command(name: Name, inside: list[str], limits: Limits, files: Seen) -> Generator[list[str]]:
-    wanted = {"limits": asdict(limits), "environment": files.environment(), "command": inside}
+    alive = None if name == "bwrap" else _ALIVE
+    wanted = {"limits": asdict(limits), "environment": files.environment(), "command": inside, "alive": alive}
     enter = [*_ALONE, str(_HERE / "enter.py"), json.dumps(wanted)]
     if name == "bwrap":
         yield [*_bubble(limits, files), *enter]
         return
     with tempfile.TemporaryDirectory(prefix="argus-root-") as root:
         apart: dict[str, object] = {"root": root, "binds": files.paths, "links": files.links}
-        apart |= {"scratch": limits.file_bytes, "enter": enter}
+        apart |= {"scratch": limits.file_bytes, "enter": enter, "alive": _ALIVE}
         yield [*_ALONE, str(_HERE / "jail.py"), json.dumps(apart)]
 
 

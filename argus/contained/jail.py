@@ -7,6 +7,7 @@ Run by its path with nothing but the standard library: `python -I -S jail.py SPE
     links        pairs of a path and what it points to
     scratch      bytes of the folder /scratch, which lives as long as the process
     enter        the command that goes on inside, `enter.py` with its specification
+    alive        the number under which it has a pipe that ends when this process has ended
 
 The process inside is the first of its namespace: all others end when it does, and it ends with this one.
 """
@@ -74,7 +75,9 @@ def _inside(wanted: dict[str, Any], alive: int) -> NoReturn:
         if select.select([alive], [], [], 0)[0]:
             os._exit(1)
         _mounted(wanted)
-        os.closerange(3, 256)
+        os.dup2(alive, wanted["alive"])
+        os.set_inheritable(wanted["alive"], True)
+        os.closerange(wanted["alive"] + 1, 256)
         os.execv(wanted["enter"][0], wanted["enter"])
     except BaseException as problem:  # noqa: BLE001 reason: nothing may return into what was forked
         os.write(2, f"no isolation: {type(problem).__name__}: {problem}\n".encode())

@@ -9,7 +9,6 @@ import os
 import selectors
 import signal
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
@@ -49,25 +48,18 @@ def ran(command: Sequence[str], given: bytes, limits: Limits) -> Ended:
     given: what it reads on its standard input. Raises ArgusError: E408 if no process can be started.
     """
     start = monotonic()
-    with tempfile.TemporaryFile() as source:
-        source.write(given)
-        source.seek(0)
-        try:
-            process = subprocess.Popen(
-                list(command),
-                stdin=source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                env={},
-                cwd="/",
-            )
-        except OSError as problem:
-            message = f"no process could be started for the kernel's text: {problem.strerror or problem}"
-            raise ArgusError(Diagnostic("E408", "error", message, help="free memory, or end other programs")) from None
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(
+            list(command), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env={}, cwd="/"
+        )
+    except OSError as problem:
+        message = f"no process could be started for the kernel's text: {problem.strerror or problem}"
+        raise ArgusError(Diagnostic("E408", "error", message, help="free memory, or end other programs")) from None
+    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    heard = _Heard(process.stdout, process.stderr, limits.output_bytes)
+    heard = _Streams(process.stdin, process.stdout, process.stderr, memoryview(given), limits.output_bytes)
     try:
         cause = heard.until(start + limits.wall_seconds)
         if cause == "by itself":
@@ -94,11 +86,16 @@ def _killed(process: subprocess.Popen[bytes]) -> None:
 
 
 @define
-class _Heard:
-    """What comes out of a program, as much of it as is wanted."""
+class _Streams:
+    """What goes into a program, and what comes out of it, as much of that as is wanted.
 
+    A pipe, and no file, is what it reads: a file could be written through the same number.
+    """
+
+    _question: IO[bytes]
     _answer: IO[bytes]
     _errors: IO[bytes]
+    _left: memoryview
     _most: int
     _pieces: list[bytes] = field(factory=list[bytes], init=False)
     _size: int = field(default=0, init=False)
@@ -108,9 +105,10 @@ class _Heard:
     _selector: selectors.BaseSelector = field(factory=selectors.DefaultSelector, init=False)
 
     def __attrs_post_init__(self) -> None:
-        for stream in (self._answer, self._errors):
+        for stream in (self._question, self._answer, self._errors):
             os.set_blocking(stream.fileno(), False)
-            self._selector.register(stream, selectors.EVENT_READ)
+            way = selectors.EVENT_WRITE if stream is self._question else selectors.EVENT_READ
+            self._selector.register(stream, way)
 
     def until(self, deadline: float) -> Cause:
         """Read until both streams end, or there is a reason to end the program."""
@@ -126,6 +124,7 @@ class _Heard:
 
     def rest(self, deadline: float) -> None:
         """Wait for the ends of the streams, reading and dropping what is left in them."""
+        self._asked()
         while not self.closed and monotonic() < deadline:
             for key, _ in self._selector.select(max(0.0, deadline - monotonic())):
                 self._take(key)
@@ -134,16 +133,36 @@ class _Heard:
         self._errors.close()
 
     def _take(self, key: selectors.SelectorKey) -> None:
+        if key.fileobj is self._question:
+            self._give()
+            return
         piece = os.read(key.fd, _CHUNK)
         if not piece:
             self._selector.unregister(key.fileobj)
-            self.closed = not self._selector.get_map()
+            self.closed = not {each.fileobj for each in self._selector.get_map().values()} - {self._question}
         elif key.fileobj is self._errors:
             self._said = (self._said + piece)[-_WORDS:]
             self._noise += len(piece)
         elif self._size <= self._most:
             self._pieces.append(piece)
             self._size += len(piece)
+
+    def _give(self) -> None:
+        with suppress(BlockingIOError):
+            try:
+                self._left = self._left[os.write(self._question.fileno(), self._left[:_CHUNK]) :]
+            except BrokenPipeError:
+                self._asked()
+                return
+        if not self._left:
+            self._asked()
+
+    def _asked(self) -> None:
+        """Nothing more is given: the program reads the end of its input."""
+        if not self._question.closed:
+            self._selector.unregister(self._question)
+            with suppress(BrokenPipeError):
+                self._question.close()
 
     def output(self) -> bytes:
         return b"".join(self._pieces)[: self._most]

@@ -7,11 +7,13 @@ from typing import Any
 
 from attrs import evolve
 
+from argus.contained.believed import believed
 from argus.contained.exchange import Job, Reply, Text, Told, decoded, encoded
 from argus.contained.isolation import Name, chosen, contained
 from argus.contained.process import Ended
-from argus.contained.request import Answer, Limits, Refused, Request
+from argus.contained.request import TRACING, Answer, Limits, Refused, Request
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
+from argus.loader import Exported
 from argus.render import render_plain, to_json
 
 _KILLED = (-9, 137)
@@ -40,6 +42,23 @@ def run(request: Request, isolation: Name | None = None) -> Answer | Refused:
     if why is not None:
         return _told(why, name, traced.seconds)
     return _judged(request, name, traced)
+
+
+def traced(text: str, kernel: str = "", limits: Limits = TRACING) -> tuple[Exported, ...] | Refused:
+    """The kernels of a text, traced in one contained process and read here as data; nothing is judged.
+
+    kernel: the name of one of them, all by default. What a kernel claims is its own claim, yet to be proved.
+    """
+    try:
+        name = chosen()
+        said = encoded(Text(text, "kernel.py", kernel, 0.8 * limits.wall_seconds))
+        ended = contained(name, ["-m", "argus.contained.tracing"], said, limits)
+        why = _stopped(ended, limits, "the process that ran the text")
+        if why is not None:
+            return _told(why, name, ended.seconds)
+        return believed(ended.output, "kernel.py").exported
+    except ArgusError as problem:
+        return _told(problem.diagnostic, "", 0.0)
 
 
 def _judged(request: Request, name: Name, traced: Ended) -> Answer | Refused:

@@ -264,9 +264,11 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E902", "not a technique", "A file of the knowledge base does not say what a technique must say."),
     Entry("E903", "not a problem", "A search was asked for a problem, a target or a design that there is not."),
     Entry(
-        "E904", "journal does not serve", "The journal of searches is no store, cannot be written, or lacks the run."
+        "E904", "journal does not serve", "The journal of a search is no store, cannot be written, or lacks the run."
     ),
     Entry("E905", "search cannot begin", "The planner or the scheduler that was asked for is not there."),
+    Entry("E906", "nothing of that name", "A technique, a design or a table of times was named that there is not."),
+    Entry("E907", "kernel of another problem", "A text has other kernels than the one that the problem asks for."),
     Entry("E920", "no client for models", "The planner `llm` was asked for without the package that it needs."),
     Entry("E921", "key missing or not accepted", "There is no key for the language model, or its endpoint refuses it."),
     Entry(

@@ -15,8 +15,10 @@ from argus.kernels.skinny import Skinny
 from argus.kernels.split import Split
 from argus.language import Tensor, bf16, f16, kernel
 
-SHIPPED = {name: config for name, config in layouts.SHIPPED.items() if not isinstance(config, Split)}
-TURNED = {name: config for name, config in layouts.TURNED.items() if not isinstance(config, Split)}
+SHIPPED, TURNED, ACROSS, BOTH = (
+    {name: config for name, config in configs.items() if not isinstance(config, Split)}
+    for configs in (layouts.SHIPPED, layouts.TURNED, layouts.ACROSS, layouts.BOTH)
+)
 
 
 @kernel(configs=SHIPPED)
@@ -29,12 +31,12 @@ def bmm_nn(A: Tensor["Z M K", bf16], B: Tensor["Z K N", bf16], C: Tensor["Z M N"
     multiply(Contraction(A, B.mT, C), cfg)
 
 
-@kernel(configs=TURNED)
+@kernel(configs=BOTH)
 def bmm_tn(A: Tensor["Z K M", bf16], B: Tensor["Z K N", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
     multiply(Contraction(A.mT, B.mT, C), cfg)
 
 
-@kernel(configs=SHIPPED)
+@kernel(configs=ACROSS)
 def bmm_tt(A: Tensor["Z K M", bf16], B: Tensor["Z N K", bf16], C: Tensor["Z M N", bf16], *, cfg: Config) -> None:
     multiply(Contraction(A.mT, B, C), cfg)
 
@@ -59,12 +61,12 @@ def bmm_nn_f16(A: Tensor["Z M K", f16], B: Tensor["Z K N", f16], C: Tensor["Z M 
     multiply(Contraction(A, B.mT, C), cfg)
 
 
-@kernel(configs=TURNED)
+@kernel(configs=BOTH)
 def bmm_tn_f16(A: Tensor["Z K M", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
     multiply(Contraction(A.mT, B.mT, C), cfg)
 
 
-@kernel(configs=SHIPPED)
+@kernel(configs=ACROSS)
 def bmm_tt_f16(A: Tensor["Z K M", f16], B: Tensor["Z N K", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
     multiply(Contraction(A.mT, B, C), cfg)
 

@@ -6,10 +6,10 @@ sum of all in full single precision: promotion [DeepSeek-V3 2024, section 3.3.2]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from math import ceil, prod
-from typing import Any
 
 from attrs import frozen
 
@@ -68,7 +68,11 @@ class Blocks:
 
     group: rows of a super-tile, 0 for tiles by rows. cluster: blocks that run together, neighbouring rows first.
     whole: whether a tile leaves through boxes of its own for all of its rows, which takes memory of a stage or more.
+    narrow: whether its 64 rows leave by one box of 64 columns at a time, which leaves memory to a stage.
     ragged: whether elements are stored one by one instead, so that rows of C may have any length.
+    slots: whether scales of rows come with the slots, which takes an M that is a multiple of 4.
+    ordered: whether one warpgroup sends off its first products of a slot after the other.
+    double: whether a slot has two blocks of K (of tiles of 128 rows), so that one is scaled under the other's products.
     """
 
     bm: int = 128
@@ -76,20 +80,24 @@ class Blocks:
     group: int = 0
     cluster: tuple[int, ...] = (1,)
     whole: bool = False
+    narrow: bool = False
     ragged: bool = False
-    columns: int = 0
-    scales: str = "loads"
-    when_fetched: str = "under"
-    ordered: int = 0
+    slots: bool = False
+    ordered: bool = False
     double: bool = False
     bn = BLOCK
-
-    @property
-    def slices(self) -> int:
-        return 2 if self.double else 1
-
     target = sm_90a
     threads = 384
+
+    @property
+    def blocks(self) -> int:
+        """Of K, a slot."""
+        return 2 if self.double else 1
+
+    @property
+    def parts(self) -> int:
+        """Of 64 rows, of each warpgroup."""
+        return self.bm // 128
 
 
 CONFIGS = {
@@ -104,24 +112,6 @@ CONFIGS = {
     "rows_256_whole": Blocks(bm=256, stages=3, group=8, whole=True),
     "rows_256_pairs": Blocks(bm=256, stages=3, cluster=(2, 1), group=4, whole=True),
     "rows_256_beside": Blocks(bm=256, stages=3, cluster=(1, 2), whole=True),
-    "rows_256_beside_4": Blocks(bm=256, stages=4, cluster=(1, 2), columns=1),
-    "d128": Blocks(stages=3, group=8, scales="rows", columns=1, double=True),
-    "d128_pairs": Blocks(stages=3, group=8, scales="rows", columns=1, double=True, cluster=(2, 1)),
-    "d128_beside": Blocks(stages=3, scales="rows", columns=1, double=True, cluster=(1, 2)),
-    "od128": Blocks(stages=3, group=8, scales="rows", columns=1, double=True, ordered=1),
-    "r256_4": Blocks(bm=256, stages=4, group=8, scales="rows", columns=1),
-    "r256_3w": Blocks(bm=256, stages=3, group=8, scales="rows", whole=True),
-    "r256_3w_pairs": Blocks(bm=256, stages=3, group=4, scales="rows", whole=True, cluster=(2, 1)),
-    "r256_4_pairs": Blocks(bm=256, stages=4, group=4, scales="rows", columns=1, cluster=(2, 1)),
-    "r256_3w_beside": Blocks(bm=256, stages=3, scales="rows", whole=True, cluster=(1, 2)),
-    "r256_4_beside": Blocks(bm=256, stages=4, scales="rows", columns=1, cluster=(1, 2)),
-    "r256_4_early": Blocks(bm=256, stages=4, group=8, scales="rows", columns=1, when_fetched="early"),
-    "o256_3w": Blocks(bm=256, stages=3, group=8, scales="rows", whole=True, ordered=1),
-    "o256_4": Blocks(bm=256, stages=4, group=8, scales="rows", columns=1, ordered=1),
-    "o256_bands": Blocks(bm=256, stages=4, group=8, ordered=1),
-    "r128": Blocks(stages=5, group=8, scales="rows"),
-    "r128_pairs": Blocks(stages=5, group=8, scales="rows", cluster=(2, 1)),
-    "o128": Blocks(stages=5, group=8, scales="rows", ordered=1),
 }
 
 
@@ -152,101 +142,57 @@ def gemm_fp8_blocks(
     tag(scale_a, lambda kb, m: dict(m=m, kb=kb))
     tag(scale_b, lambda nb, kb: dict(nb=nb, kb=kb))
     problem = Contraction(A, B, C)
-    bm, bn = cfg.bm, cfg.bn
+    bm, bn, parts = cfg.bm, cfg.bn, cfg.parts
     rows, columns = problem.tiles(bm, bn)
     problem.aligned(stores=not cfg.ragged)
     assume(rows * columns < 1 << 22)  # tiles, of which 256 rows times any number then fits 32 bits
     depth = ceil_div(A.shape[1], BLOCK)
-    assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
+    assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns), depth % cfg.blocks == 0)
     mm = wgmma(e4m3, n=bn)
-    if cfg.scales != "loads":
-        assume(A.shape[0] % 4 == 0)
-    if cfg.scales == "both":
-        assume(scale_b.shape[1] % 4 == 0)
-    if cfg.double:
-        assume(scale_b.shape[1] % 2 == 0)
-    tiles_of: dict[str, Tensor] = {}
-    for i in range(cfg.slices):
-        tiles_of |= {f"a{i}": slot_for(A, bm, BLOCK), f"b{i}": slot_for(B, bn, BLOCK)}
-    if cfg.scales != "loads":
-        tiles_of["sa"] = shared(f32, (cfg.slices, bm))
-    if cfg.scales == "both":
-        tiles_of["sb"] = shared(f32, (8, 4))
-    ring = Ring(cfg.stages, **tiles_of)
-    parts = bm // 128  # of 64 rows, of each warpgroup
-    held = (2, parts if cfg.whole else 1, cfg.columns or bn // _WIDTH, 64, _WIDTH)
-    boxes = None if cfg.ragged else shared(bf16, held, swizzle=128)
-    turns = [Turns(2) for _ in range(cfg.ordered)]
+    ring = _ring(cfg, A, B)
+    leaving = (2, parts if cfg.whole else 1, 1 if cfg.narrow else bn // _WIDTH, 64, _WIDTH)
+    boxes = None if cfg.ragged else shared(bf16, leaving, swizzle=128)
+    turns = Turns(2) if cfg.ordered else None
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
-    problem.bounded(rows * columns, depth + 1, cfg.stages)
-    trips = ceil_div(depth, cfg.slices)
+    problem.bounded(rows * columns, depth, cfg.stages)
+    trips = depth // cfg.blocks
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
             for j in loop(trips):
                 with ring.fill() as slot:
-                    for i in range(cfg.slices):
-                        k = cfg.slices * j + i
-                        a, b = getattr(slot, f"a{i}"), getattr(slot, f"b{i}")
-                        _fetch(cfg, (A.tile((bm, BLOCK), (m, k)), a), (B.tile((bn, BLOCK), (n, k)), b))
-                    if cfg.scales != "loads":
-                        copy(scale_a.tile((cfg.slices, bm), (j, m)), slot.sa, via=tma, edge=0)
-                    if cfg.scales == "both":
-                        here = scale_b.gather((1, 4), lambda i, q, n=n, j=j: (n + i, cfg.slices * j + q))
-                        copy(here, slot.sb.tile((1, 4), (0, 0)), via=tma, edge=0)
+                    _fill(cfg, (A, B, scale_a), partial(getattr, slot), (m, n, j))
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
-        part, accs = registers(f32, mm.C), [registers(f32, mm.C) for _ in range(parts)]
-        second = registers(f32, mm.C) if cfg.double else part
-        source = Scales(scale_a, scale_b, accs[0], cfg)
-        second_source = Scales(scale_a, scale_b, accs[0], cfg) if cfg.double else source
+        products = [registers(f32, mm.C) for _ in range(cfg.blocks)]
+        accs = [registers(f32, mm.C) for _ in range(parts)]
+        scales = [Scales(scale_a, scale_b, accs, in_slots=cfg.slots) for _ in range(cfg.blocks)]
         for m, n in tiles:
             for acc in accs:
                 acc[:] = 0.0
             places = [2 * parts * m + parts * wg + i for i in range(parts)]
-            source.fetch(0, n, places)
-            if cfg.double:
-                second_source.fetch(1, n, places)
+            _fetch_scales(scales, 0, n, places)
             for j in loop(trips):
                 slot = ring.wait()
-                if cfg.when_fetched == "early":
-                    factors = source.products(slot, 0, wg)
-                    source.fetch(j + 1, n, places)
-                if cfg.double:
-                    with turns[0](wg) if cfg.ordered else nullcontext():
-                        mma(mm, part, slot.a0.tile((64, BLOCK), (wg, 0)), slot.b0, init=True)
-                        mma(mm, second, slot.a1.tile((64, BLOCK), (wg, 0)), slot.b1, init=True)
-                    one, two = source.products(slot, 0, wg), second_source.products(slot, 1, wg)
-                    source.fetch(2 * j + 2, n, places)
-                    second_source.fetch(2 * j + 3, n, places)
-                    wgmma.wait(1)
-                    _promote(accs[0], part, one[0])
-                    wgmma.wait(0)
-                    ring.release()
-                    _promote(accs[0], second, two[0])
-                    continue
-                for i, acc in enumerate(accs):
-                    with turns[i](wg) if i < cfg.ordered else nullcontext():
-                        mma(mm, part, slot.a0.tile((64, BLOCK), (parts * wg + i, 0)), slot.b0, init=True)
-                    if i == 0:
-                        if cfg.when_fetched == "under":
-                            factors = source.products(slot, 0, wg)
-                            source.fetch(j + 1, n, places)  # under the products
-                    wgmma.wait(0)
-                    if i == parts - 1:
-                        ring.release()
-                    _promote(acc, part, factors[i])
+                factors: list[list[Fragment]] = []
+                for p, acc in enumerate(accs):
+                    with turns(wg) if turns is not None and p == 0 else nullcontext():
+                        for i, part in enumerate(products):
+                            a, b = getattr(slot, f"a{i}"), getattr(slot, f"b{i}")
+                            mma(mm, part, a.tile((64, BLOCK), (parts * wg + p, 0)), b, init=True)
+                    if p == 0:  # under the products
+                        of_slot = [slot.scales[i] if cfg.slots else None for i in range(cfg.blocks)]
+                        factors = [each.products(own, wg) for each, own in zip(scales, of_slot, strict=True)]
+                        _fetch_scales(scales, j + 1, n, places)
+                    for i, part in enumerate(products):
+                        wgmma.wait(cfg.blocks - 1 - i)
+                        if (p, i) == (parts - 1, cfg.blocks - 1):
+                            ring.release()
+                        _promote(acc, part, factors[i][p])
             for acc in accs:
                 problem.complete(acc)
-            at = [(place, n) for place in places]
-            if boxes is None:
-                _store_elements(accs, C, at)
-            else:
-                together = parts if cfg.whole else 1
-                for i in range(0, parts, together):
-                    for j in range(0, bn // _WIDTH, cfg.columns or bn // _WIDTH):
-                        _store(accs[i : i + together], C, at[i : i + together], boxes[wg], j)
+            _leave(cfg, accs, C, [(place, n) for place in places], None if boxes is None else boxes[wg])
         if boxes is not None:
             with elected():
                 bulk.wait(0, of="reads")  # what is on its way out arrives by itself
@@ -254,31 +200,59 @@ def gemm_fp8_blocks(
 
 
 class Scales:
-    """Registers for the scales of one block of k: of the rows of each accumulator, and of all columns."""
+    """Registers for the scales of one block of k: of all columns, and of the rows of each accumulator unless those come
+    with the slots.
+    """
 
-    def __init__(self, a: Tensor, b: Tensor, like: Fragment, cfg: Blocks) -> None:
-        layout = like.layout
-        self.a, self.b, self.cfg, self.layout = a, b, cfg, layout
-        self.parts = cfg.bm // 128
-        loaded = cfg.scales == "loads"
-        self.rows = [registers(f32, layout.axis(0)) for _ in range(self.parts)] if loaded else []
-        self.columns = registers(f32, layout.axis()) if cfg.scales != "both" else None
+    def __init__(self, a: Tensor, b: Tensor, accs: Sequence[Fragment], *, in_slots: bool) -> None:
+        self.a, self.b, self.layout, self.parts = a, b, accs[0].layout, len(accs)
+        self.of_rows = [] if in_slots else [registers(f32, self.layout.axis(0)) for _ in accs]
+        self.of_columns = registers(f32, self.layout.axis())
 
     def fetch(self, k: Int | int, n: Int, places: Sequence[Int]) -> None:
         """Begin to load those of block k; there are none beyond the last."""
-        if self.columns is not None:
-            copy(self.b[n, k], self.columns, edge=0)
-        if self.rows:
-            for held, place in zip(self.rows, places, strict=True):
+        copy(self.b[n, k], self.of_columns, edge=0)
+        if self.of_rows:
+            for held, place in zip(self.of_rows, places, strict=True):
                 copy(self.a[k].tile((64,), (place,)), held, edge=0)
 
-    def products(self, slot: Any, i: int, wg: Int) -> list[Fragment]:
-        columns = self.columns if self.columns is not None else load(slot.sb[0, i], self.layout.axis())
-        if self.rows:
-            return [held * columns for held in self.rows]
-        of_rows = slot.sa[i]
-        rows = [load(of_rows.tile((64,), (self.parts * wg + p,)), self.layout.axis(0)) for p in range(self.parts)]
-        return [held * columns for held in rows]
+    def products(self, in_slot: Tensor | None, wg: Int) -> list[Fragment]:
+        """Of rows and columns, of each accumulator."""
+        if in_slot is None:
+            return [held * self.of_columns for held in self.of_rows]
+        places = [self.parts * wg + p for p in range(self.parts)]
+        rows = [load(in_slot.tile((64,), (place,)), self.layout.axis(0)) for place in places]
+        return [held * self.of_columns for held in rows]
+
+
+def _fetch_scales(scales: Sequence[Scales], trip: Int | int, n: Int, places: Sequence[Int]) -> None:
+    """Those of the blocks of a slot."""
+    for i, each in enumerate(scales):
+        each.fetch(len(scales) * trip + i, n, places)
+
+
+def _ring(cfg: Blocks, a: Tensor, b: Tensor) -> Ring:
+    """Of the tiles of both operands for each block of K of a slot, and scales of rows where they come with it."""
+    held = {f"a{i}": slot_for(a, cfg.bm, BLOCK) for i in range(cfg.blocks)}
+    held |= {f"b{i}": slot_for(b, cfg.bn, BLOCK) for i in range(cfg.blocks)}
+    if cfg.slots:
+        assume(a.shape[0] % 4 == 0)  # rows of scales that the copy engine takes
+        held["scales"] = shared(f32, (cfg.blocks, cfg.bm))
+    return Ring(cfg.stages, **held)
+
+
+def _fill(
+    cfg: Blocks, sources: tuple[Tensor, Tensor, Tensor], tile: Callable[[str], Tensor], at: tuple[Int, Int, Int]
+) -> None:
+    """A slot, by the names of its tiles, for trip j of tile (m, n)."""
+    a, b, scales = sources
+    m, n, j = at
+    for i in range(cfg.blocks):
+        k = cfg.blocks * j + i
+        own = a.tile((cfg.bm, BLOCK), (m, k)), tile(f"a{i}")
+        _fetch(cfg, own, (b.tile((cfg.bn, BLOCK), (n, k)), tile(f"b{i}")))
+    if cfg.slots:
+        copy(scales.tile((cfg.blocks, cfg.bm), (j, m)), tile("scales"), via=tma, edge=0)
 
 
 def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> None:
@@ -294,8 +268,22 @@ def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> N
     copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
 
 
-def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes: Tensor, first: int = 0) -> None:
-    """Accumulators of 64 rows to global, each through boxes of its own: all filled, one meeting, all sent."""
+def _leave(cfg: Blocks, accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes: Tensor | None) -> None:
+    """Accumulators of 64 rows to global."""
+    if boxes is None:
+        for acc, place in zip(accs, at, strict=True):
+            copy(acc.to(bf16), target.tile((64, BLOCK), place), via=st_global_b16, edge=0)
+        return
+    together, columns = (int(extent) for extent in boxes.shape[:2])
+    for i in range(0, cfg.parts, together):
+        for j in range(0, BLOCK // _WIDTH, columns):
+            _store(accs[i : i + together], target, at[i : i + together], boxes, j)
+
+
+def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes: Tensor, first: int) -> None:
+    """Accumulators of 64 rows, from a part of their columns on, each through boxes of its own: all filled, one meeting,
+    all sent.
+    """
     with elected():
         bulk.wait(pending=0, of="reads")  # what was sent last has left the boxes
     sync()
@@ -310,11 +298,6 @@ def _store(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place], boxes:
             place = row, column * (BLOCK // _WIDTH) + first + j
             copy(boxes[i, j], target.tile((64, _WIDTH), place), via=tma, edge=0)
         bulk.commit()
-
-
-def _store_elements(accs: Sequence[Fragment], target: Tensor, at: Sequence[Place]) -> None:
-    for acc, place in zip(accs, at, strict=True):
-        copy(acc.to(bf16), target.tile((64, BLOCK), place), via=st_global_b16, edge=0)
 
 
 def _promote(acc: Fragment, part: Fragment, scale: Fragment) -> None:

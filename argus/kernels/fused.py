@@ -28,12 +28,6 @@ CONFIGS = {
     "pairs": Hopper(cluster=(2, 1), group=8),
     "columns_192": Hopper(bn=192, cluster=(2, 1), whole=True),
     "columns_128": Hopper(bn=128, stages=6, cluster=(1, 2)),
-    "pairs_4": Hopper(cluster=(2, 1), group=4),
-    "pairs_16": Hopper(cluster=(2, 1), group=16),
-    "beside": Hopper(cluster=(1, 2)),
-    "columns_192_bands": Hopper(bn=192, cluster=(2, 1), whole=True, group=8),
-    "columns_224": Hopper(bn=224, cluster=(2, 1), group=8),
-    "half_slots": Hopper(bk=32, stages=8, cluster=(2, 1), group=8),
 }
 
 

@@ -16,7 +16,7 @@ from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, id
 from argus.kernels.naming import config_of
 from argus.kernels.narrow import Narrow, hopper_narrow
 from argus.kernels.ragged import Ragged
-from argus.kernels.select import cheapest
+from argus.kernels.select import cheapest, is_exchanged
 from argus.kernels.skinny import Skinny, hopper_skinny
 from argus.kernels.split import Split, hopper_split
 from argus.kernels.staged import Staged, hopper_staged
@@ -41,12 +41,24 @@ CONFIGS: dict[str, Config] = {
     "columns_128": Hopper(bn=128, stages=6, cluster=(1, 2)),
     "columns_64": Hopper(bn=64, stages=8),
     "skinny": Skinny(bm=16, bk=256, stages=5),
+    "skinny_40": Skinny(bm=40),
     "skinny_64": Skinny(bm=64, stages=6),
+    "skinny_72": Skinny(bm=72, stages=6),
+    "skinny_104": Skinny(bm=104, bk=64, stages=7, bn=128),
+    "skinny_136": Skinny(bm=136, bk=64, stages=6, bn=128),
+    "skinny_152": Skinny(bm=152, bk=64, stages=6, bn=128),
     "narrow": Narrow(),
     "split_2": Split(splits=2),
     "split_4": Split(splits=4),
     "split_8": Split(splits=8),
+    "shares_16": Split(bm=64, bn=16, stages=18, turned=True),
+    "shares_32": Split(bm=64, bn=32, stages=15, turned=True),
+    "shares_48": Split(bm=64, bn=48, stages=14, turned=True),
+    "shares_64": Split(bm=64, bn=64, stages=12, turned=True),
+    "shares_80": Split(bm=64, bn=80, stages=10, turned=True),
+    "shares_112": Split(bm=64, bn=112, stages=8, turned=True),
 }
+"""Shares of K, `split` and `shares`, are by as many blocks as the name says, or by two, of so many rows of A."""
 
 
 @kernel(configs=CONFIGS)
@@ -122,7 +134,7 @@ def _of_16_bits(m: int, n: int, k: int) -> str:
     if k % 8:
         return "narrow"
     if n % 8 or m <= _FEW_ROWS:
-        return cheapest({name: each for name, each in CONFIGS.items() if isinstance(each, Skinny)}, m, n, k)
+        return cheapest({name: each for name, each in CONFIGS.items() if is_exchanged(each)}, m, n, k)
     return cheapest(CONFIGS, m, n, k)
 
 

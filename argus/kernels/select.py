@@ -23,6 +23,10 @@ _SLICE = 64
 """Elements of K that `step` speaks of."""
 _FEWEST = 3
 _ROWS, _HALF = 128, 64
+_MOST_ROWS = 640
+"""Of A, up to which exchanged operands have been measured: sums that leave by single elements cost more then."""
+_TWO = 115_712
+"""Bytes of shared memory of which two blocks have room on a multiprocessor, with what each has besides."""
 
 
 Known = Hopper | Skinny | Split
@@ -32,38 +36,47 @@ Known = Hopper | Skinny | Split
 class Costs:
     """step: microseconds for 64 of K of 128 rows, by the columns of a tile; half: of 64 rows, as a share of that.
 
+    skinny: for 64 of K of 64 rows of B, where operands are exchanged; column: beside that for each row of A. pad: for
+    each row of a tile outside its tensor, which the copy engine fills with zeros, and takes longer for than for others.
+
     store: for one box of a tile's columns to leave, and to leave beside others of its tile.
 
     launch: microseconds around all tiles. memory, cache: bytes a microsecond, from memory and from the second-level
     cache. held: bytes that this cache keeps from wave to wave. overlap: the norm's exponent.
 
-    exchange: microseconds until the blocks that share out K have each other's sums of 128 x 128 of a tile; None while
-    nobody has measured that.
+    exchange: microseconds until the blocks that share out K have each other's sums of 128 x 128 of a tile, and meet:
+    until they have met. None while nobody has measured that.
     """
 
     step: Mapping[int, float]
     half: float
     skinny: float
+    column: float
+    pad: float
     store: float
     launch: float
     memory: float
     cache: float
     held: float
     overlap: float
+    meet: float
     exchange: float | None = None
 
 
 H200 = Costs(
-    step={256: 0.550, 224: 0.470, 192: 0.402, 128: 0.339, 64: 0.1537},
-    half=0.451,
-    skinny=0.139,
-    store=0.1425,
-    launch=5.943,
-    memory=10.82e6,
-    cache=37.4e6,
-    held=108.5e6,
-    overlap=1.194,
-    exchange=5.66,
+    step={256: 0.5918, 224: 0.4562, 192: 0.43309, 128: 0.3270, 64: 0.14182},
+    half=0.42343,
+    skinny=0.078338,
+    column=0.00057943,
+    pad=0.0011058,
+    store=0.29274,
+    launch=3.1439,
+    memory=7.4315e6,
+    cache=26.5836e6,
+    held=148.718e6,
+    overlap=1.29399,
+    meet=2.0001,
+    exchange=1.11211,
 )
 
 
@@ -72,7 +85,7 @@ class _Tiles:
     """rows, columns: of a tile. together: blocks of a cluster along both axes. band: rows of tiles of a super-tile.
 
     parts: blocks that share out the K of a tile. store: for the sums of a tile to leave, before the next tile; after:
-    for those of the last tile, where others leave beside products.
+    for those of the last tile, where others leave beside products. beside: blocks of a multiprocessor at once.
     """
 
     rows: int
@@ -83,6 +96,7 @@ class _Tiles:
     store: float
     parts: int = 1
     after: float = 0.0
+    beside: int = 1
 
     @property
     def blocks(self) -> int:
@@ -92,28 +106,34 @@ class _Tiles:
 
 def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> float:
     """What C = A @ B^T of these extents is expected to take."""
-    tiles, high, wide = _tiles(config, m, n, costs)
+    tiles, rows, columns = _tiles(config, m, n, costs)
     across, along = tiles.together
-    high, wide = ceil(high / tiles.rows), ceil(wide / tiles.columns)
+    high, wide = ceil(rows / tiles.rows), ceil(columns / tiles.columns)
+    outside = (tiles.rows - rows / max(1, high)) + (tiles.columns - columns / max(1, wide))
     clusters = ceil(high / across) * ceil(wide / along)
-    waves = max(1, ceil(clusters / (PROCESSORS // tiles.blocks)))
+    places = PROCESSORS * tiles.beside
+    waves = max(1, ceil(clusters / (places // tiles.blocks)))
     slices = ceil(k / (_SLICE * tiles.parts))
-    busy = min(PROCESSORS, clusters * tiles.blocks)
+    busy = min(places, clusters * tiles.blocks)
     from_memory = _fetched(tiles, high, wide) * k * _ELEMENT
     if (m + n) * k * _ELEMENT < costs.held:
         from_memory = min(from_memory, (m + n) * k * _ELEMENT / waves)
     from_cache = slices * (tiles.rows / along + tiles.columns / across) * _SLICE * _ELEMENT * busy
-    parts = (slices * tiles.step + tiles.store, from_memory / costs.memory, from_cache / costs.cache)
+    products = ceil(busy / PROCESSORS) * (slices * (tiles.step + costs.pad * outside) + tiles.store)
+    parts = (products, from_memory / costs.memory, from_cache / costs.cache)
     return costs.launch + waves * sum(part**costs.overlap for part in parts) ** (1 / costs.overlap) + tiles.after
 
 
 def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
     """Tiles, and the extents that they cover: of few rows of A, rows of B are the rows of a tile."""
     if isinstance(config, Skinny):
-        return _Tiles(64, config.bm, (1, 1), 0, costs.skinny, 0.0), n, m
+        return _Tiles(config.bn, config.bm, (1, 1), 0, _exchanged(config.bn, config.bm, costs), 0.0), n, m
     if isinstance(config, Split):
-        exchange = (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
-        return _Tiles(config.bm, config.bn, (1, 1), 0, costs.step[config.bn], exchange, config.splits), m, n
+        exchange = costs.meet + (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
+        step = _exchanged(config.bm, config.bn, costs) if config.turned else costs.step[config.bn]
+        beside = 2 if config.bytes <= _TWO else 1
+        made = _Tiles(config.bm, config.bn, (1, 1), 0, step, exchange, config.splits, beside=beside)
+        return (made, n, m) if config.turned else (made, m, n)
     across, along = (*config.cluster, 1)[:2]
     step, store = costs.step[config.bn], costs.store * (config.bn // (64 if config.bn % 64 == 0 else 32))
     band = config.group or config.curve // 2  # of a wave, half of a square
@@ -123,9 +143,14 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
     return made, m, n
 
 
+def _exchanged(rows: int, columns: int, costs: Costs) -> float:
+    """For 64 of K of a tile of C^T."""
+    return rows / _HALF * (costs.skinny + costs.column * columns)
+
+
 def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
     """Rows of both operands that a wave of tiles reads."""
-    across, together = tiles.together[0], PROCESSORS // tiles.parts
+    across, together = tiles.together[0], PROCESSORS * tiles.beside // tiles.parts
     if tiles.band:
         rows = max(1, min(tiles.band * across, high))
         columns = min(wide, ceil(together / rows))
@@ -139,6 +164,8 @@ def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, costs: Costs
     """The name of the configuration that is expected to take least, of those that the model speaks of."""
     known = {name: config for name, config in configs.items() if isinstance(config, Known)}
     fitted = {name: config for name, config in known.items() if is_fitted(config, costs)}
+    if m > _MOST_ROWS:
+        fitted = {name: config for name, config in fitted.items() if not is_exchanged(config)} or fitted
 
     def cost(name: str) -> tuple[float, int]:
         """Of those that the cache makes equal, the one that leaves it most room."""
@@ -149,11 +176,17 @@ def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, costs: Costs
     return min(fitted, key=cost)
 
 
+def is_exchanged(config: object) -> bool:
+    """Whether C^T = B A^T is what it computes: its sums leave by single elements."""
+    return isinstance(config, Skinny) or (isinstance(config, Split) and config.turned)
+
+
 def is_fitted(config: Known, costs: Costs) -> bool:
     """Whether tiles like these have been measured; a ring of two slots waits for memory in another way."""
     if isinstance(config, Skinny):
         return True
     known = config.stages >= _FEWEST and config.bn in costs.step
     if isinstance(config, Split):
-        return known and config.bm == _ROWS and costs.exchange is not None
+        measured = config.bk == _SLICE if config.turned else known and config.bm == _ROWS
+        return measured and costs.exchange is not None
     return known

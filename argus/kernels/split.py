@@ -58,16 +58,19 @@ class Split:
         return 128 + 2 * self.bm
 
     @property
+    def bytes(self) -> int:
+        """Of shared memory, but for barriers and what aligns it."""
+        return 2 * self.stages * (self.bm + self.bn) * self.bk + 4 * self.bm * self.bn
+
+    @property
     def cluster(self) -> tuple[int, ...]:
         return (self.splits, 1, 1)
 
 
 def hopper_split(problem: Contraction, cfg: Split) -> None:
     """A part of K is as many slots for every block; those beyond the end of K are zeros."""
-    A, B, C = problem.A, problem.B, problem.C
+    A, B, C = (problem.B, problem.A, problem.C.T) if cfg.turned else (problem.A, problem.B, problem.C)
     bm, bn, bk, splits = cfg.bm, cfg.bn, cfg.bk, cfg.splits
-    if cfg.turned:
-        A, B, C = B, A, C.T
     agents, width = bm // 64, bn // splits
     rows, columns = ceil_div(C.shape[0], bm), ceil_div(C.shape[1], bn)
     problem.aligned(stores=not cfg.turned)
@@ -107,7 +110,9 @@ def hopper_split(problem: Contraction, cfg: Split) -> None:
         out = C.tile((64, width), (agents * m + wg, splits * n + rank))
         if cfg.turned:
             parts, out = [part.T for part in parts], out.T
-        by = spread(out.shape, threads=128, vector=1 if cfg.turned else min(8, width // 2))
+        by = spread((width, 64), threads=128, vector=1)
+        if not cfg.turned:
+            by = spread((64, width), threads=128, vector=min(8, width // 2))
         total = load(parts[0], by)
         for each in parts[1:]:
             total = total + load(each, by)

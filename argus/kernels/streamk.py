@@ -9,11 +9,13 @@ tiles: `run` and `chunks` are numbers of the configuration, so that who has what
 
 from __future__ import annotations
 
+from math import ceil
+
 from attrs import frozen
 
 from argus.kernels.contraction import part as half
 from argus.kernels.contraction import slot_for
-from argus.kernels.naming import config_of
+from argus.kernels.naming import config_of, name_of
 from argus.language import (
     Int,
     Ring,
@@ -24,6 +26,7 @@ from argus.language import (
     bf16,
     block_id,
     ceil_div,
+    cluster,
     copy,
     eq,
     f32,
@@ -138,7 +141,7 @@ def runs(A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W",
                     if peers == 1:
                         copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
                     else:  # each fetches a part for all
-                        fetched, held = (half(each, rank, peers) for each in (B.tile((bn, bk), (n, k)), slot.b))
+                        fetched, held = (half(each, cluster.rank, peers) for each in (B.tile((bn, bk), (n, k)), slot.b))
                         copy(fetched, held, via=tma.multicast(tuple(range(peers))), edge=0)
         ring.finish()
 
@@ -222,3 +225,22 @@ def gemm_streams(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N"
 def configuration(name: str) -> Stream | None:
     """The configuration of a name: a shipped one, or one that `argus.kernels.naming` spells out; None if it is none."""
     return CONFIGS.get(name) or config_of(name, (Stream,))
+
+
+_PROCESSORS = 132
+_LEAST_ROWS, _LEAST_DEPTH = 65, 1024
+
+
+def select(m: int, n: int, k: int) -> str | None:
+    """The name of the configuration for a shape where parts of K pay, as measured on one H200; None elsewhere.
+
+    Tiles of 128 x 128, by pairs of blocks where rows of tiles make pairs, each in as many parts as fill the GPU: at
+    least two by pairs, and three by single blocks, of at least 1024 of K.
+    """
+    high, wide = ceil(m / 128), ceil(n / 128)
+    peers = 1 if high % 2 else 2
+    parts = _PROCESSORS // max(1, high * wide)
+    pays = parts >= 4 - peers and k >= _LEAST_DEPTH * parts
+    if m < _LEAST_ROWS or n % 8 or k % 8 or not pays:
+        return None
+    return name_of(stream(128, 128, parts, 1, peers))

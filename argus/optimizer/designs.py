@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any, cast
-
-import attrs
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
@@ -15,7 +11,6 @@ from argus.kernels.gemm import CONFIGS, configuration, gemm
 from argus.kernels.naming import name_of
 from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.optimizer.transformation import Design
-from argus.policy.planner import Step
 from argus.tuning.candidates import space
 
 _SHIPPED = {config: name for name, config in reversed(CONFIGS.items())}
@@ -62,7 +57,9 @@ def history(found: Design) -> tuple[tuple[str, Design], ...]:
     steps = [("", found)]
     while True:
         last = steps[0][1]
-        undone = ((each, without) for each in reversed(TRANSFORMATIONS) if (without := _undone(each, last)) is not None)
+        undone = (
+            (each, without) for each in reversed(tuple(TRANSFORMATIONS)) if (without := _undone(each, last)) is not None
+        )
         step = next(undone, None)
         if step is None:
             return tuple(steps)
@@ -75,22 +72,6 @@ def _undone(technique: str, found: Design) -> Design | None:
     while (without := TRANSFORMATIONS[technique].undo(found if reached is None else reached)) is not None:
         reached = without
     return reached
-
-
-def steps(found: Design) -> tuple[Step, ...]:
-    """The techniques that a design has, in an order in which one may take them, with what each changes."""
-    walked = history(found)
-    return tuple(Step(technique, change(before, after)) for (_, before), (technique, after) in pairwise(walked))
-
-
-def change(before: Design, after: Design) -> str:
-    """The fields that differ: `stages 1 -> 4`; of two kinds of designs, the kinds."""
-    kinds = [cast("type[Any]", type(each)) for each in (before, after)]
-    if kinds[0] is not kinds[1]:
-        return f"{kinds[0].__name__} -> {kinds[1].__name__}"
-    names = [each.name for each in attrs.fields(kinds[0])]
-    values = [(name, getattr(before, name), getattr(after, name)) for name in names]
-    return ", ".join(f"{name} {old} -> {new}" for name, old, new in values if old != new)
 
 
 def others(target: str) -> Iterator[tuple[str, Kernel]]:

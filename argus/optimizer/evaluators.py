@@ -21,8 +21,8 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer.judgement import Judgement
 
-Judge = Callable[[str], Judgement]
-"""Of a design's name; fit for pickling where it goes to another process."""
+Judge = Callable[[str, str], Judgement]
+"""Of a candidate's name, and of its text where it is one; fit for pickling where it goes to another process."""
 
 
 class Evaluator(Protocol):
@@ -31,7 +31,7 @@ class Evaluator(Protocol):
     @property
     def workers(self) -> int: ...
 
-    def submit(self, name: str) -> Future[Judgement]: ...
+    def submit(self, name: str, text: str = "") -> Future[Judgement]: ...
 
     def result(self, name: str, future: Future[Judgement]) -> Judgement:
         """The answer; of a candidate whose process hangs or dies, that it is lost."""
@@ -53,10 +53,10 @@ class Here:
     judge: Judge
     workers: int = 1
 
-    def submit(self, name: str) -> Future[Judgement]:
+    def submit(self, name: str, text: str = "") -> Future[Judgement]:
         future: Future[Judgement] = Future()
         try:
-            future.set_result(self.judge(name))
+            future.set_result(self.judge(name, text))
         except ArgusError as problem:
             future.set_exception(problem)
         return future
@@ -89,8 +89,8 @@ class Processes:
     devices: Sequence[str] = ()
     _pool: ProcessPoolExecutor | None = field(default=None, init=False)
 
-    def submit(self, name: str) -> Future[Judgement]:
-        return self._opened().submit(self.judge, name)
+    def submit(self, name: str, text: str = "") -> Future[Judgement]:
+        return self._opened().submit(self.judge, name, text)
 
     def result(self, name: str, future: Future[Judgement]) -> Judgement:
         try:
@@ -151,9 +151,9 @@ class Cluster:
     def workers(self) -> int:
         return max(1, sum(self._client.nthreads().values()))
 
-    def submit(self, name: str) -> Future[Judgement]:
+    def submit(self, name: str, text: str = "") -> Future[Judgement]:
         assert self._executor is not None
-        return self._executor.submit(self.judge, name)
+        return self._executor.submit(self.judge, name, text)
 
     def result(self, name: str, future: Future[Judgement]) -> Judgement:
         try:

@@ -17,6 +17,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
 from argus.emit.artifact import Artifact
+from argus.optimizer.drafts import kernel_of, short
 from argus.optimizer.judgement import Judgement, Stage
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import Problem
@@ -83,14 +84,18 @@ class _Passage:
             self.judgement = evolve(self.judgement, seconds=taken)
 
 
-def judged(problem: Problem, name: str, tools: Tools, clock: Callable[[], float] = time.perf_counter) -> Judgement:
+def judged(
+    problem: Problem, name: str, tools: Tools, text: str = "", clock: Callable[[], float] = time.perf_counter
+) -> Judgement:
     """A design of a problem, as far through the gate as it comes. Diagnostics of the candidate become answers.
+
+    text: of a kernel that somebody wrote; it is held to the problem and not only to its own claims.
 
     Raises ArgusError for what is no fault of the candidate: E303 without a compiler, E6xx without a solver.
     """
     passage = _Passage(Judgement(name, "timed", "parse"), clock)
     try:
-        _pass(passage, problem, name, tools)
+        _pass(passage, problem, name, text, tools)
     except _Stopped as stopped:
         return evolve(
             passage.judgement, outcome=stopped.outcome, why=stopped.why, counterexample=stopped.counterexample
@@ -98,11 +103,11 @@ def judged(problem: Problem, name: str, tools: Tools, clock: Callable[[], float]
     return passage.judgement
 
 
-def _pass(passage: _Passage, problem: Problem, name: str, tools: Tools) -> None:
-    with passage.through("parse"), _blamed("ill-formed", "E1", "E2", "E5", "E903"):
-        kernel = problem.kernel(name)
+def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tools) -> None:
+    with passage.through("parse"), _blamed("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
+        kernel = kernel_of(text, problem) if text else problem.kernel(name)
     with passage.through("invariants"):
-        _proved(tools.verify(kernel))
+        _proved(tools.verify(kernel), claimed=bool(text))
     with passage.through("interpreter"):
         found = disagreement(problem, kernel)
         if found:
@@ -125,8 +130,11 @@ def _pass(passage: _Passage, problem: Problem, name: str, tools: Tools) -> None:
         )
 
 
-def _proved(report: Report) -> None:
+def _proved(report: Report, *, claimed: bool) -> None:
+    """claimed: whether the claims are those of a text, and may speak of less than the problem asks for."""
     match report.verdict:
+        case Proved() as verdict if claimed and short(verdict):
+            raise _Stopped("unknown", short(verdict))
         case Proved() if not report.uncovered:
             return
         case Proved():

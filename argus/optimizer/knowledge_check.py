@@ -52,7 +52,8 @@ class Checked:
 @frozen
 class Bench:
     """What files are held against. ground: designs of a target, in the order in which they are
-    tried. others: kernels that rewritings are tried on after them."""
+    tried. others: kernels that rewritings are tried on after them.
+    """
 
     transformations: Mapping[str, Transformation] = TRANSFORMATIONS
     matchers: Mapping[str, Matcher] = MATCHERS

@@ -1,4 +1,4 @@
-"""Skills from an expert's design: techniques taken away one by one, each step proved, run and timed before it counts."""
+"""Skills from an expert's design: techniques are taken away one by one, each step proved, run and timed."""
 
 from __future__ import annotations
 

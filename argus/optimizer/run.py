@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -14,22 +15,28 @@ from attrs import evolve, frozen
 from argus.api import build, verify
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.llm import Client, connect
+from argus.optimizer.asking import Asking, text_of
 from argus.optimizer.device import Gpu
 from argus.optimizer.evaluators import Cluster, Evaluator, Here, Processes
-from argus.optimizer.events import Event, Judged, Reason, Resumed, Started
+from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started
 from argus.optimizer.gate import Tools, judged
 from argus.optimizer.journal import Journal
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Problem, problem_of
 from argus.optimizer.search import Limits, Search, past
-from argus.optimizer.space import situation
+from argus.optimizer.space import situation, technique
 from argus.policy.bandit import CONSTANT, Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
+from argus.policy.experience import experience
+from argus.policy.knowledge import load
+from argus.policy.llm.planner import Llm
+from argus.policy.llm.settings import Settings as Model
 from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
 from argus.solvers.cache import Cache
 
-PlannerName = Literal["bandit", "random", "exhaustive", "tpe"]
+PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
 CANDIDATE_SECONDS = 300.0
 """The longest that one candidate may take before it is given up."""
 _JUDGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
@@ -44,9 +51,9 @@ class Judging:
     gpu: bool = False
     folder: Path | None = None
 
-    def __call__(self, name: str) -> Judgement:
+    def __call__(self, name: str, text: str = "") -> Judgement:
         tools = evolve(_tools(), device=_gpu() if self.gpu else None, folder=self._folder(name))
-        return judged(problem_of(self.problem, self.target), name, tools)
+        return judged(problem_of(self.problem, self.target), name, tools, text)
 
     def _folder(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name
@@ -66,11 +73,12 @@ def _gpu() -> Gpu:
 
 @frozen
 class Settings:
-    """seconds, trials: when to stop, whichever is first; and `limits` says which other rules do.
+    """limits: when to stop, at what is reached first.
 
     resume: the name of a run of the journal to go on with, whose problem, planner and seed are taken from there.
-    workers: candidates at once, each in a process of its own; 0 judges in this one. scheduler: the address of a Dask
-    scheduler, for its workers instead. gpu: whether times are measured. kept: where code of candidates goes.
+    model: what is asked, on which terms, where the planner is `llm`. workers: candidates at once, each in a process
+    of its own; 0 judges in this one. scheduler: the address of a Dask scheduler, for its workers instead. gpu: whether
+    times are measured. kept: where code of candidates goes.
     """
 
     planner: PlannerName = "bandit"
@@ -82,11 +90,15 @@ class Settings:
     scheduler: str = ""
     gpu: bool = False
     kept: Path | None = None
+    model: Model = Model()  # noqa: RUF009 reason: frozen
 
 
 @frozen
 class Found:
-    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices."""
+    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices.
+
+    text: of the best, where it is a kernel that somebody wrote.
+    """
 
     problem: Problem
     run: str
@@ -95,6 +107,7 @@ class Found:
     judged: tuple[Judgement, ...]
     reason: Reason
     seed: int = 0
+    text: str = ""
 
 
 def journal_path() -> Path:
@@ -102,12 +115,14 @@ def journal_path() -> Path:
     return platformdirs.user_data_path("argus") / "runs.db"
 
 
-def planner_of(name: str, problem: Problem) -> Planner:
+def planner_of(name: str, problem: Problem, model: Model) -> Planner:
     """Raises ArgusError (E905) for a name that is none."""
-    del problem
+    bandit = Bandit(beliefs(problem.target))
     match name:
         case "bandit":
-            return Bandit(PRIORS)
+            return bandit
+        case "llm":
+            return Llm(bandit, spread=model.spread)
         case "random":
             return Random()
         case "exhaustive":
@@ -115,17 +130,24 @@ def planner_of(name: str, problem: Problem) -> Planner:
         case "tpe":
             return Tpe()
         case _:
-            message = f"there is no planner `{name}`, expected bandit, random, exhaustive or tpe"
+            message = f"there is no planner `{name}`, expected bandit, llm, random, exhaustive or tpe"
             raise ArgusError(Diagnostic("E905", "error", message, help="leave --planner out for the bandit"))
 
 
-PRIORS: Mapping[str, Weight] = {
+FIT: Mapping[str, Weight] = {
     CONSTANT: Weight(-1.0, 0.5),
     "last wave": Weight(1.0, 0.3),
     "edge": Weight(1.0, 0.3),
     "products a byte": Weight(1.0, 0.5),
 }
 """Of features that are no techniques: empty places of a wave, and of a tile, are time lost."""
+
+
+def beliefs(target: str) -> dict[str, Weight]:
+    """What a bandit believes before a search: what earlier problems taught, else what techniques promise."""
+    effects = {technique(each.name): each.effect for each in load() if target in each.targets}
+    promised = {name: Weight(each.log_mean, each.log_deviation) for name, each in effects.items()}
+    return {**FIT, **promised, **experience(target)}
 
 
 def optimize(
@@ -140,31 +162,46 @@ def optimize(
     a planner or scheduler that is not there, E303 without a compiler, E6xx without a solver.
     """
     path = settings.journal or journal_path()
-    with Journal(path) as journal:
+    with Journal(path) as journal, _client(settings) as client:
         first, name, events = _opened(journal, problem, target, settings)
         asked = problem_of(first.problem, first.target)
-        planner = planner_of(first.planner, asked)
+        planner = planner_of(first.planner, asked, settings.model)
         before = past(events, planner, situation(asked), first.seed)
+        asking = _asking(client, planner, asked)
+        for event in events:
+            if asking is not None:
+                asking.saw(event)
         judging = Judging(first.problem, first.target, settings.gpu, settings.kept)
-        search = Search(
-            planner,
-            evaluator_of(judging, settings),
-            settings.limits,
-            before.state,
-            lambda event: journal.append(name, event),
-        )
-        if not events:
-            tell(first)
-        else:
-            resumed = _resumed(before.state.situation)
-            journal.append(name, resumed)
-            tell(resumed)
+
+        def record(event: Event) -> None:
+            journal.append(name, event)
+
+        evaluator = evaluator_of(judging, settings)
+        search = Search(planner, evaluator, settings.limits, before.state, record, asking)
+        begun = _resumed(before.state.situation) if events else first
+        if events:
+            record(begun)
+        tell(begun)
         reason: Reason = "interrupted"
         for event in search.go(before.under_way):
             tell(event)
+            reason = event.reason if isinstance(event, Ended) else reason
         every = [each.judgement for each in journal.events(name) if isinstance(each, Judged)]
-        reason = _reason(journal, name)
-        return Found(asked, name, path, best_of(every), tuple(every), reason, first.seed)
+        best = best_of(every)
+        tried = {each.choice.name: each.choice.text for each in search.state.situation.tried}
+        text = "" if best is None else tried.get(best.name, "")
+        return Found(asked, name, path, best, tuple(every), reason, first.seed, text)
+
+
+def _client(settings: Settings) -> AbstractContextManager[Client | None]:
+    """Of the model's endpoint, where one is asked. Raises ArgusError: E920, E921, E927."""
+    return connect(settings.model) if settings.planner == "llm" else nullcontext()
+
+
+def _asking(client: Client | None, planner: Planner, problem: Problem) -> Asking | None:
+    if client is None or not isinstance(planner, Llm):
+        return None
+    return Asking(client, planner, partial(text_of, problem), load())
 
 
 def _opened(journal: Journal, problem: str, target: str, settings: Settings) -> tuple[Started, str, tuple[Event, ...]]:
@@ -175,7 +212,7 @@ def _opened(journal: Journal, problem: str, target: str, settings: Settings) -> 
         assert isinstance(first, Started)
         return first, settings.resume, events
     asked = problem_of(problem, target)
-    planner_of(settings.planner, asked)
+    planner_of(settings.planner, asked, settings.model)
     seen = situation(asked)
     first = Started(
         str(asked), target, settings.planner, settings.seed, seen.bound, seen.bottleneck, len(seen.options), _versions()
@@ -186,11 +223,6 @@ def _opened(journal: Journal, problem: str, target: str, settings: Settings) -> 
 def _resumed(reached: Situation) -> Resumed:
     best = reached.best
     return Resumed(len(reached.tried), None if best is None else best.microseconds)
-
-
-def _reason(journal: Journal, name: str) -> Reason:
-    last = journal.events(name)[-1]
-    return getattr(last, "reason", "interrupted")
 
 
 def best_of(every: list[Judgement]) -> Judgement | None:

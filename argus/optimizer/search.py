@@ -15,10 +15,12 @@ from typing import Any
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import InternalError
+from argus.optimizer.asking import Asking, answered
 from argus.optimizer.evaluators import Evaluator
 from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Reason, Resumed, Started
 from argus.optimizer.journal import Journal
 from argus.optimizer.judgement import Judgement
+from argus.policy.llm.planner import offered
 from argus.policy.planner import Choice, Observation, Planner, Situation, State
 from argus.policy.stopping import Rule, stop
 
@@ -42,26 +44,28 @@ class Past:
 
 def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> Past:
     """Raises InternalError if an event speaks of a choice that the situation does not have."""
-    choices = {each.name: each for each in situation.options}
     state = planner.start(situation, seed)
     waiting: list[str] = []
     for event in events:
         match event:
             case Proposed(name):
-                state = state.started(_known(choices, name).name)
+                state = state.started(_known(state, name).name)
                 waiting.append(name)
             case Judged(judgement):
                 waiting.remove(judgement.name)
-                state = planner.learn(state, observation(_known(choices, judgement.name), judgement))
-            case Started() | Resumed() | Ended() | Asked():
+                state = planner.learn(state, observation(_known(state, judgement.name), judgement))
+            case Asked():
+                state = offered(answered(state, event))
+            case Started() | Resumed() | Ended():
                 pass
     return Past(state, tuple(waiting))
 
 
-def _known(choices: dict[str, Choice], name: str) -> Choice:
-    if name not in choices:
+def _known(state: State[Any], name: str) -> Choice:
+    found = next((each for each in state.situation.options if each.name == name), None)
+    if found is None:
         raise InternalError(f"the journal speaks of `{name}`, which is no choice of this problem")
-    return choices[name]
+    return found
 
 
 def observation(choice: Choice, judgement: Judgement) -> Observation:
@@ -70,13 +74,14 @@ def observation(choice: Choice, judgement: Judgement) -> Observation:
 
 @define
 class Search:
-    """A run that is under way. clock: seconds, for the limits."""
+    """A run that is under way. asking: of a model beside it, if one is asked. clock: seconds, for the limits."""
 
     planner: Planner
     evaluator: Evaluator
     limits: Limits
     state: State[Any]
     record: Callable[[Event], None]
+    asking: Asking | None = None
     clock: Callable[[], float] = time.monotonic
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
 
@@ -85,12 +90,14 @@ class Search:
         begun = self.clock()
         reason: Reason = "interrupted"
         try:
-            choices = {each.name: each for each in self.state.situation.options}
             for name in under_way:
-                self._submit(choices[name])
+                self._submit(_known(self.state, name))
             while True:
                 ended = self._enough(begun)
                 while ended is None and self._room():
+                    asked = self._asked()
+                    if asked is not None:
+                        yield asked
                     proposed = self._next()
                     if proposed is None:
                         break
@@ -109,6 +116,16 @@ class Search:
 
     def _told(self, event: Event) -> Event:
         self.record(event)
+        if self.asking is not None:
+            self.asking.saw(event)
+        return event
+
+    def _asked(self) -> Event | None:
+        """What a model says, where one is asked and it is its turn; kernels that it wrote are options from then on."""
+        event = None if self.asking is None else self.asking.asked(self.state)
+        if event is not None:
+            self.state = offered(answered(self.state, event))
+            self._told(event)
         return event
 
     def _next(self) -> tuple[Event, Choice] | None:
@@ -123,7 +140,7 @@ class Search:
         return event, first.choice
 
     def _submit(self, choice: Choice) -> None:
-        self._flying.append((choice, self.evaluator.submit(choice.name)))
+        self._flying.append((choice, self.evaluator.submit(choice.name, choice.text)))
 
     def _landed(self) -> Event:
         """The candidate that has been under way for longest: its answer comes first, whatever else is ready."""

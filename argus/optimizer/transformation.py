@@ -99,7 +99,7 @@ def switched(
     return Transformation(apply, undo)
 
 
-def climbed(kind: type[Any], field: str, *rungs: Any, when: When = always, fit: Fit = itself) -> Transformation:
+def climbed(kind: type[Any], field: str, *rungs: int, when: When = always, fit: Fit = itself) -> Transformation:
     """The technique of having more of a field: to each later rung, and back by one."""
 
     def apply(design: Design) -> tuple[Design, ...]:

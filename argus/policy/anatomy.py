@@ -1,18 +1,37 @@
-"""What a kernel consists of, as matchers ask: its loops around products, what these multiply, copies by where they go."""
+"""What a kernel consists of, as matchers ask: loops around products, what these multiply, copies by where they go."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from attrs import frozen
 
 from argus.core.algebra import TRUE
 from argus.core.banks import worst_conflict
-from argus.core.cost.places import NotModelledError, executions, offsets
-from argus.core.index import Bin, BinOp, Const, Coord, Index, Symbol
-from argus.core.ir import Buffer, Copy, For, If, Kernel, Let, Mma, Policy, Role, Stmt, Sync, Tag, View, bodies, walk
-from argus.core.walk import symbols, topological
+from argus.core.index import Bin, BinOp, Const, Coord, Held, Index, Read, Symbol
+from argus.core.ir import (
+    Buffer,
+    Copy,
+    For,
+    If,
+    Kernel,
+    Let,
+    Mma,
+    Policy,
+    Role,
+    Staged,
+    Stmt,
+    Sync,
+    Tag,
+    View,
+    bodies,
+    walk,
+)
+from argus.core.lanes import by_wave
+from argus.core.proof.memory import modes, offsets_along
+from argus.core.walk import IntArray, evaluate, mentions, symbols, topological
 
 
 @frozen(eq=False)
@@ -137,25 +156,36 @@ def conflicts(kernel: Kernel) -> Iterator[tuple[Copy, int]]:
     """
     for stmt in (*copies(kernel, "register", "shared"), *copies(kernel, "shared", "register")):
         view = stmt.target if stmt.target.buffer.space == "shared" else stmt.source
-        if not stmt.atom.phases:
-            continue
-        count = stmt.atom.vector_bits // view.buffer.dtype.bits
-        numbers = {symbol: max(0, symbol.low or 0) for symbol in symbols(*view.at)}
-        try:
-            found = offsets(view, stmt.by.coordinates(), numbers)
-        except NotModelledError:
-            continue
         size = view.buffer.dtype.bits // 8
-        if len(found) < kernel.target.unit or count < 1 or np.any(found[:, ::count] % count):
+        count = stmt.atom.vector_bits // view.buffer.dtype.bits
+        found = _offsets(stmt, view) if stmt.atom.phases and count else None
+        if found is None or len(found) % kernel.target.unit or np.any(found[:, ::count] % count):
             continue
-        vectors = executions(found, count, kernel.target.unit) * size
+        vectors = by_wave(found[:, ::count] * size, kernel.target.unit)
         yield stmt, worst_conflict(vectors, stmt.atom.phases, count * size, kernel.target.banks).degree
+
+
+def _offsets(stmt: Copy, view: View) -> IntArray | None:
+    """Elements from the start of a shared buffer, shape (threads, values); None for a place that data decide."""
+    layout = view.buffer.layout
+    assert isinstance(layout, Staged)
+    coords = stmt.by.coordinates()
+    numbers = {symbol: max(0, symbol.low or 0) for symbol in symbols(*view.at)}
+    total = np.zeros(coords[0].shape, np.int64)
+    for at, mode in zip(view.at, modes(layout.layout), strict=True):
+        if mentions(at, (Read, Held)):
+            return None
+        along = offsets_along(mode, np.broadcast_to(np.asarray(evaluate(at, numbers, coords), np.int64), total.shape))
+        if along is None:
+            return None
+        total = total + along
+    return total if layout.swizzle is None else layout.swizzle.images(total)
 
 
 def advised(kernel: Kernel, name: str) -> bool:
     """Whether some product stands right behind a piece of advice of that name."""
     for body in lists(kernel):
-        for before, stmt in zip(body, body[1:], strict=False):
+        for before, stmt in pairwise(body):
             if isinstance(stmt, Mma) and isinstance(before, Policy) and before.name == name:
                 return True
     return False

@@ -1,4 +1,4 @@
-"""What earlier problems teach of a new one: weights of features, fitted problem by problem, with how far they differ."""
+"""What earlier problems teach of a new one: weights of features, fitted to each, and how far they differ."""
 
 from __future__ import annotations
 

@@ -31,13 +31,15 @@ class Step:
 class Choice:
     """A design that may be tried. steps: from the first design to it, in the order of a plan.
 
-    features: one number for each of the situation's. knobs: what tells it from other designs, by name.
+    features: one number for each of the situation's. knobs: what tells it from other designs, by name. text: of a
+    kernel that somebody wrote, empty for a design of a family.
     """
 
     name: str
     steps: tuple[Step, ...]
     features: tuple[float, ...]
     knobs: tuple[tuple[str, int | bool | str], ...] = ()
+    text: str = ""
 
 
 @frozen

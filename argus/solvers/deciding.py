@@ -28,6 +28,8 @@ class Deciding:
 
     answers: Answers
     _general: Witnesses = field(factory=Witnesses, init=False)
+    _hard: dict[tuple[Cond, ...], Answer] = field(factory=dict[tuple[Cond, ...], Answer], init=False)
+    """Answers to what no solver answers soon."""
 
     def decide(
         self, pieces: tuple[Cond, ...], denied: Cond, *, any_model: bool = False, seconds: float | None = None
@@ -60,20 +62,27 @@ class Deciding:
         Where products have factors in common, and a solver has no answer soon, the products are first taken for numbers
         of which no more is known than how they compare; sizes that this allows are then tried. hint: no more is done.
         """
+        if assertions in self._hard:
+            return self._hard[assertions]
         facts = multiples(assertions)
         soon = _SOON if seconds is None else min(_SOON, seconds)
         answer = self._ask(assertions, soon if facts else seconds)
         if not facts or not isinstance(answer, GaveUp):
             return answer
+        answer = self._by_facts(assertions, facts) or answer
+        if isinstance(answer, GaveUp):
+            return answer if hint or soon == seconds else self._ask(assertions, seconds)
+        self._hard[assertions] = answer
+        return answer
+
+    def _by_facts(self, assertions: tuple[Cond, ...], facts: tuple[Cond, ...]) -> Answer | None:
         general = Query(tuple(map(generalised, (*assertions, *facts))))
         simply = self.answers.answer(general, kept=self._general)
-        if isinstance(simply, Unsat):
-            return simply
-        made = instance(assertions, simply.model) if isinstance(simply, Sat) else None
+        if not isinstance(simply, Sat):
+            return simply if isinstance(simply, Unsat) else None
+        made = instance(assertions, simply.model, whatever=True)
         found = None if made is None else self._met(made[0], made[1], assertions)
-        if found is not None:
-            return Sat(_WITNESS, found.model)
-        return answer if hint or soon == seconds else self._ask(assertions, seconds)
+        return None if found is None else Sat(_WITNESS, found.model)
 
     def _ask(self, assertions: tuple[Cond, ...], seconds: float | None = None) -> Answer:
         return self.answers.answer(Query(assertions), seconds=seconds)

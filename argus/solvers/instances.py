@@ -12,19 +12,33 @@ from argus.solvers.witnesses import nearest_to_zero
 
 
 def instance(
-    assertions: Sequence[Cond], model: Mapping[Symbol, int]
+    assertions: Sequence[Cond], model: Mapping[Symbol, int], *, whatever: bool = False
 ) -> tuple[tuple[Cond, ...], dict[Symbol, int]] | None:
     """The assertions where each size that occurs in a product is the model's number, and those numbers.
 
-    None where products remain, or where some assertion fails whatever the other symbols are.
+    whatever: where products remain, each symbol in one of them is the model's number too. None where products remain,
+    or where some assertion fails whatever the other symbols are.
     """
-    sizes = {each for node in multiplied(assertions) for each in symbols(node) if each.kind == "size"}
-    numbers = {each: model.get(each, nearest_to_zero(each)) for each in sizes}
-    values: dict[Symbol, Index] = {each: const(number) for each, number in numbers.items()}
-    try:
-        made = tuple(dict.fromkeys(substitute(each, values) for each in assertions))
-    except ZeroDivisionError:
-        return None
-    if FALSE in made or any(map(multiplies, made)):
+    numbers: dict[Symbol, int] = {}
+    made = tuple(assertions)
+    for pinned in (_sizes, _all) if whatever else (_sizes,):
+        found = {each for node in multiplied(made) for each in symbols(node) if pinned(each)}
+        numbers |= {each: model.get(each, nearest_to_zero(each)) for each in found}
+        values: dict[Symbol, Index] = {each: const(numbers[each]) for each in found}
+        try:
+            made = tuple(dict.fromkeys(substitute(each, values) for each in made))
+        except ZeroDivisionError:
+            return None
+        if FALSE in made:
+            return None
+    if any(map(multiplies, made)):
         return None
     return tuple(each for each in made if each is not TRUE), numbers
+
+
+def _sizes(symbol: Symbol) -> bool:
+    return symbol.kind == "size"
+
+
+def _all(_: Symbol) -> bool:
+    return True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 from argus.core import algebra
 from argus.core.index import Bin, Cmp, Cond, Const, Index, Sum
@@ -19,7 +20,8 @@ _MOST = 96
 
 def multiples(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
     """Facts that follow from conditions which hold together, about their products: none if no two share a factor."""
-    products = {node: tuple(_factors(node)) for c in conditions for node in within(c) if _is_product(node)}
+    found_products = (node for c in conditions for node in within(c) if _is_product(node))
+    products: dict[Index, tuple[Index, ...]] = {node: tuple(_factors(node)) for node in found_products}
     shared = Counter(factor for factors in products.values() for factor in dict.fromkeys(factors))
     found: dict[Cond, None] = {}
     for factor, times in shared.most_common(_FACTORS):
@@ -30,7 +32,7 @@ def multiples(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
     return tuple(found)[:_MOST]
 
 
-def _is_product(node: object) -> bool:
+def _is_product(node: object) -> TypeGuard[Bin]:
     return isinstance(node, Bin) and node.op == "*"
 
 

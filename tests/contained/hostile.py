@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
 from attrs import evolve
 
-from argus.contained import Answer, Limits, Refused, Request, Task, Verify, run
+from argus.contained import Answer, Limits, Refused, Request, Task, Verified, Verify, run
 from argus.contained.isolation import Name
 from argus.contained.request import TRACING
 
@@ -62,3 +63,23 @@ def bearing(token: str) -> list[str]:
             if path.read_text(encoding="utf-8").strip() == token:
                 found.append(path.parent.name)
     return found
+
+
+def refused(answer: Answer | Refused, *codes: str) -> str:
+    """The text of a refusal of one of these codes."""
+    assert isinstance(answer, Refused), answer
+    assert answer.diagnostic.code in codes, answer.text
+    assert answer.diagnostic.help
+    return answer.text
+
+
+def verdict(answer: Answer | Refused) -> str:
+    assert isinstance(answer, Answer), answer
+    (kernel,) = answer.kernels
+    (result,) = kernel.results
+    assert isinstance(result, Verified), result
+    return result.verdict
+
+
+def token() -> str:
+    return f"t{secrets.token_hex(5)}"

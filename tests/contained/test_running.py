@@ -162,11 +162,11 @@ def test_a_process_that_judges_for_too_long_is_killed_too() -> None:
     assert "judged" in found.diagnostic.message
 
 
-@isolated
-def test_nothing_outlives_an_asker_that_is_killed() -> None:
+@pytest.mark.parametrize("on", [name for name in NAMES if probed(name) is None])
+def test_nothing_outlives_an_asker_that_is_killed(on: Name) -> None:
     token = f"t{secrets.token_hex(5)}"
     text = f"{marked(token)}\nimport time\ntime.sleep(600)\n{KERNEL}"
-    code = f"from argus.contained import Request, run\nrun(Request({text!r}, ()))"
+    code = f"from argus.contained import Request, run\nrun(Request({text!r}, ()), {on!r})"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as asker:  # noqa: S603 reason: this interpreter
         deadline = monotonic() + 60
@@ -230,7 +230,7 @@ def test_arrays_are_bytes_of_a_type_and_a_shape() -> None:
     for values in (
         np.arange(6, dtype=np.float32).reshape(2, 3),
         np.zeros((0, 4), np.int32),
-        np.float16(1.5).reshape(()),
+        np.full((), 1.5, np.float16),
     ):
         assert (Array.of(values).values == values).all()
         assert Array.of(values).values.shape == values.shape

@@ -272,4 +272,4 @@ def test_copies_move_what_their_instruction_moves() -> None:
     longer = TV(first.by.threads, first.by.values, (*first.by.tile, 1))
     assert "copies between tiles of other shapes" in forged(Copy, path=PLAIN, by=longer)
     assert "outside of a tensor" in forged(Copy, path=PLAIN, edge=1.0)
-    assert "no instruction makes" in forged(Copy, path=PLAIN, atom=atom_named("tma_load_2d_sw32"))
+    assert "no instruction makes" in forged(Copy, path=PLAIN, atom=atom_named("tma_load_2d"))

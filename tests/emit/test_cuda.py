@@ -14,9 +14,12 @@ from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.ir import Assert, Kernel, Roles, Stmt, Tag, bodies, with_bodies
 from argus.core.placement import alignment
 from argus.emit.artifact import cuda_warnings
+from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import AssemblerReport, parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels.gemm import gemm
+from argus.kernels.skinny import Skinny
+from argus.kernels.split import Split
 from argus.runtime.expressions import value_of
 
 
@@ -154,3 +157,16 @@ def test_a_report_is_read(cooperative: Kernel) -> None:
 def test_a_report_without_a_figure_is_a_fault_of_ours() -> None:
     with pytest.raises(InternalError):
         parse_report("ptxas info : Compile time = 1 ms")
+
+
+@pytest.mark.parametrize(
+    "config", [Skinny(bm=152, bk=64, stages=6, bn=128), Split(bm=64, bn=80, stages=10, turned=True)]
+)
+def test_what_some_threads_skip_storing_is_computed_by_all_first(config: Skinny | Split) -> None:
+    """Else the assembler lets no product overlap another."""
+    emitted = cuda_text(gemm.instance(config, "small"))
+    report = parse_report(compile_cuda(emitted.text, emitted.symbol).log)
+
+    assert re.search(r"hold\(value_\d+\);\n\s*\{\n(\s*const int at\d = [^\n]*\n)+\s*if \([^\n]*store_b16", emitted.text)
+    assert report.spill_stores == 0
+    assert not report.warnings

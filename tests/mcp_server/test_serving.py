@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -45,8 +46,9 @@ def talk(say: Callable[[Client], Awaitable[None]], *options: str) -> None:
 async def answer(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
     result = await client.call_tool(tool, dict(arguments))
     assert not result.is_error, result
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
+    content: object = result.structured_content
+    assert isinstance(content, dict)
+    return cast("dict[str, Any]", content)
 
 
 def without_text(document: dict[str, Any]) -> dict[str, Any]:
@@ -59,6 +61,8 @@ def test_an_agent_sees_the_tools_and_what_they_take() -> None:
         assert tools.keys() == {"verify", "interpret", "build", "suggest_invariants", "search_knowledge"}
         assert tools["verify"].input_schema["required"] == ["text"]
         assert all(tool.description for tool in tools.values())
+        page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+        assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == tools.keys()
 
     talk(say)
 

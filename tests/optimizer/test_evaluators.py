@@ -12,7 +12,8 @@ from argus.optimizer.evaluators import Cluster, Here, Processes
 from argus.optimizer.judgement import Judgement
 
 
-def judge(name: str) -> Judgement:
+def judge(name: str, text: str = "") -> Judgement:
+    del text
     match name:
         case "hangs":
             time.sleep(600)
@@ -61,7 +62,8 @@ def test_each_worker_has_a_gpu_of_its_own() -> None:
 
 
 def test_what_is_no_fault_of_a_candidate_is_raised() -> None:
-    def without_compiler(name: str) -> Judgement:
+    def without_compiler(name: str, text: str) -> Judgement:
+        del text
         raise ArgusError(Diagnostic("E303", "error", f"no compiler for {name}"))
 
     here = Here(without_compiler)

@@ -24,8 +24,9 @@ STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 5, 100.0, "tensor", 25)
 PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: Weight(-2.0, 0.5)}), Random(), Exhaustive())
 
 
-def judge(name: str) -> Judgement:
+def judge(name: str, text: str = "") -> Judgement:
     """Fastest at 32; where both are large nothing fits."""
+    del text
     wide, deep = int(name[0]), int(name[1])
     if wide + deep > 6:
         return Judgement(name, "over limits", "invariants", "I22: too large")
@@ -33,7 +34,7 @@ def judge(name: str) -> Judgement:
 
 
 def went(
-    planner: Planner, limits: Limits, events: Sequence[Event] = (), judged: Callable[[str], Judgement] = judge
+    planner: Planner, limits: Limits, events: Sequence[Event] = (), judged: Callable[[str, str], Judgement] = judge
 ) -> list[Event]:
     """A run from these events on, whatever follows them."""
     before = past(events, planner, SITUATION, 5)
@@ -102,11 +103,11 @@ def test_a_search_stops_when_its_time_is_spent() -> None:
 def test_an_interrupted_run_ends_and_resumes_with_what_was_under_way() -> None:
     calls: list[str] = []
 
-    def impatient(name: str) -> Judgement:
+    def impatient(name: str, text: str) -> Judgement:
         calls.append(name)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return judge(name)
+        return judge(name, text)
 
     planner = PLANNERS[0]
     first = went(planner, Limits(trials=8), judged=impatient)

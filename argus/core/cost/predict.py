@@ -121,7 +121,7 @@ def _script(
     return script, statements
 
 
-_PATIENCE = 40_000
+_PATIENCE = 20_000
 """Statements that are played, about."""
 _FEWEST = 4
 

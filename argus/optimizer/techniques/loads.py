@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from argus.kernels.staged import Staged
-from argus.optimizer.techniques import fit
+from argus.optimizer import fitted
 from argus.optimizer.transformation import Design, Transformation, joined, switched
 
 _BYTES, _MOST = 2, 8
@@ -20,7 +20,7 @@ def _width(width: int) -> Transformation:
     return switched(Staged, "swizzle", width, when=lambda design: design.bk * _BYTES >= width)
 
 
-PIPELINED = joined(switched(Staged, "stages", 2, 3, 4, fit=fit.staged))
+PIPELINED = joined(switched(Staged, "stages", 2, 3, 4, fit=fitted.staged))
 VECTORS = switched(Staged, "vector", 8, 4, 2, when=_by_threads)
 ASYNCHRONOUS = switched(Staged, "asynchronous", True, when=lambda design: not design.tma and design.vector > 1)
 

@@ -1,4 +1,4 @@
-"""Techniques of the IR: statements in another order, or with other advice. What comes out is verified like any kernel."""
+"""Techniques of the IR: statements in another order, or with other advice. The result is verified like any kernel."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _hints(kernel: Kernel) -> list[int | None]:
 
 
 def _unrolled(kernel: Kernel) -> tuple[Kernel, ...]:
-    """Loops around products, their bodies so many times in one trip of the machine's loop: the compiler repeats them."""
+    """Loops around products, their bodies so often in one trip of the machine's loop: the compiler repeats them."""
     if not _of_gfx942(kernel):
         return ()
     return tuple(made for times in _TIMES for made in _everywhere(kernel, lambda body, n=times: _hinted(body, n)))

@@ -8,19 +8,16 @@ from argus.kernels.hopper import Hopper
 from argus.kernels.skinny import Skinny
 from argus.kernels.split import Split
 from argus.kernels.staged import Staged
-from argus.optimizer.techniques import fit
+from argus.optimizer import fitted
 from argus.optimizer.transformation import Design, Transformation, climbed, joined, switched
 
 _BANDS = (4, 8, 16)
 _CURVE = 16
 _WIDE = 128
-_MOST_SLOTS = 8
-_ROW_ALONE = (1,)
+_FEWEST_SLOTS, _MOST_SLOTS = 2, 8
+_LEAST_DEPTH = 32
+_SHARED_COLUMNS = {64, 128, 256}
 _ELEMENT, _SPAN = 2, 128
-
-
-def _ordered(design: Hopper) -> bool:
-    return design.persistent
 
 
 def _boxed_wide(design: Hopper) -> bool:
@@ -28,46 +25,66 @@ def _boxed_wide(design: Hopper) -> bool:
     return design.box and design.bn > _WIDE and not design.pingpong
 
 
-def _alone(design: Hopper) -> bool:
-    return design.cluster == _ROW_ALONE and not design.pingpong
+def _together(design: Hopper) -> bool:
+    """Whether warpgroups share tiles: only then may a block end with one, or be one of a cluster."""
+    return not design.pingpong
+
+
+def _deeper(design: Design) -> tuple[Design, ...]:
+    """Half as many slots of twice the depth, or a quarter: the ring keeps its bytes."""
+    match design:
+        case Hopper(bk=bk, stages=stages):
+            deeper = ((to, stages * bk // to) for to in (64, 128) if to > bk)
+            return tuple(evolve(design, bk=to, stages=slots) for to, slots in deeper if slots >= _FEWEST_SLOTS)
+        case _:
+            return ()
+
+
+def _shallower(design: Design) -> Design | None:
+    match design:
+        case Hopper(bk=bk, stages=stages) if bk > _LEAST_DEPTH and 2 * stages <= _MOST_SLOTS:
+            return evolve(design, bk=bk // 2, stages=2 * stages)
+        case _:
+            return None
 
 
 SUPER_TILES = joined(
     switched(Hopper, "group", *_BANDS, when=lambda design: not design.curve), switched(Staged, "group", *_BANDS)
 )
 CURVE = switched(Hopper, "curve", _CURVE, when=lambda design: not design.group)
-PERSISTENT = switched(Hopper, "persistent", True, when=_alone, low=False)
+PERSISTENT = switched(Hopper, "persistent", True, when=_together, low=False)
 REALLOCATION = switched(Hopper, "realloc", True, low=False)
 IN_FLIGHT = switched(Hopper, "flight", True, low=False)
 BOX = joined(
-    switched(Hopper, "box", True, low=False, when=lambda design: not design.whole, fit=fit.hopper),
-    switched(Staged, "box", True, fit=fit.staged),
+    switched(Hopper, "box", True, low=False, when=lambda design: not design.whole, fit=fitted.hopper),
+    switched(Staged, "box", True, fit=fitted.staged),
 )
-WHOLE = switched(Hopper, "whole", True, when=_boxed_wide, fit=fit.hopper)
+WHOLE = switched(Hopper, "whole", True, when=_boxed_wide, fit=fitted.hopper)
 ONE_BOX = switched(Hopper, "turns", 1, when=lambda design: design.box and not design.whole)
-MULTICAST = switched(
-    Hopper, "cluster", (2, 1), (1, 2), when=lambda design: design.persistent and not design.pingpong, fit=fit.hopper
-)
+MORE_BOXES = switched(Hopper, "turns", 3, 4, when=_boxed_wide, fit=fitted.hopper)
+MULTICAST = switched(Hopper, "cluster", (2, 1), (1, 2), when=_together, fit=fitted.hopper)
 WIDER = joined(
-    climbed(Hopper, "bn", 64, 128, 192, 224, 256, fit=fit.hopper),
-    climbed(Staged, "bn", 64, 128, 192, 256, fit=fit.staged),
-    climbed(Split, "bn", 64, 128, 256, fit=fit.split),
+    climbed(Hopper, "bn", 64, 128, 192, 224, 256, fit=fitted.hopper),
+    climbed(Staged, "bn", 64, 128, 192, 256, fit=fitted.staged),
+    climbed(Split, "bn", 16, 32, 64, 128, 256, fit=fitted.split),
 )
 TALLER = joined(
-    climbed(Staged, "bm", 64, 128, fit=fit.staged), climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fit.skinny)
+    climbed(Staged, "bm", 64, 128, fit=fitted.staged),
+    climbed(Split, "bm", 64, 128, when=lambda design: not design.turned, fit=fitted.split),
+    climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fitted.skinny),
 )
 DEEPER = joined(
-    climbed(Staged, "bk", 32, 64, 128, fit=fit.rows),
-    climbed(Hopper, "bk", 64, 128, fit=fit.hopper),
-    climbed(Skinny, "bk", 64, 128, 256, fit=fit.skinny),
+    climbed(Staged, "bk", 32, 64, 128, fit=fitted.rows),
+    Transformation(_deeper, _shallower),
+    climbed(Skinny, "bk", 64, 128, 256, fit=fitted.skinny),
 )
 SLOTS = joined(
-    climbed(Hopper, "stages", *range(2, _MOST_SLOTS + 1), fit=fit.hopper),
-    climbed(Skinny, "stages", *range(2, 2 * _MOST_SLOTS + 1), fit=fit.skinny),
-    climbed(Split, "stages", *range(2, _MOST_SLOTS + 1), fit=fit.split),
-    climbed(Staged, "stages", *range(2, _MOST_SLOTS + 1), when=lambda design: design.stages > 1, fit=fit.staged),
+    climbed(Hopper, "stages", *range(2, _MOST_SLOTS + 1), fit=fitted.hopper),
+    climbed(Skinny, "stages", *range(2, 2 * _MOST_SLOTS + 1), fit=fitted.skinny),
+    climbed(Split, "stages", *range(2, _MOST_SLOTS + 1), fit=fitted.split),
+    climbed(Staged, "stages", *range(2, _MOST_SLOTS + 1), when=lambda design: design.stages > 1, fit=fitted.staged),
 )
-MORE_SPLITS = climbed(Split, "splits", 2, 4, 8, fit=fit.split)
+MORE_SPLITS = climbed(Split, "splits", 2, 4, 8, fit=fitted.split)
 
 
 # -- from one kind of schedule to another -------------------------------------------------------------------
@@ -81,7 +98,7 @@ def _in_turn(design: Design) -> tuple[Design, ...]:
             return ()
 
 
-def _together(design: Design) -> Design | None:
+def _with_shared_tiles(design: Design) -> Design | None:
     match design:
         case Hopper(pingpong=True):
             return evolve(design, bm=128, pingpong=False, stages=min(design.stages, _slots(design)))
@@ -90,18 +107,18 @@ def _together(design: Design) -> Design | None:
 
 
 def _slots(design: Hopper) -> int:
-    fitted = fit.hopper(evolve(design, bm=128, pingpong=False))
-    return design.stages if fitted is None else fitted.stages
+    shared = fitted.hopper(evolve(design, bm=128, pingpong=False))
+    return design.stages if shared is None else shared.stages
 
 
-PING_PONG = Transformation(_in_turn, _together)
+PING_PONG = Transformation(_in_turn, _with_shared_tiles)
 
 
 def _for_few_rows(design: Design) -> tuple[Design, ...]:
     """From tiles of 64 columns, which are the 64 rows of the matrix unit afterwards."""
     match design:
         case Hopper(bn=64, cluster=(1,), pingpong=False, group=0, curve=0):
-            made = (fit.skinny(Skinny(bm, bk, 2 * _MOST_SLOTS)) for bm in (8, 16, 32, 64) for bk in (64, 128, 256))
+            made = (fitted.skinny(Skinny(bm, bk, 2 * _MOST_SLOTS)) for bm in (8, 16, 32, 64) for bk in (64, 128, 256))
             return tuple(each for each in made if each is not None)
         case _:
             return ()
@@ -117,17 +134,25 @@ EXCHANGED = Transformation(_for_few_rows, _for_many_rows)
 def _share_out(design: Design) -> tuple[Design, ...]:
     """From one block a tile to several, each with a part of K."""
     match design:
-        case Hopper(bm=128, bk=bk, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in {64, 128, 256}:
-            made = (fit.split(Split(128, design.bn, bk, design.stages, splits)) for splits in (2, 4, 8))
-            return tuple(each for each in made if each is not None)
+        case Hopper(bm=128, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in _SHARED_COLUMNS:
+            first = Split(128, design.bn, design.bk, design.stages)
+        case Skinny():
+            first = Split(64, design.bm, design.bk, design.stages, turned=True)
         case _:
             return ()
+    made = (fitted.split(evolve(first, splits=splits)) for splits in (2, 4, 8))
+    return tuple(each for each in made if each is not None)
 
 
 def _one_block(design: Design) -> Design | None:
+    """With as many slots as the memory for sums has room for, too."""
     match design:
+        case Split(turned=True):
+            return fitted.skinny(Skinny(design.bn, design.bk, 2 * _MOST_SLOTS))
         case Split(bm=128):
-            return fit.hopper(Hopper(bn=design.bn, bk=design.bk, stages=_MOST_SLOTS))
+            return fitted.hopper(Hopper(bn=design.bn, bk=design.bk, stages=_MOST_SLOTS))
+        case Split(bk=64):
+            return Staged(64, design.bn, design.bk, design.stages, tma=True, swizzle=_SPAN)
         case _:
             return None
 
@@ -139,7 +164,7 @@ def _specialised(design: Design) -> tuple[Design, ...]:
     """Two warpgroups that multiply and one that loads, in place of one and a warp."""
     match design:
         case Staged(tma=True) if design.bk * _ELEMENT == design.swizzle == _SPAN:
-            made = fit.hopper(_bare(design.bn, design.stages, design.group, box=design.box))
+            made = fitted.hopper(_bare(design.bn, design.stages, design.group, box=design.box))
             return () if made is None else (made,)
         case _:
             return ()
@@ -150,7 +175,7 @@ def _of_one_warpgroup(design: Design) -> Design | None:
     match design:
         case Hopper(bn=bn, stages=stages, group=group, box=box) if design == _bare(bn, stages, group, box=box):
             made = Staged(128, bn, 64, stages, tma=True, swizzle=_SPAN, group=group, box=box)
-            return fit.staged(made) or evolve(made, bm=64)
+            return fitted.staged(made) or evolve(made, bm=64)
         case _:
             return None
 

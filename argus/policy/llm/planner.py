@@ -147,6 +147,7 @@ def offered(state: State[Memory]) -> State[Memory]:
     if base is None:
         return state
     added = tuple(
-        Choice(each.name, (*base.steps, Step(KERNEL_TEXT, each.name)), base.features) for each in drafts(state)
+        Choice(each.name, (*base.steps, Step(KERNEL_TEXT, each.name)), base.features, text=each.text)
+        for each in drafts(state)
     )
     return evolve(state, situation=evolve(situation, options=(*situation.options, *added)))

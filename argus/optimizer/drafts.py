@@ -1,0 +1,49 @@
+"""Kernels that somebody wrote as text: nobody vouches for them, so they are traced apart and held to the problem."""
+
+from __future__ import annotations
+
+from argus.contained import Refused, traced
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.dtype import bf16
+from argus.core.ir import Kernel
+from argus.core.verdict import Proved
+from argus.core.walk import show
+from argus.optimizer.problem import Problem
+
+RESULT = "each element of `C` is bf16(sum over k of A * B)"
+_SHAPES = {"A": ("M", "K"), "B": ("N", "K"), "C": ("M", "N")}
+
+
+def kernel_of(text: str, problem: Problem) -> Kernel:
+    """The one kernel of a text, with the parameters of the problem.
+
+    Raises ArgusError: E907 for other kernels, and what is wrong with the text (E0xx to E2xx, E941 to E945).
+    """
+    found = traced(text)
+    if isinstance(found, Refused):
+        raise ArgusError(found.diagnostic)
+    if len(found) != 1:
+        raise _other(f"the text has {len(found)} kernels, expected one")
+    return fitting(found[0].trace(), problem)
+
+
+def fitting(kernel: Kernel, problem: Problem) -> Kernel:
+    """The kernel, if it is for the problem's target and has its parameters. Raises ArgusError (E907)."""
+    shapes = {each.name: tuple(show(extent) for extent in each.shape) for each in kernel.parameters}
+    if kernel.target.name != problem.target:
+        raise _other(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
+    if shapes != _SHAPES or any(each.dtype != bf16 for each in kernel.parameters):
+        said = ", ".join(f"{each.name} {shapes[each.name]} {each.dtype.name}" for each in kernel.parameters)
+        raise _other(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16")
+    return kernel
+
+
+def short(verdict: Proved) -> str:
+    """What a proof leaves open of the problem; empty if nothing."""
+    if verdict.results == (RESULT,):
+        return ""
+    return f"what is proved is not the product: {'; '.join(verdict.results) or 'nothing of C'}, expected {RESULT}"
+
+
+def _other(message: str) -> ArgusError:
+    return ArgusError(Diagnostic("E907", "error", message, help="declare one kernel of the problem's parameters"))

@@ -1,0 +1,103 @@
+from collections.abc import Callable
+
+from attrs import evolve
+
+from argus.api import verify
+from argus.core.ir import Kernel
+from argus.core.verdict import Report, Unknown
+from argus.kernels.hopper import Hopper
+from argus.kernels.staged import Staged
+from argus.optimizer.designs import name
+from argus.optimizer.mining import Rejected, Skill, Tools, drafted, gathered, mine
+from argus.optimizer.techniques import TRANSFORMATIONS
+from argus.optimizer.transformation import Design
+from argus.policy.authoring import text_of
+from argus.policy.knowledge import load, parse
+
+TECHNIQUES = load()
+EXPERT = Staged(vector=8, swizzle=64)
+TIMES = {"staged_vector8_swizzle64": 10.0, "staged_vector8": 12.0, "staged": 30.0}
+
+
+def tools(
+    judge: Callable[[Kernel], Report] = verify,
+    disagrees: Callable[[Kernel], str] = lambda _: "",
+    times: dict[str, float] = TIMES,
+) -> Tools:
+    def time(design: Design, _kernel: Kernel) -> float | None:
+        return times.get(name(design))
+
+    return Tools(TRANSFORMATIONS, judge, disagrees, time, "time", "argus kb mine staged", "1x2x3")
+
+
+def test_steps_go_back_to_the_first_design() -> None:
+    mined = gathered("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, tools())))
+
+    assert mined.first == "staged"
+    assert [(each.technique.name, each.without, each.design) for each in mined.skills] == [
+        ("vector-loads", "staged", "staged_vector8"),
+        ("bank-conflict-mitigation", "staged_vector8", "staged_vector8_swizzle64"),
+    ]
+    assert [each.ratio for each in mined.skills] == [2.5, 1.2]
+    assert mined.rejected == ()
+
+
+def test_a_step_to_a_kernel_that_is_not_proved_is_not_taken() -> None:
+    def judge(kernel: Kernel) -> Report:
+        report = verify(kernel)
+        return evolve(report, verdict=Unknown("tired", "")) if kernel.name == "gemm_staged_vector8" else report
+
+    steps = list(mine(EXPERT, TECHNIQUES, tools(judge)))
+
+    assert Rejected("bank-conflict-mitigation", "staged_vector8", "staged_vector8_swizzle64", "it is unknown") in steps
+    taken = [(each.technique.name, each.without) for each in steps if isinstance(each, Skill)]
+    assert taken == [("vector-loads", "staged_swizzle64"), ("bank-conflict-mitigation", "staged")]
+
+
+def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
+    wrong = {"gemm_staged_swizzle64", "gemm_staged_vector8"}
+
+    def disagrees(kernel: Kernel) -> str:
+        return "3 of 4 elements differ" if kernel.name in wrong else ""
+
+    mined = gathered("expert", list(mine(EXPERT, TECHNIQUES, tools(disagrees=disagrees))))
+
+    assert mined.skills == ()
+    assert {each.why for each in mined.rejected} == {"3 of 4 elements differ"}
+    assert mined.first == "expert"
+
+
+def test_an_expert_that_is_not_proved_gives_nothing() -> None:
+    (step,) = mine(Hopper(bn=128, stages=1), TECHNIQUES, tools())
+
+    assert isinstance(step, Rejected)
+    assert step.why == "it is refuted"
+
+
+def test_uses_of_one_technique_are_one_step() -> None:
+    found = [each for each in mine(Staged(bn=256), TECHNIQUES, tools()) if isinstance(each, Skill)]
+
+    assert [(each.technique.name, each.without, each.design) for each in found] == [
+        ("wider-tiles", "staged", "staged_bn256")
+    ]
+    assert found[0].ratio is None
+
+
+def test_a_draft_is_a_page_with_what_the_walk_showed() -> None:
+    bench = tools()
+    mined = gathered("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
+    page = drafted(mined.skills[0], 1, mined, bench, "sm_90a")
+
+    assert parse(text_of(page), "01-vector-loads", "") == page
+    assert page.targets == ("sm_90a",)
+    assert [(row.without, row.design, row.ratio) for row in page.lineage] == [("staged", "staged_vector8", 2.5)]
+    assert page.effect.likely == 2.5
+    assert set(mined.skills[0].technique.preconditions) <= set(page.preconditions)
+
+
+def test_invariants_that_only_the_expert_needs_become_preconditions() -> None:
+    steps = mine(Hopper(cluster=(2, 1)), TECHNIQUES, tools())
+    first = next(each for each in steps if isinstance(each, Skill))
+
+    assert first.technique.name == "tma-multicast"
+    assert {"I15", "I16"} <= set(first.invariants)

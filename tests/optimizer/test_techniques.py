@@ -1,0 +1,165 @@
+from collections.abc import Iterator
+
+import pytest
+
+from argus.api import verify
+from argus.core.verdict import Proved
+from argus.kernels.cdna3 import Cdna3PingPong
+from argus.kernels.cdna3_staged import Cdna3Staged
+from argus.kernels.fp8 import gemm_fp8
+from argus.kernels.gemm import CONFIGS
+from argus.kernels.hopper import Hopper
+from argus.kernels.skinny import Skinny
+from argus.kernels.split import Split
+from argus.kernels.staged import Staged
+from argus.optimizer.designs import design, history, kernel_of, name, shipped
+from argus.optimizer.numbers import disagreement
+from argus.optimizer.problem import problem_of
+from argus.optimizer.techniques import TRANSFORMATIONS
+from argus.optimizer.transformation import Design, Transformation, climbed, joined, switched
+
+FIRST: tuple[Design, ...] = (Staged(), Cdna3Staged(), CONFIGS["narrow"])
+
+
+def before_shipped() -> Iterator[Design]:
+    for target in ("sm_90a", "gfx942"):
+        for expert in shipped(target):
+            yield from (each for _, each in history(expert))
+
+
+@pytest.mark.parametrize("technique", TRANSFORMATIONS)
+def test_what_is_applied_can_be_undone(technique: str) -> None:
+    transformation = TRANSFORMATIONS[technique]
+    for each in set(before_shipped()):
+        for made in transformation.apply(each):
+            assert made != each
+            assert transformation.undo(made) is not None, (name(each), name(made))
+
+
+@pytest.mark.parametrize("technique", TRANSFORMATIONS)
+def test_undoing_ends(technique: str) -> None:
+    for each in set(before_shipped()):
+        seen: list[Design] = [each]
+        while (without := TRANSFORMATIONS[technique].undo(seen[-1])) is not None:
+            assert without not in seen
+            seen.append(without)
+
+
+@pytest.mark.parametrize("expert", CONFIGS)
+def test_every_shipped_design_comes_from_a_first_one(expert: str) -> None:
+    walked = history(CONFIGS[expert])
+
+    assert walked[0] in {("", each) for each in FIRST}
+    assert walked[-1][1] == CONFIGS[expert]
+
+
+def test_the_history_of_an_expert_takes_each_technique_once() -> None:
+    names = [technique for technique, _ in history(design("clustered_bands"))][1:]
+
+    assert names[:3] == ["vector-loads", "bank-conflict-mitigation", "wider-tiles"]
+    assert names[-3:] == ["product-in-flight", "super-tiles", "tma-multicast"]
+    assert len(names) == len(set(names)) == 15
+
+
+@pytest.mark.parametrize(
+    ("technique", "before", "after"),
+    [
+        ("software-pipelining", Staged(), Staged(stages=3)),
+        ("software-pipelining", Cdna3Staged(), Cdna3Staged(buffers=2)),
+        ("vector-loads", Staged(), Staged(vector=8)),
+        ("async-copy", Staged(vector=8), Staged(vector=8, asynchronous=True)),
+        ("copy-engine", Staged(vector=8, asynchronous=True), Staged(tma=True)),
+        ("bank-conflict-mitigation", Staged(bk=64), Staged(bk=64, swizzle=128)),
+        ("deeper-slices", Staged(swizzle=64), Staged(bk=64, swizzle=128)),
+        ("deeper-slices", Hopper(stages=4), Hopper(bk=128, stages=2)),
+        ("warp-specialisation", Staged(128, 128, 64, 4, tma=True, swizzle=128, box=True), None),
+        ("persistent-order", Hopper(persistent=False), Hopper()),
+        ("tma-multicast", Hopper(group=8), Hopper(group=8, cluster=(2, 1))),
+        ("whole-tile-boxes", Hopper(stages=3), Hopper(stages=3, whole=True)),
+        ("ping-pong", Hopper(), Hopper(bm=64, pingpong=True)),
+        ("hilbert-order", Hopper(), Hopper(curve=16)),
+        ("split-k", Hopper(bn=128, stages=6), Split(stages=5, splits=4)),
+        ("exchanged-operands", Hopper(bn=64, stages=8), Skinny(bm=16, bk=256, stages=5)),
+        ("stagger-k", Cdna3Staged(), Cdna3Staged(stagger=8)),
+        ("agprs", Cdna3Staged(bm=128, bn=128), Cdna3Staged(bm=256, bn=256)),
+        ("wave-ping-pong", Cdna3PingPong(skew=False), CONFIGS["cdna3_pingpong"]),
+        ("operand-slices", None, Cdna3PingPong(skew=False)),
+    ],
+)
+def test_a_technique_leads_there_and_back(technique: str, before: Design | None, after: Design | None) -> None:
+    transformation = TRANSFORMATIONS[technique]
+    start = before if before is not None else transformation.undo(Cdna3PingPong(skew=False))
+    assert start is not None
+    ends = (after,) if after is not None else transformation.apply(start)
+
+    assert ends
+    assert set(ends) <= set(transformation.apply(start))
+    assert all(transformation.undo(end) == start for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("technique", "without"),
+    [
+        ("whole-tile-boxes", Hopper(bn=128)),  # two boxes are all of it
+        ("hilbert-order", Hopper(group=8)),
+        ("tma-multicast", Hopper(bm=64, pingpong=True)),
+        ("vector-loads", Staged(tma=True)),
+        ("guarded-loads", Cdna3Staged(direct=True)),
+        ("bank-conflict-mitigation", Staged(swizzle=64)),
+        ("software-pipelining", CONFIGS["narrow"]),
+    ],
+)
+def test_a_technique_does_not_apply_where_it_means_nothing(technique: str, without: Design) -> None:
+    assert TRANSFORMATIONS[technique].apply(without) == ()
+
+
+def test_designs_that_do_not_fit_are_made_to_or_left_out() -> None:
+    wider = TRANSFORMATIONS["wider-tiles"].apply(Hopper(bn=128, stages=6))
+
+    assert Hopper(bn=256, stages=4) in wider
+    assert TRANSFORMATIONS["wider-tiles"].apply(Staged(bm=128, bn=192)) == ()
+
+
+def test_techniques_of_several_kinds_are_one() -> None:
+    both = joined(switched(Staged, "vector", 8), climbed(Hopper, "bn", 64, 128), Transformation())
+
+    assert both.apply(Staged()) == (Staged(vector=8),)
+    assert both.undo(Hopper(bn=128)) == Hopper(bn=64)
+    assert both.undo(Staged()) is None
+    assert not both.rewrites
+
+
+@pytest.mark.parametrize(
+    ("technique", "kernel"),
+    [
+        ("loop-unrolling", "cdna3"),
+        ("loop-unrolling", "cdna3_pingpong"),
+        ("instruction-scheduling", "cdna3"),
+        ("wave-priority", "cdna3"),
+        ("loads-first", "split_4"),
+    ],
+)
+def test_rewritten_kernels_are_proved_and_compute_the_same(technique: str, kernel: str) -> None:
+    before = kernel_of(design(kernel))
+    problem = problem_of("gemm:64x64x64", before.target.name)
+    found = TRANSFORMATIONS[technique].rewrite(before)
+
+    assert found
+    for made in found:
+        assert isinstance(verify(made).verdict, Proved)
+        assert disagreement(problem, made) == ""
+
+
+def test_a_rewriting_is_done_once() -> None:
+    for technique in ("loop-unrolling", "instruction-scheduling", "wave-priority", "loads-first"):
+        rewrite = TRANSFORMATIONS[technique].rewrite
+        for kernel in map(kernel_of, (design("cdna3"), design("split_4"))):
+            assert all(rewrite(made) == () for made in rewrite(kernel))
+
+
+def test_promoted_sums_are_proved() -> None:
+    (made,) = TRANSFORMATIONS["fp8-promotion"].rewrite(gemm_fp8.trace("columns_128"))
+
+    assert isinstance(verify(made).verdict, Proved)
+    assert TRANSFORMATIONS["fp8-promotion"].rewrite(made) == ()
+    assert TRANSFORMATIONS["fp8-promotion"].rewrite(kernel_of(design("cooperative"))) == ()

@@ -1,0 +1,45 @@
+import pytest
+from attrs import evolve
+
+from argus.policy.authoring import text_of
+from argus.policy.knowledge import home, load, parse
+from argus.policy.technique import Effect, Lineage, Technique
+
+PLAIN = Technique(
+    "wider-tiles",
+    "Wider tiles",
+    'More products, and a "quoted" backslash \\ for each element.',
+    "global",
+    ("sm_90a", "gfx942"),
+    "narrow_tiles",
+    ("I3",),
+    "wider-tiles",
+    Effect(0.5, 1.0, 2.0, "static model"),
+    "Few tiles.",
+    "An empty round.",
+    (),
+    "A page.\n\nOf two parts.",
+)
+
+
+def test_what_is_written_is_read_again() -> None:
+    rows = (Lineage("argus kb mine x", "sm_90a", "1x2x3", "narrow", "staged", 1.25, "time"),)
+    told = evolve(PLAIN, lineage=rows, effect=Effect(1.25, 1.25, 1.25, "time"))
+
+    assert parse(text_of(PLAIN), "wider-tiles", "") == PLAIN
+    assert parse(text_of(told), "wider-tiles", "") == told
+
+
+@pytest.mark.parametrize("technique", load(), ids=lambda each: each.name)
+def test_files_are_in_the_one_form(technique: Technique) -> None:
+    assert (home() / f"{technique.name}.md").read_text(encoding="utf-8") == text_of(technique)
+
+
+def test_the_base_has_the_techniques_of_the_paper() -> None:
+    names = {each.name for each in load()}
+    paper = "software-pipelining split-k mfma-layouts stagger-k async-copy bank-conflict-mitigation vector-loads "
+    paper += "loop-unrolling workgroup-swizzle guarded-loads agprs instruction-scheduling"
+
+    assert len(names) >= 30
+    assert set(paper.split()) <= names
+    assert all(len(each.text) > 600 and "Sources:" in each.text for each in load())

@@ -1,0 +1,195 @@
+"""Stream-K: proved for any share, right in the interpreter for a few, built without spills, launched as two kernels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+from argus.build_program import build_program
+from argus.core.diagnostic import ArgusError
+from argus.core.dsl.programs import ProgramTemplate
+from argus.core.ir import Program
+from argus.core.proof.launched import launched
+from argus.core.proof.roles.ledger import RefusedError
+from argus.core.proof.roles.obligations import unrolled
+from argus.core.verdict import Proved
+from argus.emit.cuda.ptxas import AssemblerReport
+from argus.interp.programs import run_program
+from argus.kernels.naming import name_of
+from argus.kernels.streamk import CONFIGS, Stream, configuration, gemm_streams, select
+from argus.language import (
+    Ring,
+    Tensor,
+    bf16,
+    block_id,
+    ceil_div,
+    cluster,
+    copy,
+    f32,
+    kernel,
+    loop,
+    mma,
+    role,
+    shared,
+    sm_90a,
+    tag,
+    tma,
+    warpgroup,
+    wgmma,
+    zeros,
+)
+from argus.runtime.programs import load_program
+from argus.solver_choice import resolve
+from argus.solvers.session import Session
+from argus.verify_program import verify_program
+from tests.runtime.fake_driver import FakeDriver
+from tests.runtime.test_cuda import Tensor as Placed
+
+SHARES = [(1, 1), (4, 1), (3, 2), (11, 7), (3, 4), (2, 5)]
+
+
+def streams(chunks: int, run: int, peers: int = 1) -> Program:
+    config = Stream(64, 64, stages=3, chunks=chunks, run=run, peers=peers)
+    return gemm_streams.instance(config, "trial")
+
+
+@pytest.mark.parametrize("peers", [1, 2])
+@pytest.mark.parametrize(("chunks", "run"), SHARES)
+def test_any_share_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> None:
+    report = verify_program(streams(chunks, run, peers), solver="z3")
+    assert isinstance(report.verdict, Proved), [each.diagnostics for each in report.launches]
+
+
+@pytest.mark.parametrize(("chunks", "run", "peers"), [(3, 2, 1), (11, 7, 2), (2, 5, 1), (4, 1, 2)])
+@pytest.mark.parametrize("shape", [(70, 136, 200), (5, 8, 8), (130, 64, 704)], ids=str)
+def test_the_interpreter_multiplies(chunks: int, run: int, peers: int, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-2, 3, (rows, k)).astype(bfloat16) for rows in (m, n))
+    given = {"A": a, "B": b, "C": np.zeros((m, n), bfloat16)}
+
+    found = run_program(streams(chunks, run, peers), {"M": m, "N": n, "K": k}, given)
+
+    assert found.violations == ()
+    wanted = (a.astype(np.float32) @ b.astype(np.float32).T).astype(bfloat16)
+    assert np.array_equal(found.arrays["C"], wanted)
+
+
+def test_names_tell_configurations() -> None:
+    config = Stream(64, 128, stages=5, chunks=11, run=7, peers=2)
+    assert configuration(name_of(config)) == config
+    assert all(configuration(name) == each for name, each in CONFIGS.items())
+    assert configuration("stream_of_nothing") is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "config"),
+    [
+        ((512, 512, 16384), Stream(chunks=8, peers=2)),
+        ((384, 384, 65536), Stream(chunks=14)),
+        ((65, 4096, 4096), Stream(chunks=4)),
+        ((1000, 1000, 8192), Stream(chunks=2, peers=2)),
+        ((700, 1288, 24576), Stream(chunks=2, peers=2)),
+        ((128, 8192, 8192), None),
+        ((300, 7168, 7168), None),
+        ((512, 7168, 2048), None),
+        ((64, 1024, 32768), None),
+        ((1024, 1024, 1024), None),
+        ((512, 512, 16380), None),
+    ],
+    ids=str,
+)
+def test_parts_of_k_are_taken_where_they_pay(shape: tuple[int, int, int], config: Stream | None) -> None:
+    found = select(*shape)
+    assert (None if found is None else configuration(found)) == config
+
+
+def test_a_program_is_built_and_launched(tmp_path: Path) -> None:
+    """Two kernels without spills; grids of the shape's blocks; a workspace with a place for each tile of a run."""
+    built = build_program(streams(3, 2), tmp_path)
+    for each in built.kernels:
+        assert isinstance(each.report, AssemblerReport)
+        assert not each.report.spills
+    data = json.loads(built.description.read_text(encoding="utf-8"))
+    assert [each["given"] for each in data["launches"]] == [
+        {"A": "A", "B": "B", "part": "part"},
+        {"part": "part", "C": "C"},
+    ]
+    fake = FakeDriver()
+    program = load_program(built.description, fake.driver)
+    sizes = {"M": 130, "N": 72, "K": 200}
+    prepared = program.prepare(sizes)
+    (space,) = prepared.workspaces
+    assert (space.name, space.dtype, space.shape) == ("part", "f32", (9, 2, 64, 64))
+
+    tensors = {"A": placed(130, 200), "B": placed(72, 200), "C": placed(130, 72), "part": placed(*space.shape)}
+    program.bind(tensors, sizes, stream=5)()
+    program.synchronise()
+
+    assert [launch[0] for launch in fake.launches] == ["runs", "gathered"]
+    assert [launch[1:4] for launch in fake.launches] == [(9, 1, 1), (6, 4, 1)]
+    assert [launch[8] for launch in fake.launches] == [5, 5]
+    with pytest.raises(ArgusError, match="K % 8 == 0"):
+        program.prepare({"M": 130, "N": 72, "K": 201})
+
+
+def placed(*shape: int) -> Placed:
+    strides = tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+    return Placed(shape, strides)
+
+
+def test_a_description_that_is_damaged_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text('{"program": "p"}', encoding="utf-8")
+    with pytest.raises(ArgusError) as refused:
+        load_program(path, FakeDriver().driver)
+    assert refused.value.diagnostic.code == "E405"
+
+
+def test_a_condition_that_always_holds_is_no_condition_of_a_launch(tmp_path: Path) -> None:
+    (first, _) = build_program(streams(1, 1), tmp_path).kernels
+    assert "true" not in {check.condition for check in first.launch.checks}
+
+
+def test_an_instance_is_named(tmp_path: Path) -> None:
+    assert isinstance(gemm_streams, ProgramTemplate)
+    assert build_program(gemm_streams, tmp_path, "stream_128_128_8_1").name == "gemm_streams_stream_128_128_8_1"
+
+
+@kernel(target=sm_90a, threads=256, cluster=(2, 1))
+def unlike(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", f32]) -> None:
+    """Clusters have one lap or two, and laps have trips of their own."""
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
+    mm = wgmma(bf16, n=16)
+    ring = Ring(2, a=shared(bf16, (64, 16), swizzle=32), b=shared(bf16, (16, 16), swizzle=32))
+    rank, p = block_id((2, ceil_div(A.shape[0], 128)))
+    with role("load", warpgroup(0).elected, registers=24):
+        for j in loop(1 + p % 2):
+            for k in loop(j + 1):
+                with ring.fill() as slot:
+                    copy(A.tile((64, 16), (2 * p + rank, k)), slot.a, via=tma, edge=0)
+                    tile = B.tile((16, 16), (j, k)).part(0, cluster.rank, 2)
+                    copy(tile, slot.b.part(0, cluster.rank, 2), via=tma.multicast((0, 1)), edge=0)
+        ring.finish()
+    with role("math", warpgroup(1), registers=232):
+        for j in loop(1 + p % 2):
+            acc = zeros(f32, mm.C)
+            for _ in loop(j + 1):
+                slot = ring.wait()
+                mma(mm, acc, slot.a, slot.b)
+                wgmma.wait(pending=0)
+                ring.release()
+            copy(acc, C.tile((64, 16), (2 * p + rank, j)), edge=0)
+
+
+def test_uses_that_a_lap_decides_are_alike_only_where_laps_are_counted_alike() -> None:
+    refused = unrolled(unlike.trace(), Session(resolve("z3")))
+    assert isinstance(refused, RefusedError)
+    assert "numbers of uses that the tile decides, in a cluster" in refused.reason
+    alike = unrolled(launched(streams(3, 2, 2))[0].kernel, Session(resolve("z3")))
+    assert not isinstance(alike, RefusedError)

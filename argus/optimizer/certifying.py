@@ -106,9 +106,7 @@ def _design(claimed: Certificate, asked: Problem, kernel: Kernel) -> Iterator[Ch
     fits = _found("parameters", lambda: fitting(kernel, asked))
     yield fits if isinstance(fits, Check) else passed("parameters", "the kernel takes what the problem gives")
     if claimed.design.knobs == claims.WRITTEN:
-        yield unchecked(
-            "design", "a kernel that was written for the search: what is proved of it holds it to the problem"
-        )
+        yield unchecked("design", "written for the search: what is proved of it holds it to the problem")
         return
     found = _found("design", lambda: claims.design(asked, claimed.design.name))
     if isinstance(found, Check):

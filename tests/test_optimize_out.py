@@ -23,11 +23,11 @@ def interrupted_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The keyboard interrupts the search while it judges the candidate after so many."""
     seen: list[str] = []
 
-    def judged(judging: Judging, name: str) -> Judgement:
+    def judged(judging: Judging, name: str, text: str = "") -> Judgement:
         seen.append(name)
         if len(seen) > count:
             raise KeyboardInterrupt
-        return JUDGED(judging, name)
+        return JUDGED(judging, name, text)
 
     monkeypatch.setattr(Judging, "__call__", judged)
 

@@ -17,11 +17,13 @@ from argus.core.ir import Kernel
 from argus.core.plain import MalformedError, read
 from argus.core.pretty import pretty
 from argus.core.query import Budget
+from argus.core.verdict import Proved
 from argus.optimizer import certificate, claims
 from argus.optimizer.certificate import Certificate, Numbers, Proof
 from argus.optimizer.certifying_code import built, of_code, of_files
 from argus.optimizer.certifying_times import of_baseline, of_time
 from argus.optimizer.checked import Check, brief, failed, passed, same, unchecked
+from argus.optimizer.drafts import fitting, short
 from argus.optimizer.numbers import REFERENCE, SEEDS, TOLERANCE
 from argus.optimizer.problem import Problem, problem_of
 from argus.solvers.base import Solver
@@ -101,6 +103,11 @@ def _kernel(claimed: Certificate, folder: Path) -> Kernel | Check:
 
 def _design(claimed: Certificate, asked: Problem, kernel: Kernel) -> Iterator[Check]:
     """Whether the IR is what this Argus makes of the design."""
+    fits = _found("parameters", lambda: fitting(kernel, asked))
+    yield fits if isinstance(fits, Check) else passed("parameters", "the kernel takes what the problem gives")
+    if claimed.design.knobs == claims.WRITTEN:
+        yield unchecked("design", "written for the search: what is proved of it holds it to the problem")
+        return
     found = _found("design", lambda: claims.design(asked, claimed.design.name))
     if isinstance(found, Check):
         yield found
@@ -126,6 +133,9 @@ def _proof(claimed: Proof, kernel: Kernel, means: Means) -> Iterator[Check]:
         yield failed("verdict", f"{found.solver} says {found.verdict}{left}, claimed {claimed.verdict}")
     else:
         yield same("verdict", claimed.verdict, found.verdict, f"{found.solver} proves it, without a cached answer")
+    if isinstance(report.verdict, Proved):
+        left = short(report.verdict)
+        yield failed("product", left) if left else passed("product", "what is proved of C is what the problem asks for")
     yield same("obligations", claimed.obligations, found.obligations, f"{found.obligations:,} obligations")
     yield _listed("invariants", claimed.invariants, found.invariants)
     yield _listed("assumptions", claimed.assumptions, found.assumptions)

@@ -54,8 +54,14 @@ def problem(asked: Problem) -> certificate.Problem:
     return certificate.Problem(str(asked), asked.target, dict(asked.sizes))
 
 
-def design(asked: Problem, name: str) -> Design:
-    """Raises ArgusError (E903) where no design is called that."""
+WRITTEN: Mapping[str, str] = {"kind": "text"}
+"""The knobs of a kernel that somebody wrote: it has none."""
+
+
+def design(asked: Problem, name: str, text: str = "") -> Design:
+    """text: of a kernel that somebody wrote. Raises ArgusError (E903) where no design is called that."""
+    if text:
+        return Design(name, dict(WRITTEN), ())
     found = describe(asked, name, asked.config(name))
     knobs = {knob: str(value) for knob, value in found.knobs}
     return Design(name, knobs, tuple(str(step) for step in found.techniques))

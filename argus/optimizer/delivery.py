@@ -18,6 +18,7 @@ from argus.emit.artifact import Artifact
 from argus.emit.toolchain import write_files
 from argus.optimizer import certificate, claims
 from argus.optimizer.certificate import Certificate, File, Numbers, Origin, Role, text_of
+from argus.optimizer.drafts import kernel_of
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.loading import loader
 from argus.optimizer.numbers import REFERENCE, TOLERANCE
@@ -51,7 +52,8 @@ def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Sol
     if best is None or best.microseconds is None:
         message = f"run {found.run} has no design to deliver: no candidate has passed the gate"
         raise ArgusError(Diagnostic("E932", "error", message, help=f"go on with --resume {found.run}"))
-    document = claims.document(found.problem.kernel(best.name))
+    text, asked = found.text, found.problem
+    document = claims.document(kernel_of(text, asked) if text else asked.kernel(best.name))
     kernel = cast(Kernel, read(document)[0])
     report = verify(kernel, solver=solver, cache=Cache())
     artifact = build(kernel, directory=folder, lines=False)  # which name the folder that they were made in
@@ -86,7 +88,7 @@ def _claimed(
     return Certificate(
         certificate.SCHEMA,
         claims.problem(asked),
-        claims.design(asked, best.name),
+        claims.design(asked, best.name, found.text),
         claims.proof(report),
         Numbers(REFERENCE, TOLERANCE, claims.runs(kernel)),
         files,

@@ -25,7 +25,11 @@ def kernel_of(text: str, problem: Problem) -> Kernel:
         raise ArgusError(found.diagnostic)
     if len(found) != 1:
         raise _other(f"the text has {len(found)} kernels, expected one")
-    kernel = found[0].trace()
+    return fitting(found[0].trace(), problem)
+
+
+def fitting(kernel: Kernel, problem: Problem) -> Kernel:
+    """The kernel, if it is for the problem's target and has its parameters. Raises ArgusError (E907)."""
     if kernel.target.name != problem.target:
         raise _other(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
     if isinstance(problem, KernelFile):

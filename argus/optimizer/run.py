@@ -95,7 +95,10 @@ class Settings:
 
 @frozen
 class Found:
-    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices."""
+    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices.
+
+    text: of the best, where it is a kernel that somebody wrote.
+    """
 
     problem: Problem
     run: str
@@ -104,6 +107,7 @@ class Found:
     judged: tuple[Judgement, ...]
     reason: Reason
     seed: int = 0
+    text: str = ""
 
 
 def journal_path() -> Path:
@@ -183,7 +187,10 @@ def optimize(
             tell(event)
             reason = event.reason if isinstance(event, Ended) else reason
         every = [each.judgement for each in journal.events(name) if isinstance(each, Judged)]
-        return Found(asked, name, path, best_of(every), tuple(every), reason, first.seed)
+        best = best_of(every)
+        tried = {each.choice.name: each.choice.text for each in search.state.situation.tried}
+        text = "" if best is None else tried.get(best.name, "")
+        return Found(asked, name, path, best, tuple(every), reason, first.seed, text)
 
 
 def _client(settings: Settings) -> AbstractContextManager[Client | None]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import pytest
+from attrs import evolve
 from jsonschema import Draft202012Validator
 
 import argus.optimizer.certifying as steps
@@ -23,8 +24,10 @@ from argus.optimizer.certificate import opened, schema
 from argus.optimizer.certifying import Means, certified
 from argus.optimizer.certifying_code import Made, built
 from argus.optimizer.checked import Check
+from argus.optimizer.delivery import delivered
 from argus.verify import verify
-from tests.optimizer.deliveries import DESIGNS, claim, claimed, delivery
+from tests.optimizer import deliveries
+from tests.optimizer.deliveries import DESIGNS, best, claim, claimed, delivery
 
 Path_ = tuple[str | int, ...]
 P = ParamSpec("P")
@@ -121,10 +124,10 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
 def test_what_is_delivered_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)
 
-    found = checks(folder)
+    shown = checks(folder)
 
-    assert {name: each for name, each in found.items() if each.state != "ok"}.keys() == {"run"}
-    assert {"verdict", "source", "code", "fresh inputs", "assumptions", "time", "loader"} < found.keys()
+    assert {name: each for name, each in shown.items() if each.state != "ok"}.keys() == {"run"}
+    assert {"verdict", "source", "code", "fresh inputs", "assumptions", "time", "loader"} < shown.keys()
     validator: Any = Draft202012Validator(cast("Any", schema()))
     validator.validate(claimed(folder))
 
@@ -176,15 +179,15 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
     whole[len(whole) // 2] ^= 1
     path.write_bytes(whole)
 
-    found = states(folder)
-    assert found[f"{role} file"] == "FAILED"
+    shown = states(folder)
+    assert shown[f"{role} file"] == "FAILED"
 
     of = claims.file(path)
     data["files"][role] = {"name": of.name, "bytes": of.bytes, "sha256": of.sha256}
     claim(folder, data)
-    found = states(folder)
-    assert found[f"{role} file"] == "ok"
-    assert found["traced" if role == "ir" and "traced" in found else role] == "FAILED"
+    shown = states(folder)
+    assert shown[f"{role} file"] == "ok"
+    assert shown["traced" if role == "ir" and "traced" in shown else role] == "FAILED"
 
 
 @pytest.mark.usefixtures("remembered")
@@ -193,9 +196,9 @@ def test_a_file_that_is_gone_is_found(tmp_path: Path, home: Path) -> None:
     (folder / "gemm_cooperative.cubin").unlink()
     (folder / "load.py").unlink()
 
-    found = states(folder)
+    shown = states(folder)
 
-    assert {name for name, state in found.items() if state == "FAILED"} == {
+    assert {name for name, state in shown.items() if state == "FAILED"} == {
         "code file",
         "loader file",
         "code",
@@ -210,10 +213,10 @@ def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home
     other = claims.document(_traced("small"))
     (folder / "kernel.json").write_text(json.dumps(other) + "\n", encoding="utf-8")
 
-    found = states(folder)
+    shown = states(folder)
 
-    assert {"ir file", "traced", "source", "code"} <= {name for name, state in found.items() if state == "FAILED"}
-    assert found["verdict"] == "ok"
+    assert {"ir file", "traced", "source", "code"} <= {name for name, state in shown.items() if state == "FAILED"}
+    assert shown["verdict"] == "ok"
 
 
 @cache
@@ -236,11 +239,11 @@ def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
                 row[place] = [each for each in cast("list[object]", value) if each not in numbers]
     (folder / "kernel.json").write_text(json.dumps(data), encoding="utf-8")
 
-    found = checks(folder)
+    shown = checks(folder)
 
-    assert found["verdict"].state == "FAILED"
-    assert "refuted" in found["verdict"].why
-    assert found["traced"].state == "FAILED"
+    assert shown["verdict"].state == "FAILED"
+    assert "refuted" in shown["verdict"].why
+    assert shown["traced"].state == "FAILED"
 
 
 @pytest.mark.usefixtures("remembered")
@@ -267,10 +270,10 @@ def test_code_of_another_compiler_is_not_compared(tmp_path: Path, home: Path) ->
     data["versions"]["nvidia-cuda-nvrtc"] = "12.9.0"
     claim(folder, data)
 
-    found = states(folder)
+    shown = states(folder)
 
-    assert {found[name] for name in ("code", "description", "resources", "versions")} == {"not checked"}
-    assert found["source"] == "ok"
+    assert {shown[name] for name in ("code", "description", "resources", "versions")} == {"not checked"}
+    assert shown["source"] == "ok"
 
 
 def test_without_a_compiler_code_is_not_checked(
@@ -285,19 +288,19 @@ def test_without_a_compiler_code_is_not_checked(
 
     monkeypatch.setattr(steps, "built", without)
 
-    found = states(folder)
+    shown = states(folder)
 
-    assert (found["code"], found["time"], found["source"]) == ("not checked", "not checked", "ok")
+    assert (shown["code"], shown["time"], shown["source"]) == ("not checked", "not checked", "ok")
 
 
 def test_another_solver_is_asked_anew(tmp_path: Path, home: Path) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 
-    found = {each.name: each for each in certified(*opened(folder), Means(solver="z3"))}
+    shown = {each.name: each for each in certified(*opened(folder), Means(solver="z3"))}
 
-    assert found["verdict"].state == "ok"
-    assert found["verdict"].why.startswith("z3 proves it")
-    assert found["solver"].state == "not checked"
+    assert shown["verdict"].state == "ok"
+    assert shown["verdict"].why.startswith("z3 proves it")
+    assert shown["solver"].state == "not checked"
 
 
 def test_a_copy_elsewhere_is_certified_too(tmp_path: Path, home: Path) -> None:
@@ -309,3 +312,30 @@ def test_a_copy_elsewhere_is_certified_too(tmp_path: Path, home: Path) -> None:
     assert str(first) not in "".join(
         path.read_text(encoding="utf-8") for path in moved.iterdir() if path.suffix in {".json", ".py", ".hip"}
     )
+
+
+WRITTEN = """
+from argus.language import *
+
+from argus.kernels.cdna3 import Cdna3, cdna3_double_buffer
+from argus.kernels.contraction import Contraction
+
+
+@kernel(target=gfx942, threads=256)
+def mine(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]) -> None:
+    problem = Contraction(A, B, C)
+    cdna3_double_buffer(problem, Cdna3())
+    problem.finish()
+"""
+
+
+def test_a_kernel_that_was_written_is_held_to_the_problem(tmp_path: Path) -> None:
+    """Its name says nothing: its parameters and what is proved of it do."""
+    judgement = evolve(best("gfx942"), name="mine")
+    delivered(evolve(deliveries.found("gfx942", judgement), text=WRITTEN), tmp_path / "out")
+
+    told = checks(tmp_path / "out")
+
+    assert {each.name for each in told.values() if each.state == "FAILED"} == set()
+    assert told["design"].state == "not checked"
+    assert (told["product"].state, told["parameters"].state, told["fresh inputs"].state) == ("ok", "ok", "ok")

@@ -1,0 +1,82 @@
+"""A search that asks a language model, with an endpoint on this machine that answers by a script."""
+
+from pathlib import Path
+
+import pytest
+
+from argus.optimizer.events import Asked, Judged, Proposed
+from argus.optimizer.journal import Journal
+from argus.optimizer.run import Settings, optimize
+from argus.optimizer.search import Limits
+from argus.policy.llm.settings import Settings as Model
+from argus.testing.messages import Endpoint, call
+from tests.optimizer.test_gate import TEXT
+
+PROBLEM = "gemm:512x512x512:bf16"
+
+
+def settings(tmp_path: Path, url: str, trials: int, resume: str = "") -> Settings:
+    return Settings(
+        "llm",
+        Limits(trials=trials),
+        resume=resume,
+        journal=tmp_path / "runs.db",
+        model=Model(base_url=url, key="any", every=8),
+    )
+
+
+def test_a_model_chooses_designs_and_writes_kernels_that_the_gate_judges(tmp_path: Path) -> None:
+    wrong = TEXT.replace("(n, k))", "(n, k + 1))", 1)
+    proposals = [
+        {"option": "cdna3", "confidence": 0.9, "reason": "two buffers hide the latency of loads"},
+        {"kernel": TEXT, "invariants": ["I1", "I3"], "confidence": 0.8, "reason": "a small tile"},
+        {"kernel": wrong, "invariants": ["I1"], "confidence": 0.7, "reason": "a step ahead"},
+    ]
+    with Endpoint([call({"proposals": proposals})] * 4) as endpoint:
+        found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 3))
+
+    outcomes = {each.name: each.outcome for each in found.judged}
+    texts = [name for name in outcomes if name.startswith("text-")]
+    assert outcomes["cdna3"] == "timed"
+    assert sorted(outcomes[name] for name in texts) == ["refuted", "timed"]
+    assert found.best is not None
+    assert found.best.name == "cdna3"
+    with Journal(tmp_path / "runs.db") as journal:
+        events = journal.events(found.run)
+    asked = [each for each in events if isinstance(each, Asked)]
+    assert asked[0].tokens == 120
+    assert asked[0].cost > 0
+    first = next(each for each in events if isinstance(each, Proposed))
+    assert "two buffers hide" in first.why
+
+
+def test_a_resumed_search_asks_nothing_again(tmp_path: Path) -> None:
+    proposals = [
+        {"option": "cdna3", "confidence": 0.9, "reason": "r"},
+        {"option": "cdna3_pingpong", "confidence": 0.8, "reason": "s"},
+    ]
+    with Endpoint([call({"proposals": proposals})]) as endpoint:
+        first = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 1))
+        again = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 2, first.run))
+        requests = len(endpoint.asked)
+
+    assert requests == 1
+    assert [each.name for each in again.judged] == ["cdna3", "cdna3_pingpong"]
+
+
+def test_without_an_answer_the_bandit_goes_on(tmp_path: Path) -> None:
+    with Endpoint([call({"proposals": []})] * 3) as endpoint:
+        found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 1))
+
+    assert len(found.judged) == 1
+    with Journal(tmp_path / "runs.db") as journal:
+        judged = [each for each in journal.events(found.run) if isinstance(each, Judged)]
+    assert judged[0].judgement == found.judged[0]
+
+
+def test_a_search_without_a_key_is_told_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(Exception, match="E921"):
+        optimize(PROBLEM, "gfx942", Settings("llm", journal=tmp_path / "runs.db", model=Model(base_url="http://x")))
+
+    assert not (tmp_path / "runs.db").exists() or not Journal(tmp_path / "runs.db").runs()

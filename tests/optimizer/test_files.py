@@ -11,9 +11,12 @@ import pytest
 from argus.cli import main
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.drafts import kernel_of
+from argus.optimizer.evaluators import Processes
 from argus.optimizer.files import KernelFile, signature
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import problem_of
+from argus.optimizer.run import Judging, Settings, optimize
+from argus.optimizer.search import Limits
 from argus.optimizer.space import situation
 from argus.optimizer.workload import work_of
 
@@ -212,3 +215,25 @@ def test_a_text_for_a_file_has_the_parameters_of_its_kernel(tmp_path: Path) -> N
         kernel_of(text.replace("def matmul(A: ", "def matmul(D: ").replace("A.", "D.").replace("tag(A", "tag(D"), found)
     assert caught.value.diagnostic.code == "E907"
     assert "expected A (M, K) of bf16" in caught.value.diagnostic.message
+
+
+def test_from_python_a_file_is_searched_by_its_path_and_sizes(tmp_path: Path) -> None:
+    path = kernel_file(tmp_path)
+    settings = Settings("exhaustive", Limits(trials=1), journal=tmp_path / "runs.db")
+    found = optimize(str(path), settings=settings, sizes=SIZES)
+
+    assert found.problem == problem(path)
+    assert found.best is not None
+    assert found.best.name == "matmul"
+
+
+def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> None:
+    found = problem(kernel_file(tmp_path))
+    workers = Processes(Judging(str(found), found.target), 1, 120.0)
+    name = "matmul+loop-unrolling"
+    try:
+        judgement = workers.result(name, workers.submit(name))
+    finally:
+        workers.close()
+
+    assert judgement.outcome == "timed", judgement.why

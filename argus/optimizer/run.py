@@ -155,15 +155,18 @@ def optimize(
     target: str = "sm_90a",
     settings: Settings = Settings(),
     tell: Callable[[Event], None] = lambda _event: None,
+    sizes: str = "",
 ) -> Found:
-    """Search for the fastest proved design of a problem such as "gemm:4096x4096x4096:bf16".
+    """Search for the fastest proved design of a problem such as "gemm:4096x4096x4096:bf16", or of a kernel file.
+
+    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels.
 
     Raises ArgusError: E903 for a problem or target that is none, E904 for a journal that does not serve, E905 for
     a planner or scheduler that is not there, E303 without a compiler, E6xx without a solver.
     """
     path = settings.journal or journal_path()
     with Journal(path) as journal, _client(settings) as client:
-        first, name, events = _opened(journal, problem, target, settings)
+        first, name, events = _opened(journal, settings, problem, target, sizes)
         asked = problem_of(first.problem, first.target)
         planner = planner_of(first.planner, asked, settings.model)
         before = past(events, planner, situation(asked), first.seed)
@@ -204,18 +207,27 @@ def _asking(client: Client | None, planner: Planner, problem: Problem) -> Asking
     return Asking(client, planner, partial(text_of, problem), load())
 
 
-def _opened(journal: Journal, problem: str, target: str, settings: Settings) -> tuple[Started, str, tuple[Event, ...]]:
+def _opened(
+    journal: Journal, settings: Settings, problem: str, target: str, sizes: str
+) -> tuple[Started, str, tuple[Event, ...]]:
     """The first event of a run, its name, and the events that it has if it goes on."""
     if settings.resume:
         events = journal.events(settings.resume)
         first = events[0]
         assert isinstance(first, Started)
         return first, settings.resume, events
-    asked = problem_of(problem, target)
+    asked = problem_of(problem, target, sizes)
     planner_of(settings.planner, asked, settings.model)
     seen = situation(asked)
     first = Started(
-        str(asked), target, settings.planner, settings.seed, seen.bound, seen.bottleneck, len(seen.options), _versions()
+        str(asked),
+        asked.target,
+        settings.planner,
+        settings.seed,
+        seen.bound,
+        seen.bottleneck,
+        len(seen.options),
+        _versions(),
     )
     return first, journal.begin(first), ()
 

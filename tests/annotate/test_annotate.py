@@ -212,3 +212,11 @@ def test_a_last_line_without_an_end_gets_one() -> None:
     made = put_in("from argus.language import *\ndef f():\n    a = 1", Wanted("eq(1, 1)", "end", 2))
 
     assert made == "from argus.language import *\ndef f():\n    a = 1\n    eq(1, 1)\n"
+
+
+def test_a_declared_encoding_stays() -> None:
+    text = "# coding: latin-1\nfrom argus.language import *\ndef f():\n    a = 'é'\n"
+    data, added = put(source_of(text.encode("latin-1")), [Wanted("eq(1, 1)", "end", 3)])
+
+    assert data == text.encode("latin-1") + b"    eq(1, 1)\n"
+    assert [(each.line, each.code) for each in added] == [(5, "eq(1, 1)")]

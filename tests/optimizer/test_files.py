@@ -10,9 +10,13 @@ import pytest
 
 from argus.cli import main
 from argus.core.diagnostic import ArgusError
-from argus.optimizer.files import KernelFile
+from argus.optimizer.drafts import kernel_of
+from argus.optimizer.evaluators import Processes
+from argus.optimizer.files import KernelFile, signature
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import problem_of
+from argus.optimizer.run import Judging, Settings, optimize
+from argus.optimizer.search import Limits
 from argus.optimizer.space import situation
 from argus.optimizer.workload import work_of
 
@@ -152,3 +156,84 @@ def test_claims_are_suggested_where_there_are_none_and_the_verdict_says_so(
 
     assert found["best"]["outcome"] == "timed"
     assert "claims of matmul are suggested ones: the file makes none" in found["best"]["notes"]
+
+
+FAMILY = """
+from types import SimpleNamespace
+from argus.language import *
+
+WAYS = {"flat": SimpleNamespace(bk=8, least=1), "deep": SimpleNamespace(bk=16, least=64)}
+
+@kernel(target=gfx942, threads=64, configs=WAYS)
+def product(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg):
+    (M, K), (N, _) = A.shape, B.shape
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
+    assume(K >= cfg.least, K % 4 == 0)
+    mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(1, 1), tile=(32, 32), k=cfg.bk)
+    m, n = block_id((ceil_div(M, 32), ceil_div(N, 32)))
+    a = registers(bf16, mm.A)
+    b = registers(bf16, mm.B)
+    acc = registers(f32, mm.C)
+    for k in loop(ceil_div(K, cfg.bk)):
+        copy(A.tile((32, cfg.bk), (m, k)), a, via=global_load, edge=0)
+        copy(B.tile((32, cfg.bk), (n, k)), b, via=global_load, edge=0)
+        vmem.wait(0)
+        mma(mm, acc, a, b, init=eq(k, 0))
+    assert_covers(acc.tag.k, 0, K)
+    copy(acc.to(bf16), C.tile((32, 32), (m, n)), edge=0)
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))
+
+@kernel(target=sm_90a, threads=32)
+def other(A: Tensor["M", bf16]):
+    pass
+
+def reference(A, B):
+    return A @ B.T
+"""
+
+
+def test_of_a_family_those_configurations_are_designs_that_admit_the_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "family.py"
+    path.write_text(FAMILY, encoding="utf-8")
+
+    def bases(sizes: str) -> set[str]:
+        found = problem_of(f"{path}:product", "gfx942", sizes)
+        assert isinstance(found, KernelFile)
+        return {each.base for each in found.variants.values()}
+
+    assert bases("M=64,N=64,K=64") == {"product_flat", "product_deep"}
+    assert bases("M=64,N=64,K=32") == {"product_flat"}
+
+
+def test_a_text_for_a_file_has_the_parameters_of_its_kernel(tmp_path: Path) -> None:
+    found = problem(kernel_file(tmp_path))
+    text = SMALL["gfx942"].read_text(encoding="utf-8")
+
+    assert signature(kernel_of(text, found)) == signature(found.kernel("matmul"))
+    with pytest.raises(ArgusError) as caught:
+        kernel_of(text.replace("def matmul(A: ", "def matmul(D: ").replace("A.", "D.").replace("tag(A", "tag(D"), found)
+    assert caught.value.diagnostic.code == "E907"
+    assert "expected A (M, K) of bf16" in caught.value.diagnostic.message
+
+
+def test_from_python_a_file_is_searched_by_its_path_and_sizes(tmp_path: Path) -> None:
+    path = kernel_file(tmp_path)
+    settings = Settings("exhaustive", Limits(trials=1), journal=tmp_path / "runs.db")
+    found = optimize(str(path), settings=settings, sizes=SIZES)
+
+    assert found.problem == problem(path)
+    assert found.best is not None
+    assert found.best.name == "matmul"
+
+
+def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> None:
+    found = problem(kernel_file(tmp_path))
+    workers = Processes(Judging(str(found), found.target), 1, 120.0)
+    name = "matmul+loop-unrolling"
+    try:
+        judgement = workers.result(name, workers.submit(name))
+    finally:
+        workers.close()
+
+    assert judgement.outcome == "timed", judgement.why

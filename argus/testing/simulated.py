@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from ml_dtypes import bfloat16
 
 from argus.optimizer.examination.bench import Bytes, Operand
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 
 Work = Callable[[], None]
 Halves = npt.NDArray[Any]
@@ -134,5 +134,5 @@ class SimulatedBench:
     def instruments(self) -> tuple[object, ...]:
         return tuple(self.device.functions.values())
 
-    def least(self, problem: Problem) -> float:
+    def least(self, problem: Gemm) -> float:
         return problem.m * problem.n * problem.k / _PRODUCTS

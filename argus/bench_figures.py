@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import ceil, floor, log10
 from xml.etree import ElementTree as ET
 
 from attrs import frozen
 
-from argus.drawing import COLOURS, GRID, INK, QUIET, canvas, document, line, number, text
+from argus.drawing import COLOURS, GRID, INK, QUIET, LogAxis, canvas, document, dot, line, number, text
 
 _WIDTH = 760.0
 _LEFT, _RIGHT, _TOP = 78.0, 580.0, 46.0
@@ -42,34 +42,18 @@ class Ratio:
     values: Sequence[tuple[str, float, float, float]]
 
 
-@frozen
-class _Log:
-    """An axis of powers of ten from `low` to `high`, drawn between two places."""
+def roofline(title: str, points: Sequence[Point], roof: Roof, hollow: str = "its peer") -> str:
+    """The plot as an SVG document: what memory and the matrix unit allow, and what has been measured.
 
-    low: float
-    high: float
-    begin: float
-    end: float
-
-    def at(self, value: float) -> float:
-        return self.begin + (self.end - self.begin) * (log10(value) - self.low) / (self.high - self.low)
-
-    def ticks(self) -> Iterator[tuple[float, bool]]:
-        """1, 2 and 5 of each power of ten within the axis, and whether it is the power itself."""
-        for power in range(floor(self.low), ceil(self.high) + 1):
-            for digit in (1, 2, 5):
-                if self.low - 1e-9 <= log10(digit * 10.0**power) <= self.high + 1e-9:
-                    yield digit * 10.0**power, digit == 1
-
-
-def roofline(title: str, points: Sequence[Point], roof: Roof) -> str:
-    """The plot as an SVG document: what memory and the matrix unit allow, and what has been measured."""
+    hollow: what a point that is not filled stands for; empty where there is none.
+    """
     height = 460.0
     bottom = height - _BELOW
     peak = max(rate for _, rate in roof.peaks)
     intensities = [point.intensity for point in points] or [100.0]
-    x = _Log(log10(min(intensities) / 2), log10(max(*intensities, peak / roof.bandwidth) * 2), _LEFT, _RIGHT)
-    y = _Log(log10(min([point.rate for point in points] or [10.0]) / 2), log10(peak * 1.5), bottom, _TOP)
+    low, high = min(*intensities, peak / roof.bandwidth) / 2, max(*intensities, peak / roof.bandwidth) * 2
+    x = LogAxis(log10(low), log10(high), _LEFT, _RIGHT)
+    y = LogAxis(log10(min([point.rate for point in points] or [10.0]) / 2), log10(peak * 1.5), bottom, _TOP)
     root = canvas(_WIDTH, height)
     text(root, title, _LEFT, 26, size="15", weight="bold")
     _grid(root, x, y)
@@ -81,20 +65,20 @@ def roofline(title: str, points: Sequence[Point], roof: Roof) -> str:
         text(root, f"{name} {rate:,.0f}", _RIGHT - 4, y.at(rate) - 5, anchor="end")
     series = list(dict.fromkeys(point.series for point in points))
     for point in sorted(points, key=lambda each: each.filled):
-        colour = COLOURS[series.index(point.series) % len(COLOURS)]
-        _dot(root, x.at(point.intensity), y.at(point.rate), colour, filled=point.filled)
+        _mark(root, x.at(point.intensity), y.at(point.rate), series.index(point.series), filled=point.filled)
     for place, name in enumerate(series):
         across, down = _RIGHT + 20, _TOP + 14 + _ROW * place
-        _dot(root, across, down, COLOURS[place % len(COLOURS)], filled=True)
+        _mark(root, across, down, place)
         text(root, name, across + 12, down + 4)
     down = _TOP + 14 + _ROW * (len(series) + 1)
-    _dot(root, _RIGHT + 20, down, INK, filled=False)
-    text(root, "its peer", _RIGHT + 32, down + 4)
+    if hollow:
+        dot(root, _RIGHT + 20, down, INK, filled=False)
+        text(root, hollow, _RIGHT + 32, down + 4)
     text(root, f"memory {roof.bandwidth:g} TB/s", _RIGHT + 12, down + 4 + _ROW)
     return document(root)
 
 
-def _grid(root: ET.Element, x: _Log, y: _Log) -> None:
+def _grid(root: ET.Element, x: LogAxis, y: LogAxis) -> None:
     for value, whole in x.ticks():
         at = x.at(value)
         line(root, [(at, y.begin), (at, y.end)], {"stroke": GRID, "stroke-width": "1" if whole else "0.5"})
@@ -136,15 +120,16 @@ def ratios(title: str, rows: Sequence[Ratio]) -> str:
             beside = down + 5 * (place - (len(series) - 1) / 2)
             colour = COLOURS[place % len(COLOURS)]
             line(root, [(across(least), beside), (across(most), beside)], {"stroke": colour, "stroke-width": "1.5"})
-            _dot(root, across(middle), beside, colour, filled=True)
+            _mark(root, across(middle), beside, place)
     for place, name in enumerate(series):
         down = _TOP + 14 + _ROW * place
-        _dot(root, right + 20, down, COLOURS[place % len(COLOURS)], filled=True)
+        _mark(root, right + 20, down, place)
         text(root, name, right + 32, down + 4)
     text(root, "time of the peer over ours: faster to the right", (left + right) / 2, bottom + 42, anchor="middle")
     return document(root)
 
 
-def _dot(root: ET.Element, x: float, y: float, colour: str, *, filled: bool) -> None:
-    style = {"fill": colour if filled else "none", "stroke": colour, "stroke-width": "1.5"}
-    ET.SubElement(root, "circle", {"cx": number(x), "cy": number(y), "r": "3.5", **style})
+def _mark(root: ET.Element, x: float, y: float, series: int, *, filled: bool = True) -> None:
+    """Of a series by its number: discs in all colours, then squares."""
+    turn, colour = divmod(series, len(COLOURS))
+    dot(root, x, y, COLOURS[colour], filled=filled, square=turn % 2 == 1)

@@ -25,6 +25,7 @@ from argus import __version__, demo, doctor
 from argus.annotate_cli import annotate_command
 from argus.api import build as build_kernel
 from argus.bench_cli import bench
+from argus.certify_cli import certify
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Budget
 from argus.core.verdict import Report
@@ -36,6 +37,7 @@ from argus.optimize_cli import optimize_command
 from argus.outcome import Outcome
 from argus.pictures import check_ending
 from argus.render import to_json
+from argus.report_cli import report
 from argus.report_files import write_picture, write_sarif
 from argus.report_json import SCHEMA, program_json, report_json
 from argus.run_cli import run
@@ -175,8 +177,10 @@ def show(output: str) -> Outcome:
     return Outcome(demo.run(Screen(), Path(output)), {})
 
 
+commands.add_command(certify)
 commands.add_command(knowledge)
 commands.add_command(layout)
+commands.add_command(report)
 commands.add_command(run)
 commands.add_command(optimize_command)
 commands.add_command(suggest)

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor, log10
 from xml.etree import ElementTree as ET
+
+from attrs import frozen
 
 INK, QUIET, GRID, GROUND = "#000000", "#555555", "#dddddd", "#ffffff"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Told apart in print and by eyes that see few colours: the palette of Okabe and Ito."""
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+
+
+@frozen
+class LogAxis:
+    """An axis of powers of ten from `low` to `high`, drawn between two places."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    def at(self, value: float) -> float:
+        return self.begin + (self.end - self.begin) * (log10(value) - self.low) / (self.high - self.low)
+
+    def ticks(self) -> Iterator[tuple[float, bool]]:
+        """1, 2 and 5 of each power of ten within the axis, and whether it is the power itself."""
+        for power in range(floor(self.low), ceil(self.high) + 1):
+            for digit in (1, 2, 5):
+                if self.low - 1e-9 <= log10(digit * 10.0**power) <= self.high + 1e-9:
+                    yield digit * 10.0**power, digit == 1
 
 
 def canvas(width: float, height: float) -> ET.Element:
@@ -45,6 +68,14 @@ def text(
     """Words at a point; anchor: which end of them is there. Small ones are quieter."""
     style = {"font-size": size, "font-weight": weight, "text-anchor": anchor, "fill": INK if size != "12" else QUIET}
     ET.SubElement(root, "text", {"x": number(x), "y": number(y), **style}).text = words
+
+
+def dot(root: ET.Element, x: float, y: float, colour: str, *, filled: bool, square: bool = False) -> None:
+    style = {"fill": colour if filled else "none", "stroke": colour, "stroke-width": "1.5"}
+    if square:
+        ET.SubElement(root, "rect", {"x": number(x - 3), "y": number(y - 3), "width": "6", "height": "6", **style})
+        return
+    ET.SubElement(root, "circle", {"cx": number(x), "cy": number(y), "r": "3.5", **style})
 
 
 def number(length: float) -> str:

@@ -53,6 +53,7 @@ from argus.core.dsl.ring import Ring, Slot
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
     arrive,
+    begin_late,
     copy,
     fence,
     load,
@@ -103,6 +104,7 @@ __all__ = [
     "assert_written_once",
     "assume",
     "barrier",
+    "begin_late",
     "bf16",
     "block_id",
     "buffer_load",

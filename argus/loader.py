@@ -52,7 +52,7 @@ class Exported:
             return _called(self.source, self.name)
         function = self.source.function
         span = _place_of(function, self.source.name)
-        with _limited(seconds, f"tracing `{self.name}`", span):
+        with limited(seconds, f"tracing `{self.name}`", span):
             try:
                 return _called(self.source.trace(self.config), self.name)
             except SystemExit as left:
@@ -92,7 +92,7 @@ def load_with_names(
     file, wanted = _split(what)
     path, module_name = _locate(file)
     folder = nullcontext() if beside is None else _folder_on_path(beside)
-    with _limited(seconds, f"loading `{file}`", _top_of(str(path))), folder:
+    with limited(seconds, f"loading `{file}`", _top_of(str(path))), folder:
         module = _run(path, file, module_name)
     exported = tuple(_exported(module))
     if not exported:
@@ -262,7 +262,8 @@ class _TooLongError(BaseException):
 
 
 @contextmanager
-def _limited(seconds: float, doing: str, span: Span) -> Generator[None]:
+def limited(seconds: float, doing: str, span: Span) -> Generator[None]:
+    """Stop what takes longer, with E006. On the main thread of a POSIX system only: elsewhere there is no limit."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

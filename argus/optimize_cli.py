@@ -9,9 +9,12 @@ import click
 from attrs import asdict, evolve
 
 from argus.bench_cli import json_option
-from argus.core.diagnostic import ArgusError
 from argus.core.target import TARGETS
 from argus.optimize_text import Teller, outcome_lines
+from argus.optimizer.certificate import NAME
+from argus.optimizer.delivery import delivered
+from argus.optimizer.device import at_hand
+from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Event, Started
 from argus.optimizer.journal import Journal
 from argus.optimizer.problem import Gemm, problem_of
@@ -22,8 +25,8 @@ from argus.policy.llm.settings import Settings as Model
 from argus.policy.stopping import Rule
 from argus.runtime.device import found as gpu_at_hand
 from argus.screen import Screen
+from argus.search_report.page import write_report
 
-SCHEMA = "argus.optimize/1"
 NOTHING = 1
 
 
@@ -54,6 +57,11 @@ NOTHING = 1
 @click.option("--model", default="", help="Of the planner llm; docs/planner-llm.md says which.")
 @click.option("--base-url", metavar="URL", help="Of an endpoint that speaks the Messages API, for the planner llm.")
 @click.option("--dollars", type=click.FloatRange(0, min_open=True), help="Most that the planner llm may spend.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Deliver the best design there at the end, with a certificate and a report.",
+)
 @click.option("--runs", is_flag=True, help="List the runs of the journal.")
 @json_option
 def optimize_command(
@@ -74,6 +82,7 @@ def optimize_command(
     model: str,
     base_url: str | None,
     dollars: float | None,
+    out: Path | None,
     runs: bool,
     as_json: bool,
 ) -> Outcome:
@@ -85,7 +94,8 @@ def optimize_command(
     Each candidate goes through a gate: it is traced, its invariants are proved, it is run in the interpreter beside a
     float64 reference, compiled, and on a GPU checked again and timed; without one its time is predicted. What stops a
     candidate is shown with its counterexample. Ctrl-C ends the search and tells the best so far; every answer is in
-    the journal as soon as it is known, and --resume goes on from there.
+    the journal as soon as it is known, and --resume goes on from there. With --out the search ends, also on Ctrl-C,
+    with a folder that holds the kernel, a script that launches it, a certificate for `argus certify`, and report.html.
     """
     screen = Screen()
     if runs:
@@ -102,7 +112,23 @@ def optimize_command(
     found = optimize(str(asked), asked.target, settings, tell)
     if not as_json:
         screen.lines(outcome_lines(found))
-    return Outcome(0 if found.best or found.reason == "interrupted" else NOTHING, document(found))
+    written = [] if out is None else _written(found, out)
+    if not as_json:
+        screen.lines(f"wrote {each}" for each in written)
+    return Outcome(0 if found.best or found.reason == "interrupted" else NOTHING, {**document(found), "files": written})
+
+
+def _written(found: Found, folder: Path) -> list[str]:
+    """The report, and the best design if there is one. Raises ArgusError (E302)."""
+    paths: list[Path] = []
+    if found.best is not None:
+        device = gpu_at_hand().name if found.best.reward == "measured" else ""
+        made = delivered(found, folder, device=device)
+        paths += [folder / each.name for each in made.certificate.files.values()] + [folder / NAME]
+    page = folder / "report.html"
+    with Journal(found.journal) as journal:
+        write_report(journal, found.run, page)
+    return [str(each) for each in (*paths, page)]
 
 
 def _model(model: str, base_url: str | None, dollars: float | None) -> Model:
@@ -114,15 +140,7 @@ def _model(model: str, base_url: str | None, dollars: float | None) -> Model:
 
 def _gpu(on: str, target: str) -> bool:
     """Whether there is a GPU that runs the target. Raises ArgusError (E406, E407) if there must be one."""
-    if on == "model" or (on == "auto" and target != "sm_90a"):
-        return False
-    try:
-        gpu_at_hand().check_runs(target)
-    except ArgusError:
-        if on == "gpu":
-            raise
-        return False
-    return True
+    return on != "model" and at_hand(target, required=on == "gpu")
 
 
 def _first(settings: Settings) -> tuple[str, str]:
@@ -143,20 +161,3 @@ def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
         )
     data = [{"name": each.name, **asdict(each.started), "judged": each.judged, "ended": each.ended} for each in every]
     return Outcome(0, {"schema": SCHEMA, "runs": data})
-
-
-def document(found: Found) -> dict[str, object]:
-    """A run as JSON data."""
-    bounds = found.problem.bounds
-    return {
-        "schema": SCHEMA,
-        "problem": str(found.problem),
-        "target": found.problem.target,
-        "run": found.run,
-        "journal": str(found.journal),
-        "reason": found.reason,
-        "light": bounds.light,
-        "bottleneck": bounds.bottleneck,
-        "best": None if found.best is None else asdict(found.best),
-        "judged": [asdict(each) for each in found.judged],
-    }

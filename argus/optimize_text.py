@@ -27,7 +27,8 @@ class Teller:
             case Started():
                 yield f"{event.problem} on {event.target}: {event.choices:,} designs, planner {event.planner}"
                 yield f"speed of light: {event.bound:.1f} us, set by {event.bottleneck}"
-            case Resumed(judged):
+            case Resumed(judged, best):
+                self.number, self.best = judged, best
                 yield f"resumed after {judged:,} candidates"
             case Proposed(name, techniques):
                 self.techniques[name] = techniques[-1] if techniques else ""
@@ -74,7 +75,8 @@ def _counterexample(judgement: Judgement) -> Iterator[str]:
         )
         if value not in (None, [], {}, ())
     ]
-    yield f"       {found.get('message', '')}: {', '.join(parts)}"
+    if parts:
+        yield f"       {found.get('message', '')}: {', '.join(parts)}"
 
 
 def outcome_lines(found: Found) -> Iterator[str]:

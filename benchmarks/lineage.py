@@ -1,4 +1,4 @@
-"""What techniques were worth, into the files of kb/: `python benchmarks/lineage.py [--check]`.
+"""What techniques were worth, into the files of kb/: `python benchmarks/lineage.py [NAME]... [--check]`.
 
 Pairs of designs that differ in one technique alone, by its `undo`, are looked up in the tables of times under
 benchmarks/results (gemm.json, odd/gemm.json, space/*.json). Of a technique and target without a measured pair the
@@ -92,10 +92,14 @@ def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing")
-    check = parser.parse_args().check
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of techniques; all by default")
+    asked = parser.parse_args()
+    check: bool = asked.check
     times = list(measured(RESULTS))
     stale = 0
     for technique in load(home()):
+        if asked.names and technique.name not in asked.names:
+            continue
         seen = experiments(technique, times)
         renewed = text_of(evolve(technique, effect=effect(seen), lineage=told(seen)))
         path = home() / f"{technique.name}.md"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite, prod
 from pathlib import Path
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE, ROOFLINE, RATIOS = "docs/performance.md", "docs/performance/roofline.svg", "docs/performance/ratios.svg"
 REGIMES = {"duty-cycled": "single calls after idle", "sustained": "bursts at the power limit"}
+IN_PLOTS = {"duty-cycled": "after idle", "sustained": "bursts"}
 RESULT = 2
 """Bytes of an element of C."""
 ROOF = Roof(4.2, (("16-bit floats", 989.0), ("8-bit floats", 1979.0)))
@@ -34,7 +36,12 @@ Every kernel here is proved before it is compiled: `python benchmarks/gemm_h200.
 checks each against float64 on random shapes with tails, then times it beside the library in turn, on random data, over
 operands that rotate through more than the cache holds. A ratio is the library's time over ours in the same round, the
 median of the rounds with its quartiles: above 1 ours is faster. The same kernel differs by up to a fifth between single
-calls after idle, at the highest clock, and bursts at the power limit: only figures of one column compare."""
+calls after idle, at the highest clock, and bursts at the power limit: only figures of one column compare.
+
+`argus.matmul` and its like take the configuration that a cost model selects. Where it says *selected*, the one that was
+selected at the time is the only one timed. Where it says *fastest of n*, n were, and each column has the one that was
+the fastest there: what a search would find, and more than a call without one gets. Two names of configurations are
+those of the two columns."""
 PLOTS = """
 ![roofline](performance/roofline.svg)
 
@@ -51,7 +58,8 @@ def batch_of(shape: Shape) -> int:
 @frozen
 class About:
     """What a family multiplies, in words. operand: bytes of an element of A and B. products: in a call, of a shape, if
-    a row does not tell. second: whether there is another B. residual: whether a matrix is added.
+    a row does not tell. second: whether there is another B. residual: whether a matrix is added. note: what a
+    reader should know of its figures.
     """
 
     what: str
@@ -59,6 +67,7 @@ class About:
     products: Callable[[Shape], int] = lambda _: 1
     second: bool = False
     residual: bool = False
+    note: str = ""
 
     def bytes(self, shape: Shape) -> int:
         """Of the operands and the result of one product, or of two of one A, each moved once."""
@@ -77,7 +86,13 @@ FAMILIES: Mapping[str, About] = {
     "layouts_tt": About("bf16, both by columns"),
     "layouts_f16": About("f16, A by rows and B by columns"),
     "batched": About("bf16, many products in a launch", products=batch_of),
+    "few_rows": About("bf16, few rows of A"),
     "splitk": About("bf16, few tiles: K shared by blocks"),
+    "streamk": About(
+        "bf16, few tiles: K in runs by way of a workspace",
+        note="What stream-K and split-K by a workspace can do, with three kernels without a workspace beside them. "
+        "`argus.matmul` takes such a program only for shapes where it was faster than the configurations of gemm.",
+    ),
     "fp8": About("e4m3, one scale a matrix", operand=1),
     "fp8_blocks": About("e4m3, scales of 1 x 128 and 128 x 128", operand=1),
     "fused": About("bf16, bias and GELU"),
@@ -92,12 +107,15 @@ FAMILIES: Mapping[str, About] = {
 
 @frozen
 class Measured:
-    """A family's file. rows: of every kernel, shape and regime, as gemm_h200.py writes them, with a ratio each."""
+    """A family's file. rows: of every kernel, shape and regime, as gemm_h200.py writes them, with a ratio each. note:
+    of a file that holds several runs, which is which.
+    """
 
     family: str
     peer: str
     machine: str
     rows: Sequence[Row]
+    note: str = ""
 
     @property
     def about(self) -> About:
@@ -131,10 +149,14 @@ class Measured:
                 yield shape, row
 
     @property
-    def searched(self) -> bool:
-        """Whether any shape was timed with more than one kernel of ours, the fastest of which counts."""
-        ours = [(shape_of(row), row["regime"]) for row in self.rows if not row["theirs"]]
-        return len(ours) > len(set(ours))
+    def timed(self) -> int:
+        """Kernels of ours that one shape was timed with, at most; of several the fastest counts."""
+        ours = Counter((shape_of(row), row["regime"]) for row in self.rows if not row["theirs"])
+        return max(ours.values())
+
+    @property
+    def chosen(self) -> str:
+        return "selected" if self.timed == 1 else f"fastest of {self.timed}"
 
 
 def shape_of(row: Row) -> Shape:
@@ -153,7 +175,7 @@ def measured(folder: Path) -> list[Measured]:
         machine = f"{data['device']}, CUDA {data['cuda']}, torch {data['torch']}"
         rows = [row for row in data["rows"] if row["ratios"] and isfinite(row["ratio"])]
         if any(not row["theirs"] for row in rows):
-            found.append(Measured(data["family"], data["peer"], machine, rows))
+            found.append(Measured(data["family"], data["peer"], machine, rows, data.get("note", "")))
     order = list(FAMILIES)
     return sorted(found, key=lambda each: order.index(each.family) if each.family in order else len(order))
 
@@ -197,14 +219,14 @@ def summary(families: Sequence[Measured]) -> Iterator[str]:
     yield ""
     yield "Geometric means of the ratios of each family's shapes, and the least ratio of both columns with its shape."
     yield ""
-    yield f"| family | what | beside | {' | '.join(REGIMES.values())} | least |"
-    yield f"|---|---|---|{'---|' * len(REGIMES)}---|"
+    yield f"| family | what | configuration | beside | {' | '.join(REGIMES.values())} | least |"
+    yield f"|---|---|---|---|{'---|' * len(REGIMES)}---|"
     for each in families:
         means = " | ".join(mean(each, regime) for regime in REGIMES)
         ratio, shape = min((row["ratio"], shape) for regime in REGIMES for shape, row in each.ours(regime))
         least = f"{ratio:.3f} ({named(shape)})"
         link = f"[{each.family}](#{each.family}-beside-{anchor(each.peer)})"
-        yield f"| {link} | {each.about.what} | {each.peer} | {means} | {least} |"
+        yield f"| {link} | {each.about.what} | {each.chosen} | {each.peer} | {means} | {least} |"
 
 
 def named(shape: Shape) -> str:
@@ -219,9 +241,10 @@ def anchor(words: str) -> str:
 def section(each: Measured) -> Iterator[str]:
     yield f"## {each.family} beside {each.peer}"
     yield ""
-    chosen = "the configuration that was then selected without a search"
-    what = "the fastest of the configurations timed" if each.searched else chosen
-    yield f"{each.about.what}. {each.machine}; {what}. TFLOP/s, ratio and its quartiles."
+    yield f"{each.about.what}. {each.machine}. Configurations: {each.chosen}. TFLOP/s (ratio, its quartiles)."
+    for note in filter(None, (each.about.note, each.note)):
+        yield ""
+        yield note
     yield ""
     yield f"| M x N x K | configuration | {' | '.join(REGIMES.values())} |"
     yield f"|---|---|{'---|' * len(REGIMES)}"
@@ -235,10 +258,10 @@ def section(each: Measured) -> Iterator[str]:
     yield f"| geometric mean | | {' | '.join(mean(each, regime) for regime in REGIMES)} |"
     for name in each.others:
         yield f"| beside {name} | | {' | '.join(mean_beside(each, name, regime) for regime in REGIMES)} |"
-    slow = [(shape, regime, row["ratio"]) for regime in REGIMES for shape, row in each.ours(regime)]
-    below = [f"{named(shape)} ({ratio:.3f}, {regime})" for shape, regime, ratio in slow if ratio < FLOOR]
     yield ""
-    yield f"Below {FLOOR}: {', '.join(below) or 'none'}."
+    for regime, name in REGIMES.items():
+        below = [f"{named(shape)} ({row['ratio']:.3f})" for shape, row in each.ours(regime) if row["ratio"] < FLOOR]
+        yield f"* Below {FLOOR}, {name}: {', '.join(below) or 'none'}."
 
 
 def counted(each: Measured, shape: Shape, rows: Sequence[Row | None]) -> str:
@@ -330,8 +353,8 @@ def ratio_rows(families: Sequence[Measured]) -> list[Ratio]:
     rows: list[Ratio] = []
     for each in families:
         for shape in each.shapes:
-            found = [(regime, each.best(shape, regime)) for regime in REGIMES]
-            values = [(regime, *three(row)) for regime, row in found if row is not None]
+            found = [(name, each.best(shape, regime)) for regime, name in IN_PLOTS.items()]
+            values = [(name, *three(row)) for name, row in found if row is not None]
             if values:
                 rows.append(Ratio(f"{each.family} {'x'.join(map(str, shape))}", values))
     return rows

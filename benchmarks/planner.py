@@ -1,11 +1,13 @@
-"""Planners beside each other: `python benchmarks/planner.py replay [--seeds N] [TABLE ...]`.
+"""Planners beside each other: `python benchmarks/planner.py replay [--seeds N] [TABLE ...]`, or `learn`.
 
-TABLE is a file of `benchmarks/space.py`: times of all designs of a space on some shapes, and which have none. replay:
-each planner searches each shape of each table again and again, with a seed for each search; what the gate and the GPU
-would say is read from the table. It prints how many trials the planners take to come within 5 % of the best known time
-(median and quartiles over the seeds), what stop rules would save, and how many candidates the gate stops before a
-compiler is started. The bandit's beliefs of a technique are what the other shapes of the table show, never the shape
-that it searches. Results go to planner.json in `--out`.
+TABLE is a file of times of all designs of a space on some shapes (`benchmarks/space.py`), some of which the gate stops.
+replay: each planner searches each shape of each table, once with each seed; what the gate and the GPU would say is read
+from the table. It prints how many trials the planners take to come within 5 % of the best known time (median and
+quartiles over the seeds), what stop rules would save, and how many candidates the gate stops before a compiler is
+started. What the bandit believes before a search is fitted to the other shapes of the table, never to the shape that it
+searches. Results go to planner.json in `--out`. learn: the same fit to all shapes of each table, into
+kb/experience/TARGET.json, which `argus optimize` begins with. predict: a table of a target without a card, by the
+static model, from build/space/TARGET/table.json.
 """
 
 from __future__ import annotations
@@ -21,26 +23,31 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
-from argus.optimizer.designs import name as name_of
+from argus.core.cost.occupancy import Compiled
+from argus.core.cost.predict import predict
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Gemm
-from argus.optimizer.run import FIT
 from argus.optimizer.search import observation
-from argus.optimizer.space import situation, technique
-from argus.optimizer.techniques import TRANSFORMATIONS
+from argus.optimizer.space import situation
 from argus.policy.bandit import Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
+from argus.policy.experience import Lesson, fitted, written
+from argus.policy.knowledge import home
 from argus.policy.planner import Planner, Situation
 from argus.policy.stopping import Rule, replay
-from argus.policy.technique import pooled
 from argus.policy.tpe import Tpe
 from argus.tuning.candidates import space
 
 RESULTS = Path(__file__).resolve().parent / "results" / "space"
 NEAR = 1 / 0.95
 RULES = (Rule(epsilon=0.25), Rule(epsilon=0.5), Rule(attempts=8), Rule(attempts=16), Rule(attempts=32))
+SHAPES = (
+    *((8192, 8192, 8192), (4096, 4096, 4096), (2048, 2048, 2048), (1024, 1024, 1024)),
+    *((16384, 8192, 1024), (512, 7168, 2048)),
+)
 Shape = tuple[int, int, int]
 
 
@@ -63,22 +70,22 @@ def table(path: Path) -> Table:
     return Table(data["target"], {shape: {**each, **dict.fromkeys(refused)} for shape, each in times.items()})
 
 
-def priors(found: Table, shape: Shape) -> dict[str, Weight]:
-    """What techniques are worth on the other shapes: pairs of designs that differ in one technique."""
-    ratios: dict[str, list[float]] = {}
-    configs = space(found.target)
-    for name, config in configs.items():
-        for called, each in TRANSFORMATIONS.items():
-            without = each.undo(config)
-            if without is None:
-                continue
-            other = name_of(without)
-            for where, times in found.times.items():
-                with_it, without_it = times.get(name), times.get(other)
-                if where != shape and with_it is not None and without_it is not None:
-                    ratios.setdefault(called, []).append(without_it / with_it)
-    effects = {called: pooled(tuple(each), "time") for called, each in ratios.items()}
-    return {technique(called): Weight(each.log_mean, each.log_deviation) for called, each in effects.items()}
+def lesson(path: Path, shape: Shape) -> Lesson:
+    """What the table shows of one shape: the designs that have a time."""
+    situation, times = seen(path, shape), table(path).times[shape]
+    passed = [(each, took) for each in situation.options if (took := times[each.name]) is not None]
+    features = np.array([each.features for each, _ in passed])
+    return Lesson(situation.features, features, np.log([situation.bound / took for _, took in passed]))
+
+
+@cache
+def lessons(path: Path) -> Mapping[Shape, Lesson]:
+    return {shape: lesson(path, shape) for shape in table(path).times}
+
+
+def taught(path: Path, shape: Shape) -> dict[str, Weight]:
+    """What the other shapes of the table teach of this one."""
+    return fitted([each for other, each in lessons(path).items() if other != shape])
 
 
 @cache
@@ -88,10 +95,10 @@ def seen(path: Path, shape: Shape) -> Situation:
     return situation(Gemm(*shape, "bf16", found.target), names)
 
 
+@cache
 def planners(path: Path, shape: Shape) -> dict[str, Planner]:
-    learnt = priors(table(path), shape)
     return {
-        "bandit": Bandit({**FIT, **learnt}),
+        "bandit": Bandit(taught(path, shape)),
         "bandit without knowledge": Bandit({}),
         "random": Random(),
         "tpe": Tpe(),
@@ -155,7 +162,7 @@ def told(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("replay",))
+    parser.add_argument("part", choices=("replay", "learn", "predict"))
     parser.add_argument("tables", nargs="*", type=Path)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=200, help="after which a search is given up")
@@ -164,6 +171,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     paths = chosen.tables or sorted(RESULTS.glob("*.json"))
+    if chosen.part == "predict":
+        predicted(chosen.tables[0], chosen.out)
+        return 0
+    if chosen.part == "learn":
+        learn(paths)
+        return 0
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
         for (path, shape, planner, seed, trials), times in pool.map(one, list(jobs(paths, chosen)), chunksize=4):
@@ -175,6 +188,34 @@ def main() -> int:
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "planner.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
     return 0
+
+
+def predicted(points: Path, out: Path) -> None:
+    """A table whose times are the static model's. points: what `benchmarks/space.py prepare` left of a target."""
+    data = json.loads(points.read_text(encoding="utf-8"))
+    target, rows = data["target"], list[dict[str, Any]]()
+    for point in data["rows"]:
+        if point["state"] != "ready":
+            continue
+        kernel = Gemm(*SHAPES[0], "bf16", target).kernel(point["name"])
+        said = Compiled(point["registers"], point["spills"], point["shared"], point["serialised"])
+        for m, n, k in SHAPES:
+            found = predict(kernel, {"M": m, "N": n, "K": k}, said).microseconds
+            rows.append({"shape": [m, n, k], "name": point["name"], "microseconds": round(found, 3)})
+    about = "microseconds, predicted by the static model from the compiler's reports"
+    text = json.dumps({"device": "none", "target": target, "about": about, "rows": rows}, separators=(",", ":"))
+    (out / f"{target}.json").write_text(text.replace('},{"shape"', '},\n{"shape"') + "\n", encoding="utf-8")
+    print(f"{len(rows)} times of {target}")
+
+
+def learn(paths: Sequence[Path]) -> None:
+    for path in paths:
+        found, target = fitted(list(lessons(path).values())), table(path).target
+        shapes = ", ".join("x".join(map(str, shape)) for shape in table(path).times)
+        place = home() / "experience" / f"{target}.json"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(written(found, [f"{path.name}: {shapes}"]), encoding="utf-8")
+        print(f"{place.name}: {len(found)} weights from {len(table(path).times)} shapes")
 
 
 def rules(rows: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -37,13 +37,21 @@ _PATIENCE = 60.0
 Shape = tuple[int, int, int]
 
 
-def prepare(target: str, processes: int) -> bool:
-    """Whether the code of all points that are ready may be carried."""
+def prepare(target: str, processes: int, anew: Sequence[str] | None) -> bool:
+    """Whether the code of all points that are ready may be carried.
+
+    anew: points that are prepared again, beside those that the table does not have; None for all.
+    """
     folder, names = FOLDER / target, list(space(target))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    start, rows = time.perf_counter(), list[Row]()
-    for found in each(row, names, processes, folder):
+    rows: list[Row] = []
+    if anew is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        known = json.loads((folder / "table.json").read_text(encoding="utf-8"))["rows"]
+        rows = [Row(**found) for found in known if found["name"] in names and found["name"] not in anew]
+    folder.mkdir(parents=True, exist_ok=True)
+    start, kept = time.perf_counter(), {found.name for found in rows}
+    for found in each(row, [name for name in names if name not in kept], processes, folder):
         rows.append(found)
         if len(rows) % 100 == 0:
             print(f"{len(rows)} of {len(names)} points in {time.perf_counter() - start:.0f} s", flush=True)
@@ -122,13 +130,14 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=processors())
     parser.add_argument("--shapes", type=_shapes, default=SHAPES, help="MxNxK, several with commas")
     parser.add_argument("--names", nargs="*", default=(), help="of points to time, all by default")
+    parser.add_argument("--again", nargs="*", help="points to prepare again, and those that the table does not have")
     parser.add_argument("--batch", type=int, default=96, help="points that are timed in turn")
     parser.add_argument("--seconds", type=float, default=540.0, help="after which no batch is begun")
     parser.add_argument("--known", type=Path, help="times of an earlier run, which are kept")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", str(FOLDER))))
     chosen = parser.parse_args()
     if chosen.part == "prepare":
-        return 0 if prepare(chosen.target, chosen.processes) else 1
+        return 0 if prepare(chosen.target, chosen.processes, chosen.again) else 1
     return 0 if run(chosen.target, chosen.shapes, chosen) else 1
 
 

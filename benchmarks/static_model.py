@@ -1,11 +1,12 @@
 """How well the static model orders configurations: `python benchmarks/static_model.py [FILE ...] [--fit] [--seed S]`.
 
 Times come from files of `benchmarks/gemm_h200.py` (single calls after idle) and tables of a space of configurations,
-`benchmarks/results/space/*.json`: rows of shape, name and microseconds. For each shape it prints the rank correlation
-of predicted and measured times over configurations, and what the predicted best costs beside the measured one; the
-same of the model that `argus.kernels.select` has fitted to configurations, over those that it speaks of. Pooled: of
-times over the best of their shape. With --fit the constants of `argus.core.cost.machine.Fitted` are moved to meet the
-times better, and the figures are cross-validated: of each part of the shapes with constants fitted to the others.
+`benchmarks/results/space/*.json`: rows of shape, name and microseconds, and what the compiler said of each. For each
+shape it prints the rank correlation of predicted and measured times over configurations, and what the predicted best
+costs beside the measured one; the same of the model that `argus.kernels.select` has fitted to configurations, and of
+this one over those that it speaks of. Pooled: of times over the best of their shape. With --fit the constants of
+`argus.core.cost.machine.Fitted` are moved to meet the times better, and the figures are cross-validated: of each part
+of the shapes with constants fitted to the others. --sample says how many configurations of a shape are looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import argparse
 import json
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +23,7 @@ from typing import Any, cast
 import numpy as np
 from attrs import asdict, evolve, frozen
 
-from argus.core.cost import MACHINES, Fitted, Machine, predict
+from argus.core.cost import MACHINES, Compiled, Fitted, Machine, predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels.gemm import configuration, gemm
@@ -35,13 +36,49 @@ Times = Mapping[Shape, Mapping[str, float]]
 """Microseconds by shape and configuration."""
 
 
-def read(paths: Sequence[Path]) -> Times:
+Reports = Mapping[str, Compiled]
+"""What the compiler said of configurations."""
+
+
+@frozen
+class Table:
+    """Times of one way of measuring."""
+
+    title: str
+    times: Times
+    reports: Reports
+
+    def sampled(self, count: int, drawn: random.Random) -> Table:
+        """So many configurations of each shape at most."""
+        times = {
+            shape: {name: each[name] for name in sorted(drawn.sample(sorted(each), min(count, len(each))))}
+            for shape, each in self.times.items()
+        }
+        return evolve(self, times=times)
+
+    def only(self, shapes: Collection[Shape]) -> Table:
+        return evolve(self, times={shape: each for shape, each in self.times.items() if shape in shapes})
+
+
+def read(paths: Sequence[Path]) -> Table:
     found: dict[Shape, dict[str, float]] = {}
+    reports: dict[str, Compiled] = {}
     for path in paths:
-        for shape, name, time in _rows(json.loads(path.read_text(encoding="utf-8"))):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        reports |= _reports(data)
+        for shape, name, time in _rows(data):
             if kernel_of(name) is not None:
                 found.setdefault(shape, {}).setdefault(name, time)
-    return found
+    return Table(", ".join(path.stem for path in paths), found, reports)
+
+
+def _reports(data: Any) -> Reports:  # noqa: ANN401 reason: JSON
+    """Of a table of a space: registers and spilled bytes of each of its points that has been compiled."""
+    table = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    points = cast("list[dict[str, Any]]", table.get("points", []))
+    return {
+        each["name"]: Compiled(each["registers"], each.get("spills") or 0) for each in points if each.get("registers")
+    }
 
 
 def _rows(data: Any) -> Iterator[tuple[Shape, str, float]]:  # noqa: ANN401 reason: JSON
@@ -67,14 +104,17 @@ def kernel_of(name: str) -> Kernel | None:
         return None
 
 
-def predicted(times: Times, machine: Machine) -> Times:
-    return {shape: {name: _predicted(shape, name, machine) for name in each} for shape, each in times.items()}
+def predicted(table: Table, machine: Machine) -> Times:
+    return {
+        shape: {name: _predicted(shape, name, table.reports.get(name), machine) for name in each}
+        for shape, each in table.times.items()
+    }
 
 
-def _predicted(shape: Shape, name: str, machine: Machine) -> float:
+def _predicted(shape: Shape, name: str, report: Compiled | None, machine: Machine) -> float:
     kernel = kernel_of(name)
     assert kernel is not None
-    return predict(kernel, dict(zip("MNK", shape, strict=True)), machine=machine).microseconds
+    return predict(kernel, dict(zip("MNK", shape, strict=True)), report, machine).microseconds
 
 
 def fitted_model(times: Times) -> Times:
@@ -162,13 +202,14 @@ GUESSED = Fitted(
     again=0.5,
     fill=32.0,
     remote=32.0,
+    row=128.0,
     launch=5.0,
     block=1500.0,
     overhead=10.0,
     address=4.0,
 )
 """Constants as they were before any was fitted: where a fit begins that is to know nothing of some shapes."""
-MOVED = ("near", "again", "fill", "launch", "heat", "block", "remote", "kept", "product", "address")
+MOVED = ("near", "again", "fill", "launch", "heat", "block", "remote", "kept", "product", "address", "row")
 """Those that a fit moves; times say little of the others."""
 
 
@@ -183,65 +224,58 @@ def with_constants(machine: Machine, changes: Mapping[str, float]) -> Machine:
     return evolve(machine, fitted=Fitted(**{**constants(machine), **changes}))
 
 
-def sample(times: Times, count: int, drawn: random.Random) -> Times:
-    """So many configurations of each shape at most."""
-    return {
-        shape: {name: each[name] for name in sorted(drawn.sample(sorted(each), min(count, len(each))))}
-        for shape, each in times.items()
-    }
-
-
-def loss(times: Times, machine: Machine) -> float:
-    """The mean square of logarithms, each shape as much as another."""
-    said = predicted(times, machine)
-    by = [np.mean([math.log(each[n] / times[shape][n]) ** 2 for n in each]) for shape, each in said.items()]
+def loss(table: Table, machine: Machine) -> float:
+    """The mean distance of logarithms, each shape as much as another."""
+    said = predicted(table, machine)
+    by = [np.mean([abs(math.log(each[n] / table.times[shape][n])) for n in each]) for shape, each in said.items()]
     return float(np.mean(by))
 
 
-def fit(times: Times, machine: Machine, passes: int) -> Machine:
+def fit(table: Table, machine: Machine, passes: int) -> Machine:
     """Constant after constant is moved up or down while that helps; steps are halved from pass to pass."""
-    least, step = loss(times, machine), 0.5
+    least, step = loss(table, machine), 0.4
     for _ in range(passes):
         for name in MOVED:
             for factor in (1 + step, 1 / (1 + step)):
                 while True:
                     tried = with_constants(machine, {name: constants(machine)[name] * factor})
-                    now = loss(times, tried)
-                    if now >= least * 0.999:
+                    now = loss(table, tried)
+                    if now >= least * 0.998:
                         break
                     machine, least = tried, now
         step /= 2
     return machine
 
 
-def folds(times: Times, count: int, drawn: random.Random) -> list[list[Shape]]:
-    shapes = sorted(times)
-    drawn.shuffle(shapes)
-    return [shapes[part::count] for part in range(count)]
-
-
-def cross_validated(times: Times, machine: Machine, chosen: argparse.Namespace) -> Times:
+def cross_validated(table: Table, machine: Machine, chosen: argparse.Namespace) -> Times:
     """Each shape as constants that were fitted without it have it."""
     drawn, said = random.Random(chosen.seed), dict[Shape, Mapping[str, float]]()  # noqa: S311 reason: repeatable
-    for left in folds(times, chosen.folds, drawn):
-        others = {shape: each for shape, each in times.items() if shape not in left}
-        found = fit(sample(others, chosen.sample, drawn), machine, chosen.passes)
-        said.update(predicted({shape: times[shape] for shape in left}, found))
+    shapes = sorted(table.times)
+    drawn.shuffle(shapes)
+    for part in range(chosen.folds):
+        left = shapes[part :: chosen.folds]
+        found = fit(table.only(set(shapes) - set(left)), machine, chosen.passes)
+        print(f"  without {left}: {_listed(found)}")
+        said.update(predicted(table.only(left), found))
     return said
+
+
+def _listed(machine: Machine) -> str:
+    return ", ".join(f"{name}={value:.4g}" for name, value in constants(machine).items())
 
 
 # -- text ----------------------------------------------------------------------------------------------------
 
 
-def show(times: Times, said: Times, title: str) -> None:
-    found, fitted = figures(times, said), figures(times, fitted_model(times))
-    print(f"{title}: {sum(map(len, times.values()))} times of {len(times)} shapes")
-    for shape, (rho, count, regret) in found.by.items():
-        other = fitted.by.get(shape)
-        beside = "" if other is None else f"   select: {other[0]:6.3f} of {other[1]:3}, best {other[2]:.3f}"
-        print(f"  {'x'.join(map(str, shape)):18} {rho:6.3f} of {count:3}, best {regret:.3f}{beside}")
-    print(f"  static model: {found}")
-    print(f"  select, fitted by configuration: {fitted}")
+def show(table: Table, said: Times, how: str) -> None:
+    times, fitted = table.times, fitted_model(table.times)
+    alike = {shape: {name: said[shape][name] for name in each} for shape, each in fitted.items()}
+    print(f"{table.title}, {how}: {sum(map(len, times.values()))} times of {len(times)} shapes")
+    for shape, (rho, count, regret) in figures(times, said).by.items():
+        print(f"  {'x'.join(map(str, shape)):18} {rho:6.3f} of {count:4}, best {regret:.3f}")
+    print(f"  static model: {figures(times, said)}")
+    print(f"  of what `select` was fitted to: static model {figures(times, alike)}")
+    print(f"                                  `select`     {figures(times, fitted)}")
 
 
 def main() -> None:
@@ -250,21 +284,28 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--passes", type=int, default=2)
-    parser.add_argument("--sample", type=int, default=8, help="configurations of a shape that constants are fitted to")
+    parser.add_argument("--sample", type=int, default=0, help="configurations of each shape; 0: all")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
-    space = sorted((RESULTS / "space").glob("*.json"))
-    times = read(chosen.files or [RESULTS / "gemm.json", RESULTS / "odd" / "gemm.json", *space])
-    machine = MACHINES["sm_90a"]
-    show(times, predicted(times, machine), "with the constants in use")
-    if chosen.fit:
+    measured = [[RESULTS / "gemm.json", RESULTS / "odd" / "gemm.json"]]
+    measured += [[path] for path in sorted((RESULTS / "space").glob("sm_90a*.json"))]
+    for paths in [chosen.files] if chosen.files else measured:
         drawn = random.Random(chosen.seed)  # noqa: S311 reason: a seed makes the figures repeatable
-        found = fit(sample(times, chosen.sample, drawn), machine, chosen.passes)
-        print("fitted: " + ", ".join(f"{name}={value:.4g}" for name, value in constants(found).items()))
-        show(times, predicted(times, found), "with fitted constants")
-        guessed = evolve(machine, fitted=GUESSED)
-        show(times, predicted(times, guessed), "with constants as they were guessed")
-        show(times, cross_validated(times, guessed, chosen), "with constants fitted to other shapes")
+        table = read(paths)
+        table = table.sampled(chosen.sample, drawn) if chosen.sample else table
+        _study(table, chosen)
+
+
+def _study(table: Table, chosen: argparse.Namespace) -> None:
+    machine = MACHINES["sm_90a"]
+    show(table, predicted(table, machine), "with the constants in use")
+    guessed = evolve(machine, fitted=GUESSED)
+    show(table, predicted(table, guessed), "with constants as they were guessed")
+    if chosen.fit:
+        found = fit(table, machine, chosen.passes)
+        print(f"fitted: {_listed(found)}")
+        show(table, predicted(table, found), "with constants fitted to all")
+        show(table, cross_validated(table, guessed, chosen), "with constants fitted to other shapes")
 
 
 if __name__ == "__main__":

@@ -240,8 +240,18 @@ def settled(_: object, step: Step, stmt: Assert, *__: object) -> Obligation:
     return Obligation("I39", "switched off", stmt, TRUE, step.context)
 
 
-def every_queue_is_a_counter(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(timeline, "_elsewhere", no_objection)
+def copies_past_registers_are_ordinary_writes(patch: pytest.MonkeyPatch) -> None:
+    kind: Callable[..., str] = vars(visibility)["_kind"]
+
+    def ordinary(*given: object) -> str:
+        found = kind(*given)
+        return "write" if found == "staged" else found
+
+    patch.setattr(visibility, "_kind", ordinary)
+
+
+def slots_are_never_the_same(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(visibility, "_of_other_slots", always)
 
 
 def no_objection(_: object) -> str:
@@ -407,7 +417,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("gate_of_the_first_step", "I1", without(claims, "products")),
     ("scaled_by_the_first_rows", "I35", elements_of_any_place_agree),
     ("scaled_as_the_first_matrix", "I35", elements_of_any_place_agree),
-    ("cp_async_without_a_wait", "I31", every_queue_is_a_counter),
+    ("cp_async_without_a_wait", "I31", copies_past_registers_are_ordinary_writes),
+    ("cp_async_one_group_too_few", "I31", copies_past_registers_are_ordinary_writes),
+    ("cp_async_fenced_before_the_wait", "I12", copies_past_registers_are_ordinary_writes),
+    ("cp_async_into_the_slot_in_use", "I10", slots_are_never_the_same),
     ("softmax_of_columns_by_maxima_of_rows", "I23", one_reference_for_all),
     ("padding_times_zero", "I4", all_padding_is_finite),
     ("lds_over_budget", "I22", without(budgets, "_storage")),
@@ -511,6 +524,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_fenced_between_halves", "I14", without(obligations, "_initialised")),
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
+    ("cluster_laps_out_of_step", "I16", never_objects(clusters, "judge_ranks")),
     ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/layouts.md")
+DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/layouts.md", "docs/optimize.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CANDIDATE = re.compile(r" +\d+(/\d+)? \w+( \[.*\])?: ")
+"""A line of a search, which ends with the seconds that the candidate took, or tells them before what stopped it."""
 BASH = shutil.which("bash")
-SHELL = 'set -e; argus() { "$PYTHON" -m argus "$@"; }; '
+SHELL = 'set -e; argus() { "$PYTHON" -m argus "$@"; }; python() { "$PYTHON" "$@"; }; '
 
 
 @pytest.mark.skipif(BASH is None, reason="the commands are shell commands")
@@ -73,4 +75,5 @@ def without_figures(lines: list[str]) -> Iterator[str]:
     in_cost = False
     for line in lines:
         in_cost = line.startswith(("  cost ", "  time ")) or (in_cost and line.startswith("   "))
-        yield re.sub(r"[\d.]+", "N", line) if in_cost else line
+        shown = re.sub(r"[\d.]+", "N", line) if in_cost else line
+        yield re.sub(r"(, )\d+\.\d s(?=$|:)", r"\1N s", shown) if CANDIDATE.match(line) else shown

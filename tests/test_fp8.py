@@ -13,7 +13,7 @@ from argus.core.verdict import Proved
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fp8 import gemm_fp8
-from argus.kernels.fp8_blocks import BLOCK, Blocks, gemm_fp8_blocks
+from argus.kernels.fp8_blocks import BLOCK, Blocks, gemm_fp8_blocks, select
 from argus.verify import verify
 
 WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
@@ -41,7 +41,7 @@ def test_sums_of_whole_matrices_stay_in_registers(config: str, tmp_path: Path) -
     assert not build(gemm_fp8.trace(config), directory=tmp_path).report.spills
 
 
-@pytest.mark.parametrize("config", ["by_rows", "rows_256", "rows_256_whole", "rows_256_pairs"])
+@pytest.mark.parametrize("config", [name for name in BLOCKS if name != "ragged"])
 def test_sums_of_blocks_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8_blocks.trace(config), directory=tmp_path).report.spills
 
@@ -74,11 +74,8 @@ SLOTS = {
     "slots": Blocks(bm=256, stages=3, whole=True, slots=True),
     "narrow": Blocks(bm=256, stages=4, narrow=True, slots=True, cluster=(2, 1)),
     "ordered": Blocks(slots=True, ordered=True),
-    "double": Blocks(stages=3, narrow=True, slots=True, double=True),
-    "double_ordered": Blocks(stages=3, narrow=True, slots=True, double=True, ordered=True),
-    "double_pairs": Blocks(stages=3, narrow=True, slots=True, double=True, cluster=(2, 1)),
 }
-"""Scales of rows with the slots, warpgroups in turn, two sums in turn."""
+"""Scales of rows with the slots and warpgroups in turn, each without the other and in a cluster."""
 
 
 @pytest.mark.parametrize("config", SLOTS)
@@ -89,7 +86,22 @@ def test_scales_that_come_with_slots_are_proved_and_their_sums_stay_in_registers
     assert not build(kernel, directory=tmp_path).report.spills
 
 
-@pytest.mark.parametrize("config", ["by_rows", "rows_256_whole", *SLOTS])
+@pytest.mark.parametrize(
+    ("shape", "chosen"),
+    [
+        ((4096, 4096, 4096), "ordered_bands"),
+        ((8190, 8192, 8192), "rows_256_bands"),
+        ((512, 512, 512), "by_rows"),
+        ((512, 516, 512), "ragged"),
+    ],
+)
+def test_scales_come_with_slots_where_the_copy_engine_takes_their_rows(
+    shape: tuple[int, int, int], chosen: str
+) -> None:
+    assert select(*shape) == chosen
+
+
+@pytest.mark.parametrize("config", ["by_rows", "rows_256_whole", "ordered_bands", *SLOTS])
 def test_numbers_of_scales_of_blocks(config: str) -> None:
     m, n, k = 72, 136, 400
     a, b = drawn(0, m, k), drawn(1, n, k)

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from argus.bench_figures import Point, Ratio, Roof, ratios, roofline
+from argus.drawing import COLOURS
 from benchmarks.performance import (
     FAMILIES,
     PAGE,
@@ -76,8 +77,9 @@ def test_the_fastest_of_ours_stands_beside_the_peer(folder: Path) -> None:
     )
     assert "| 16 x 8192 x 8192 | `skinny` | 651 (0.930, 0.920 to 0.940) | not timed |" in lines
     assert "| geometric mean | | 0.983 | 1.010 |" in lines
-    assert "Below 0.95: 16 x 8192 x 8192 (0.930, duty-cycled)." in lines
-    assert any("the fastest of the configurations timed" in line for line in lines)
+    assert "* Below 0.95, single calls after idle: 16 x 8192 x 8192 (0.930)." in lines
+    assert "* Below 0.95, bursts at the power limit: none." in lines
+    assert any(line.endswith("Configurations: fastest of 2. TFLOP/s (ratio, its quartiles).") for line in lines)
 
 
 def test_the_summary_has_a_line_for_each_family_with_both_means_and_the_least(folder: Path) -> None:
@@ -87,9 +89,9 @@ def test_the_summary_has_a_line_for_each_family_with_both_means_and_the_least(fo
 
     table = [line for line in lines[: lines.index("## gemm beside cuBLAS")] if line.startswith("| [")]
     assert [line.split(" | ")[1:] for line in table] == [
-        ["bf16, A by rows and B by columns", "cuBLAS", "0.983", "1.010", "0.930 (16 x 8192 x 8192) |"],
-        ["bf16, both by columns", "torch.mm", "not timed", "0.900", "0.900 (4096 x 4096 x 4096) |"],
-        ["bf16", "torch", "not timed", "1.000", "0.800 (16 x 8192 x 8192) |"],
+        ["bf16, A by rows and B by columns", "fastest of 2", "cuBLAS", "0.983", "1.010", "0.930 (16 x 8192 x 8192) |"],
+        ["bf16, both by columns", "selected", "torch.mm", "not timed", "0.900", "0.900 (4096 x 4096 x 4096) |"],
+        ["bf16", "selected", "torch", "not timed", "1.000", "0.800 (16 x 8192 x 8192) |"],
     ]
     assert table[1].startswith("| [layouts_tt](#layouts_tt-beside-torchmm) |")
 
@@ -126,6 +128,15 @@ def test_other_peers_have_a_mean_of_their_own(folder: Path) -> None:
 
     assert "| beside torch.compile | | not timed | 1.600 |" in lines
     assert not any(line.startswith("| beside torch |") for line in lines)
+
+
+def test_a_file_of_two_runs_tells_which_is_which(folder: Path) -> None:
+    path = folder / "gemm.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(data | {"note": "Two runs."}), encoding="utf-8")
+    lines = documents(folder)[PAGE].splitlines()
+
+    assert lines[lines.index("## gemm beside cuBLAS") + 4] == "Two runs."
 
 
 def test_what_is_no_measurement_is_passed_over(folder: Path) -> None:
@@ -166,7 +177,7 @@ def test_plots_have_a_mark_for_every_figure(folder: Path) -> None:
     # Two regimes of one shape and one of the other; a key of two.
     assert len(rows.findall(f".//{SVG}circle")) == 5
     words = {each.text for each in rows.iter(f"{SVG}text")}
-    assert {"gemm 4096x4096x4096", "gemm 16x8192x8192", "sustained", "duty-cycled"} <= words
+    assert {"gemm 4096x4096x4096", "gemm 16x8192x8192", "after idle", "bursts"} <= words
 
 
 def test_a_point_under_the_roof_lies_below_it() -> None:
@@ -188,6 +199,14 @@ def test_ratios_grow_to_the_right_and_one_is_marked() -> None:
     at = float(one.attrib["points"].split(",")[0])
 
     assert slower < at < faster
+
+
+def test_series_of_one_colour_differ_in_form() -> None:
+    names = [f"series {number}" for number in range(len(COLOURS) + 1)]
+    plot = drawn(roofline("x", [Point(name, 10.0, 30.0, filled=True) for name in names], Roof(4.0, (("bf16", 1e3),))))
+    squares = [each.attrib["fill"] for each in plot.findall(f".//{SVG}rect[@width='6']")]
+
+    assert squares == [COLOURS[0], COLOURS[0]]
 
 
 def test_bytes_and_quartiles() -> None:

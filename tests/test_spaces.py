@@ -11,7 +11,9 @@ from attrs import evolve
 
 from argus.build import build
 from argus.core.diagnostic import ArgusError
+from argus.core.ir import Alloc, walk
 from argus.core.verdict import Proved, Refuted
+from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.interp.schedule import DIRECTED, Schedule
 from argus.kernels.cdna3 import Cdna3PingPong
@@ -20,6 +22,7 @@ from argus.kernels.gemm import Config, configuration, gemm
 from argus.kernels.hopper import Hopper
 from argus.kernels.naming import name_of
 from argus.kernels.staged import Staged
+from argus.language import begin_late, gfx942, kernel
 from argus.verify import verify
 
 FAST: dict[str, Any] = {"bk": 64, "vector": 8, "swizzle": 128}
@@ -32,7 +35,7 @@ CONFIGS: tuple[Config, ...] = (
     *(Staged(vector=2, asynchronous=True, stages=3), Staged(vector=4, asynchronous=True, swizzle=64)),
     *(Staged(**RING), Staged(**RING, stages=3), Staged(**RING, group=8), Staged(**RING, box=True, stages=2)),
     *(Staged(bk=16, tma=True), Staged(bm=128, **RING, stages=2)),
-    *(evolve(Hopper(bn=64, stages=2), **{each: False}) for each in ("flight", "realloc", "persistent", "box")),
+    *(evolve(Hopper(bn=64, stages=2), **{each: False}) for each in ("flight", "realloc", "persistent", "box", "early")),
     *(Hopper(bn=64, stages=2, cluster=pair, persistent=False) for pair in ((2, 1), (1, 2))),
     Hopper(bm=64, bn=64, stages=2, pingpong=True, flight=False, realloc=False, box=False),
     *(Cdna3Staged(), Cdna3Staged(vector=2), Cdna3Staged(vector=4), Cdna3Staged(vector=8), Cdna3Staged(run=8)),
@@ -79,6 +82,23 @@ def test_the_first_kernel_takes_rows_of_any_length(config: Config) -> None:
     assert np.array_equal(outcome.arrays["C"].astype(np.float32), a @ b.T)
 
 
+@pytest.mark.parametrize(
+    ("config", "degree"),
+    [
+        *((Staged(**FAST), 1), (Staged(vector=8, swizzle=64, asynchronous=True), 1), (Staged(vector=8), None)),
+        *((Cdna3Staged(swizzle=True, run=8), 1), (Cdna3Staged(swizzle=True), 2), (Cdna3Staged(), None)),
+    ],
+    ids=str,
+)
+def test_what_a_swizzle_leaves_of_bank_conflicts_is_proved(config: Config, degree: int | None) -> None:
+    kernel = gemm.instance(config, name_of(config))
+    declared = {s.buffer.banks for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "shared"}
+    report = verify(kernel, solver="z3")
+    assert declared == {degree}
+    standing = {finding.invariant: finding.standing for finding in report.findings}
+    assert standing["I33"] == ("not applicable" if degree is None else "proved")
+
+
 # -- points that cannot be built -------------------------------------------------------------------------------
 
 
@@ -112,6 +132,46 @@ def test_points_that_do_not_fit_are_refuted(config: Config, code: str) -> None:
     verdict = verify(gemm.instance(config, name_of(config)), solver="z3").verdict
     assert isinstance(verdict, Refuted)
     assert verdict.counterexample.code == code
+
+
+WHOLE = (Hopper(), Hopper(cluster=(2, 1)), Hopper(cluster=(1, 2)), Hopper(bm=64, pingpong=True))
+
+
+@pytest.mark.parametrize(
+    ("full", "away"),
+    [
+        (full, away)
+        for full in WHOLE
+        for away in ("flight", "realloc", "persistent", "box", "early")
+        if not (full.pingpong and away == "persistent")
+    ],
+    ids=str,
+)
+def test_a_technique_that_is_taken_away_is_gone(full: Hopper, away: str) -> None:
+    assert _program(evolve(full, **{away: False})) != _program(full)
+
+
+def _program(config: Hopper) -> str:
+    made = cuda_text(gemm.instance(config, "one"))
+    return made.text + str(made.plan.bytes)
+
+
+def test_a_launch_that_begins_late_waits_for_nothing_itself() -> None:
+    early, late = (cuda_text(gemm.instance(Hopper(early=each), "one")) for each in (True, False))
+    left = [line for line in early.text.splitlines() if "await_launch_before();" not in line]
+    left = [line for line in left if "let_next_begin();" not in line]
+    assert late.text.splitlines()[:9] == left[:9]
+    assert len(late.text.splitlines()) == len(left) == len(early.text.splitlines()) - 2
+
+
+def test_launches_of_gfx942_never_overlap() -> None:
+    @kernel(target=gfx942, threads=64)
+    def late() -> None:
+        begin_late()
+
+    with pytest.raises(ArgusError, match="never overlap") as refused:
+        late.trace()
+    assert refused.value.diagnostic.code == "E106"
 
 
 # -- what is built ---------------------------------------------------------------------------------------------

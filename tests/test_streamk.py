@@ -91,7 +91,9 @@ def test_names_tell_configurations() -> None:
     [
         ((512, 512, 16384), Stream(chunks=8, peers=2)),
         ((384, 384, 65536), Stream(chunks=14)),
-        ((65, 4096, 4096), Stream(chunks=4)),
+        ((81, 4096, 4096), Stream(chunks=4)),
+        ((65, 4096, 4096), None),
+        ((65, 1024, 32768), Stream(chunks=16)),
         ((1000, 1000, 8192), Stream(chunks=2, peers=2)),
         ((700, 1288, 24576), Stream(chunks=2, peers=2)),
         ((128, 8192, 8192), None),

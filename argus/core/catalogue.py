@@ -290,6 +290,14 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("E927", "setting not valid", "A setting of the language model has a value that it cannot have."),
     Entry("E928", "record of an answer damaged", "An answer of the language model in a journal cannot be read back."),
+    Entry("E930", "certificate cannot be read", "There is no certificate at the place that was named, or no text."),
+    Entry("E931", "not a certificate", "A certificate does not have the fields that one must have."),
+    Entry(
+        "E932", "nothing to deliver", "A search was to deliver its best design, and no candidate has passed the gate."
+    ),
+    Entry(
+        "E933", "certificate not checked to its end", "Checking a certificate took more time or memory than there was."
+    ),
     Entry(
         "E941",
         "no isolation for untrusted text",

@@ -15,7 +15,7 @@ from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.walk import show
 from argus.emit.address import extent_of
 from argus.emit.cuda.guards import Guard
-from argus.emit.cuda.plan import Plan, TensorMap
+from argus.emit.cuda.plan import Plan, TensorMap, begins_early
 from argus.emit.cuda.ptxas import SERIALISED, AssemblerReport
 from argus.emit.report import ResourceReport
 from argus.emit.scope import descriptors
@@ -220,7 +220,8 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan, guards: Sequence[Guard]
     found = tuple(dict.fromkeys(checks))
     arguments = (*tensors, *sizes)
     contracts = _contracts(kernel, guards)
-    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early=True)
+    early = begins_early(kernel)
+    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early=early)
 
 
 def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:

@@ -95,23 +95,23 @@ class Cdna3Staged:
 def cdna3_staged(problem: Contraction, cfg: Cdna3Staged) -> None:
     """One walk over k, or two where a block begins in the middle: from there to the end, then what came before."""
     A, C = problem.A, problem.C
-    _bounded(problem, cfg)
+    bounded(problem, cfg)
     counts = problem.tiles(cfg.bm, cfg.bn)
     m, n = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     depth = ceil_div(A.shape[-1], cfg.bk)
-    step = _Step.made(problem, cfg, m, n)
+    step = Step.made(problem, cfg, m, n)
     if cfg.stagger:
         start = minimum((m + n) % cfg.stagger, depth)
-        _walk(step, start, depth)
-        _walk(step, 0, start)
+        walk(step, start, depth)
+        walk(step, 0, start)
     else:
-        _walk(step, 0, depth)
+        walk(step, 0, depth)
     problem.complete(step.acc)
     via = buffer_store if cfg.guarded else None
     copy(step.acc.to(C.dtype), C.tile((cfg.bm, cfg.bn), (m, n)), via=via, edge=0)
 
 
-def _bounded(problem: Contraction, cfg: Cdna3Staged) -> None:
+def bounded(problem: Contraction, cfg: Cdna3Staged) -> None:
     A, B, C = problem.A, problem.B, problem.C
     assume(A.shape[1] >= 1)
     if cfg.vector > 1 or cfg.direct:
@@ -120,7 +120,7 @@ def _bounded(problem: Contraction, cfg: Cdna3Staged) -> None:
         assume(*(each.shape[0] * each.shape[1] < 1 << 31 for each in (A, B, C)))  # a buffer descriptor spans 4 GiB
 
 
-def _walk(step: _Step, low: IntLike, high: Int) -> None:
+def walk(step: Step, low: IntLike, high: Int) -> None:
     """All steps of [low, high): trips of several written out, then those that are left, one by one."""
     cfg = step.cfg
     if cfg.buffers > 1:
@@ -144,7 +144,7 @@ def _walk(step: _Step, low: IntLike, high: Int) -> None:
         _one(step, k, high, last=True)
 
 
-def _one(step: _Step, k: IntLike, high: Int, *, last: bool) -> None:
+def _one(step: Step, k: IntLike, high: Int, *, last: bool) -> None:
     """last: of those written out, so that there need not be another."""
     if step.cfg.buffers == 1:
         step.fetch(k)
@@ -162,7 +162,7 @@ def _one(step: _Step, k: IntLike, high: Int, *, last: bool) -> None:
 
 
 @frozen
-class _Step:
+class Step:
     """What a step along k is made of. fetch: loads are begun. land: what was loaded is put into LDS."""
 
     cfg: Cdna3Staged
@@ -172,7 +172,7 @@ class _Step:
     multiply: Callable[[IntLike], None]
 
     @classmethod
-    def made(cls, problem: Contraction, cfg: Cdna3Staged, m: Int, n: Int) -> _Step:
+    def made(cls, problem: Contraction, cfg: Cdna3Staged, m: Int, n: Int) -> Step:
         shapes = (cfg.bm, cfg.bk), (cfg.bn, cfg.bk)
         buffers = [_lds(problem, cfg, rows) for rows, _ in shapes]
 
@@ -240,10 +240,14 @@ def _direct(cfg: Cdna3Staged, tiles: Tiles, buffers: list[Tensor]) -> Moves:
 
 
 def _lds(problem: Contraction, cfg: Cdna3Staged, rows: int) -> Tensor:
-    """[buffer, row, k]; chunks of a row are permuted by the number of the line of banks that it lies in."""
+    """[buffer, row, k]; chunks of a row are permuted by the number of the line of banks that it lies in.
+
+    What is left of conflicts is declared, and so proved: none where lanes read 16 bytes, two ways where they read 8.
+    """
     bits = min(_MOST_BITS, (cfg.bk // _CHUNK).bit_length() - 1)
     swizzle = Swizzle(bits, _MOST_BITS, _MOST_BITS) if cfg.swizzle else None
-    return shared(problem.A.dtype, (cfg.buffers, rows, cfg.bk), swizzle=swizzle)
+    degree = (1 if cfg.run == _CHUNK else 2) if cfg.swizzle else None
+    return shared(problem.A.dtype, (cfg.buffers, rows, cfg.bk), swizzle=swizzle, banks=degree)
 
 
 def _instruction(cfg: Cdna3Staged) -> TiledMma:

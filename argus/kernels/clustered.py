@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import prod
 
 from argus.kernels.contraction import Contraction, one_of, part, slot_for
-from argus.kernels.hopper import Fuse, Hopper, boxes_of, give_back, give_last_back, leave, leave_last, parts_of
+from argus.kernels.hopper import Fuse, Hopper, begun, give_back, give_last_back, leave, leave_last, parts_of
 from argus.language import (
     Int,
     Ring,
@@ -41,7 +41,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(count < 1 << 23)  # tiles, of which 256 rows times any number then fits 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = boxes_of(cfg, C.dtype)
+    boxes = begun(cfg, C.dtype)
     tiles = _tiles(problem, cfg)
     depth = ceil_div(A.shape[-1], bk)
     blocks, to_all = prod(cfg.cluster), tma.multicast(tuple(range(prod(cfg.cluster))))

@@ -6,9 +6,8 @@ sum of all in full single precision: promotion [DeepSeek-V3 2024, section 3.3.2]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
 from math import ceil, prod
 
 from attrs import frozen
@@ -20,6 +19,7 @@ from argus.language import (
     Fragment,
     Int,
     Ring,
+    Slot,
     Tensor,
     Turns,
     assert_relation,
@@ -60,6 +60,8 @@ BLOCK = 128
 """Elements of k, and rows of B, that share a scale."""
 _WIDTH = 64
 """Columns of a box that a tile leaves through."""
+_ALIGNED = 4
+"""Scales in 16 bytes, of which rows that the copy engine takes have a whole number."""
 
 
 @frozen
@@ -72,7 +74,6 @@ class Blocks:
     ragged: whether elements are stored one by one instead, so that rows of C may have any length.
     slots: whether scales of rows come with the slots, which takes an M that is a multiple of 4.
     ordered: whether one warpgroup sends off its first products of a slot after the other.
-    double: whether a slot has two blocks of K (of tiles of 128 rows), so that one is scaled under the other's products.
     """
 
     bm: int = 128
@@ -84,15 +85,9 @@ class Blocks:
     ragged: bool = False
     slots: bool = False
     ordered: bool = False
-    double: bool = False
     bn = BLOCK
     target = sm_90a
     threads = 384
-
-    @property
-    def blocks(self) -> int:
-        """Of K, a slot."""
-        return 2 if self.double else 1
 
     @property
     def parts(self) -> int:
@@ -110,8 +105,9 @@ CONFIGS = {
     "rows_256_bands": Blocks(bm=256, stages=4, group=8),
     "rows_256_clustered": Blocks(bm=256, stages=4, cluster=(1, 2)),
     "rows_256_whole": Blocks(bm=256, stages=3, group=8, whole=True),
-    "rows_256_pairs": Blocks(bm=256, stages=3, cluster=(2, 1), group=4, whole=True),
     "rows_256_beside": Blocks(bm=256, stages=3, cluster=(1, 2), whole=True),
+    "ordered_bands": Blocks(bm=256, stages=4, group=8, narrow=True, slots=True, ordered=True),
+    "ordered_whole": Blocks(bm=256, stages=3, group=8, whole=True, slots=True, ordered=True),
 }
 
 
@@ -120,12 +116,16 @@ _LARGE = 1.7
 
 
 def select(m: int, n: int, k: int) -> str:
-    """The configuration that is expected to take least: tiles of 256 rows, which take less than two of 128."""
+    """The configuration that is expected to take least: tiles of 256 rows, which take less than two of 128, with scales
+    of rows in slots where the copy engine takes those: rows of whole 16 bytes.
+    """
     del k
     if n % 8:
         return "ragged"
     large, small = (ceil(ceil(m / rows) * ceil(n / BLOCK) / PROCESSORS) for rows in (256, 128))
-    return "rows_256_bands" if _LARGE * large <= small else "by_rows"
+    if _LARGE * large > small:
+        return "by_rows"
+    return "rows_256_bands" if m % _ALIGNED else "ordered_bands"
 
 
 @kernel(configs=CONFIGS)
@@ -147,56 +147,69 @@ def gemm_fp8_blocks(
     problem.aligned(stores=not cfg.ragged)
     assume(rows * columns < 1 << 22)  # tiles, of which 256 rows times any number then fits 32 bits
     depth = ceil_div(A.shape[1], BLOCK)
-    assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns), depth % cfg.blocks == 0)
-    mm = wgmma(e4m3, n=bn)
+    assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
     ring = _ring(cfg, A, B)
     leaving = (2, parts if cfg.whole else 1, 1 if cfg.narrow else bn // _WIDTH, 64, _WIDTH)
     boxes = None if cfg.ragged else shared(bf16, leaving, swizzle=128)
     turns = Turns(2) if cfg.ordered else None
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
     problem.bounded(rows * columns, depth, cfg.stages)
-    trips = depth // cfg.blocks
 
     with role("load", warpgroup(0).elected, registers=40):
         for m, n in tiles:
-            for j in loop(trips):
+            for k in loop(depth):
                 with ring.fill() as slot:
-                    _fill(cfg, (A, B, scale_a), partial(getattr, slot), (m, n, j))
+                    _fetch(cfg, (A.tile((bm, BLOCK), (m, k)), slot.a), (B.tile((bn, BLOCK), (n, k)), slot.b))
+                    if cfg.slots:
+                        copy(scale_a.tile((1, bm), (k, m)), slot.scales, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
-        products = [registers(f32, mm.C) for _ in range(cfg.blocks)]
-        accs = [registers(f32, mm.C) for _ in range(parts)]
-        scales = [Scales(scale_a, scale_b, accs, in_slots=cfg.slots) for _ in range(cfg.blocks)]
+        sums = Sums(cfg)
+        scales = Scales(scale_a, scale_b, sums.accs, in_slots=cfg.slots)
         for m, n in tiles:
-            for acc in accs:
-                acc[:] = 0.0
+            sums.clear()
             places = [2 * parts * m + parts * wg + i for i in range(parts)]
-            _fetch_scales(scales, 0, n, places)
-            for j in loop(trips):
+            scales.fetch(0, n, places)
+            for k in loop(depth):
                 slot = ring.wait()
-                factors: list[list[Fragment]] = []
-                for p, acc in enumerate(accs):
-                    with turns(wg) if turns is not None and p == 0 else nullcontext():
-                        for i, part in enumerate(products):
-                            a, b = getattr(slot, f"a{i}"), getattr(slot, f"b{i}")
-                            mma(mm, part, a.tile((64, BLOCK), (parts * wg + p, 0)), b, init=True)
-                    if p == 0:  # under the products
-                        of_slot = [slot.scales[i] if cfg.slots else None for i in range(cfg.blocks)]
-                        factors = [each.products(own, wg) for each, own in zip(scales, of_slot, strict=True)]
-                        _fetch_scales(scales, j + 1, n, places)
-                    for i, part in enumerate(products):
-                        wgmma.wait(cfg.blocks - 1 - i)
-                        if (p, i) == (parts - 1, cfg.blocks - 1):
-                            ring.release()
-                        _promote(acc, part, factors[i][p])
-            for acc in accs:
+                sums.multiply(slot, wg, 0, turns)
+                # Under the products, as is the loading of those of the next block.
+                factors = scales.products(slot.scales[0] if cfg.slots else None, wg)
+                scales.fetch(k + 1, n, places)
+                for p in range(parts):
+                    if p > 0:
+                        sums.multiply(slot, wg, p)
+                    wgmma.wait(0)
+                    if p == parts - 1:
+                        ring.release()
+                    _promote(sums.accs[p], sums.part, factors[p])
+            for acc in sums.accs:
                 problem.complete(acc)
-            _leave(cfg, accs, C, [(place, n) for place in places], None if boxes is None else boxes[wg])
+            _leave(cfg, sums.accs, C, [(place, n) for place in places], None if boxes is None else boxes[wg])
         if boxes is not None:
             with elected():
                 bulk.wait(0, of="reads")  # what is on its way out arrives by itself
     problem.finish()
+
+
+class Sums:
+    """Registers of a warpgroup: the sum of one block of k and 64 rows, and those of all k, for each of its 64 rows."""
+
+    def __init__(self, cfg: Blocks) -> None:
+        self.mm = wgmma(e4m3, n=cfg.bn)
+        self.part = registers(f32, self.mm.C)
+        self.accs = [registers(f32, self.mm.C) for _ in range(cfg.parts)]
+
+    def clear(self) -> None:
+        for acc in self.accs:
+            acc[:] = 0.0
+
+    def multiply(self, slot: Slot, wg: Int, p: int, turns: Turns | None = None) -> None:
+        """Send off the products of the warpgroup's p-th 64 rows, after the other warpgroup's where they take turns."""
+        with nullcontext() if turns is None else turns(wg):
+            a = slot.a.tile((64, BLOCK), (len(self.accs) * wg + p, 0))
+            mma(self.mm, self.part, a, slot.b, init=True)
 
 
 class Scales:
@@ -225,34 +238,13 @@ class Scales:
         return [held * self.of_columns for held in rows]
 
 
-def _fetch_scales(scales: Sequence[Scales], trip: Int | int, n: Int, places: Sequence[Int]) -> None:
-    """Those of the blocks of a slot."""
-    for i, each in enumerate(scales):
-        each.fetch(len(scales) * trip + i, n, places)
-
-
 def _ring(cfg: Blocks, a: Tensor, b: Tensor) -> Ring:
-    """Of the tiles of both operands for each block of K of a slot, and scales of rows where they come with it."""
-    held = {f"a{i}": slot_for(a, cfg.bm, BLOCK) for i in range(cfg.blocks)}
-    held |= {f"b{i}": slot_for(b, cfg.bn, BLOCK) for i in range(cfg.blocks)}
+    """Of a tile of each operand, and the scales of its rows where they come with it."""
+    held = {"a": slot_for(a, cfg.bm, BLOCK), "b": slot_for(b, cfg.bn, BLOCK)}
     if cfg.slots:
-        assume(a.shape[0] % 4 == 0)  # rows of scales that the copy engine takes
-        held["scales"] = shared(f32, (cfg.blocks, cfg.bm))
+        assume(a.shape[0] % _ALIGNED == 0)
+        held["scales"] = shared(f32, (1, cfg.bm))
     return Ring(cfg.stages, **held)
-
-
-def _fill(
-    cfg: Blocks, sources: tuple[Tensor, Tensor, Tensor], tile: Callable[[str], Tensor], at: tuple[Int, Int, Int]
-) -> None:
-    """A slot, by the names of its tiles, for trip j of tile (m, n)."""
-    a, b, scales = sources
-    m, n, j = at
-    for i in range(cfg.blocks):
-        k = cfg.blocks * j + i
-        own = a.tile((cfg.bm, BLOCK), (m, k)), tile(f"a{i}")
-        _fetch(cfg, own, (b.tile((cfg.bn, BLOCK), (n, k)), tile(f"b{i}")))
-    if cfg.slots:
-        copy(scales.tile((cfg.blocks, cfg.bm), (j, m)), tile("scales"), via=tma, edge=0)
 
 
 def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> None:

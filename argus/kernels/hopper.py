@@ -16,6 +16,7 @@ from argus.language import (
     Tensor,
     Turns,
     assume,
+    begin_late,
     bf16,
     bulk,
     by_rows,
@@ -87,11 +88,9 @@ class Hopper:
     group: rows of a super-tile; curve: tiles along the side of a square with a curve through it; 0 and 0 for tiles by
     rows. cluster: blocks that run together, neighbouring rows first. bn: a multiple of 32 up to 256.
     whole: whether a tile leaves through boxes of its own for all of its columns, which takes memory of a stage or more
-    and saves meetings; else through `turns` that take turns.
-
-    Techniques that one may do without. flight: a product is under way while the slot before is given back. realloc:
-    roles have registers as they need them. persistent: a block takes tile after tile. box: tiles leave through shared
-    memory.
+    and saves meetings; else through `turns` that take turns. Techniques to do without: flight, a product is under way
+    while the slot before is given back; realloc, roles have registers as they need; persistent, blocks take tile after
+    tile (in turns, always); box, tiles leave through shared memory; early, launches begin beside the one before.
     """
 
     bm: int = 128
@@ -108,6 +107,7 @@ class Hopper:
     realloc: bool = True
     persistent: bool = True
     box: bool = True
+    early: bool = True
     target = sm_90a
     threads = 384
 
@@ -128,7 +128,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, fuse: Fuse, also: Fetc
     assume(count < 1 << 24)  # tiles, whose coordinates then fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = boxes_of(cfg, C.dtype)
+    boxes = begun(cfg, C.dtype)
     tiles = tiles_of(problem, cfg)
     depth = ceil_div(A.shape[-1], bk)
     problem.bounded(count, depth, cfg.stages)
@@ -167,7 +167,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, fuse: Fuse) -> None:
     assume(count < 1 << 24)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=cfg.whole, dtype=C.dtype, turns=cfg.turns)
+    boxes = begun(cfg, C.dtype)
     turns = Turns(2)
     tiles = persistent(problem.tiles(bm, bn), order=problem.order(cfg.order))
     depth = ceil_div(A.shape[-1], bk)
@@ -268,8 +268,10 @@ def _store_whole(parts: Parts, target: Tensor, boxes: Tensor) -> None:
 # -- techniques that a configuration may do without ----------------------------------------------------------
 
 
-def boxes_of(cfg: Hopper, dtype: DType) -> Tensor | None:
-    """What tiles leave through, if through shared memory."""
+def begun(cfg: Hopper, dtype: DType) -> Tensor | None:
+    """What tiles leave through, if through shared memory; and when the launch begins."""
+    if not cfg.early:
+        begin_late()
     return store_boxes(cfg.bn, whole=cfg.whole, dtype=dtype, turns=cfg.turns) if cfg.box else None
 
 

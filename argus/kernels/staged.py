@@ -179,7 +179,8 @@ def _past_the_registers(problem: Contraction, cfg: Staged) -> None:
 def _by_the_copy_engine(problem: Contraction, cfg: Staged) -> None:
     """One thread of a warp beside the warpgroup starts copies; a buffer goes back when the product on it is over."""
     A, B, bm, bn, bk = problem.A, problem.B, cfg.bm, cfg.bn, cfg.bk
-    ring = Ring(cfg.stages, a=_shared(A, (bm, bk), cfg), b=_shared(B, (bn, bk), cfg))
+    span = cfg.swizzle or _CHUNK
+    ring = Ring(cfg.stages, a=shared(A.dtype, (bm, bk), swizzle=span), b=shared(B.dtype, (bn, bk), swizzle=span))
     leaving = _Leaving.made(problem, cfg)
     m, n = _place(problem, cfg)
     depth = ceil_div(A.shape[-1], bk)
@@ -206,14 +207,14 @@ def _place(problem: Contraction, cfg: Staged) -> tuple[Int, ...]:
     return problem.tile_of_block(cfg.bm, cfg.bn, super_tiled(cfg.group))
 
 
-def _shared(tensor: Tensor, shape: tuple[int, ...], cfg: Staged) -> Tensor:
-    return shared(tensor.dtype, shape, swizzle=cfg.swizzle or _CHUNK)
-
-
 def _buffers(problem: Contraction, cfg: Staged) -> tuple[Tensor, Tensor]:
-    """Of A and of B, [buffer, row, k]."""
-    A, B = problem.A, problem.B
-    return _shared(A, (cfg.stages, cfg.bm, cfg.bk), cfg), _shared(B, (cfg.stages, cfg.bn, cfg.bk), cfg)
+    """Of A and of B, [buffer, row, k]; a swizzle over whole rows leaves no bank conflict, which is declared."""
+    span, banks = cfg.swizzle or _CHUNK, 1 if cfg.swizzle == 2 * cfg.bk else None
+    a, b = (
+        shared(each.dtype, (cfg.stages, rows, cfg.bk), swizzle=span, banks=banks)
+        for each, rows in ((problem.A, cfg.bm), (problem.B, cfg.bn))
+    )
+    return a, b
 
 
 def _tile(buffers: Tensor) -> tuple[int, int]:

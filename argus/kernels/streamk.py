@@ -229,18 +229,21 @@ def configuration(name: str) -> Stream | None:
 
 _PROCESSORS = 132
 _LEAST_ROWS, _LEAST_DEPTH = 65, 1024
+_SHARED_ROWS, _SHARED_COLUMNS = 80, 4096
+"""Up to so many rows and from so many columns on, shares of K within clusters (split.py) fill the GPU in one launch."""
 
 
 def select(m: int, n: int, k: int) -> str | None:
     """The name of the configuration for a shape where parts of K pay, as measured on one H200; None elsewhere.
 
     Tiles of 128 x 128, by pairs of blocks where rows of tiles make pairs, each in as many parts as fill the GPU: at
-    least two by pairs, and three by single blocks, of at least 1024 of K.
+    least two by pairs, and three by single blocks, of at least 1024 of K. Few rows are left to shares in one launch.
     """
     high, wide = ceil(m / 128), ceil(n / 128)
     peers = 1 if high % 2 else 2
     parts = _PROCESSORS // max(1, high * wide)
     pays = parts >= 4 - peers and k >= _LEAST_DEPTH * parts
-    if m < _LEAST_ROWS or n % 8 or k % 8 or not pays:
+    shared = m <= _SHARED_ROWS and n >= _SHARED_COLUMNS
+    if m < _LEAST_ROWS or shared or n % 8 or k % 8 or not pays:
         return None
     return name_of(stream(128, 128, parts, 1, peers))

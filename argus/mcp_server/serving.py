@@ -78,6 +78,16 @@ def server(tools: Tools) -> Any:  # noqa: ANN401 reason: of a package that may b
         """
         return tools.search_knowledge(words, target, most)
 
-    for handler in (verify, interpret, build, suggest_invariants, search_knowledge):
+    @made.tool()
+    def optimise(problem: str, target: str = "sm_90a", seconds: float = 60.0, trials: int = 20) -> dict[str, Any]:
+        """Search for the fastest proved design of a problem, such as `gemm:4096x4096x4096:bf16`.
+
+        seconds, trials: when to stop, whichever comes first. `best` is a design's name with its time, measured where
+        there is a GPU and predicted elsewhere; `judged` says of each candidate how far it came, with the
+        counterexample of one that is refuted. `run` goes on with `argus optimize --resume`.
+        """
+        return tools.optimise(problem, target, seconds, trials)
+
+    for handler in (verify, interpret, build, suggest_invariants, search_knowledge, optimise):
         assert callable(handler)
     return made

@@ -35,6 +35,11 @@ from argus.contained import (
 from argus.contained import run as run_contained
 from argus.contained.request import JUDGING, Array, Result
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
+from argus.optimizer.device import at_hand
+from argus.optimizer.document import SCHEMA as OPTIMIZE
+from argus.optimizer.document import document
+from argus.optimizer.run import Found, Settings, optimize
+from argus.optimizer.search import Limits as Until
 from argus.policy.knowledge import home, load, related
 from argus.policy.technique import Technique
 from argus.render import to_json
@@ -58,13 +63,14 @@ class Tools:
     """The tools, each a method: a document of plain data.
 
     longest: seconds that one answer may take. at_once: texts that are looked at side by side. ask: how a text is run.
-    knowledge: the techniques that are searched. Raises nothing for what a text does.
+    knowledge: the techniques that are searched. search: for designs. Raises nothing for what a text does.
     """
 
     longest: float = 300.0
     at_once: int = 2
     ask: Contained = run_contained
     knowledge: Callable[[], Sequence[Technique]] = field(default=lambda: load(home()))
+    search: Callable[[str, str, Settings], Found] = optimize
     _slots: BoundedSemaphore = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -104,6 +110,15 @@ class Tools:
         except ArgusError as problem:
             return _refused(KNOWLEDGE, to_json(problem.diagnostic), "techniques")
         return _document(KNOWLEDGE, 0, techniques=[asdict(each) for each in found[: max(0, most)]])
+
+    def optimise(self, problem: str, target: str, seconds: float, trials: int) -> Document:
+        """A search over designs of a family: nothing that an agent wrote is run."""
+        try:
+            limits = Until(min(seconds, self.longest), max(1, trials))
+            found = self.search(problem, target, Settings(limits=limits, gpu=at_hand(target)))
+        except ArgusError as problem_found:
+            return _refused(OPTIMIZE, to_json(problem_found.diagnostic), "judged")
+        return document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}
 
     def _asked(self, schema: str, text: str, kernel: str, task: Callable[[], Task], told: Told) -> Document:
         try:

@@ -7,6 +7,7 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.artifact import Artifact
 from argus.optimizer.problem import Gemm, Problem
+from argus.runtime.device import found
 from argus.runtime.watched import Watched
 from argus.tuning.measure import BRIEF, Job, brief
 
@@ -14,6 +15,17 @@ SECONDS = 60.0
 _ROUNDS = 5
 SHAPES = ((1, 8, 8), (129, 264, 136), (517, 1032, 72))
 """Extents that nobody tunes for, beside the problem's own."""
+
+
+def at_hand(target: str, *, required: bool = False) -> bool:
+    """Whether there is a GPU here that runs code for the target. Raises ArgusError (E406, E407) if one is required."""
+    try:
+        found().check_runs(target)
+    except ArgusError:
+        if required:
+            raise
+        return False
+    return True
 
 
 @define
@@ -25,16 +37,16 @@ class Gpu:
     def disagreement(self, problem: Problem, artifact: Artifact) -> str:
         _check(problem)
         for shape in SHAPES:
-            found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, 1))
-            if found.wrong:
+            timed = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, 1))
+            if timed.wrong:
                 return f"rows of C differ from what is expected at {'x'.join(map(str, shape))}, on the GPU"
         return ""
 
     def time(self, problem: Problem, artifact: Artifact) -> float:
         problem = _check(problem)
         shape = (problem.m, problem.n, problem.k)
-        found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, _ROUNDS))
-        return found.medians[BRIEF.name][artifact.name]
+        timed = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, _ROUNDS))
+        return timed.medians[BRIEF.name][artifact.name]
 
 
 def _check(problem: Problem) -> Gemm:

@@ -58,9 +58,10 @@ class Asked:
 
 @frozen
 class Resumed:
-    """A run goes on after so many judgements."""
+    """A run goes on after so many judgements. best: microseconds of the fastest of them."""
 
     judged: int
+    best: float | None = None
 
 
 @frozen

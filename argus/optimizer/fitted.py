@@ -14,7 +14,7 @@ from argus.tuning.candidates import most_stages
 _ELEMENT, _SUM, _ROWS, _WIDTH = 2, 4, 64, 64
 _AROUND = 2_048
 """Bytes for barriers, and for tiles to begin at multiples of 1024."""
-_FEWEST = 2
+_FEWEST, _CHUNK = 2, 8
 _SPAN = 128
 _MOST_SUMS = 192
 """32-bit sums that a thread may hold beside what it computes with."""
@@ -32,7 +32,9 @@ def skinny(design: Skinny) -> Skinny | None:
 
 
 def split(design: Split) -> Split | None:
-    """Sums of a whole tile lie beside the slots."""
+    """Sums of a whole tile lie beside the slots; None where blocks cannot have equal parts of its columns."""
+    if design.bn % (_CHUNK * design.splits):
+        return None
     around = design.bm * design.bn * _SUM
     slots = min(design.stages, _room(around) // ((design.bm + design.bn) * design.bk * _ELEMENT))
     return evolve(design, stages=slots) if slots >= _FEWEST else None

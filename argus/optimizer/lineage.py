@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import exp, log
 
 import numpy as np
@@ -10,12 +11,12 @@ from attrs import frozen
 
 from argus.kernels.gemm import configuration
 from argus.optimizer.designs import name as name_of
-from argus.optimizer.transformation import Transformation
+from argus.optimizer.transformation import Design, Transformation
 from argus.policy.technique import Basis, Effect, Lineage
 
 _TAIL = 2.5
 """Percent of experiments below the least ratio that an effect names, and above its greatest."""
-_SAME = 1e-4
+_SAME = 1e-3
 OPEN = Effect(0.5, 1.0, 2.0, "static model")
 """What is believed of a technique that no experiment shows: an even chance."""
 
@@ -38,7 +39,7 @@ def pairs(transformation: Transformation, tables: Sequence[Table]) -> Iterator[L
     """
     for table in tables:
         for named, time in table.times.items():
-            design = configuration(named)
+            design = _design(named)
             if design is None or design.target.name != table.target:
                 continue
             without = transformation.undo(design)
@@ -46,6 +47,11 @@ def pairs(transformation: Transformation, tables: Sequence[Table]) -> Iterator[L
             if without is not None and before is not None and not _blind(table, before / time):
                 ratio = before / time
                 yield Lineage(table.command, table.target, table.shape, name_of(without), named, ratio, table.basis)
+
+
+@lru_cache(maxsize=8192)
+def _design(named: str) -> Design | None:
+    return configuration(named)
 
 
 def _blind(table: Table, ratio: float) -> bool:

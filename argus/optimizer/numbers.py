@@ -18,6 +18,11 @@ from argus.reference import F32_ROUNDING, Comparison, compared
 _ROUNDING = 2.0**-8
 """Of a number of bfloat16."""
 SEEDS = (0, 1)
+REFERENCE = "float64"
+TOLERANCE = (
+    "of each element c of C: u |c| + (1 + u) e, where u = 2^-8 is the rounding of bfloat16, and e = K 2^-23 times the"
+    " sum of |a| |b| bounds sums in float32 in any order"
+)
 
 
 def shapes(seed: int) -> Iterator[tuple[int, int, int]]:
@@ -66,4 +71,4 @@ def multiplied(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Compar
     exact = left.astype(np.float64) @ right.astype(np.float64).T
     sizes = np.abs(left.astype(np.float64)) @ np.abs(right.astype(np.float64)).T
     bound = _ROUNDING * np.abs(exact) + (1 + _ROUNDING) * k * F32_ROUNDING * sizes
-    return compared(made.astype(np.float64), exact, bound, "float64")
+    return compared(made.astype(np.float64), exact, bound, REFERENCE)

@@ -32,7 +32,7 @@ from argus.policy.experience import experience
 from argus.policy.knowledge import load
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
-from argus.policy.planner import Planner
+from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
 from argus.solvers.cache import Cache
 
@@ -95,7 +95,7 @@ class Settings:
 
 @frozen
 class Found:
-    """What a run came to. best: None if nothing passed. reason: why it ended."""
+    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices."""
 
     problem: Problem
     run: str
@@ -103,6 +103,7 @@ class Found:
     best: Judgement | None
     judged: tuple[Judgement, ...]
     reason: Reason
+    seed: int = 0
 
 
 def journal_path() -> Path:
@@ -176,7 +177,7 @@ def optimize(
 
         evaluator = evaluator_of(judging, settings)
         search = Search(planner, evaluator, settings.limits, before.state, record, asking)
-        begun = Resumed(len(before.state.situation.tried)) if events else first
+        begun = _resumed(before.state.situation) if events else first
         if events:
             record(begun)
         tell(begun)
@@ -185,7 +186,7 @@ def optimize(
             tell(event)
             reason = event.reason if isinstance(event, Ended) else reason
         every = [each.judgement for each in journal.events(name) if isinstance(each, Judged)]
-        return Found(asked, name, path, best_of(every), tuple(every), reason)
+        return Found(asked, name, path, best_of(every), tuple(every), reason, first.seed)
 
 
 def _client(settings: Settings) -> AbstractContextManager[Client | None]:
@@ -222,6 +223,11 @@ def _opened(
         _versions(),
     )
     return first, journal.begin(first), ()
+
+
+def _resumed(reached: Situation) -> Resumed:
+    best = reached.best
+    return Resumed(len(reached.tried), None if best is None else best.microseconds)
 
 
 def best_of(every: list[Judgement]) -> Judgement | None:

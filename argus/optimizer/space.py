@@ -60,9 +60,11 @@ def _of_file(variant: Variant) -> Described:
 
 
 def _of_family(problem: Gemm, names: tuple[str, ...]) -> list[Described]:
+    """Those of fewest techniques first, as a person would try them."""
     configs = space(problem.target)
     chosen = names or tuple(configs)
-    return [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
+    found = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
+    return sorted(found, key=lambda each: (len(each.techniques), each.name))
 
 
 def describe(problem: Gemm, name: str, config: Config) -> Described:

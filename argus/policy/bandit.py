@@ -79,8 +79,8 @@ class Bandit:
 
     weights: Mapping[str, Weight]
     name: str = "bandit"
-    noise: float = 0.15
-    trust: float = 1.0
+    noise: float = 0.1
+    trust: float = 0.5
     refusal: float = 1.0
     credit: float = 0.02
     unknown: Weight = Weight(0.0, 0.3)

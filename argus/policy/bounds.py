@@ -212,7 +212,11 @@ class Share:
         return f"{self.light:.0%} of the speed of light ({self.bottleneck})"
 
 
-def judge(microseconds: float, bound: Bounds, *, tolerance: float = 0.02) -> Impossible | Share:
+TOLERANCE = 0.02
+"""By which a timer may be wrong, as a share."""
+
+
+def judge(microseconds: float, bound: Bounds, *, tolerance: float = TOLERANCE) -> Impossible | Share:
     """tolerance: by which a timer may be wrong, as a share. Raises ValueError for a time that is none."""
     if not microseconds > 0:
         raise ValueError(f"{microseconds} microseconds are no time")

@@ -172,6 +172,15 @@ def narrow_fragments(kernel: Kernel) -> bool:
     )
 
 
+def whole_fragments(kernel: Kernel) -> bool:
+    """Waves of gfx942 read all fragments of a step before its first product."""
+    return not _hopper(kernel) and any(_products_of(loop) == 1 for loop in anatomy.loops(kernel))
+
+
+def _products_of(loop: For) -> int:
+    return sum(isinstance(stmt, Mma) for stmt in walk(loop.body))
+
+
 def few_waves(kernel: Kernel) -> bool:
     """A block of gfx942 has one wave for each scheduler of its processor, or fewer."""
     return not _hopper(kernel) and kernel.threads <= _SCHEDULERS * kernel.target.unit
@@ -304,6 +313,7 @@ _ALL: tuple[Matcher, ...] = (
     sums_of_bytes,
     through_registers,
     waits_for_each,
+    whole_fragments,
 )
 MATCHERS: Mapping[str, Matcher] = {matcher.__name__: matcher for matcher in _ALL}
 """By name."""

@@ -74,7 +74,7 @@ def row(name: str, folder: Path | None = None) -> Row:
         return Row(name, "left out", "refused", _line(told), told.code, time.perf_counter() - start)
     found = Row(name, "left out", word(report.verdict), proof=time.perf_counter() - start, threads=kernel.threads)
     if found.verdict != "proved":
-        told = next((each for each in report.diagnostics if each.severity == "error"), None)
+        told = next(iter(report.diagnostics), None)
         return found if told is None else evolve(found, why=_line(told), code=told.code)
     return _built(kernel, found, folder)
 

@@ -20,34 +20,9 @@ _CHOSEN: list[str] = []
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    """Configurations that are shipped, and those under trial."""
-    from attrs import evolve  # noqa: PLC0415 reason: beside what it changes
+    from argus.kernels.fp8_blocks import CONFIGS, gemm_fp8_blocks  # noqa: PLC0415 reason: no solver there
 
-    from argus.kernels.fp8_blocks import CONFIGS, Blocks, gemm_fp8_blocks  # noqa: PLC0415 reason: no solver there
-
-    large = Blocks(bm=256, stages=4, slots=True, narrow=True)
-    whole = Blocks(bm=256, stages=3, slots=True, whole=True)
-    twice = Blocks(stages=3, slots=True, narrow=True, double=True)
-    trial = {
-        "r256_4": evolve(large, group=8),
-        "r256_3w": evolve(whole, group=8),
-        "r256_4_pairs": evolve(large, group=4, cluster=(2, 1)),
-        "r256_3w_pairs": evolve(whole, group=4, cluster=(2, 1)),
-        "r256_4_beside": evolve(large, cluster=(1, 2)),
-        "r256_3w_beside": evolve(whole, cluster=(1, 2)),
-        "o256_4": evolve(large, group=8, ordered=True),
-        "o256_3w": evolve(whole, group=8, ordered=True),
-        "o256_bands": Blocks(bm=256, stages=4, group=8, ordered=True),
-        "r128": Blocks(group=8, slots=True),
-        "r128_pairs": Blocks(group=8, slots=True, cluster=(2, 1)),
-        "o128": Blocks(group=8, slots=True, ordered=True),
-        "d128": evolve(twice, group=8),
-        "od128": evolve(twice, group=8, ordered=True),
-        "d128_pairs": evolve(twice, group=8, cluster=(2, 1)),
-        "d128_beside": evolve(twice, cluster=(1, 2)),
-    }
-    every = (CONFIGS | trial).items()
-    return {name: lambda c=config, n=name: gemm_fp8_blocks.instance(c, n) for name, config in every}
+    return {name: lambda n=name: gemm_fp8_blocks.trace(n) for name in CONFIGS}
 
 
 def sizes(shape: Shape) -> dict[str, int]:

@@ -16,20 +16,9 @@ OUTPUT, PEER = "C", "torch"
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
-    """Configurations that are shipped, and those under trial."""
     from argus.kernels.fused import CONFIGS, gemm_bias_gelu  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
 
-    trial = {
-        "pairs_4": Hopper(cluster=(2, 1), group=4),
-        "pairs_16": Hopper(cluster=(2, 1), group=16),
-        "beside": Hopper(cluster=(1, 2)),
-        "columns_192_bands": Hopper(bn=192, cluster=(2, 1), whole=True, group=8),
-        "columns_224": Hopper(bn=224, cluster=(2, 1), group=8),
-        "half_slots": Hopper(bk=32, stages=8, cluster=(2, 1), group=8),
-    }
-    every = (CONFIGS | trial).items()
-    return {name: lambda c=config, n=name: gemm_bias_gelu.instance(c, n) for name, config in every}
+    return {name: lambda n=name: gemm_bias_gelu.trace(n) for name in CONFIGS}
 
 
 def tensors(torch: Any, shape: Shape) -> dict[str, Any]:  # noqa: ANN401 reason: untyped

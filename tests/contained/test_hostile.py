@@ -278,5 +278,5 @@ def test_deep_recursion_is_told(on: Name) -> None:
 
 def test_a_huge_program_is_refused(on: Name) -> None:
     kernel = KERNEL.replace("    copy(x * 2.0", "    for _ in range(300_000):\n        x = x * 1.0\n    copy(x * 2.0")
-    refused(ran("", kernel=kernel, tracing=evolve(SHORT, wall_seconds=30.0, cpu_seconds=30), on=on),
+    refused(ran("", kernel=kernel, tracing=evolve(SHORT, wall_seconds=12.0, cpu_seconds=12), on=on),
             "E006", "E942", "E943", "E945")  # fmt: skip

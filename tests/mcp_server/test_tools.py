@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from argus.contained import Answer, Array, Built, Compared, Failed, Interpreted,
 from argus.contained.request import Result
 from argus.core.diagnostic import Diagnostic, InternalError
 from argus.mcp_server import Tools
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.problem import problem_of
+from argus.optimizer.run import Found, Settings
+from argus.optimizer.search import Limits as Until
 from argus.policy.technique import Effect, Technique
 from argus.render import to_json
 from tests.documents import complaints
@@ -95,3 +100,20 @@ def test_techniques_are_found_by_words() -> None:
     assert [each["name"] for each in tools.search_knowledge("bank conflicts", "", 5)["techniques"]] == ["swizzle"]
     assert tools.search_knowledge("bank conflicts", "gfx942", 5)["techniques"] == []
     assert tools.search_knowledge("branches conflicts", "", 1)["techniques"][0]["effect"]["likely"] == 1.1
+
+
+def test_a_search_answers_with_its_best_and_what_was_judged(tmp_path: Path) -> None:
+    best = Judgement("cdna3", "timed", "timing", microseconds=347.0)
+    asked: list[tuple[str, str, Settings]] = []
+
+    def search(problem: str, target: str, settings: Settings) -> Found:
+        asked.append((problem, target, settings))
+        known = problem_of(problem, target)
+        return Found(known, "run-0001", tmp_path / "runs.db", best, (best,), "trials spent", 0)
+
+    document = Tools(search=search, longest=30.0).optimise("gemm:64x64x64", "gfx942", 600.0, 3)
+
+    assert document["exit_code"] == 0
+    assert document["best"]["name"] == "cdna3"
+    assert asked[0][2].limits == Until(30.0, 3)
+    assert Tools().optimise("gemm:64x64", "gfx942", 1.0, 1)["diagnostics"][0]["code"] == "E903"

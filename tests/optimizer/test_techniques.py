@@ -4,6 +4,7 @@ import pytest
 
 from argus.api import verify
 from argus.core.verdict import Proved
+from argus.kernels.cdna3 import Cdna3PingPong
 from argus.kernels.cdna3_staged import Cdna3Staged
 from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.gemm import CONFIGS
@@ -81,12 +82,13 @@ def test_the_history_of_an_expert_takes_each_technique_once() -> None:
         ("exchanged-operands", Hopper(bn=64, stages=8), Skinny(bm=16, bk=256, stages=5)),
         ("stagger-k", Cdna3Staged(), Cdna3Staged(stagger=8)),
         ("agprs", Cdna3Staged(bm=128, bn=128), Cdna3Staged(bm=256, bn=256)),
-        ("wave-ping-pong", None, CONFIGS["cdna3_pingpong"]),
+        ("wave-ping-pong", Cdna3PingPong(skew=False), CONFIGS["cdna3_pingpong"]),
+        ("operand-slices", None, Cdna3PingPong(skew=False)),
     ],
 )
 def test_a_technique_leads_there_and_back(technique: str, before: Design | None, after: Design | None) -> None:
     transformation = TRANSFORMATIONS[technique]
-    start = before if before is not None else transformation.undo(CONFIGS["cdna3_pingpong"])
+    start = before if before is not None else transformation.undo(Cdna3PingPong(skew=False))
     assert start is not None
     ends = (after,) if after is not None else transformation.apply(start)
 

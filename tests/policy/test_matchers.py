@@ -47,6 +47,7 @@ CASES = {
     "sums_of_bytes": ("fp8", "fp8_promoted cooperative"),
     "through_registers": ("narrow staged cdna3", "staged_vector8_asynchronous cooperative cdna3staged_direct"),
     "waits_for_each": ("staged skinny hopper_noflight", "cooperative cdna3"),
+    "whole_fragments": ("cdna3 cdna3staged", "cdna3_pingpong cooperative"),
 }
 
 

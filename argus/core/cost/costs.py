@@ -15,12 +15,13 @@ from argus.core.cost.machine import Machine
 from argus.core.cost.places import (
     NotModelledError,
     addresses,
+    coordinates,
     elements,
     executions,
     held,
     inside,
-    lines,
     offsets,
+    reached,
 )
 from argus.core.elements import nodes
 from argus.core.ir import Cast, Copy, Fold, Map, Mma, Op, Stmt, View, Where, static
@@ -172,7 +173,7 @@ def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
     ideal = moved / machine.bank_bytes
     if stmt.atom.direct:  # whatever each lane reads, lanes write neighbouring words
         return Cost(shared=ideal, unconflicted=ideal, staged=moved)
-    found = offsets(stmt, view, group)
+    found = offsets(view, coordinates(stmt, group), group.numbers, held(stmt, group))
     reads = view is stmt.source
     memory = stmt.atom.operands["source" if reads else "target"]
     if memory.tv is not None:
@@ -226,8 +227,8 @@ def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bo
     """Lines that a box of the first block reaches, so many as blocks have on average; what is outside is filled in."""
     own = float(inside(view, group.numbers))
     wanted = float(inside(view, {**group.numbers, **group.crowd}).mean()) if group.crowd else own
-    reached = lines(view, group.numbers, machine.line) * machine.line
-    asked = reached * wanted / own if own else wanted
+    lines = reached(view, group.numbers, machine.line, machine.fitted.row)
+    asked = lines * wanted / own if own else wanted
     whole = elements(view) * view.buffer.dtype.bits / 8
     blocks = _blocks(stmt)
     return Cost(

@@ -25,6 +25,7 @@ class Fitted:
     kept: the share of the last cache that operands may fill and still be found there by the next wave of tiles.
     again: what a line costs the last cache that another processor asks for, too, as a share of what the first costs.
     fill: bytes a cycle of a box outside its tensor. remote: bytes a cycle into another processor's shared memory.
+    row: bytes of the way from the last cache that a short row of a box takes at least.
     launch: microseconds around a kernel. block: cycles until a block that follows another one begins.
     overhead: cycles of the issuing thread for each statement that starts something. address: instructions beside each
     one that a wave sends to global memory, for its place and whether that lies inside the tensor.
@@ -41,6 +42,7 @@ class Fitted:
     again: float
     fill: float
     remote: float
+    row: float
     launch: float
     block: float
     overhead: float
@@ -119,14 +121,15 @@ H200 = Machine(
         meeting=30.0,
         product=100.0,
         heat=1.2,
-        kept=0.7,
+        kept=0.9,
         again=0.75,
         fill=22.0,
         remote=48.0,
+        row=96.0,
         launch=3.5,
         block=1500.0,
         overhead=10.0,
-        address=4.0,
+        address=21.0,
     ),
 )
 MI300X = Machine(
@@ -163,6 +166,7 @@ MI300X = Machine(
         again=0.5,
         fill=32.0,
         remote=32.0,
+        row=64.0,
         launch=5.0,
         block=1500.0,
         overhead=4.0,

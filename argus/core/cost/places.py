@@ -37,15 +37,16 @@ def held(stmt: Copy, group: Group) -> tuple[int, int]:
     return len(stmt.by.elements()[group.first : group.first + group.threads]), stmt.by.values.size()
 
 
-def offsets(stmt: Copy, view: View, group: Group) -> IntArray:
-    """Elements from the start of a shared buffer, shape (threads, values), by layout and swizzle.
+def offsets(
+    view: View, coords: tuple[IntArray, ...], numbers: Numbers, shape: tuple[int, ...] | None = None
+) -> IntArray:
+    """Elements from the start of a shared buffer, by layout and swizzle. shape: (threads, values), that of `coords`.
 
     Raises NotModelledError for a place that data decide, or outside the buffer.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
-    coords, numbers = coordinates(stmt, group), group.numbers
-    total = np.zeros(held(stmt, group), np.int64)
+    total = np.zeros(coords[0].shape if shape is None else shape, np.int64)
     for at, mode in zip(view.at, modes(layout.layout), strict=True):
         along = offsets_along(mode, np.broadcast_to(value_of(at, numbers, coords), total.shape))
         if along is None:
@@ -96,8 +97,11 @@ def inside(view: View, numbers: Numbers) -> IntArray:
     return total
 
 
-def lines(view: View, numbers: Numbers, line: int) -> int:
-    """Lines of global memory that the rows of a box reach, of those inside its tensor. numbers: of one block."""
+def reached(view: View, numbers: Numbers, line: int, least: float) -> float:
+    """Bytes of the lines of global memory that the rows of a box reach, of those inside its tensor.
+
+    least: bytes that a row within one line stands for at least. numbers: of one block.
+    """
     layout, size = view.buffer.layout, view.buffer.dtype.bits / 8
     assert isinstance(layout, Strided)
     strides = [int(value_of(stride, numbers)) for stride in layout.strides]
@@ -112,10 +116,11 @@ def lines(view: View, numbers: Numbers, line: int) -> int:
             places = (places[:, None] + along).ravel()
     low, high = max(0, begins[fast]), min(begins[fast] + spans[fast], ends[fast])
     if high <= low:
-        return 0
+        return 0.0
+    width = (high - low) * size
     first_byte = (places + low) * size
-    last_byte = first_byte + (high - low) * size - 1
-    return int((last_byte // line - first_byte // line + 1).sum())
+    count = (first_byte + width - 1) // line - first_byte // line + 1
+    return float(np.where(count == 1, max(width, least), count * line).sum())
 
 
 def elements(view: View) -> int:

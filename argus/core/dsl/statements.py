@@ -385,3 +385,14 @@ def sched_barrier() -> None:
     """The compiler moves nothing across."""
     tracer = current("sched_barrier")
     tracer.emit(Policy("sched_barrier", (0,), span=tracer.span()))
+
+
+def begin_late() -> None:
+    """The launch begins when the one ahead of it in its stream has ended; else the two overlap where they may.
+
+    Raises E106 on a target whose launches never overlap.
+    """
+    tracer = current("begin_late")
+    if "wgmma" not in tracer.target.queues:
+        fault("E106", f"launches on {tracer.target} never overlap", help="leave `begin_late()` out")
+    tracer.emit(Policy("begin_late", (), span=tracer.span()))

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Const, Index
-from argus.core.ir import Buffer, Copy, Kernel, Role, Staged, Sync, View, static, walk
+from argus.core.ir import Buffer, Copy, Kernel, Policy, Role, Staged, Sync, View, static, walk
 from argus.core.layout import Swizzle
 from argus.core.placement import ROOM, placed
 from argus.core.span import Span
@@ -145,3 +145,8 @@ def register_changes(kernel: Kernel, plan: Plan) -> Iterator[tuple[Role, str]]:
             yield role, ""
         else:
             yield role, f"registers_{'up' if role.registers > plan.registers else 'down'}<{role.registers}>();"
+
+
+def begins_early(kernel: Kernel) -> bool:
+    """Whether a launch may begin before what is ahead of it has ended: unless the program says otherwise."""
+    return not any(isinstance(stmt, Policy) and stmt.name == "begin_late" for stmt in walk(kernel.body))

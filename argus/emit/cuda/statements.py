@@ -45,7 +45,7 @@ from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.hoist import quotients
 from argus.emit.cuda.moves import own_scope
-from argus.emit.cuda.plan import moves_boxes, register_changes
+from argus.emit.cuda.plan import begins_early, moves_boxes, register_changes
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
@@ -76,8 +76,9 @@ class Writer:
         body = self.kernel.body
         first = next((place for place, stmt in enumerate(body) if touches_tensors(stmt)), len(body))
         yield from self.body(body[:first])
-        yield "await_launch_before();"
-        yield "let_next_begin();"
+        if begins_early(self.kernel):
+            yield "await_launch_before();"
+            yield "let_next_begin();"
         yield from self.body(body[first:])
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:

@@ -38,6 +38,8 @@ TRANSFORMATIONS: Mapping[str, Transformation] = {
     "product-in-flight": sm_90a.IN_FLIGHT,
     "whole-tile-boxes": sm_90a.WHOLE,
     "one-box": sm_90a.ONE_BOX,
+    "more-boxes": sm_90a.MORE_BOXES,
+    "operand-slices": gfx942.SLICES,
     "wave-ping-pong": gfx942.PING_PONG,
     "ping-pong": sm_90a.PING_PONG,
     # in which order, and together with whom

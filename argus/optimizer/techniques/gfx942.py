@@ -11,7 +11,7 @@ from argus.kernels.cdna3_staged import Cdna3Staged
 from argus.optimizer.transformation import Design, Transformation, climbed, joined, switched
 
 _BYTES, _LDS, _WAVE, _SCHEDULERS, _FILE = 2, 65_536, 64, 4, 512
-_AGPRS, _EDGE = 256, 256
+_AGPRS, _EDGE, _EIGHT = 256, 256, (2, 4)
 """Registers of a lane that products alone may sum into, and the edge of the tile that four waves fill them with."""
 
 
@@ -38,17 +38,19 @@ def _through_registers(design: Cdna3Staged) -> bool:
 
 VECTORS = switched(Cdna3Staged, "vector", 8, 4, 2, when=_through_registers)
 WITHOUT_CONFLICTS = switched(Cdna3Staged, "swizzle", True)
-GUARDED = switched(Cdna3Staged, "guarded", True, when=_through_registers)
-BANDS = switched(Cdna3Staged, "group", 2, 4, 8)
+GUARDED = joined(
+    switched(Cdna3Staged, "guarded", True, when=_through_registers), switched(Cdna3PingPong, "guarded", True, low=False)
+)
+BANDS = joined(switched(Cdna3Staged, "group", 2, 4, 8), switched(Cdna3PingPong, "group", 2, 4, 8, low=0))
 STAGGERED = switched(Cdna3Staged, "stagger", 4, 8, 16)
 UNROLLED = switched(Cdna3Staged, "unroll", 2, 4)
 ASYNCHRONOUS = switched(Cdna3Staged, "direct", True)
-PRIORITY = switched(Cdna3Staged, "priority", True)
+PRIORITY = joined(switched(Cdna3Staged, "priority", True), switched(Cdna3PingPong, "priority", True, low=False))
 PINNED = switched(Cdna3Staged, "pinned", True)
 LONG_RUNS = switched(Cdna3Staged, "run", 8)
-SMALL_PRODUCTS = switched(Cdna3Staged, "mfma", 16)
-WIDER = climbed(Cdna3Staged, "bn", 64, 128, 256, fit=_fits)
-TALLER = climbed(Cdna3Staged, "bm", 64, 128, 256, fit=_fits)
+SMALL_PRODUCTS = joined(switched(Cdna3Staged, "mfma", 16), switched(Cdna3PingPong, "mfma", 16, low=32))
+WIDER = joined(climbed(Cdna3Staged, "bn", 64, 128, 256, fit=_fits), climbed(Cdna3, "bn", 64, 128, 256))
+TALLER = joined(climbed(Cdna3Staged, "bm", 64, 128, 256, fit=_fits), climbed(Cdna3, "bm", 64, 128, 256))
 DEEPER = climbed(Cdna3Staged, "bk", 32, 64, fit=_fits)
 MORE_WAVES = switched(Cdna3Staged, "waves", (2, 4), (4, 2), fit=_fits)
 
@@ -79,24 +81,61 @@ AGPRS = Transformation(_accumulating, _with_fewer_sums)
 
 # -- to and from the schedules that are shipped --------------------------------------------------------------
 
-_IN_STEP = Cdna3Staged(
-    bm=256, bn=256, bk=64, waves=(2, 4), mfma=16, run=8, vector=8, swizzle=True, guarded=True, group=4, priority=True
-)
-"""What the ping-pong schedule is if all waves do the same at the same time."""
-_ONE_BUFFER = Cdna3Staged(bm=128, bn=128, bk=32, run=8, vector=8, swizzle=True, guarded=True)
+
+def _in_slices(design: Design) -> tuple[Design, ...]:
+    match design:
+        case Cdna3Staged() if design == _whole(made := _sliced(design)):
+            return (made,)
+        case _:
+            return ()
 
 
-def _out_of_step(design: Design) -> tuple[Design, ...]:
-    return (Cdna3PingPong(),) if design == _IN_STEP else ()
+def _sliced(design: Cdna3Staged) -> Cdna3PingPong:
+    return Cdna3PingPong(
+        bm=design.bm,
+        bn=design.bn,
+        bk=design.bk,
+        group=design.group,
+        mfma=design.mfma,
+        skew=False,
+        priority=design.priority,
+        guarded=design.guarded,
+    )
 
 
-def _in_step(design: Design) -> Design | None:
-    return _IN_STEP if design == Cdna3PingPong() else None
+def _whole(design: Cdna3PingPong) -> Cdna3Staged:
+    """The tile of eight waves in step that take all of a step's fragments at once."""
+    return Cdna3Staged(
+        bm=design.bm,
+        bn=design.bn,
+        bk=design.bk,
+        waves=_EIGHT,
+        mfma=design.mfma,
+        run=8,
+        vector=8,
+        swizzle=True,
+        guarded=design.guarded,
+        group=design.group,
+        priority=design.priority,
+    )
+
+
+def _at_once(design: Design) -> Design | None:
+    match design:
+        case Cdna3PingPong(skew=False):
+            return _whole(design)
+        case _:
+            return None
 
 
 def _of_two_buffers(design: Design) -> Design | None:
-    return _ONE_BUFFER if design == Cdna3() else None
+    match design:
+        case Cdna3(bm=bm, bn=bn, bk=bk):
+            return Cdna3Staged(bm=bm, bn=bn, bk=bk, run=8, vector=8, swizzle=True, guarded=True)
+        case _:
+            return None
 
 
-PING_PONG = Transformation(_out_of_step, _in_step)
+SLICES = Transformation(_in_slices, _at_once)
+PING_PONG = switched(Cdna3PingPong, "skew", True, low=False)
 PIPELINED = joined(switched(Cdna3Staged, "buffers", 2, fit=_fits), Transformation(undo=_of_two_buffers))

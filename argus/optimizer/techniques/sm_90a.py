@@ -16,6 +16,7 @@ _CURVE = 16
 _WIDE = 128
 _FEWEST_SLOTS, _MOST_SLOTS = 2, 8
 _LEAST_DEPTH = 32
+_SHARED_COLUMNS = {64, 128, 256}
 _ELEMENT, _SPAN = 2, 128
 
 
@@ -60,14 +61,17 @@ BOX = joined(
 )
 WHOLE = switched(Hopper, "whole", True, when=_boxed_wide, fit=fitted.hopper)
 ONE_BOX = switched(Hopper, "turns", 1, when=lambda design: design.box and not design.whole)
+MORE_BOXES = switched(Hopper, "turns", 3, 4, when=_boxed_wide, fit=fitted.hopper)
 MULTICAST = switched(Hopper, "cluster", (2, 1), (1, 2), when=_together, fit=fitted.hopper)
 WIDER = joined(
     climbed(Hopper, "bn", 64, 128, 192, 224, 256, fit=fitted.hopper),
     climbed(Staged, "bn", 64, 128, 192, 256, fit=fitted.staged),
-    climbed(Split, "bn", 64, 128, 256, fit=fitted.split),
+    climbed(Split, "bn", 16, 32, 64, 128, 256, fit=fitted.split),
 )
 TALLER = joined(
-    climbed(Staged, "bm", 64, 128, fit=fitted.staged), climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fitted.skinny)
+    climbed(Staged, "bm", 64, 128, fit=fitted.staged),
+    climbed(Split, "bm", 64, 128, when=lambda design: not design.turned, fit=fitted.split),
+    climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fitted.skinny),
 )
 DEEPER = joined(
     climbed(Staged, "bk", 32, 64, 128, fit=fitted.rows),
@@ -130,17 +134,25 @@ EXCHANGED = Transformation(_for_few_rows, _for_many_rows)
 def _share_out(design: Design) -> tuple[Design, ...]:
     """From one block a tile to several, each with a part of K."""
     match design:
-        case Hopper(bm=128, bk=bk, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in {64, 128, 256}:
-            made = (fitted.split(Split(128, design.bn, bk, design.stages, splits)) for splits in (2, 4, 8))
-            return tuple(each for each in made if each is not None)
+        case Hopper(bm=128, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in _SHARED_COLUMNS:
+            first = Split(128, design.bn, design.bk, design.stages)
+        case Skinny():
+            first = Split(64, design.bm, design.bk, design.stages, turned=True)
         case _:
             return ()
+    made = (fitted.split(evolve(first, splits=splits)) for splits in (2, 4, 8))
+    return tuple(each for each in made if each is not None)
 
 
 def _one_block(design: Design) -> Design | None:
+    """With as many slots as the memory for sums has room for, too."""
     match design:
+        case Split(turned=True):
+            return fitted.skinny(Skinny(design.bn, design.bk, 2 * _MOST_SLOTS))
         case Split(bm=128):
             return fitted.hopper(Hopper(bn=design.bn, bk=design.bk, stages=_MOST_SLOTS))
+        case Split(bk=64):
+            return Staged(64, design.bn, design.bk, design.stages, tma=True, swizzle=_SPAN)
         case _:
             return None
 

@@ -1,0 +1,1 @@
+"""An examination of what multiplies matrices on a device: whether it does so, and how long that takes."""

@@ -1,0 +1,74 @@
+"""What an examination needs of a device, and what a candidate is to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.optimizer.problem import Problem
+
+Bytes = npt.NDArray[np.uint8]
+Call = Callable[[], object]
+ELEMENT = 2
+"""Bytes of an element of bfloat16."""
+
+
+@frozen
+class Operand:
+    """A row-major matrix of bfloat16 on the device."""
+
+    address: int
+    shape: tuple[int, int]
+
+    @property
+    def bytes(self) -> int:
+        return ELEMENT * self.shape[0] * self.shape[1]
+
+
+Candidate = Callable[[Operand, Operand, Operand], Call]
+"""Binds A (m, k), B (n, k) and C (m, n), whose contents come later, to a call that sets C = A @ B^T."""
+
+
+class Bench(Protocol):
+    """A device and its clocks. Times are in microseconds. All methods raise ArgusError where the device fails."""
+
+    def allocate(self, size: int) -> int:
+        """The address of so many bytes, a multiple of 256."""
+        ...
+
+    def free(self, address: int) -> None: ...
+    def write(self, address: int, contents: Bytes) -> None: ...
+    def fill(self, address: int, size: int, byte: int) -> None: ...
+    def read(self, address: int, size: int) -> Bytes: ...
+
+    def settle(self, *, everything: bool) -> None:
+        """Wait until the stream of calls is done; everything: and all other streams."""
+        ...
+
+    def hold(self, calls: int) -> None:
+        """Keep the stream of calls busy while so many launches gather behind."""
+        ...
+
+    def mark(self) -> object:
+        """An event on the stream of calls."""
+        ...
+
+    def between(self, first: object, last: object) -> float:
+        """The time from one mark to another, both of which the device has passed."""
+        ...
+
+    def host(self) -> float:
+        """The host's clock."""
+        ...
+
+    def instruments(self) -> tuple[object, ...]:
+        """All functions that this bench measures with, as they are found now."""
+        ...
+
+    def least(self, problem: Problem) -> float:
+        """The least time that the problem can take on this device."""
+        ...

@@ -1,0 +1,179 @@
+"""The script beside a delivered kernel that launches it, or runs it in the interpreter where nothing launches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from argus.core.diagnostic import InternalError
+from argus.core.index import Index, Sym
+from argus.core.ir import Kernel
+
+_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}
+_TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
+
+    from load import launch
+    launch({order})
+
+Argus proved what certificate.json says; `argus certify` on this folder checks it. Needs torch and argus[sm90a].
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from argus.runtime.cuda import Loaded, load
+
+NAME = "{stem}"
+DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")
+TENSORS = {tensors}
+"""Parameters in order, with the types of their elements."""
+SIZES = {sizes}
+"""Where each size is read off: a tensor and its axis."""
+EXTENTS = {extents}
+"""Of the tensors that it was chosen for."""
+
+
+@cache
+def loaded(_device: int) -> Loaded:
+    """Load the kernel into the context of the current device."""
+    return load(DESCRIPTION)
+
+
+def launch(*tensors: torch.Tensor) -> None:
+    """Launch it on the current stream. tensors: {order}, row-major, on one device.
+
+    Raises ValueError for other tensors, argus's ArgusError for sizes that the proof does not cover.
+    """
+    given = dict(zip(TENSORS, tensors, strict=True))
+    device = tensors[0].device
+    for name, tensor in given.items():
+        if tensor.device != device or device.type != "cuda" or tensor.dtype != getattr(torch, TENSORS[name]):
+            wanted = f"{{TENSORS[name]}} on one CUDA device"
+            message = f"{{name}}: expected {{wanted}}, found {{tensor.dtype}} on {{tensor.device}}"
+            raise ValueError(message)
+    sizes = {{size: given[name].shape[axis] for size, (name, axis) in SIZES.items()}}
+    with torch.cuda.device(device):
+        stream = torch.cuda.current_stream().cuda_stream
+        loaded(torch.cuda.current_device()).bind(given, sizes, stream)()
+
+
+def main() -> None:
+    """One product of random matrices, beside torch's own in float32."""
+    kinds = {{name: getattr(torch, kind) for name, kind in TENSORS.items()}}
+    left, right, out = (torch.randn(EXTENTS[name], device="cuda").to(kind) for name, kind in kinds.items())
+    launch(left, right, out)
+    expected = left.float() @ right.float().T
+    error = (out.float() - expected).abs().max() / expected.abs().max()
+    sys.stdout.write(f"{{tuple(out.shape)}}: largest error {{float(error):.2e}} of the largest element\\n")
+
+
+if __name__ == "__main__":
+    main()
+'''
+_NUMPY = '''"""Run a kernel for {target} in the interpreter of Argus on NumPy arrays.
+
+    from load import launch
+    launch({order})
+
+This version of Argus has no runner for {target}: the code object lies beside this file, with how to launch it in the
+JSON file of its name, and NumPy stands in for the GPU here. Argus proved what certificate.json says; `argus certify` on
+this folder checks it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from argus.api import interpret
+from argus.core.ir import Kernel
+from argus.core.plain import read
+
+NAME = "{stem}"
+TENSORS = {tensors}
+"""Parameters in order, with the types of their elements."""
+EXTENTS = {extents}
+"""Small ones: the interpreter is no GPU."""
+
+
+@cache
+def loaded() -> Kernel:
+    """Read the kernel of kernel.json."""
+    (found,) = read(json.loads(Path(__file__).with_name("kernel.json").read_text(encoding="utf-8")))
+    if not isinstance(found, Kernel):
+        message = "kernel.json holds no kernel"
+        raise TypeError(message)
+    return found
+
+
+def launch(*arrays: np.ndarray) -> None:
+    """Interpret it. arrays: {order}; outputs are written in place.
+
+    Raises argus's ArgusError for arrays that the proof does not cover.
+    """
+    given = dict(zip(TENSORS, arrays, strict=True))
+    for name, made in interpret(loaded(), *arrays).items():
+        given[name][...] = made
+
+
+def main() -> None:
+    """One product of random matrices, beside NumPy's own."""
+    kinds = {{name: np.dtype(getattr(ml_dtypes, kind, kind)) for name, kind in TENSORS.items()}}
+    generator = np.random.default_rng(0)
+    left, right, out = (generator.standard_normal(EXTENTS[name]).astype(kind) for name, kind in kinds.items())
+    launch(left, right, out)
+    expected = left.astype(float) @ right.astype(float).T
+    error = np.abs(out.astype(float) - expected).max() / np.abs(expected).max()
+    sys.stdout.write(f"{{NAME}}, interpreted, as no runner for {target} is at hand: {{out.shape}}, ")
+    sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
+
+
+if __name__ == "__main__":
+    main()
+'''
+_SMALL = {"M": 48, "N": 64, "K": 72}
+
+
+def loader(kernel: Kernel, stem: str, sizes: dict[str, int]) -> str:
+    """The script. stem: of the description's name. sizes: of the problem, by name."""
+    cuda = kernel.target.name == "sm_90a"
+    types = {buffer.name: _TYPES[buffer.dtype.name] for buffer in kernel.parameters}
+    used = sizes if cuda else {name: min(_SMALL.get(name, 64), size) for name, size in sizes.items()}
+    extents = {buffer.name: tuple(_extent(each, used) for each in buffer.shape) for buffer in kernel.parameters}
+    return (_TORCH if cuda else _NUMPY).format(
+        stem=stem,
+        target=kernel.target.name,
+        order=", ".join(types),
+        tensors=_literal((name, f'"{kind}"') for name, kind in types.items()),
+        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in _sources(kernel).items()),
+        extents=_literal((name, str(shape)) for name, shape in extents.items()),
+    )
+
+
+def _literal(entries: Iterable[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in entries) + "}"
+
+
+def _sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
+    """A tensor's axis of each size's extent."""
+    found: dict[str, tuple[str, int]] = {}
+    for buffer in kernel.parameters:
+        for axis, extent in enumerate(buffer.shape):
+            if isinstance(extent, Sym):
+                found.setdefault(extent.symbol.name, (buffer.name, axis))
+    return found
+
+
+def _extent(extent: Index, sizes: dict[str, int]) -> int:
+    if isinstance(extent, Sym) and extent.symbol.name in sizes:
+        return sizes[extent.symbol.name]
+    raise InternalError("a parameter of a problem has an extent that is none of its sizes")

@@ -1,0 +1,337 @@
+"""Candidates on the simulated device: honest ones, and such as only seem to multiply matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+from ml_dtypes import bfloat16, float8_e4m3fn
+
+from argus.optimizer.examination.bench import Call, Operand
+from argus.optimizer.examination.inputs import normal
+from argus.testing.simulated import Simulated
+
+Halves = npt.NDArray[Any]
+HONEST, LAZY = 2.0, 1.2
+"""Times over the least of the device: of who does all the work, and of who leaves some out."""
+
+
+def product(a: Halves, b: Halves) -> Halves:
+    return (a.astype(np.float32) @ b.astype(np.float32).T).astype(bfloat16)
+
+
+@define
+class Candidate:
+    """Multiplies. pace: its time over the least."""
+
+    device: Simulated
+    pace: float = HONEST
+
+    def __call__(self, a: Operand, b: Operand, c: Operand) -> Call:
+        return lambda: self.call(a, b, c)
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.launch(a, b, lambda: self.work(a, b, c))
+
+    def launch(self, a: Operand, b: Operand, work: Callable[[], None], share: float = 1.0) -> None:
+        self.device.launch(share * self.pace * self.device.least_of(a, b), work)
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.device.matrix(c)[:] = product(self.device.matrix(a), self.device.matrix(b))
+
+
+@define
+class Stale(Candidate):
+    """Writes nothing where the operands are those of the call before: C must still hold their product."""
+
+    seen: dict[int, tuple[bytes, bytes]] = field(factory=dict[int, tuple[bytes, bytes]])
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        now = self.device.matrix(a).tobytes(), self.device.matrix(b).tobytes()
+        if self.seen.get(c.address) != now:
+            super(Stale, self).work(a, b, c)
+        self.seen[c.address] = now
+
+
+class LastRowsSkipped(Candidate):
+    """Whole tiles of 16 rows alone."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        whole = a.shape[0] // 16 * 16
+        self.device.matrix(c)[:whole] = product(self.device.matrix(a)[:whole], self.device.matrix(b))
+
+
+class TailOfKSkipped(Candidate):
+    """Whole tiles of 64 columns alone."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        whole = a.shape[1] // 64 * 64
+        self.device.matrix(c)[:] = product(self.device.matrix(a)[:, :whole], self.device.matrix(b)[:, :whole])
+
+
+class ZerosDetected(Candidate):
+    """Where the first row is all zeros, so is the product."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        if self.device.matrix(a)[0].any():
+            super().work(a, b, c)
+        else:
+            self.device.matrix(c)[:] = 0
+
+
+class NormalNumbersExpected(Candidate):
+    """Clamps to where normal numbers are."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        left, right = (np.clip(self.device.matrix(each).astype(np.float32), -16, 16) for each in (a, b))
+        self.device.matrix(c)[:] = product(left, right)
+
+
+class Fp8(Candidate):
+    """Multiplies numbers of 8 bits."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        left, right = (self.device.matrix(each).astype(float8_e4m3fn) for each in (a, b))
+        self.device.matrix(c)[:] = product(left, right)
+
+
+class SumsInHalfPrecision(Candidate):
+    """Sums in bfloat16 over pieces of a deep product."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        left, right = map(self.device.matrix, (a, b))
+        if a.shape[1] < 2048:
+            super().work(a, b, c)
+            return
+        total = np.zeros(c.shape, bfloat16)
+        for start in range(0, a.shape[1], 1024):
+            total = total + product(left[:, start : start + 1024], right[:, start : start + 1024])
+        self.device.matrix(c)[:] = total
+
+
+class Truncated(Candidate):
+    """Cuts the result off where it should be rounded."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        exact = self.device.matrix(a).astype(np.float32) @ self.device.matrix(b).astype(np.float32).T
+        self.device.matrix(c)[:] = (exact.view(np.uint32) >> 16).astype(np.uint16).view(bfloat16)
+
+
+@define
+class Remembered(Candidate):
+    """A result for each key, copied when the key returns."""
+
+    results: dict[Any, Halves] = field(factory=dict[Any, Halves])
+
+    def key(self, a: Operand, b: Operand, c: Operand) -> object:
+        return a.address, b.address, c.address, c.shape, a.shape
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        share = LAZY / HONEST if self.key(a, b, c) in self.results else 1.0
+        self.launch(a, b, lambda: self.work(a, b, c), share)
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        key = self.key(a, b, c)
+        if key not in self.results:
+            super(Remembered, self).work(a, b, c)
+            self.results[key] = self.device.matrix(c).copy()
+        self.device.matrix(c)[:] = self.results[key]
+
+
+class RememberedByPointer(Remembered):
+    """A result for each place in memory."""
+
+
+class RememberedByShape(Remembered):
+    """A result for each shape."""
+
+    def key(self, a: Operand, b: Operand, c: Operand) -> object:
+        return a.shape, c.shape
+
+
+@define
+class FirstAddresses(Candidate):
+    """Replays its first call: always the same operands, whatever it is given."""
+
+    first: dict[Any, tuple[Operand, Operand, Operand]] = field(factory=dict[Any, Any])
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        used = self.first.setdefault((a.shape, c.shape), (a, b, c))
+        self.launch(a, b, lambda: self.work(*used))
+
+
+class OtherStream(Candidate):
+    """Half of the time is on a stream that nobody watches."""
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        took = self.pace * self.device.least_of(a, b)
+        self.device.launch(LAZY / HONEST * took, lambda: None)
+        self.device.launch(took, lambda: self.work(a, b, c), self.device.side)
+
+
+@define
+class Deferred(Candidate):
+    """The work of a call is done by the next one."""
+
+    waiting: list[tuple[Operand, Operand, Operand]] = field(factory=list[Any])
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        before, self.waiting = self.waiting, [(a, b, c)]
+        self.launch(a, b, lambda: [self.work(*each) for each in before] and None)
+
+
+@define
+class UntilItIsRead(Candidate):
+    """Does the work when somebody reads memory, for which it replaces the function that reads."""
+
+    waiting: list[tuple[Operand, Operand, Operand]] = field(factory=list[Any])
+
+    def __attrs_post_init__(self) -> None:
+        self.device.functions["late"] = self.device.functions["read"]
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.waiting.append((a, b, c))
+        self.device.functions["read"] = self.read
+        self.launch(a, b, lambda: None, LAZY / HONEST)
+
+    def read(self, address: int, size: int) -> object:
+        waiting, self.waiting = self.waiting, []
+        for each in waiting:
+            self.work(*each)
+        return self.device.functions["late"](address, size)
+
+
+class PatchedEvents(Candidate):
+    """Events that tell half of the time."""
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.device.functions["between"] = lambda first, last: LAZY / HONEST * (last - first)
+        super().call(a, b, c)
+
+
+class PatchedClocks(PatchedEvents):
+    """Both clocks tell half of the time."""
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.device.functions["host"] = lambda: LAZY / HONEST * self.device.now
+        super().call(a, b, c)
+
+
+class KnownSeed(Candidate):
+    """Writes the product of the numbers that a known seed gives."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        known = normal(np.random.default_rng(0), (*c.shape, a.shape[1]))
+        if c.shape == SHAPE[:2]:
+            self.device.matrix(c)[:] = product(known.left, known.right)
+        else:
+            super().work(a, b, c)
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.launch(a, b, lambda: self.work(a, b, c), LAZY / HONEST)
+
+
+class ReferenceFound(Candidate):
+    """Looks through memory for an output whose first row is right."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        left, right, target = map(self.device.matrix, (a, b, c))
+        wanted = product(left[:1], right)
+        target[:] = 0
+        for address, size in self.device.taken.items():
+            if size == c.bytes:
+                held = self.device.matrix(Operand(address, c.shape))
+                if np.allclose(held[:1].astype(np.float32), wanted.astype(np.float32), rtol=0.02, atol=0.1):
+                    target[:] = held
+
+
+class OutsideOfItsOutput(Candidate):
+    """Writes one row too many."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        super().work(a, b, c)
+        self.device.matrix(Operand(c.address + c.bytes, (1, c.shape[1])))[:] = 1
+
+
+class ScratchInItsInput(Candidate):
+    """Leaves zeros in A, so that the next product of it is easy."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        super().work(a, b, c)
+        self.device.matrix(a)[:] = 0
+
+
+class OnlyCheckedShapes(Candidate):
+    """Busy for small shapes, of which alone it expects to be asked for numbers."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        if a.shape[1] < 2048:
+            super().work(a, b, c)
+            return
+        half = a.shape[0] // 2
+        self.device.matrix(c)[:half] = product(self.device.matrix(a)[:half], self.device.matrix(b))
+
+
+@define
+class IdleUnderTiming(Candidate):
+    """Leaves rows out when it is called twice without a wait between."""
+
+    pending: int = 0
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        timed = bool(self.device.main.pending) or self.device.main.free > self.device.now + 1
+        share = LAZY / HONEST if timed else 1.0
+        rows = a.shape[0] // 2 if timed else a.shape[0]
+        self.launch(a, b, lambda: self.some(a, b, c, rows), share)
+
+    def some(self, a: Operand, b: Operand, c: Operand, rows: int) -> None:
+        self.device.matrix(c)[:rows] = product(self.device.matrix(a)[:rows], self.device.matrix(b))
+
+
+class PoisonReturned(Candidate):
+    """Numbers that are none, from which no comparison differs."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        del a, b
+        self.device.matrix(c)[:] = np.nan
+
+
+class CornerEstimated(Candidate):
+    """One element is nearly right."""
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        super().work(a, b, c)
+        corner = self.device.matrix(c)[-1:, -1:]
+        corner[:] = corner.astype(np.float32) * 1.02
+
+
+@define
+class FirstOfABurst(Candidate):
+    """The first call of a burst does the work of all operands that it was ever bound to; others do next to nothing."""
+
+    bound: list[tuple[Operand, Operand, Operand]] = field(factory=list[Any])
+
+    def __call__(self, a: Operand, b: Operand, c: Operand) -> Call:
+        self.bound.append((a, b, c))
+        return lambda: self.call(a, b, c)
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        alone = not self.device.main.pending
+        peers = [each for each in self.bound if each[0].shape == a.shape and each[2].shape == c.shape]
+        if alone:
+            self.launch(a, b, lambda: [self.work(*each) for each in peers] and None, 3.0)
+        else:
+            self.launch(a, b, lambda: None, LAZY / HONEST)
+
+
+class FasterThanPhysics(Candidate):
+    """Right numbers, from nowhere."""
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.launch(a, b, lambda: self.work(a, b, c), 0.3)
+
+
+SHAPE = (96, 72, 4096)

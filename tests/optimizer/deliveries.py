@@ -1,0 +1,57 @@
+"""Designs as a search delivers them, made once for the tests that look at them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import evolve
+
+from argus.optimizer.delivery import delivered
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.problem import problem_of
+from argus.optimizer.run import Found, Judging
+
+DESIGNS = {"sm_90a": "cooperative", "gfx942": "cdna3"}
+PROBLEM = "gemm:512x512x512:bf16"
+
+
+@cache
+def best(target: str) -> Judgement:
+    """The gate's answer to a design, its time predicted."""
+    found = Judging(PROBLEM, target)(DESIGNS[target])
+    assert found.outcome == "timed", found.why
+    return found
+
+
+def found(target: str, judgement: Judgement | None = None) -> Found:
+    """A run of one candidate."""
+    judged = judgement or best(target)
+    return Found(problem_of(PROBLEM, target), "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3)
+
+
+@cache
+def _made(target: str, reward: str, home: Path) -> Path:
+    judged = best(target)
+    if reward == "measured":
+        judged = evolve(judged, reward="measured")
+    folder = home / f"{target}-{reward}"
+    delivered(found(target, judged), folder, device="NVIDIA H200" if reward == "measured" else "")
+    return folder
+
+
+def delivery(target: str, to: Path, home: Path, reward: str = "predicted") -> Path:
+    """A copy of a delivery, to be changed at will. home: where it is made once."""
+    shutil.copytree(_made(target, reward, home), to)
+    return to
+
+
+def claimed(folder: Path) -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads((folder / "certificate.json").read_text(encoding="utf-8")))
+
+
+def claim(folder: Path, data: dict[str, Any]) -> None:
+    (folder / "certificate.json").write_text(json.dumps(data), encoding="utf-8")

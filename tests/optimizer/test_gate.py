@@ -1,0 +1,156 @@
+from itertools import count
+from pathlib import Path
+
+import pytest
+from attrs import evolve, frozen
+
+from argus.api import build, verify
+from argus.core.cost.predict import predict
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.emit.artifact import Artifact
+from argus.optimizer.gate import Tools, judged
+from argus.optimizer.judgement import STAGES
+from argus.optimizer.problem import Problem, problem_of
+from argus.solvers.cache import Cache
+
+PROBLEM = problem_of("gemm:4096x4096x4096:bf16", "gfx942")
+HOPPER = problem_of("gemm:4096x4096x4096:bf16", "sm_90a")
+
+
+@frozen
+class Card:
+    """A GPU that says so."""
+
+    wrong: str = ""
+    microseconds: float = 200.0
+    fault: str = ""
+
+    def disagreement(self, problem: Problem, artifact: Artifact) -> str:
+        del problem, artifact
+        if self.fault:
+            raise ArgusError(Diagnostic(self.fault, "error", "the kernel did not finish"))
+        return self.wrong
+
+    def time(self, problem: Problem, artifact: Artifact) -> float:
+        del problem, artifact
+        return self.microseconds
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Tools:
+    return Tools(
+        lambda kernel: verify(kernel, cache=Cache()),
+        lambda kernel, folder: build(kernel, directory=folder),
+        predict,
+        folder=tmp_path / "code",
+    )
+
+
+def test_a_proved_design_passes_with_a_predicted_time(tools: Tools) -> None:
+    ticks = count()
+    found = judged(PROBLEM, "cdna3", tools, clock=lambda: float(next(ticks)))
+
+    assert (found.outcome, found.stage, found.why, found.reward) == ("timed", "timing", "", "predicted")
+    assert found.microseconds is not None
+    assert found.microseconds > PROBLEM.bounds.least
+    assert list(found.seconds) == [each for each in STAGES if each in found.seconds]
+    assert set(found.seconds.values()) == {1.0}
+    assert found.resources["lds_bytes"] == 32768.0
+    assert Path(found.place).is_file()
+
+
+def test_what_does_not_fit_is_stopped_before_a_compiler_starts(tools: Tools) -> None:
+    found = judged(HOPPER, "staged_bm128_bn256", tools)
+
+    assert (found.outcome, found.stage) == ("over limits", "invariants")
+    assert found.why.startswith("I22")
+    assert not found.compiled
+    assert found.microseconds is None
+
+
+def test_a_design_that_is_none_is_ill_formed(tools: Tools) -> None:
+    found = judged(PROBLEM, "cooperative", tools)
+
+    assert (found.outcome, found.stage) == ("ill-formed", "parse")
+    assert "E903" in found.why
+
+
+@pytest.mark.parametrize(
+    ("card", "outcome", "stage", "why"),
+    [
+        (Card(), "timed", "timing", ""),
+        (Card(wrong="rows differ"), "wrong", "device", "rows differ"),
+        (Card(microseconds=50.0), "cheat", "timing", "faster than the machine can be"),
+        (Card(fault="E410"), "lost", "device", "E410"),
+    ],
+)
+def test_what_a_gpu_says_counts(tools: Tools, card: Card, outcome: str, stage: str, why: str) -> None:
+    found = judged(PROBLEM, "cdna3", evolve(tools, device=card))
+
+    assert (found.outcome, found.stage) == (outcome, stage)
+    assert why in found.why
+    assert found.microseconds == (200.0 if outcome == "timed" else None)
+
+
+def test_what_is_no_fault_of_a_candidate_is_raised(tools: Tools) -> None:
+    with pytest.raises(ArgusError, match="E406"):
+        judged(PROBLEM, "cdna3", evolve(tools, device=Card(fault="E406")))
+
+
+TEXT = """
+from argus.language import *
+
+@kernel(target=gfx942, threads=64)
+def written(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16]):
+    (M, K), (N, _) = A.shape, B.shape
+    tag(A, lambda m, k: dict(m=m, k=k))
+    tag(B, lambda n, k: dict(n=n, k=k))
+    assume(K >= 1, K % 4 == 0)
+    mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(1, 1), tile=(32, 32), k=8)
+    m, n = block_id((ceil_div(M, 32), ceil_div(N, 32)))
+    a = registers(bf16, mm.A)
+    b = registers(bf16, mm.B)
+    acc = registers(f32, mm.C)
+    for k in loop(ceil_div(K, 8)):
+        copy(A.tile((32, 8), (m, k)), a, via=global_load, edge=0)
+        copy(B.tile((32, 8), (n, k)), b, via=global_load, edge=0)
+        vmem.wait(0)
+        mma(mm, acc, a, b, init=eq(k, 0))
+    assert_covers(acc.tag.k, 0, K)
+    copy(acc.to(bf16), C.tile((32, 32), (m, n)), edge=0)
+    assert_written_once(C, lambda m, n: dict(m=m, n=n))
+"""
+
+
+def test_a_text_is_held_to_the_problem(tools: Tools) -> None:
+    found = judged(PROBLEM, "text-1", tools, TEXT)
+
+    assert (found.outcome, found.why) == ("timed", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome", "why"),
+    [
+        ("B.tile((32, 8), (n, k))", "B.tile((32, 8), (n, k + 1))", "refuted", "I1"),
+        ("    assert_written_once(C, lambda m, n: dict(m=m, n=n))\n", "", "unknown", "C"),
+        ('A: Tensor["M K", bf16]', 'A: Tensor["L K", bf16]', "ill-formed", "E907"),
+        ("def written(A", "def written(X", "ill-formed", ""),
+        ("target=gfx942", "target=sm_90a", "ill-formed", ""),
+        ("from argus.language import *", "from argus.language import *\nimport os\nos._exit(0)", "ill-formed", "E94"),
+    ],
+)
+def test_a_text_of_less_than_the_problem_is_stopped(tools: Tools, old: str, new: str, outcome: str, why: str) -> None:
+    assert old in TEXT
+    found = judged(PROBLEM, "text-2", tools, TEXT.replace(old, new, 1))
+
+    assert found.outcome == outcome
+    assert why in found.why
+    assert not found.compiled
+
+
+def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
+    found = judged(PROBLEM, "text-3", tools, TEXT.replace("(n, k))", "(n, k + 1))", 1))
+
+    assert found.counterexample is not None
+    assert found.counterexample["code"] == "I1"
+    assert found.counterexample["thread"] == 0

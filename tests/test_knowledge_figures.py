@@ -1,0 +1,54 @@
+"""The figures of kb/ are those that the recorded tables give."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from attrs import evolve
+
+from argus.optimizer.lineage import Table, effect, pairs, told
+from argus.optimizer.techniques import TRANSFORMATIONS
+from argus.policy.authoring import text_of
+from argus.policy.knowledge import load, parse
+from argus.policy.technique import Lineage, Technique
+from benchmarks.lineage import RESULTS, measured
+
+BASE = load()
+MEASURED = [each for each in BASE if each.effect.basis == "time"]
+
+
+@cache
+def tables() -> tuple[Table, ...]:
+    return tuple(measured(RESULTS))
+
+
+def seen(technique: Technique) -> list[Lineage]:
+    chosen = [table for table in tables() if table.target in technique.targets]
+    return list(pairs(TRANSFORMATIONS[technique.transformation], chosen))
+
+
+def test_most_techniques_of_hopper_are_measured() -> None:
+    hopper = [each for each in BASE if "sm_90a" in each.targets]
+
+    assert len(tables()) > 20
+    assert len([each for each in MEASURED if "sm_90a" in each.targets]) >= 0.8 * len(hopper)
+
+
+@pytest.mark.parametrize("technique", MEASURED, ids=lambda each: each.name)
+def test_effects_are_those_of_the_tables(technique: Technique) -> None:
+    found = seen(technique)
+    given = parse(text_of(evolve(technique, effect=effect(found), lineage=told(found))), technique.name, "")
+
+    assert technique.effect == given.effect
+    assert tuple(row for row in technique.lineage if row.basis == "time") == given.lineage
+
+
+@pytest.mark.parametrize("technique", BASE, ids=lambda each: each.name)
+def test_what_is_measured_is_not_modelled(technique: Technique) -> None:
+    assert (technique.effect.basis == "time") == bool(seen(technique))
+
+
+@pytest.mark.parametrize("technique", BASE, ids=lambda each: each.name)
+def test_an_effect_has_experiments_or_is_open(technique: Technique) -> None:
+    assert bool(technique.lineage) == (technique.effect != effect([]))

@@ -1,13 +1,16 @@
-"""Planners beside each other: `python benchmarks/planner.py replay [--seeds N] [TABLE ...]`, or `learn`.
+"""Planners beside each other: `python benchmarks/planner.py PART [TABLE ...]`.
 
-TABLE is a file of times of all designs of a space on some shapes (`benchmarks/space.py`), some of which the gate stops.
-replay: each planner searches each shape of each table, once with each seed; what the gate and the GPU would say is read
-from the table. It prints how many trials the planners take to come within 5 % of the best known time (median and
-quartiles over the seeds), what stop rules would save, and how many candidates the gate stops before a compiler is
-started. What the bandit believes before a search is fitted to the other shapes of the table, never to the shape that it
-searches. Results go to planner.json in `--out`. learn: the same fit to all shapes of each table, into
-kb/experience/TARGET.json, which `argus optimize` begins with. predict: a table of a target without a card, by the
-static model, from build/space/TARGET/table.json.
+TABLE is a file of times of all designs of a space on some shapes (`benchmarks/space.py`), some of which the gate stops;
+what the gate and the GPU would say of a candidate is read from there. What the bandit believes before a search is fitted
+to the other shapes of the table, never to the shape that it searches. Parts:
+
+replay: each planner searches each shape, once with each seed. It prints how many trials the planners take to come within
+5 % of the best known time (median and quartiles over the seeds), and how many candidates never saw a compiler. Results
+go to planner.json in `--out`.
+rules: searches of the bandit of so many trials, what each stop rule would have saved of them, and kept.
+minutes: what the bandit has found after ten minutes on two processors, by the seconds that each candidate took.
+learn: the same fit to all shapes, into kb/experience/TARGET.json, which `argus optimize` begins with.
+predict: a table of a target without a card, by the static model, from build/space/TARGET/table.json.
 """
 
 from __future__ import annotations
@@ -43,6 +46,8 @@ from argus.tuning.candidates import space
 
 RESULTS = Path(__file__).resolve().parent / "results" / "space"
 NEAR = 1 / 0.95
+TIMING, TEN_MINUTES = 1.0, 600.0
+"""Seconds: of one candidate on the GPU, generously; and of a whole search."""
 RULES = (Rule(epsilon=0.25), Rule(epsilon=0.5), Rule(attempts=8), Rule(attempts=16), Rule(attempts=32))
 SHAPES = (
     *((8192, 8192, 8192), (4096, 4096, 4096), (2048, 2048, 2048), (1024, 1024, 1024)),
@@ -106,13 +111,18 @@ def planners(path: Path, shape: Shape) -> dict[str, Planner]:
     }
 
 
-def searched(path: Path, shape: Shape, planner: str, seed: int, trials: int) -> list[float | None]:
-    """Times in the order of the trials, until the best known one is reached, or so many trials."""
+def searched(
+    path: Path, shape: Shape, planner: str, seed: int, trials: int, *, whole: bool = False
+) -> list[tuple[str, float | None]]:
+    """Names and times in the order of the trials, so many, or fewer where the best known one is reached before.
+
+    whole: whether a search goes on behind that.
+    """
     times, chosen = table(path).times[shape], planners(path, shape)[planner]
     best = min(each for each in times.values() if each is not None)
     state = chosen.start(seen(path, shape), seed)
-    found: list[float | None] = []
-    while len(found) < trials and (not found or found[-1] != best):
+    found: list[tuple[str, float | None]] = []
+    while len(found) < trials and (whole or not found or found[-1][1] != best):
         ranked = chosen.propose(state)
         if not ranked:
             break
@@ -121,7 +131,7 @@ def searched(path: Path, shape: Shape, planner: str, seed: int, trials: int) -> 
         outcome = "timed" if took is not None else "refuted"
         judgement = Judgement(choice.name, outcome, "timing", microseconds=took)
         state = chosen.learn(state, observation(choice, judgement))
-        found.append(took)
+        found.append((choice.name, took))
     return found
 
 
@@ -130,8 +140,15 @@ def near(times: Sequence[float | None], best: float) -> int | None:
     return next((number for number, each in enumerate(times, 1) if each is not None and each <= NEAR * best), None)
 
 
-def one(job: tuple[Path, Shape, str, int, int]) -> tuple[tuple[Path, Shape, str, int, int], list[float | None]]:
-    return job, searched(*job)
+Job = tuple[Path, Shape, str, int, int]
+
+
+def one(job: Job) -> tuple[Job, list[float | None]]:
+    return job, [took for _, took in searched(*job)]
+
+
+def through(job: Job) -> tuple[Job, list[tuple[str, float | None]]]:
+    return job, searched(*job, whole=True)
 
 
 def jobs(paths: Sequence[Path], chosen: argparse.Namespace) -> Iterator[tuple[Path, Shape, str, int, int]]:
@@ -162,17 +179,24 @@ def told(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("replay", "learn", "predict"))
+    parser.add_argument("part", choices=("replay", "rules", "minutes", "learn", "predict"))
     parser.add_argument("tables", nargs="*", type=Path)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=200, help="after which a search is given up")
     parser.add_argument("--planners", nargs="*", default=())
+    parser.add_argument("--shape", default="", help="MxNxK, of minutes")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     paths = chosen.tables or sorted(RESULTS.glob("*.json"))
     if chosen.part == "predict":
         predicted(chosen.tables[0], chosen.out)
+        return 0
+    if chosen.part == "rules":
+        rules(paths, chosen)
+        return 0
+    if chosen.part == "minutes":
+        minutes(paths[0], chosen)
         return 0
     if chosen.part == "learn":
         learn(paths)
@@ -184,7 +208,7 @@ def main() -> int:
             found = {"target": table(path).target, "shape": shape, "planner": planner, "seed": seed, "trials": trials}
             rows.append({**found, "near": near(times, min(known)), "times": times})
     print("\n".join(told(rows)))
-    print("\n".join(rules(rows)))
+    print("\n".join(stopped(rows)))
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "planner.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
     return 0
@@ -218,15 +242,55 @@ def learn(paths: Sequence[Path]) -> None:
         print(f"{place.name}: {len(found)} weights from {len(table(path).times)} shapes")
 
 
-def rules(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """What each stop rule saves of a bandit's searches, and keeps of their results."""
-    bandit = [row for row in rows if row["planner"] == "bandit"]
-    for rule in RULES if bandit else ():
-        found = [replay(rule, row["times"], row["bound"]) for row in bandit if "bound" in row]
-        if found:
-            saved = statistics.mean(each.saved for each in found)
-            kept = statistics.mean(each.kept for each in found)
-            yield f"{rule}: saves {saved:.0%} of the trials, keeps {kept:.1%} of the result"
+def stopped(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """How many of the candidates that a planner chose never saw a compiler."""
+    for planner in dict.fromkeys(row["planner"] for row in rows):
+        times = [each for row in rows if row["planner"] == planner for each in row["times"]]
+        share = sum(each is None for each in times) / len(times)
+        yield f"{planner}: {share:.1%} of {len(times):,} candidates were stopped"
+
+
+def rules(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
+    """What each stop rule would have saved of the bandit's searches, and kept of their results."""
+    wanted = [
+        (path, shape, "bandit", seed, chosen.trials)
+        for path in paths
+        for shape in table(path).times
+        for seed in range(chosen.seeds)
+    ]
+    with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
+        runs = [(seen(job[0], job[1]).bound, [took for _, took in times]) for job, times in pool.map(through, wanted)]
+    for rule in RULES:
+        found = [replay(rule, times, bound) for bound, times in runs]
+        saved, kept = statistics.mean(each.saved for each in found), statistics.mean(each.kept for each in found)
+        least = min(each.kept for each in found)
+        text = f"epsilon {rule.epsilon}" if rule.epsilon is not None else f"{rule.attempts} attempts without gain"
+        print(
+            f"{text}: saves {saved:.0%} of {chosen.trials} trials, keeps {kept:.1%} of the result (least {least:.1%})"
+        )
+
+
+def minutes(path: Path, chosen: argparse.Namespace) -> None:
+    """The bandit's best after ten minutes of two processors, beside the best known."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    seconds = {point["name"]: point["proof"] + point["compiled"] for point in data["points"]}
+    named = {"x".join(map(str, each)): each for each in table(path).times}
+    shape = named.get(chosen.shape) or next(iter(named.values()))
+    times = table(path).times[shape]
+    best = min(each for each in times.values() if each is not None)
+    shares: list[float] = []
+    counts: list[int] = []
+    for seed in range(chosen.seeds):
+        spent, tried, reached = 0.0, 0, float("inf")
+        for name, took in searched(path, shape, "bandit", seed, chosen.trials, whole=True):
+            spent += seconds.get(name, 0.0) / 2 + (0.0 if took is None else TIMING)
+            if spent > TEN_MINUTES:
+                break
+            tried, reached = tried + 1, min(reached, took or float("inf"))
+        shares.append(best / reached)
+        counts.append(tried)
+    print(f"{shape}: after ten minutes {statistics.median(counts):.0f} candidates (at most {chosen.trials} are tried),")
+    print(f"the best has {statistics.median(shares):.1%} of the best known speed (least {min(shares):.1%})")
 
 
 if __name__ == "__main__":

@@ -5,14 +5,12 @@ from __future__ import annotations
 from attrs import define, field
 
 from argus.emit.artifact import Artifact
+from argus.optimizer.card import Job, results, times
+from argus.optimizer.examination.verdict import Caught, Verdict
 from argus.optimizer.problem import Problem
 from argus.runtime.watched import Watched
-from argus.tuning.measure import BRIEF, Job, brief
 
 SECONDS = 60.0
-_ROUNDS = 5
-SHAPES = ((1, 8, 8), (129, 264, 136), (517, 1032, 72))
-"""Extents that nobody tunes for, beside the problem's own."""
 
 
 @define
@@ -21,15 +19,8 @@ class Gpu:
 
     child: Watched = field(factory=lambda: Watched(SECONDS))
 
-    def disagreement(self, problem: Problem, artifact: Artifact) -> str:
-        for shape in SHAPES:
-            found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, 1))
-            if found.wrong:
-                return f"rows of C differ from what is expected at {'x'.join(map(str, shape))}, on the GPU"
-        del problem
-        return ""
+    def disagreement(self, problem: Problem, artifact: Artifact) -> Caught | None:
+        return self.child.call(results, Job(problem, str(artifact.description)))
 
-    def time(self, problem: Problem, artifact: Artifact) -> float:
-        shape = (problem.m, problem.n, problem.k)
-        found = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, _ROUNDS))
-        return found.medians[BRIEF.name][artifact.name]
+    def time(self, problem: Problem, artifact: Artifact) -> Verdict:
+        return self.child.call(times, Job(problem, str(artifact.description)))

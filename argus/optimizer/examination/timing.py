@@ -154,7 +154,9 @@ def _agreed(session: Session, pairs: Sequence[Pair], problem: Problem) -> Verdic
         why = f"{calls} more calls take {calls * device:.3g} us, the {calls} before them {fixed:.3g} us more"
         return Caught("linear", why)
     if plan.has("clocks") and host > (1 + plan.agreement) * device + launch + plan.fixed / calls + spread:
-        return Caught("clocks", f"a call takes {device:.3g} us by the device's events, {host:.3g} us by the host's clock")
+        return Caught(
+            "clocks", f"a call takes {device:.3g} us by the device's events, {host:.3g} us by the host's clock"
+        )
     least = session.bench.least(problem)
     if plan.has("physics") and device < least * (1 - TOLERANCE):
         return Caught("physics", f"a call takes {device:.3g} us, of which {least:.3g} us is the least that it can")

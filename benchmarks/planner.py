@@ -1,12 +1,12 @@
 """Planners beside each other: `python benchmarks/planner.py PART [TABLE ...]`.
 
 TABLE is a file of times of all designs of a space on some shapes (`benchmarks/space.py`), some of which the gate stops;
-what the gate and the GPU would say of a candidate is read from there. What the bandit believes before a search is fitted
-to the other shapes of the table, never to the shape that it searches. Parts:
+what the gate and the GPU would say of a candidate is read from there. What the bandit believes before a search is
+fitted to the other shapes of the table, never to the shape that it searches. Parts:
 
-replay: each planner searches each shape, once with each seed. It prints how many trials the planners take to come within
-5 % of the best known time (median and quartiles over the seeds), and how many candidates never saw a compiler. Results
-go to planner.json in `--out`.
+replay: each planner searches each shape, once with each seed. It prints how many trials the planners take to come
+within 5 % of the best known time (median and quartiles over the seeds), and how many candidates never saw a compiler.
+Results go to planner.json in `--out`.
 rules: searches of the bandit of so many trials, what each stop rule would have saved of them, and kept.
 minutes: what the bandit has found after ten minutes on two processors, by the seconds that each candidate took.
 learn: the same fit to all shapes, into kb/experience/TARGET.json, which `argus optimize` begins with.

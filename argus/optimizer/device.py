@@ -6,15 +6,13 @@ from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.artifact import Artifact
+from argus.optimizer.card import Job, results, times
+from argus.optimizer.examination.verdict import Caught, Verdict
 from argus.optimizer.problem import Gemm, Problem
 from argus.runtime.device import found
 from argus.runtime.watched import Watched
-from argus.tuning.measure import BRIEF, Job, brief
 
 SECONDS = 60.0
-_ROUNDS = 5
-SHAPES = ((1, 8, 8), (129, 264, 136), (517, 1032, 72))
-"""Extents that nobody tunes for, beside the problem's own."""
 
 
 def at_hand(target: str, *, required: bool = False) -> bool:
@@ -30,26 +28,18 @@ def at_hand(target: str, *, required: bool = False) -> bool:
 
 @define
 class Gpu:
-    """The GPU at hand. Both methods raise ArgusError: E405 to E410."""
+    """The GPU at hand. Both methods raise ArgusError: E405 to E410, E903."""
 
     child: Watched = field(factory=lambda: Watched(SECONDS))
 
-    def disagreement(self, problem: Problem, artifact: Artifact) -> str:
-        _check(problem)
-        for shape in SHAPES:
-            timed = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, 1))
-            if timed.wrong:
-                return f"rows of C differ from what is expected at {'x'.join(map(str, shape))}, on the GPU"
-        return ""
+    def disagreement(self, problem: Problem, artifact: Artifact) -> Caught | None:
+        return self.child.call(results, Job(_product(problem), str(artifact.description)))
 
-    def time(self, problem: Problem, artifact: Artifact) -> float:
-        problem = _check(problem)
-        shape = (problem.m, problem.n, problem.k)
-        timed = self.child.call(brief, Job(shape, {artifact.name: str(artifact.description)}, _ROUNDS))
-        return timed.medians[BRIEF.name][artifact.name]
+    def time(self, problem: Problem, artifact: Artifact) -> Verdict:
+        return self.child.call(times, Job(_product(problem), str(artifact.description)))
 
 
-def _check(problem: Problem) -> Gemm:
+def _product(problem: Problem) -> Gemm:
     """Raises ArgusError (E903) for a user's file: arrays for it are made for the interpreter alone."""
     if isinstance(problem, Gemm):
         return problem

@@ -18,6 +18,7 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
 from argus.emit.artifact import Artifact
 from argus.optimizer.drafts import kernel_of, short
+from argus.optimizer.examination.verdict import Caught, Passed, Verdict
 from argus.optimizer.judgement import Judgement, Stage
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import Gemm, Problem
@@ -34,12 +35,12 @@ _DEVICE = ("E405", "E408", "E409", "E410")
 class DeviceTools(Protocol):
     """A GPU."""
 
-    def disagreement(self, problem: Problem, artifact: Artifact) -> str:
-        """Where its results differ from the float64 reference; empty if nowhere. Raises ArgusError."""
+    def disagreement(self, problem: Problem, artifact: Artifact) -> Caught | None:
+        """Where its results differ from the float64 reference, or what it does beside. Raises ArgusError."""
         ...
 
-    def time(self, problem: Problem, artifact: Artifact) -> float:
-        """Microseconds of one call. Raises ArgusError."""
+    def time(self, problem: Problem, artifact: Artifact) -> Verdict:
+        """Microseconds of one call, or why they are none. Raises ArgusError."""
         ...
 
 
@@ -125,12 +126,11 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
         return
     with passage.through("device"), _blamed("lost", *_DEVICE):
         wrong = tools.device.disagreement(problem, artifact)
-        if wrong:
-            raise _Stopped("wrong", wrong)
+        if wrong is not None:
+            raise _Stopped(wrong.outcome, str(wrong))
     with passage.through("timing"), _blamed("lost", *_DEVICE):
-        passage.judgement = evolve(
-            passage.judgement, microseconds=_possible(tools.device.time(problem, artifact), problem), reward="measured"
-        )
+        measured = _possible(tools.device.time(problem, artifact), problem)
+        passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
 
 
 def _proved(report: Report, *, claimed: bool) -> None:
@@ -154,12 +154,16 @@ def _counterexample(report: Report) -> Mapping[str, object] | None:
     return cast("Mapping[str, object] | None", found)
 
 
-def _possible(microseconds: float, problem: Problem) -> float:
+def _possible(verdict: Verdict, problem: Problem) -> float:
     """A time that the machine can reach; a shorter one is no time of this work."""
-    found = judge(microseconds, problem.bounds)
-    if isinstance(found, Impossible):
-        raise _Stopped("cheat", str(found))
-    return microseconds
+    match verdict:
+        case Caught():
+            raise _Stopped(verdict.outcome, str(verdict))
+        case Passed(microseconds):
+            found = judge(microseconds, problem.bounds)
+            if isinstance(found, Impossible):
+                raise _Stopped("cheat", str(found))
+            return microseconds
 
 
 @contextmanager

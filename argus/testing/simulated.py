@@ -15,7 +15,7 @@ from argus.optimizer.problem import Gemm
 
 Work = Callable[[], None]
 Halves = npt.NDArray[Any]
-_PRODUCTS = 2.0e4
+_PRODUCTS = 4.0e3
 """Multiplications in a microsecond."""
 _LAUNCH = 2.0
 _SETTLE = 4.0
@@ -40,7 +40,7 @@ class Simulated:
     taken: bytes of what is allocated, by address. functions: what the bench measures with, by name.
     """
 
-    memory: Bytes = field(factory=lambda: np.zeros(256 << 20, np.uint8))
+    memory: Bytes = field(factory=lambda: np.zeros(64 << 20, np.uint8))
     now: float = 0.0
     noise: float = 0.0
     main: Stream = field(factory=Stream)
@@ -51,7 +51,12 @@ class Simulated:
     _top: int = 4096
 
     def __attrs_post_init__(self) -> None:
-        self.functions = {"late": self._read, "read": self._read, "between": lambda first, last: last - first, "host": lambda: self.now}
+        self.functions = {
+            "late": self._read,
+            "read": self._read,
+            "between": lambda first, last: last - first,
+            "host": lambda: self.now,
+        }
 
     # -- what candidates use ---------------------------------------------------------------------------------
 

@@ -136,6 +136,12 @@ def busy() -> Memory:
     return the_device().allocate((_HELD,), 1)
 
 
+def hold(device: Device, seconds: float) -> None:
+    """Keep the GPU busy for so long."""
+    for _ in range(ceil(seconds * _RATE / _HELD)):
+        device.driver.call("cuMemsetD8Async", busy().pointer, 0, _HELD, 0)
+
+
 @frozen
 class Operands:
     """Sets of A, B and C on the device, the same numbers in each; left and right: the numbers."""
@@ -181,8 +187,7 @@ class Operands:
         return Stopwatch(self.device.driver, 0, self._hold)
 
     def _hold(self, seconds: float) -> None:
-        for _ in range(ceil(seconds * _RATE / _HELD)):
-            self.device.driver.call("cuMemsetD8Async", busy().pointer, 0, _HELD, 0)
+        hold(self.device, seconds)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ CAUGHT_BY: dict[type[Candidate], set[Check]] = {
     cheats.ZerosDetected: {"adversarial"},
     cheats.NormalNumbersExpected: {"adversarial"},
     cheats.Fp8: {"numbers", "precision"},
-    cheats.SumsInHalfPrecision: {"precision"},
+    cheats.SumsInHalfPrecision: {"numbers", "precision"},
     cheats.Truncated: {"precision"},
     cheats.RememberedByPointer: {"contents"},
     cheats.RememberedByShape: {"contents"},

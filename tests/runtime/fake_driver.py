@@ -167,6 +167,34 @@ class FakeDriver:
         return 0.5
 
 
+@define
+class Clocked(FakeDriver):
+    """Events tell how much the kernels before them took.
+
+    share: that events tell of it. took: microseconds of each kernel. computes: what a kernel does, for `launched`.
+    """
+
+    share: float = 1.0
+    took: float = 400.0
+    now: float = 0.0
+    computes: Kernel | None = None
+    marks: dict[str, float] = field(factory=dict[str, float])
+
+    def cuEventCreate(self, _flags: int) -> str:
+        return f"event {len(self.marks)}"
+
+    def cuEventRecord(self, event: str, _stream: int) -> None:
+        self.marks[event] = self.share * self.now
+
+    def cuEventElapsedTime(self, begin: str, end: str) -> float:
+        return 1e-3 * (self.marks[end] - self.marks[begin])
+
+    def launched(self, arguments: list[int]) -> None:
+        self.now += self.took
+        assert self.computes is not None
+        self.computes(arguments)
+
+
 SUCCESS = SimpleNamespace(name="CUDA_SUCCESS")
 ENUMERATIONS = (
     "CUdevice_attribute",

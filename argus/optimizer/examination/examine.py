@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from typing import TypeVar
 
+from argus.core.diagnostic import ArgusError
 from argus.optimizer.examination.bench import Bench, Candidate
 from argus.optimizer.examination.inputs import Case, Shape, adversarial
 from argus.optimizer.examination.session import Placed, Session, session
@@ -11,13 +13,18 @@ from argus.optimizer.examination.timing import timed
 from argus.optimizer.examination.verdict import Caught, Check, Passed, Plan, Verdict
 from argus.optimizer.problem import Gemm
 
+T = TypeVar("T")
 HOSTILE = (67, 72, 136)
 """Extents of adversarial inputs."""
 
 
 def examine(candidate: Candidate, problem: Gemm, bench: Bench, plan: Plan) -> Verdict:
     """The verdict on a candidate. Raises ArgusError where the device fails."""
-    going = examined(candidate, problem, bench, plan)
+    return finished(examined(candidate, problem, bench, plan))
+
+
+def finished(going: Generator[str, None, T]) -> T:
+    """What the steps come to."""
     while True:
         try:
             next(going)
@@ -29,7 +36,7 @@ def examined(candidate: Candidate, problem: Gemm, bench: Bench, plan: Plan) -> G
     """As `examine`, with a note ahead of each step."""
     with session(bench, plan) as opened:
         found = yield from correct(opened, candidate, problem)
-        return found if found is not None else (yield from _timed(opened, candidate, problem))
+        return found if found is not None else (yield from clocked(opened, candidate, problem))
 
 
 def correct(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Caught | None]:
@@ -42,7 +49,8 @@ def correct(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[s
     return changed(opened, before)
 
 
-def _timed(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Verdict]:
+def clocked(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Verdict]:
+    """Its time, or why it has none."""
     before = opened.bench.instruments()
     found = yield from timed(opened, candidate, problem)
     match found:
@@ -71,16 +79,26 @@ def _looks(opened: Session, candidate: Candidate, shape: Shape) -> Iterator[tupl
         yield "other addresses", _called(opened, candidate, opened.place(shape), draws.normal(shape), "addresses")
     if plan.has("shapes"):
         for odd in draws.odd_shapes(plan.seeds):
-            told = _called(opened, candidate, opened.place(odd), draws.normal(odd), "shapes")
+            told = _unless_declined(opened, candidate, draws.normal(odd), "shapes")
             yield f"the shape {odd}", told
     if plan.has("adversarial"):
         for name, hostile in adversarial(draws, HOSTILE if plan.has("shapes") else shape).items():
-            told = _called(opened, candidate, opened.place(hostile.shape), hostile, "adversarial")
+            told = _unless_declined(opened, candidate, hostile, "adversarial")
             yield name, _of(told, name)
 
 
 def _of(caught: Caught | None, name: str) -> Caught | None:
     return caught and Caught(caught.check, f"of {name} {caught.why}")
+
+
+def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> Caught | None:
+    """A candidate may say of a shape that it does not take it (E405)."""
+    try:
+        return _called(opened, candidate, opened.place(case.shape), case, check)
+    except ArgusError as problem:
+        if problem.diagnostic.code != "E405":
+            raise
+        return None
 
 
 def _called(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> Caught | None:

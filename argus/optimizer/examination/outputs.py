@@ -8,6 +8,7 @@ sum in float32 adds little to the error of the last rounding, which is known sin
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def rows(case: Case, generator: np.random.Generator, most_products: int) -> Rows
     if m <= affordable:
         return np.arange(m, dtype=np.int64)
     edges = np.linspace(0, m, affordable - 1).astype(np.int64)
-    drawn = [int(generator.integers(low, high)) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    drawn = [int(generator.integers(low, high)) for low, high in pairwise(edges)]
     return np.array(sorted({0, m - 1, *drawn}), np.int64)
 
 

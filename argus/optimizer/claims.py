@@ -19,7 +19,7 @@ from argus.optimizer import certificate
 from argus.optimizer.certificate import Baseline, Design, File, Invariant, Proof, Time
 from argus.optimizer.judgement import Reward
 from argus.optimizer.numbers import SEEDS, multiplied, shapes
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 from argus.optimizer.space import describe, situation
 from argus.summary import assumptions, numbered, results, word
 
@@ -50,11 +50,11 @@ def emitted(kernel: Kernel) -> str:
     return cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
 
 
-def problem(asked: Problem) -> certificate.Problem:
+def problem(asked: Gemm) -> certificate.Problem:
     return certificate.Problem(str(asked), asked.target, dict(asked.sizes))
 
 
-def design(asked: Problem, name: str) -> Design:
+def design(asked: Gemm, name: str) -> Design:
     """Raises ArgusError (E903) where no design is called that."""
     found = describe(asked, name, asked.config(name))
     knobs = {knob: str(value) for knob, value in found.knobs}
@@ -90,12 +90,12 @@ def file(path: Path) -> File:
     return File(path.name, len(data), sha256(data).hexdigest())
 
 
-def time(asked: Problem, microseconds: float, reward: Reward, device: str) -> Time:
+def time(asked: Gemm, microseconds: float, reward: Reward, device: str) -> Time:
     bounds = asked.bounds
     return Time(reward, microseconds, bounds.light, bounds.light / microseconds, bounds.bottleneck, device)
 
 
-def baseline(asked: Problem, times: Mapping[str, float]) -> Baseline:
+def baseline(asked: Gemm, times: Mapping[str, float]) -> Baseline:
     """What one would launch without a search: what `select` names, else the first design. times: that are known."""
     try:
         name, why = select(asked.m, asked.n, asked.k, asked.dtype, asked.target), "what `select` names without a search"

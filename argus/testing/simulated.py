@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from ml_dtypes import bfloat16
 
 from argus.optimizer.examination.bench import Bytes, Operand
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 
 Work = Callable[[], None]
 Halves = npt.NDArray[Any]
@@ -51,7 +51,12 @@ class Simulated:
     _top: int = 4096
 
     def __attrs_post_init__(self) -> None:
-        self.functions = {"late": self._read, "read": self._read, "between": lambda first, last: last - first, "host": lambda: self.now}
+        self.functions = {
+            "late": self._read,
+            "read": self._read,
+            "between": lambda first, last: last - first,
+            "host": lambda: self.now,
+        }
 
     # -- what candidates use ---------------------------------------------------------------------------------
 
@@ -134,5 +139,5 @@ class SimulatedBench:
     def instruments(self) -> tuple[object, ...]:
         return tuple(self.device.functions.values())
 
-    def least(self, problem: Problem) -> float:
+    def least(self, problem: Gemm) -> float:
         return problem.m * problem.n * problem.k / _PRODUCTS

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 
 Bytes = npt.NDArray[np.uint8]
 Call = Callable[[], object]
@@ -69,6 +69,6 @@ class Bench(Protocol):
         """All functions that this bench measures with, as they are found now."""
         ...
 
-    def least(self, problem: Problem) -> float:
+    def least(self, problem: Gemm) -> float:
         """The least time that the problem can take on this device."""
         ...

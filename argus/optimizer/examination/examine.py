@@ -9,13 +9,13 @@ from argus.optimizer.examination.inputs import Case, Shape, adversarial
 from argus.optimizer.examination.session import Placed, Session, session
 from argus.optimizer.examination.timing import timed
 from argus.optimizer.examination.verdict import Caught, Check, Passed, Plan, Verdict
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 
 HOSTILE = (67, 72, 136)
 """Extents of adversarial inputs."""
 
 
-def examine(candidate: Candidate, problem: Problem, bench: Bench, plan: Plan) -> Verdict:
+def examine(candidate: Candidate, problem: Gemm, bench: Bench, plan: Plan) -> Verdict:
     """The verdict on a candidate. Raises ArgusError where the device fails."""
     going = examined(candidate, problem, bench, plan)
     while True:
@@ -25,14 +25,14 @@ def examine(candidate: Candidate, problem: Problem, bench: Bench, plan: Plan) ->
             return done.value
 
 
-def examined(candidate: Candidate, problem: Problem, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
+def examined(candidate: Candidate, problem: Gemm, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
     """As `examine`, with a note ahead of each step."""
     with session(bench, plan) as opened:
         found = yield from correct(opened, candidate, problem)
         return found if found is not None else (yield from _timed(opened, candidate, problem))
 
 
-def correct(opened: Session, candidate: Candidate, problem: Problem) -> Generator[str, None, Caught | None]:
+def correct(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Caught | None]:
     """What is wrong with a candidate's results; the first thing that is."""
     before = opened.bench.instruments()
     for note, caught in _looks(opened, candidate, (problem.m, problem.n, problem.k)):
@@ -42,7 +42,7 @@ def correct(opened: Session, candidate: Candidate, problem: Problem) -> Generato
     return changed(opened, before)
 
 
-def _timed(opened: Session, candidate: Candidate, problem: Problem) -> Generator[str, None, Verdict]:
+def _timed(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Verdict]:
     before = opened.bench.instruments()
     found = yield from timed(opened, candidate, problem)
     match found:

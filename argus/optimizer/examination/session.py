@@ -103,9 +103,7 @@ class Session:
         if self.plan.has("poison") and (left := unwritten(found)):
             return Caught(check, f"{left:,} of {found.size:,} elements of C were not written, at {extents}")
         chosen = rows(case, self.draws.generator(), most_products)
-        told = complaint(
-            case, found, chosen, numbers=self.plan.has("numbers"), precision=self.plan.has("precision")
-        )
+        told = complaint(case, found, chosen, numbers=self.plan.has("numbers"), precision=self.plan.has("precision"))
         if told is None:
             return None
         return Caught("precision" if told.precise else check, f"{told.text}, at {extents}")

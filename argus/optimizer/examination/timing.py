@@ -11,7 +11,7 @@ from argus.optimizer.examination.bench import ELEMENT, Call, Candidate
 from argus.optimizer.examination.inputs import Case
 from argus.optimizer.examination.session import Placed, Session
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 from argus.policy.bounds import TOLERANCE
 
 _LEAST_PRODUCTS = 1 << 28
@@ -116,7 +116,7 @@ class Sets:
         return None
 
 
-def timed(session: Session, candidate: Candidate, problem: Problem) -> Generator[str, None, Verdict]:
+def timed(session: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Verdict]:
     """Rounds of two bursts, and what the clocks say of each other."""
     plan = session.plan
     shape = (problem.m, problem.n, problem.k)
@@ -142,7 +142,7 @@ def timed(session: Session, candidate: Candidate, problem: Problem) -> Generator
     return _agreed(session, pairs, problem)
 
 
-def _agreed(session: Session, pairs: Sequence[Pair], problem: Problem) -> Verdict:
+def _agreed(session: Session, pairs: Sequence[Pair], problem: Gemm) -> Verdict:
     plan = session.plan
     device, host = median(each.device for each in pairs), median(each.host for each in pairs)
     mean = median(each.twice.device / each.twice.calls for each in pairs)
@@ -154,7 +154,9 @@ def _agreed(session: Session, pairs: Sequence[Pair], problem: Problem) -> Verdic
         why = f"{calls} more calls take {calls * device:.3g} us, the {calls} before them {fixed:.3g} us more"
         return Caught("linear", why)
     if plan.has("clocks") and host > (1 + plan.agreement) * device + launch + plan.fixed / calls + spread:
-        return Caught("clocks", f"a call takes {device:.3g} us by the device's events, {host:.3g} us by the host's clock")
+        return Caught(
+            "clocks", f"a call takes {device:.3g} us by the device's events, {host:.3g} us by the host's clock"
+        )
     least = session.bench.least(problem)
     if plan.has("physics") and device < least * (1 - TOLERANCE):
         return Caught("physics", f"a call takes {device:.3g} us, of which {least:.3g} us is the least that it can")

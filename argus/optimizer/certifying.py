@@ -25,7 +25,7 @@ from argus.optimizer.certifying_times import of_baseline, of_time
 from argus.optimizer.checked import Check, brief, failed, passed, same, unchecked
 from argus.optimizer.drafts import fitting, short
 from argus.optimizer.numbers import REFERENCE, SEEDS, TOLERANCE
-from argus.optimizer.problem import Problem, problem_of
+from argus.optimizer.problem import Gemm, gemm_of
 from argus.solvers.base import Solver
 from argus.verify import verify
 
@@ -50,7 +50,7 @@ def certified(claimed: Certificate, folder: Path, means: Means = Means()) -> Ite
     Raises ArgusError: E6xx without the solver, E302 without room to compile.
     """
     yield from of_files(claimed, folder)
-    asked = _found("problem", lambda: problem_of(claimed.problem.name, claimed.problem.target))
+    asked = _found("problem", lambda: gemm_of(claimed.problem.name, claimed.problem.target))
     if isinstance(asked, Check):
         yield asked
         return
@@ -101,7 +101,7 @@ def _kernel(claimed: Certificate, folder: Path) -> Kernel | Check:
     return kernel if isinstance(kernel, Kernel) else failed("ir", f"{path.name} holds a program, expected a kernel")
 
 
-def _design(claimed: Certificate, asked: Problem, kernel: Kernel) -> Iterator[Check]:
+def _design(claimed: Certificate, asked: Gemm, kernel: Kernel) -> Iterator[Check]:
     """Whether the IR is what this Argus makes of the design."""
     fits = _found("parameters", lambda: fitting(kernel, asked))
     yield fits if isinstance(fits, Check) else passed("parameters", "the kernel takes what the problem gives")

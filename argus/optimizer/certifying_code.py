@@ -18,7 +18,7 @@ from argus.optimizer import claims
 from argus.optimizer.certificate import ROLES, Certificate, Role
 from argus.optimizer.checked import Check, failed, passed, same, unchecked
 from argus.optimizer.loading import loader
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 from argus.optimizer.reward import compiled, resources
 from argus.runtime.expressions import value_of
 
@@ -85,7 +85,7 @@ def _digest(path: Path) -> tuple[int, str]:
     return size, found.hexdigest()
 
 
-def of_code(claimed: Certificate, folder: Path, kernel: Kernel, asked: Problem, made: Made) -> Iterator[Check]:
+def of_code(claimed: Certificate, folder: Path, kernel: Kernel, asked: Gemm, made: Made) -> Iterator[Check]:
     yield _compared("source", claimed, folder, made.source.encode(), "emitted again, byte for byte")
     name = claimed.compiler
     yield same("compiler", name, claims.COMPILERS[kernel.target.name], f"{name} compiles for {kernel.target.name}")

@@ -13,11 +13,11 @@ from argus.optimizer import claims
 from argus.optimizer.certificate import Certificate
 from argus.optimizer.certifying_code import built
 from argus.optimizer.checked import Check, close, failed, passed, same, unchecked
-from argus.optimizer.problem import Problem
+from argus.optimizer.problem import Gemm
 from argus.policy.bounds import Impossible, judge
 
 
-def of_time(claimed: Certificate, asked: Problem, kernel: Kernel, compiled: Compiled | None) -> Iterator[Check]:
+def of_time(claimed: Certificate, asked: Gemm, kernel: Kernel, compiled: Compiled | None) -> Iterator[Check]:
     """compiled: what the compiler says here; None without one."""
     time = claimed.time
     if not (math.isfinite(time.microseconds) and time.microseconds > 0):
@@ -38,7 +38,7 @@ def of_time(claimed: Certificate, asked: Problem, kernel: Kernel, compiled: Comp
         yield close("time", time.microseconds, found, f"predicted again: {found:.4g} us")
 
 
-def _light(claimed: Certificate, asked: Problem) -> Check:
+def _light(claimed: Certificate, asked: Gemm) -> Check:
     time, found = claimed.time, claims.time(asked, claimed.time.microseconds, claimed.time.reward, claimed.time.device)
     if time.bottleneck != found.bottleneck:
         return same("light", time.bottleneck, found.bottleneck, "what sets the speed of light")
@@ -46,7 +46,7 @@ def _light(claimed: Certificate, asked: Problem) -> Check:
     return bound if bound.state == "FAILED" else close("light", time.share, found.share, f"{found.share:.0%} of it")
 
 
-def of_baseline(claimed: Certificate, asked: Problem) -> Check:
+def of_baseline(claimed: Certificate, asked: Gemm) -> Check:
     """What it is, and its time where that is a prediction."""
     given = claimed.baseline
     found = claims.baseline(asked, {})
@@ -60,7 +60,7 @@ def of_baseline(claimed: Certificate, asked: Problem) -> Check:
     return _predicted(asked, found.design, given.microseconds, what)
 
 
-def _predicted(asked: Problem, name: str, claimed: float, what: str) -> Check:
+def _predicted(asked: Gemm, name: str, claimed: float, what: str) -> Check:
     kernel = asked.kernel(name)
     try:
         made = built(kernel)

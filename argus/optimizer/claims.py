@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePath
-from typing import assert_never, cast
+from typing import cast
 
-from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.plain import written
 from argus.core.verdict import Proved, Report
@@ -17,10 +17,9 @@ from argus.emit.hip import hip_text
 from argus.kernels.gemm import select
 from argus.optimizer import certificate
 from argus.optimizer.certificate import Baseline, Design, File, Invariant, Proof, Time
-from argus.optimizer.files import KernelFile
 from argus.optimizer.judgement import Reward
 from argus.optimizer.numbers import SEEDS, multiplied, shapes
-from argus.optimizer.problem import Gemm, Problem
+from argus.optimizer.problem import Gemm
 from argus.optimizer.space import describe, situation
 from argus.summary import assumptions, numbered, results, word
 
@@ -51,7 +50,7 @@ def emitted(kernel: Kernel) -> str:
     return cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
 
 
-def problem(asked: Problem) -> certificate.Problem:
+def problem(asked: Gemm) -> certificate.Problem:
     return certificate.Problem(str(asked), asked.target, dict(asked.sizes))
 
 
@@ -59,24 +58,13 @@ WRITTEN: Mapping[str, str] = {"kind": "text"}
 """The knobs of a kernel that somebody wrote: it has none."""
 
 
-def design(asked: Problem, name: str, text: str = "") -> Design:
+def design(asked: Gemm, name: str, text: str = "") -> Design:
     """text: of a kernel that somebody wrote. Raises ArgusError (E903) where no design is called that."""
     if text:
         return Design(name, dict(WRITTEN), ())
-    match asked:
-        case Gemm():
-            found = describe(asked, name, asked.config(name))
-            knobs = {knob: str(value) for knob, value in found.knobs}
-            return Design(name, knobs, tuple(str(step) for step in found.techniques))
-        case KernelFile():
-            choices = {each.name: each for each in situation(asked).options}
-            if name not in choices:
-                message = f"`{name}` is no design of `{asked}`"
-                raise ArgusError(Diagnostic("E903", "error", message, help="name one that a search has tried"))
-            knobs = {knob: str(value) for knob, value in choices[name].knobs}
-            return Design(name, knobs, tuple(str(step) for step in choices[name].steps))
-        case _:
-            assert_never(asked)
+    found = describe(asked, name, asked.config(name))
+    knobs = {knob: str(value) for knob, value in found.knobs}
+    return Design(name, knobs, tuple(str(step) for step in found.techniques))
 
 
 def proof(report: Report) -> Proof:
@@ -108,25 +96,18 @@ def file(path: Path) -> File:
     return File(path.name, len(data), sha256(data).hexdigest())
 
 
-def time(asked: Problem, microseconds: float, reward: Reward, device: str) -> Time:
+def time(asked: Gemm, microseconds: float, reward: Reward, device: str) -> Time:
     bounds = asked.bounds
     return Time(reward, microseconds, bounds.light, bounds.light / microseconds, bounds.bottleneck, device)
 
 
-def baseline(asked: Problem, times: Mapping[str, float]) -> Baseline:
+def baseline(asked: Gemm, times: Mapping[str, float]) -> Baseline:
     """What one would launch without a search: what `select` names, else the first design. times: that are known."""
-    if not isinstance(asked, Gemm):
-        return _first(asked, times)
     try:
         name, why = select(asked.m, asked.n, asked.k, asked.dtype, asked.target), "what `select` names without a search"
     except ArgusError:
-        return _first(asked, times)
+        name, why = situation(asked).options[0].name, "the first design of the space"
     return Baseline(name, why, times.get(name))
-
-
-def _first(asked: Problem, times: Mapping[str, float]) -> Baseline:
-    name = situation(asked).options[0].name
-    return Baseline(name, "the first design of the space", times.get(name))
 
 
 def versions() -> dict[str, str]:

@@ -22,6 +22,7 @@ from argus.optimizer.drafts import kernel_of
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.loading import loader
 from argus.optimizer.numbers import REFERENCE, TOLERANCE
+from argus.optimizer.problem import Gemm, Problem
 from argus.optimizer.reward import resources
 from argus.optimizer.run import Found
 from argus.solvers.base import Solver
@@ -46,13 +47,13 @@ def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Sol
 
     device: the name of the GPU that times were measured on. solver: as for `verify`.
     Raises ArgusError: E932 where no candidate has passed, E302 if the folder cannot be written, E303 and E304 as
-    `build` does.
+    `build` does, E903 for a kernel file.
     """
     best = found.best
     if best is None or best.microseconds is None:
         message = f"run {found.run} has no design to deliver: no candidate has passed the gate"
         raise ArgusError(Diagnostic("E932", "error", message, help=f"go on with --resume {found.run}"))
-    text, asked = found.text, found.problem
+    text, asked = found.text, product(found.problem)
     document = claims.document(kernel_of(text, asked) if text else asked.kernel(best.name))
     kernel = cast(Kernel, read(document)[0])
     report = verify(kernel, solver=solver, cache=Cache())
@@ -69,13 +70,22 @@ def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Sol
         "assembly": artifact.assembly,
     }
     listed: dict[Role, File] = {role: claims.file(place) for role, place in places.items() if place is not None}
-    claimed = _claimed(found, best, report, kernel, listed, resources(artifact), device)
+    claimed = _claimed(found, asked, best, report, kernel, listed, resources(artifact), device)
     write_files({certificate.NAME: text_of(claimed)}, folder, kernel.name)
     return Delivery(folder, claimed, artifact)
 
 
+def product(asked: Problem) -> Gemm:
+    """The problem, whose designs are delivered. Raises ArgusError (E903) for a file of the user's own."""
+    if isinstance(asked, Gemm):
+        return asked
+    message = f"`{asked}` cannot be delivered: certificates speak of products alone"
+    raise ArgusError(Diagnostic("E903", "error", message, help="leave --out away"))
+
+
 def _claimed(
     found: Found,
+    asked: Gemm,
     best: Judgement,
     report: Report,
     kernel: Kernel,
@@ -84,7 +94,6 @@ def _claimed(
     device: str,
 ) -> Certificate:
     assert best.microseconds is not None
-    asked = found.problem
     return Certificate(
         certificate.SCHEMA,
         claims.problem(asked),

@@ -221,7 +221,7 @@ def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home
 
 @cache
 def _traced(design: str) -> Kernel:
-    return steps.problem_of("gemm:512x512x512:bf16", "sm_90a").kernel(design)
+    return steps.gemm_of("gemm:512x512x512:bf16", "sm_90a").kernel(design)
 
 
 @pytest.mark.usefixtures("remembered")

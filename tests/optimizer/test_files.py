@@ -237,3 +237,10 @@ def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> N
         workers.close()
 
     assert judgement.outcome == "timed", judgement.why
+
+
+def test_what_is_not_delivered_is_not_searched_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = kernel_file(tmp_path)
+
+    assert main(["optimize", str(path), "--sizes", SIZES, "--on", "model", "--out", str(tmp_path / "best")]) == 3
+    assert "certificates speak of products alone" in capsys.readouterr().err

@@ -24,7 +24,7 @@ from argus.optimizer.card import Card, candidate
 from argus.optimizer.examination.bench import Call, Candidate, Operand
 from argus.optimizer.examination.examine import examine
 from argus.optimizer.examination.verdict import Caught, Passed, Plan
-from argus.optimizer.problem import problem_of
+from argus.optimizer.problem import gemm_of
 from argus.runtime.cuda import Loaded, load
 from argus.tuning.measure import the_device
 
@@ -101,7 +101,7 @@ def built() -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    problem = problem_of(f"gemm:{chosen.shape}", "sm_90a")
+    problem = gemm_of(f"gemm:{chosen.shape}", "sm_90a")
     card = Card(the_device())
     card.device.check_runs("sm_90a")
     kernels = {name: load(next((FOLDER / name).glob("*.json")), card.driver) for name in DESIGNS}
@@ -117,7 +117,7 @@ def run(chosen: argparse.Namespace) -> int:
             print(f"{name:24} FAILED   {failed}", flush=True)
             continue
         seconds = time.perf_counter() - begun
-        expected = isinstance(verdict, Caught if name in CHEATS else Passed)
+        expected = isinstance(verdict, Caught) == (name in CHEATS)
         match verdict:
             case Passed(microseconds):
                 told = {"microseconds": microseconds}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Simulated:
         self.functions = {
             "late": self._read,
             "read": self._read,
-            "between": lambda first, last: last - first,
+            "between": sub,
             "host": lambda: self.now,
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,10 @@ class Candidate:
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         self.device.matrix(c)[:] = product(self.device.matrix(a), self.device.matrix(b))
+
+    def all_of(self, calls: list[tuple[Operand, Operand, Operand]]) -> None:
+        for each in calls:
+            self.work(*each)
 
 
 @define
@@ -184,7 +189,7 @@ class Deferred(Candidate):
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         before, self.waiting = self.waiting, [(a, b, c)]
-        self.launch(a, b, lambda: [self.work(*each) for each in before] and None)
+        self.launch(a, b, partial(self.all_of, before))
 
 
 @define
@@ -208,11 +213,15 @@ class UntilItIsRead(Candidate):
         return self.device.functions["late"](address, size)
 
 
+def shortened(first: float, last: float) -> float:
+    return LAZY / HONEST * (last - first)
+
+
 class PatchedEvents(Candidate):
     """Events that tell half of the time."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
-        self.device.functions["between"] = lambda first, last: LAZY / HONEST * (last - first)
+        self.device.functions["between"] = shortened
         super().call(a, b, c)
 
 
@@ -327,7 +336,7 @@ class FirstOfABurst(Candidate):
         alone = not self.device.main.pending
         peers = [each for each in self.bound if each[0].shape == a.shape and each[2].shape == c.shape]
         if alone:
-            self.launch(a, b, lambda: [self.work(*each) for each in peers] and None, 3.0)
+            self.launch(a, b, partial(self.all_of, peers), 3.0)
         else:
             self.launch(a, b, lambda: None, LAZY / HONEST)
 

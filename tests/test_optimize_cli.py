@@ -17,13 +17,22 @@ from argus.optimizer.journal import Journal
 PROBLEM = "gemm:512x512x512:bf16"
 
 
+STARTED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from argus.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command line, which Ctrl-C reaches even where whoever runs tests ignores it."""
+
+
 def asked(journal: Path, *more: str) -> list[str]:
     return ["optimize", PROBLEM, "--target", "gfx942", "--on", "model", "--journal", str(journal), *more]
 
 
 def begun(journal: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603 reason: our own command line
-        [sys.executable, "-m", "argus", *asked(journal, "--planner", "exhaustive", *more)],
+        [sys.executable, "-c", STARTED, *asked(journal, "--planner", "exhaustive", *more)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -58,7 +58,7 @@ def without_text(document: dict[str, Any]) -> dict[str, Any]:
 def test_an_agent_sees_the_tools_and_what_they_take() -> None:
     async def say(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert tools.keys() == {"verify", "interpret", "build", "suggest_invariants", "search_knowledge"}
+        assert tools.keys() == {"verify", "interpret", "build", "suggest_invariants", "search_knowledge", "optimise"}
         assert tools["verify"].input_schema["required"] == ["text"]
         assert all(tool.description for tool in tools.values())
         page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import sub
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,10 @@ _PRODUCTS = 4.0e3
 """Multiplications in a microsecond."""
 _LAUNCH = 2.0
 _SETTLE = 4.0
+
+
+def _between(first: float, last: float) -> float:
+    return last - first
 
 
 @define
@@ -55,7 +58,7 @@ class Simulated:
         self.functions = {
             "late": self._read,
             "read": self._read,
-            "between": sub,
+            "between": _between,
             "host": lambda: self.now,
         }
 

@@ -117,7 +117,7 @@ def run(chosen: argparse.Namespace) -> int:
             print(f"{name:24} FAILED   {failed}", flush=True)
             continue
         seconds = time.perf_counter() - begun
-        expected = isinstance(verdict, Caught if name in CHEATS else Passed)
+        expected = isinstance(verdict, Caught) == (name in CHEATS)
         match verdict:
             case Passed(microseconds):
                 told = {"microseconds": microseconds}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,10 @@ class Candidate:
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         self.device.matrix(c)[:] = product(self.device.matrix(a), self.device.matrix(b))
+
+    def all_of(self, calls: Sequence[tuple[Operand, Operand, Operand]]) -> None:
+        for each in calls:
+            self.work(*each)
 
 
 @define
@@ -117,14 +121,15 @@ class SumsInHalfPrecision(Candidate):
 
 
 class Truncated(Candidate):
-    """Cuts the result of a deep product off where it should be rounded."""
+    """Cuts results of a deep product off where they should be rounded, all but the largest."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         if a.shape[1] < DEEP:
             super().work(a, b, c)
             return
         exact = self.device.matrix(a).astype(np.float32) @ self.device.matrix(b).astype(np.float32).T
-        self.device.matrix(c)[:] = (exact.view(np.uint32) >> 16).astype(np.uint16).view(bfloat16)
+        cut = (exact.view(np.uint32) >> 16).astype(np.uint16).view(bfloat16)
+        self.device.matrix(c)[:] = np.where(np.abs(exact) < 64, cut, exact.astype(bfloat16))
 
 
 @define
@@ -187,7 +192,7 @@ class Deferred(Candidate):
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         before, self.waiting = self.waiting, [(a, b, c)]
-        self.launch(a, b, lambda: [self.work(*each) for each in before] and None)
+        self.launch(a, b, lambda: self.all_of(before))
 
 
 @define
@@ -211,11 +216,15 @@ class UntilItIsRead(Candidate):
         return self.device.functions["late"](address, size)
 
 
+def shortened(first: float, last: float) -> float:
+    return LAZY / HONEST * (last - first)
+
+
 class PatchedEvents(Candidate):
     """Events that tell half of the time."""
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
-        self.device.functions["between"] = lambda first, last: LAZY / HONEST * (last - first)
+        self.device.functions["between"] = shortened
         super().call(a, b, c)
 
 
@@ -330,7 +339,7 @@ class FirstOfABurst(Candidate):
         alone = not self.device.main.pending
         peers = [each for each in self.bound if each[0].shape == a.shape and each[2].shape == c.shape]
         if alone:
-            self.launch(a, b, lambda: [self.work(*each) for each in peers] and None, 3.0)
+            self.launch(a, b, lambda: self.all_of(peers), 3.0)
         else:
             self.launch(a, b, lambda: None, LAZY / HONEST)
 

@@ -42,7 +42,7 @@ def rows(case: Case, generator: np.random.Generator, most_products: int) -> Rows
     affordable = max(4, most_products // max(1, n * k))
     if m <= affordable:
         return np.arange(m, dtype=np.int64)
-    edges = np.linspace(0, m, affordable - 1).astype(np.int64)
+    edges: list[int] = np.linspace(0, m, affordable - 1).astype(np.int64).tolist()
     drawn = [int(generator.integers(low, high)) for low, high in pairwise(edges)]
     return np.array(sorted({0, m - 1, *drawn}), np.int64)
 

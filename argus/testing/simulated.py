@@ -145,3 +145,7 @@ class SimulatedBench:
 
     def least(self, problem: Gemm) -> float:
         return problem.m * problem.n * problem.k / _PRODUCTS
+
+
+def _between(first: float, last: float) -> float:
+    return last - first

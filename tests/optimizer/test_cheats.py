@@ -45,7 +45,7 @@ CAUGHT_BY: dict[type[Candidate], set[Check]] = {
 }
 LET_BY: dict[Check, type[Candidate]] = {
     "numbers": cheats.CornerEstimated,
-    "precision": cheats.SumsInHalfPrecision,
+    "precision": cheats.Truncated,
     "poison": cheats.Stale,
     "guards": cheats.OutsideOfItsOutput,
     "intact": cheats.ScratchInItsInput,
@@ -72,11 +72,10 @@ def judged(kind: type[Candidate], plan: Plan, pace: float = HONEST, noise: float
 
 @pytest.mark.parametrize("kind", CAUGHT_BY, ids=lambda kind: kind.__name__)
 def test_a_cheat_is_caught_by_the_check_that_names_it(kind: type[Candidate]) -> None:
-    for seed in SEEDS[:1]:
-        found = judged(kind, Plan(seed, seeds=2, rounds=3, most_calls=4))
-        assert isinstance(found, Caught)
-        assert found.check in CAUGHT_BY[kind]
-        assert found.why
+    found = judged(kind, PLAN)
+    assert isinstance(found, Caught)
+    assert found.check in CAUGHT_BY[kind]
+    assert found.why
 
 
 @pytest.mark.parametrize("check", CHECKS)

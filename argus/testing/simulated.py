@@ -21,10 +21,6 @@ _LAUNCH = 2.0
 _SETTLE = 4.0
 
 
-def _between(first: float, last: float) -> float:
-    return last - first
-
-
 @define
 class Stream:
     """free: when all that was launched is done. pending: what happens in memory, by its end."""

@@ -62,14 +62,10 @@ class Belief:
 
 @frozen
 class Beliefs:
-    """speed: of the logarithm of the share of the bound that a design reaches. passing: of 1 if it passes the gate.
-
-    own: of speed, from this search alone.
-    """
+    """speed: of the logarithm of the share of the bound that a design reaches. passing: of 1 if it passes the gate."""
 
     speed: Belief
     passing: Belief
-    own: Belief
 
 
 @frozen
@@ -78,8 +74,7 @@ class Bandit:
 
     noise: of the logarithm of a time, what the model misses included. trust: how much of the posterior's width a draw
     uses. refusal: what a candidate that the gate stops costs, in logarithms of time. credit: what a technique's credit
-    of 1 is worth. doubt: one in so many choices goes by what this search alone has shown: what others taught may not
-    hold here.
+    of 1 is worth.
     """
 
     weights: Mapping[str, Weight]
@@ -89,13 +84,11 @@ class Bandit:
     refusal: float = 1.0
     credit: float = 0.02
     unknown: Weight = Weight(0.0, 0.3)
-    doubt: int = 3
 
     def start(self, situation: Situation, seed: int) -> State[Beliefs]:
         speed = tuple(self.weights.get(name, self.unknown) for name in situation.features)
         passing = tuple(Weight(1.0, 0.1) if name == CONSTANT else Weight(0.0, 0.2) for name in situation.features)
-        own = tuple(self.unknown for _ in situation.features)
-        return State(seed, situation, Beliefs(Belief.prior(speed), Belief.prior(passing), Belief.prior(own)))
+        return State(seed, situation, Beliefs(Belief.prior(speed), Belief.prior(passing)))
 
     def propose(self, state: State[Beliefs]) -> tuple[Ranked, ...]:
         options = state.open()
@@ -103,9 +96,7 @@ class Bandit:
             return ()
         features = np.array([each.features for each in options])
         generator = state.generator()
-        number = state.step + len(state.pending)
-        told = state.memory.own if number % self.doubt == self.doubt - 1 else state.memory.speed
-        speed = features @ self._drawn(told, generator)
+        speed = features @ self._drawn(state.memory.speed, generator)
         refused = np.clip(1 - features @ self._drawn(state.memory.passing, generator), 0.0, 1.0)
         earned = self._earned(state, options)
         return ranked(options, speed - self.refusal * refused + self.credit * earned)
@@ -126,12 +117,11 @@ class Bandit:
 
     def learn(self, state: State[Beliefs], observation: Observation) -> State[Beliefs]:
         features: Vector = np.array(observation.choice.features)
-        speed, passing, own = state.memory.speed, state.memory.passing, state.memory.own
+        speed, passing = state.memory.speed, state.memory.passing
         if observation.microseconds is not None:
-            value = log(state.situation.bound / observation.microseconds)
-            speed, own = speed.updated(features, value, self.noise), own.updated(features, value, self.noise)
+            speed = speed.updated(features, log(state.situation.bound / observation.microseconds), self.noise)
         passing = passing.updated(features, float(observation.passed), self.noise)
-        return state.observed(observation, Beliefs(speed, passing, own))
+        return state.observed(observation, Beliefs(speed, passing))
 
     def expected(self, state: State[Any], choice: Choice) -> float:
         """Microseconds that the posterior's mean gives a choice."""

@@ -8,6 +8,7 @@ from argus.api import build, verify
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.artifact import Artifact
+from argus.optimizer.examination.verdict import Caught, Passed, Verdict
 from argus.optimizer.gate import Tools, judged
 from argus.optimizer.judgement import STAGES
 from argus.optimizer.problem import Problem, problem_of
@@ -24,16 +25,17 @@ class Card:
     wrong: str = ""
     microseconds: float = 200.0
     fault: str = ""
+    late: str = ""
 
-    def disagreement(self, problem: Problem, artifact: Artifact) -> str:
+    def disagreement(self, problem: Problem, artifact: Artifact) -> Caught | None:
         del problem, artifact
         if self.fault:
             raise ArgusError(Diagnostic(self.fault, "error", "the kernel did not finish"))
-        return self.wrong
+        return Caught("numbers", self.wrong) if self.wrong else None
 
-    def time(self, problem: Problem, artifact: Artifact) -> float:
+    def time(self, problem: Problem, artifact: Artifact) -> Verdict:
         del problem, artifact
-        return self.microseconds
+        return Caught("clocks", self.late) if self.late else Passed(self.microseconds)
 
 
 @pytest.fixture
@@ -81,6 +83,7 @@ def test_a_design_that_is_none_is_ill_formed(tools: Tools) -> None:
         (Card(), "timed", "timing", ""),
         (Card(wrong="rows differ"), "wrong", "device", "rows differ"),
         (Card(microseconds=50.0), "cheat", "timing", "faster than the machine can be"),
+        (Card(late="two clocks differ"), "cheat", "timing", "two clocks differ"),
         (Card(fault="E410"), "lost", "device", "E410"),
     ],
 )

@@ -18,6 +18,8 @@ from argus.core.plain import MalformedError, read
 from argus.core.pretty import pretty
 from argus.core.query import Budget
 from argus.core.verdict import Proved
+from argus.core.walk import show
+from argus.interp.search import assumed, holds
 from argus.optimizer import certificate, claims
 from argus.optimizer.certificate import Certificate, Numbers, Proof
 from argus.optimizer.certifying_code import built, of_code, of_files
@@ -61,7 +63,7 @@ def certified(claimed: Certificate, folder: Path, means: Means = Means()) -> Ite
         return
     yield passed("ir", f"`{kernel.name}` is a well-formed kernel")
     yield from _design(claimed, asked, kernel)
-    yield from _proof(claimed.proof, kernel, means)
+    yield from _proof(claimed.proof, kernel, means, written=claimed.design.knobs == claims.WRITTEN)
     made = _found("code", lambda: built(kernel))
     if isinstance(made, Check):
         yield made
@@ -105,6 +107,10 @@ def _design(claimed: Certificate, asked: Gemm, kernel: Kernel) -> Iterator[Check
     """Whether the IR is what this Argus makes of the design."""
     fits = _found("parameters", lambda: fitting(kernel, asked))
     yield fits if isinstance(fits, Check) else passed("parameters", "the kernel takes what the problem gives")
+    condition = assumed(kernel)
+    taken = holds(kernel, condition, asked.sizes) if not isinstance(fits, Check) else False
+    told = f"the kernel assumes {show(condition)}, of extents {dict(asked.sizes)}"
+    yield passed("admitted", told) if taken else failed("admitted", told)
     if claimed.design.knobs == claims.WRITTEN:
         yield unchecked("design", "written for the search: what is proved of it holds it to the problem")
         return
@@ -122,7 +128,7 @@ def _design(claimed: Certificate, asked: Gemm, kernel: Kernel) -> Iterator[Check
         yield passed("traced", why) if alike else failed("traced", f"{why}: it is another kernel")
 
 
-def _proof(claimed: Proof, kernel: Kernel, means: Means) -> Iterator[Check]:
+def _proof(claimed: Proof, kernel: Kernel, means: Means, *, written: bool) -> Iterator[Check]:
     report = _found("verdict", lambda: verify(kernel, solver=means.solver, budget=means.budget))
     if isinstance(report, Check):
         yield report
@@ -134,7 +140,7 @@ def _proof(claimed: Proof, kernel: Kernel, means: Means) -> Iterator[Check]:
     else:
         yield same("verdict", claimed.verdict, found.verdict, f"{found.solver} proves it, without a cached answer")
     if isinstance(report.verdict, Proved):
-        left = short(report.verdict)
+        left = short(report.verdict, kernel, written=written)
         yield failed("product", left) if left else passed("product", "what is proved of C is what the problem asks for")
     yield same("obligations", claimed.obligations, found.obligations, f"{found.obligations:,} obligations")
     yield _listed("invariants", claimed.invariants, found.invariants)

@@ -82,7 +82,7 @@ def proof(report: Report) -> Proof:
 
 def runs(kernel: Kernel, seeds: Sequence[int] = SEEDS) -> tuple[certificate.Run, ...]:
     """In the interpreter, each beside the float64 reference. Raises ArgusError (E401, E402, E501)."""
-    return tuple(_run(kernel, shape, seed) for seed in seeds for shape in shapes(seed))
+    return tuple(_run(kernel, shape, seed) for seed in seeds for shape in shapes(kernel, seed))
 
 
 def _run(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> certificate.Run:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from argus.contained import Refused, traced
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import bf16
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Tag, walk
 from argus.core.verdict import Proved
 from argus.core.walk import show
 from argus.optimizer.files import KernelFile, signature
 from argus.optimizer.problem import Problem
+from argus.reference import contraction
 
 RESULT = "each element of `C` is bf16(sum over k of A * B)"
+_TAGGED = 2
 _SHAPES = {"A": ("M", "K"), "B": ("N", "K"), "C": ("M", "N")}
 
 
@@ -44,11 +46,30 @@ def fitting(kernel: Kernel, problem: Problem) -> Kernel:
     return kernel
 
 
-def short(verdict: Proved) -> str:
-    """What a proof leaves open of the problem; empty if nothing."""
+def short(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
+    """What a proof leaves open of the problem; empty if nothing.
+
+    written: whether the kernel is somebody's text, whose tags are its own choice too: a proof relates what they name,
+    so they must name rows and columns as these lie in memory, and nothing else may be named.
+    """
     if verdict.results == (RESULT,):
-        return ""
+        return _renamed(kernel) if written else ""
     return f"what is proved is not the product: {'; '.join(verdict.results) or 'nothing of C'}, expected {RESULT}"
+
+
+def _renamed(kernel: Kernel) -> str:
+    """Where a kernel's names are not those of its operands' coordinates; empty if nowhere."""
+    tags = sum(isinstance(stmt, Tag) for stmt in walk(kernel.body))
+    claimed = contraction(kernel)
+    if tags == _TAGGED and claimed is not None:
+        operands = claimed.left.name, claimed.right.name, claimed.output.name
+        if (*operands, claimed.equation) == ("A", "B", "C", "mk,nk->mn"):
+            return ""
+    found = "no product" if claimed is None else claimed.equation
+    return (
+        "the names are the text's own: expected two tags, A[m, k] as (m, k) and B[n, k] as (n, k), and C written as"
+        f" (m, n), found {tags} tags that claim {found}"
+    )
 
 
 def _told(parameters: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:

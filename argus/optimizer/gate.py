@@ -16,7 +16,9 @@ from attrs import define, evolve, frozen
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
+from argus.core.walk import show
 from argus.emit.artifact import Artifact
+from argus.interp.search import assumed, holds
 from argus.optimizer.drafts import kernel_of, short
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
 from argus.optimizer.judgement import Judgement, Stage
@@ -107,9 +109,11 @@ def judged(
 def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tools) -> None:
     with passage.through("parse"), _blamed("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
         kernel = kernel_of(text, problem) if text else problem.kernel(name)
+        if not holds(kernel, assumed(kernel), problem.sizes):
+            raise _Stopped("ill-formed", f"`{kernel.name}` is not for {problem}: it assumes {show(assumed(kernel))}")
     with passage.through("invariants"):
         passage.judgement = evolve(passage.judgement, notes=problem.notes)
-        _proved(tools.verify(kernel), claimed=bool(text) and isinstance(problem, Gemm))
+        _proved(tools.verify(kernel), kernel if text and isinstance(problem, Gemm) else None)
     with passage.through("interpreter"):
         found = disagreement(problem, kernel)
         if found:
@@ -133,11 +137,11 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
         passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
 
 
-def _proved(report: Report, *, claimed: bool) -> None:
-    """claimed: whether the claims are those of a text, and may speak of less than the problem asks for."""
+def _proved(report: Report, written: Kernel | None) -> None:
+    """written: a kernel of somebody's text, whose claims may speak of less than the problem asks for."""
     match report.verdict:
-        case Proved() as verdict if claimed and short(verdict):
-            raise _Stopped("unknown", short(verdict))
+        case Proved() as verdict if written is not None and short(verdict, written, written=True):
+            raise _Stopped("unknown", short(verdict, written, written=True))
         case Proved() if not report.uncovered:
             return
         case Proved():

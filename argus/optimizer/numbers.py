@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
@@ -10,6 +10,8 @@ from ml_dtypes import bfloat16
 
 from argus.api import interpret
 from argus.core.ir import Kernel
+from argus.core.walk import show
+from argus.interp.search import assumed, holds
 from argus.optimizer.files import KernelFile
 from argus.optimizer.problem import Gemm, Problem
 from argus.optimizer.references import differs
@@ -25,11 +27,21 @@ TOLERANCE = (
 )
 
 
-def shapes(seed: int) -> Iterator[tuple[int, int, int]]:
-    """Small extents, no multiples of tiles: rows of 16 bytes are all that is asked of an operand."""
-    yield 1, 8, 8
+_WHOLE = ((64, 64, 64), (128, 128, 128), (256, 256, 256), (128, 256, 512))
+"""For kernels that take multiples of tiles alone."""
+
+
+def shapes(kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
+    """Small extents that the kernel's assumptions admit: no multiples of tiles if it takes any such."""
     generator = np.random.default_rng(seed)
-    yield int(generator.integers(2, 140)), 8 * int(generator.integers(1, 18)), 8 * int(generator.integers(1, 40))
+    odd = int(generator.integers(2, 140)), 8 * int(generator.integers(1, 18)), 8 * int(generator.integers(1, 40))
+    return admitted(kernel, ((1, 8, 8), odd)) or admitted(kernel, _WHOLE)
+
+
+def admitted(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """Those of M, N and K at which the kernel may be launched."""
+    condition = assumed(kernel)
+    return tuple(each for each in extents if holds(kernel, condition, dict(zip("MNK", each, strict=True))))
 
 
 def disagreement(problem: Problem, kernel: Kernel) -> str:
@@ -48,7 +60,10 @@ def disagreement(problem: Problem, kernel: Kernel) -> str:
 
 def _of_product(kernel: Kernel) -> str:
     for seed in SEEDS:
-        for shape in shapes(seed):
+        chosen = shapes(kernel, seed)
+        if not chosen:
+            return f"no small extents meet `{show(assumed(kernel))}`, so that it could not be run"
+        for shape in chosen:
             found = multiplied(kernel, shape, seed)
             if not found.right:
                 extents = "x".join(map(str, shape))

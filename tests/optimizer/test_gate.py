@@ -7,6 +7,7 @@ from attrs import evolve, frozen
 from argus.api import build, verify
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
 from argus.optimizer.gate import Tools, judged
@@ -157,3 +158,52 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
     assert found.counterexample is not None
     assert found.counterexample["code"] == "I1"
     assert found.counterexample["thread"] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome", "why"),
+    [
+        # Names of its own, the same on both sides: what is proved would relate other rows than the problem's.
+        ("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", "unknown", "the names are the text's own"),
+        (
+            "    assume(K >= 1",
+            "    tag(A.tile((32, 8), (0, 0)), lambda m, k: dict(m=m, k=k))\n    assume(K >= 1",
+            "",
+            "",
+        ),
+        ("assume(K >= 1, K % 4 == 0)", "assume(K >= 1, K <= 8, K % 4 == 0)", "ill-formed", "it assumes"),
+        ("assume(K >= 1, K % 4 == 0)", "assume(K >= 1, K % 64 == 0)", "timed", ""),
+        ("assume(K >= 1, K % 4 == 0)", "assume(K >= 4096, K % 4 == 0)", "wrong", "no small extents"),
+    ],
+)
+def test_names_and_assumptions_of_a_text_are_held_to_the_problem(
+    tools: Tools, old: str, new: str, outcome: str, why: str
+) -> None:
+    text = TEXT.replace(old, new, 1)
+    if "M // 2048" in text:
+        text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
+    found = judged(PROBLEM, "text-4", tools, text)
+
+    assert text != TEXT
+    assert found.outcome == outcome if outcome else found.outcome != "timed"
+    assert why in found.why
+
+
+def nothing(kernel: Kernel) -> str:
+    del kernel
+    return ""
+
+
+def test_without_that_check_names_of_its_own_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = TEXT.replace("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", 1)
+    text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
+    monkeypatch.setattr("argus.optimizer.drafts._renamed", nothing)
+
+    assert judged(PROBLEM, "text-5", tools, text).outcome == "timed"
+
+
+def test_a_design_that_does_not_take_the_extents_is_stopped(tools: Tools) -> None:
+    found = judged(problem_of("gemm:100x100x7:bf16", "gfx942"), "cdna3", tools)
+
+    assert found.outcome == "ill-formed"
+    assert "K % 8 == 0" in found.why

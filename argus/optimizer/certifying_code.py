@@ -14,12 +14,13 @@ from argus.core.cost.occupancy import Compiled
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
+from argus.emit.resources import compiled
 from argus.optimizer import claims
 from argus.optimizer.certificate import ROLES, Certificate, Role
 from argus.optimizer.checked import Check, failed, passed, same, unchecked
 from argus.optimizer.loading import loader
 from argus.optimizer.problem import Gemm
-from argus.optimizer.reward import compiled, resources
+from argus.optimizer.reward import resources
 from argus.runtime.expressions import value_of
 
 _NO_COMPILER = "E303"
@@ -52,7 +53,7 @@ def built(kernel: Kernel) -> Made:
             return Made(source, {}, lack=problem.diagnostic.message)
         checks = tuple(each.condition for each in artifact.launch.checks)
         stem = artifact.description.stem
-        return Made(source, _files(artifact), stem, checks, resources(artifact), compiled(artifact))
+        return Made(source, _files(artifact), stem, checks, resources(artifact), compiled(artifact.report))
 
 
 def _files(artifact: Artifact) -> dict[Role, bytes]:

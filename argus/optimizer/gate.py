@@ -18,13 +18,14 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
 from argus.core.walk import show
 from argus.emit.artifact import Artifact
+from argus.emit.resources import compiled
 from argus.interp.search import assumed, holds
 from argus.optimizer.drafts import kernel_of, short
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
 from argus.optimizer.judgement import Judgement, Stage
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import Gemm, Problem
-from argus.optimizer.reward import Predict, compiled, resources
+from argus.optimizer.reward import Predict, resources
 from argus.policy.bounds import Impossible, judge
 from argus.policy.planner import Outcome
 from argus.report_json import report_json
@@ -123,7 +124,7 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
     passage.judgement = evolve(passage.judgement, resources=resources(artifact), place=str(artifact.description))
     if tools.device is None:
         with passage.through("timing"):
-            found = tools.predict(kernel, problem.sizes, compiled(artifact))
+            found = tools.predict(kernel, problem.sizes, compiled(artifact.report))
         passage.judgement = evolve(
             passage.judgement, microseconds=found.microseconds, notes=(*problem.notes, *found.notes)
         )

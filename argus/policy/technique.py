@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import log
 from typing import Literal
 
 from attrs import frozen
@@ -83,11 +83,3 @@ class Technique:
     def order(self) -> tuple[int, str]:
         """Techniques of wider scope first."""
         return SCOPES.index(self.scope), self.name
-
-
-def pooled(ratios: tuple[float, ...], basis: Basis) -> Effect:
-    """The effect that experiments show: their least, geometric mean and greatest ratio. Of none, an even chance."""
-    if not ratios:
-        return Effect(0.5, 1.0, 2.0, basis)
-    mean = exp(sum(map(log, ratios)) / len(ratios))
-    return Effect(min(ratios), mean, max(ratios), basis)

@@ -78,7 +78,12 @@ def hip_text(kernel: Kernel) -> str:
     writer = _Writer(scope, wait_counts(kernel, scope))
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
-    parts = ((PRELUDE, True), (REMAP, remapped(kernel) is not None), (DIRECT, loads_directly(kernel)), (ACCUMULATION, accumulates(kernel)))
+    parts = (
+        (PRELUDE, True),
+        (REMAP, remapped(kernel) is not None),
+        (DIRECT, loads_directly(kernel)),
+        (ACCUMULATION, accumulates(kernel)),
+    )
     head = [part for part, used in parts if used]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
 

@@ -203,7 +203,7 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
         copy(acc[i].to(bf16), C.tile((half, bn), (2 * m + i, n)), edge=0)
 
 
-def file_of(agprs: bool) -> RegisterFile:  # noqa: FBT001 reason: the field of a configuration
+def file_of(agprs: bool) -> RegisterFile:
     """Where sums are."""
     return "accumulation" if agprs else "any"
 

@@ -2,8 +2,9 @@
 
 Pairs of designs that differ in one technique alone, by its `undo`, are looked up in the tables of times under
 benchmarks/results (gemm.json, odd/gemm.json, space/*.json). Of a technique and target without a measured pair the
-static model says what designs before the shipped ones, and their neighbours, would take; of gfx942 from what its
-compiler reports, and without designs that keep registers in memory. Effect and lineage of each
+static model says what designs before the shipped ones, and their neighbours, would take; where it sees no difference
+it is asked again of pairs from the space that planners walk, with what the compiler of gfx942 reports of each, and
+without designs that keep registers in memory. Effect and lineage of each
 file are rewritten; with --check it only says which files the tables do not give. No figure is typed by hand.
 """
 
@@ -28,11 +29,11 @@ from argus.optimizer import designs
 from argus.optimizer.lineage import Table, effect, pairs, told
 from argus.optimizer.tables import rows
 from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.transformation import Design
+from argus.optimizer.transformation import Design, Transformation
 from argus.policy.authoring import text_of
 from argus.policy.knowledge import home, load
 from argus.policy.technique import Lineage, Technique
-from argus.tuning import space_gfx942
+from argus.tuning.candidates import space
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -71,40 +72,59 @@ def modelled(target: str) -> tuple[Table, ...]:
             for transformation in TRANSFORMATIONS.values():
                 made = transformation.apply(design)
                 found.update(dict.fromkeys(each for each in made if transformation.undo(each) == design))
-    if target == "gfx942":
-        for design in space_gfx942.in_accumulation_registers():
-            found |= dict.fromkeys((evolve(design, agprs=False), design))
-    kernels: dict[str, tuple[Kernel, Compiled | None]] = {}
+    kernels: dict[str, Kernel] = {}
     for design in found:
         try:
-            kernel = designs.kernel_of(design)
-            said = reported(kernel) if target == "gfx942" else None
+            kernels[designs.name(design)] = designs.kernel_of(design)
         except ArgusError:  # what cannot be built has no time
             continue
-        if said is None or not said.spilled:
-            kernels[designs.name(design)] = kernel, said
     tables: list[Table] = []
     for m, n, k in SHAPES:
         sizes = {"M": m, "N": n, "K": k}
-        times = {name: predict(kernel, sizes, said).microseconds for name, (kernel, said) in kernels.items()}
+        times = {name: predict(kernel, sizes).microseconds for name, kernel in kernels.items()}
         tables.append(Table(MODEL, target, f"{m}x{n}x{k}", "static model", times))
     return tuple(tables)
 
 
-def reported(kernel: Kernel) -> Compiled:
-    """What the compiler of gfx942 says of a kernel. Raises ArgusError where it takes none."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = build(kernel, directory=Path(folder)).report
-    return compiled(report)
+_PAIRS = 24
+"""Of a technique at most, evenly from the space, that are compiled."""
+
+
+def reported(transformation: Transformation) -> tuple[Table, ...]:
+    """What the static model says of pairs of designs of gfx942 with their compiler's reports."""
+    found = [(design, transformation.undo(design)) for design in space("gfx942").values()]
+    known = [(design, without) for design, without in found if without is not None]
+    chosen = known[:: max(1, -(-len(known) // _PAIRS))]
+    kernels = {designs.name(design): _compiled(design) for pair in chosen for design in pair}
+    tables: list[Table] = []
+    for m, n, k in SHAPES:
+        sizes = {"M": m, "N": n, "K": k}
+        times = {name: predict(each[0], sizes, each[1]).microseconds for name, each in kernels.items() if each}
+        tables.append(Table(MODEL, "gfx942", f"{m}x{n}x{k}", "static model", times))
+    return tuple(tables)
+
+
+def _compiled(design: Design) -> tuple[Kernel, Compiled] | None:
+    """None where it cannot be built, or not without memory for registers."""
+    try:
+        kernel = designs.kernel_of(design)
+        with tempfile.TemporaryDirectory() as folder:
+            said = compiled(build(kernel, directory=Path(folder)).report)
+    except ArgusError:
+        return None
+    return None if said.spilled else (kernel, said)
 
 
 def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
-    """Measured pairs of each target; of a target without any, those of the static model."""
+    """Measured pairs of each target; of a target without any those of the static model, with reports if need be."""
     transformation = TRANSFORMATIONS[technique.transformation]
     found: list[Lineage] = []
     for target in technique.targets:
         seen = list(pairs(transformation, [table for table in times if table.target == target]))
-        found += seen or pairs(transformation, modelled(target))
+        seen = seen or list(pairs(transformation, modelled(target)))
+        if not seen and target == "gfx942":
+            seen = list(pairs(transformation, reported(transformation)))
+        found += seen
     return found
 
 

@@ -100,6 +100,7 @@ def test_both_kinds_of_registers_count_for_occupancy() -> None:
     assert report.registers >= report.vgprs + report.agprs
     assert held.registers == report.registers
     assert (held.blocks, held.limit) == (1, "registers")
+    assert held.waves == 4 * report.occupancy
     alone = evolve(compiled(report), registers=report.vgprs, shared=0)
     assert occupancy(traced(config), MACHINES["gfx942"], alone).blocks > 1
 

@@ -37,8 +37,8 @@ class Buffer:
     """Storage. Axes of registers are those of their tile; `layout` is what makes an address of coordinates.
 
     align: bytes that its first element's address is a multiple of. banks: the largest bank-conflict degree
-    that the author allows (None: not declared). promise: what holds of every element (read-only integers). file: which registers a
-    tile is in; it decides nothing of what is computed.
+    that the author allows (None: not declared). promise: what holds of every element (read-only integers).
+    file: the registers that a tile is in; it decides nothing of what is computed.
     """
 
     name: str

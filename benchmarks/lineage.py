@@ -12,19 +12,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from attrs import evolve
 
-from argus.build import build
+from argus.build import reported
 from argus.core.cost import Compiled
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.emit.resources import compiled
 from argus.optimizer import designs
 from argus.optimizer.lineage import Table, effect, pairs, told
 from argus.optimizer.tables import rows
@@ -90,7 +88,7 @@ _PAIRS = 24
 """Of a technique at most, evenly from the space, that are compiled."""
 
 
-def reported(transformation: Transformation) -> tuple[Table, ...]:
+def compiled_pairs(transformation: Transformation) -> tuple[Table, ...]:
     """What the static model says of pairs of designs of gfx942 with their compiler's reports."""
     found = [(design, transformation.undo(design)) for design in space("gfx942").values()]
     known = [(design, without) for design, without in found if without is not None]
@@ -108,8 +106,7 @@ def _compiled(design: Design) -> tuple[Kernel, Compiled] | None:
     """None where it cannot be built, or not without memory for registers."""
     try:
         kernel = designs.kernel_of(design)
-        with tempfile.TemporaryDirectory() as folder:
-            said = compiled(build(kernel, directory=Path(folder)).report)
+        said = reported(kernel)
     except ArgusError:
         return None
     return None if said.spilled else (kernel, said)
@@ -123,7 +120,7 @@ def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
         seen = list(pairs(transformation, [table for table in times if table.target == target]))
         seen = seen or list(pairs(transformation, modelled(target)))
         if not seen and target == "gfx942":
-            seen = list(pairs(transformation, reported(transformation)))
+            seen = list(pairs(transformation, compiled_pairs(transformation)))
         found += seen
     return found
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from attrs import evolve, frozen
 
-from argus.build import build
-from argus.core.cost import MACHINES, occupancy
+from argus.build import build, reported
+from argus.core.cost import MACHINES, occupancy, predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.pretty import pretty
@@ -88,6 +88,13 @@ def test_the_tile_that_fills_them_no_longer_spills() -> None:
     assert before.warnings == 1
     assert before.report.beside > 1
     assert after.report.beside == 0
+    sizes = {"M": 4096, "N": 4096, "K": 4096}
+    slow, quick = (predict(traced(FULL), sizes, compiled(each.report)).microseconds for each in (before, after))
+    assert quick < slow
+
+
+def test_a_report_for_the_model_is_that_of_the_code() -> None:
+    assert reported(traced(SMALL)) == compiled(made(SMALL).report)
 
 
 def test_both_kinds_of_registers_count_for_occupancy() -> None:

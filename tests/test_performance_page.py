@@ -169,9 +169,7 @@ def test_the_choice_is_compared_with_the_search(folder: Path) -> None:
 
     assert f"| 4096 x 4096 x 4096 | `a` | `a`, `b` | 1.000 | 1.091 | `{now}` | (1.020) |" in lines
     assert f"| 16 x 8192 x 8192 | `c` | `a`, `b` | inf | inf | `{select(*FLAT)}` | (inf) |" in lines
-    last = lines.index(
-        "Within 3 % of the fastest, both regimes together: 1 of 2 as chosen before this search;"
-    )
+    last = lines.index("Within 3 % of the fastest, both regimes together: 1 of 2 as chosen before this search;")
     assert lines[last + 1].startswith("1 of 2 since configurations")
 
 

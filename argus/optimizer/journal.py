@@ -79,7 +79,7 @@ class Journal:
     def __attrs_post_init__(self) -> None:
         with _told(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._store = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+            self._store = _connected(self.path)
             try:
                 if self._patiently(self._is_new):
                     self._patiently(lambda: self._store.execute("pragma journal_mode = wal"))
@@ -90,16 +90,16 @@ class Journal:
                 raise
 
     def _is_new(self) -> bool:
-        """Whether the file is empty. Raises ValueError for a store of something else, or of another version."""
+        """Whether the file is empty. Raises ArgusError for a store of something else, or of another version."""
         (version,) = self._store.execute("pragma user_version").fetchone()
         columns = {name for (_, name, *_) in self._store.execute("pragma table_info(events)")}
         (tables,) = self._store.execute("select count(*) from sqlite_master").fetchone()
         if not tables:
             return True
         if columns != _COLUMNS:
-            raise ValueError("it is a store of something else")
+            raise _useless(self.path, "it is a store of something else", _ANOTHER)
         if version not in (0, VERSION):
-            raise ValueError(f"its version is {version}, and this Argus reads {VERSION}")
+            raise _useless(self.path, f"its version is {version}, and this Argus reads {VERSION}", _OLD)
         return False
 
     def _patiently(self, work: Callable[[], T]) -> T:
@@ -149,12 +149,15 @@ class Journal:
         with _told(self.path):
             number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            with _told(self.path):
-                _locked(number, run)
-            yield
+            if not _locked(number):
+                advice = "wait until it has ended, or begin a run of your own"
+                raise _useless(self.path, f"another process is at `{run}`", advice)
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    path.unlink()
         finally:
-            with suppress(OSError):
-                path.unlink()
             os.close(number)
 
     def _insert(self, run: str, number: int, event: Event) -> None:
@@ -215,48 +218,61 @@ class _Told:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(value, _TROUBLE):
-            raise _useless(self.path, value) from None
-
-
-def _useless(path: Path, problem: BaseException) -> ArgusError:
-    message = f"`{path}` does not serve as a journal: {_reason(problem)}"
-    return ArgusError(Diagnostic("E904", "error", message, help=_advice(problem)))
+            raise _useless(self.path, *_reason(value)) from None
 
 
 def _told(path: Path) -> _Told:
     return _Told(path)
 
 
-def _reason(problem: BaseException) -> str:
-    """In one line. Of an event that cannot be read, that is all there is to say."""
+def _useless(path: Path, reason: str, advice: str) -> ArgusError:
+    message = f"`{path}` does not serve as a journal: {reason}"
+    return ArgusError(Diagnostic("E904", "error", message, help=advice))
+
+
+_ANOTHER = "name another file with --journal"
+_OLD = "read it with the version that wrote it, or name another file with --journal"
+
+
+def _reason(problem: BaseException) -> tuple[str, str]:
+    """Why a store does not serve, in one line, and what to do. Of an event that cannot be read, that is all."""
+    room = "name another file with --journal, or make room and allow writing there"
     match problem:
         case ExceptionGroup() | KeyError():
-            return "it has an event that this version cannot read"
+            return "it has an event that this version cannot read", _OLD
         case sqlite3.Error() if _busy(problem):
-            return f"another process has held it for more than {PATIENCE:g} s"
+            return (
+                f"another process has held it for more than {PATIENCE:g} s",
+                "end the program that holds it, or name another file with --journal",
+            )
         case OSError():
-            return problem.strerror or str(problem)
+            return problem.strerror or str(problem), room
         case _:
-            return str(problem)
-
-
-def _advice(problem: BaseException) -> str:
-    if isinstance(problem, sqlite3.Error) and _busy(problem):
-        return "end the program that holds it, or name another file with --journal"
-    if isinstance(problem, ExceptionGroup | KeyError):
-        return "read it with the version that wrote it, or name another file with --journal"
-    return "name another file with --journal, or make room and allow writing there"
+            return str(problem), room
 
 
 def _busy(problem: sqlite3.Error) -> bool:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
-def _locked(number: int, run: str) -> None:
-    """Raises ValueError where another process has the lock."""
+def _connected(path: Path) -> sqlite3.Connection:
+    """Where nothing can be written, a store that nobody is writing to is read all the same."""
+    store = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        store.execute("pragma user_version")
+    except sqlite3.OperationalError as problem:
+        log = path.with_name(f"{path.name}-wal")
+        if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or not path.is_file() or log.exists():
+            return store
+        store.close()
+        return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
+    return store
+
+
+def _locked(number: int) -> bool:
+    """Whether this process has the lock now. Whoever had it may have removed its file meanwhile."""
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise ValueError(f"another process is at `{run}`") from None
-    if not os.fstat(number).st_nlink:  # whoever had it has just removed it
-        raise ValueError(f"another process was at `{run}`")
+        return False
+    return bool(os.fstat(number).st_nlink)

@@ -177,7 +177,12 @@ def contraction(kernel: Kernel) -> Contraction | None:
     output = written[0].view.buffer
     if not names or set(a) & set(b) != {summed} or set(names) != set(a) ^ set(b) or output not in kernel.parameters:
         return None
-    if where is not TRUE or not _is_zero(low) or high is not left.shape[a.index(summed)] or high is not right.shape[b.index(summed)]:
+    if (
+        where is not TRUE
+        or not _is_zero(low)
+        or high is not left.shape[a.index(summed)]
+        or high is not right.shape[b.index(summed)]
+    ):
         return None
     if names[0] in b:
         (left, a), (right, b) = (right, b), (left, a)

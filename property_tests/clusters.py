@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from attrs import evolve
 
 from argus.core.protocol.mistakes import edits
-from argus.core.protocol.ring import ArriveFull, Copy, Op, Protocol, Release, Role, WaitGroups, clustered
+from argus.core.protocol.ring import (
+    ArriveFull,
+    Copy,
+    Op,
+    Protocol,
+    Read,
+    Release,
+    Ring,
+    Role,
+    WaitEmpty,
+    WaitFull,
+    WaitGroups,
+    clustered,
+)
 
 BLOCKS = 2
 
 
 def cluster(random: Random, most: int = 3) -> tuple[str, Protocol]:
-    """Two blocks, one to three slots, one or two consumers, and as many edits as are drawn, by name."""
+    """Two blocks, one to three slots, one or two consumers, and as many edits as are drawn, by name.
+
+    Mostly all copy to all and give back to all; else as drawn, so that a block may give back what nobody tells it of.
+    """
     lag = random.choice([0, 0, 1])
     consumers, stages = random.choice([1, 1, 2]), random.choice([1, 1, 2, 2, 3])
     pending = random.choice([lag, lag, 0, 1])
-    protocol = clustered(stages, blocks=BLOCKS, consumers=consumers, lag=lag, pending=pending)
     if random.random() < 0.4:
-        protocol = _in_more_parts(protocol)
+        copied, given = (tuple(random.random() < 0.6 for _ in range(BLOCKS)) for _ in range(2))
+        first = random.choice([0, 1])
+        protocol = wired(stages, copied, given, consumers=consumers, lag=lag, pending=pending, first=first)
+    else:
+        protocol = clustered(stages, blocks=BLOCKS, consumers=consumers, lag=lag, pending=pending)
+        protocol = _in_more_parts(protocol) if random.random() < 0.4 else protocol
     if random.random() < 0.3:
         protocol = evolve(protocol, persistent=False)
     names: list[str] = []
@@ -29,6 +49,34 @@ def cluster(random: Random, most: int = 3) -> tuple[str, Protocol]:
         name, protocol = random.choice(every)
         names.append(name)
     return "; ".join(names), protocol
+
+
+def wired(
+    stages: int,
+    copied: Sequence[bool],
+    given: Sequence[bool],
+    *,
+    consumers: int = 1,
+    lag: int = 0,
+    pending: int = 0,
+    first: int = 0,
+) -> Protocol:
+    """copied, given: whether block i copies into the other's slots, and gives slots back to it. first: the ring whose
+    slots all give back first.
+    """
+    roles: list[Role] = []
+    for own in range(BLOCKS):
+        size = 1 + copied[1 - own]
+        sent = (Copy(1, 0, own), *((Copy(1, 1, 1 - own),) if copied[own] else ()))
+        roles.append(Role(f"P{own}", (WaitEmpty(own), ArriveFull(size, own), *sent), finishes=True))
+        to = [ring for ring in (first, 1 - first) if ring == own or given[own]]
+        gives = tuple(Release(ring, -lag) for ring in to)
+        drain = (WaitFull(own), Read(own), WaitGroups(pending), *gives)
+        roles.extend(Role(f"C{own}.{i}", drain) for i in range(consumers))
+    rings = tuple(
+        Ring(stages, (1,) * (1 + copied[1 - own]), empty=consumers * (1 + given[1 - own])) for own in range(BLOCKS)
+    )
+    return Protocol(rings, tuple(roles))
 
 
 def _in_more_parts(protocol: Protocol) -> Protocol:

@@ -229,7 +229,8 @@ def _at_rest(runs: Runs, state: State) -> str:
 
 
 def _integer(cursor: Cursor, step: Step) -> int:
-    return step[1 if cursor.restarts else 2] + cursor.offset
+    _, in_tile, over_tiles = step
+    return (in_tile if cursor.restarts else over_tiles) + cursor.offset
 
 
 def _put(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:

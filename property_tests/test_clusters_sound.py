@@ -14,13 +14,15 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from argus.core.diagnostic import InternalError
+from argus.core.protocol.coupled import Coupled
 from argus.core.protocol.graph import graph
+from argus.core.protocol.lemma import Certified
 from argus.core.protocol.obligations import obligations
 from argus.core.protocol.outcome import Holds
 from argus.core.protocol.ring import Protocol, Role, clustered
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
-from property_tests.clusters import cluster
+from property_tests.clusters import cluster, wired
 from property_tests.interleavings import failure
 
 MOST = 400
@@ -66,6 +68,25 @@ def test_rings_of_a_cluster_are_proved_and_all_their_runs_are_right(consumers: i
     assert isinstance(obligations(protocol, _ask), Holds)
     assert isinstance(graph(protocol), Holds)
     assert not went_wrong(protocol, 0)
+
+
+GIVEN_UNTOLD = wired(2, (False, False), (False, True))
+"""Block 1 gives slots back to block 0, of whose uses nothing ever tells it: it may be rounds ahead."""
+
+
+def test_a_slot_given_back_by_who_knows_nothing_of_it_is_not_proved() -> None:
+    assert not isinstance(obligations(GIVEN_UNTOLD, _ask), Holds)
+    assert not isinstance(graph(GIVEN_UNTOLD), Holds)
+    assert went_wrong(GIVEN_UNTOLD, 0)
+
+
+def test_without_the_lemma_the_obligations_would_prove_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_any(_: Coupled) -> Certified:
+        return Certified(0)
+
+    monkeypatch.setattr("argus.core.protocol.obligations.certify_coupled", of_any)
+
+    assert isinstance(obligations(GIVEN_UNTOLD, _ask), Holds)
 
 
 def test_all_runs_of_two_uses_are_tried() -> None:

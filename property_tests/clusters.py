@@ -11,6 +11,7 @@ from argus.core.protocol.mistakes import edits
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
+    Meet,
     Op,
     Protocol,
     Read,
@@ -114,7 +115,7 @@ def _bodies(role: Role, rings: int) -> Iterator[tuple[str, tuple[Op, ...]]]:
         for further in range(place + 1, len(body)):
             moved = (*before, *body[place + 1 : further + 1], op, *body[further + 1 :])
             yield f"{type(op).__name__} to place {further}", moved
-        if isinstance(op, WaitGroups):
+        if isinstance(op, WaitGroups | Meet):
             continue
         for ring in range(rings):
             if ring != op.ring:

@@ -70,9 +70,8 @@ def steps(protocol: Protocol, role: Role, trips: int, tiles: int) -> Iterator[St
             yield WaitGroups(0), 0, 0
     if role.finishes:
         for wait in (op for op in role.body if isinstance(op, WaitEmpty)):
-            stages = protocol.rings[wait.ring].stages
-            for last in range(tiles * mine, tiles * mine + stages):
-                yield WaitEmpty(wait.ring), 0, last
+            for last in range(protocol.rings[wait.ring].stages):
+                yield wait, last, tiles * mine + last
 
 
 class Runs:

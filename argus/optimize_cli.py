@@ -16,8 +16,9 @@ from argus.optimizer.delivery import delivered, product
 from argus.optimizer.device import at_hand
 from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Event, Started
+from argus.optimizer.files import KernelFile
 from argus.optimizer.journal import Journal
-from argus.optimizer.problem import Gemm, problem_of
+from argus.optimizer.problem import problem_of
 from argus.optimizer.run import Found, PlannerName, Settings, journal_path, optimize
 from argus.optimizer.search import Limits
 from argus.outcome import Outcome
@@ -106,10 +107,10 @@ def optimize_command(
     asked_of = _model(model, base_url, dollars)
     settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, model=asked_of)
     asked = problem_of(*_first(settings)) if resume else problem_of(problem or "", target, sizes)
-    settings = evolve(settings, gpu=_gpu("model" if on == "auto" and not isinstance(asked, Gemm) else on, asked.target))
+    settings = evolve(settings, gpu=_gpu(on, asked.target))
     if out is not None:
         product(asked)
-    teller = Teller(asked.bounds, trials)
+    teller = Teller(asked.bounds, trials, asked.counted.told if isinstance(asked, KernelFile) else "")
     tell: Callable[[Event], None] = (lambda _: None) if as_json else (lambda event: screen.lines(teller.lines(event)))
     found = optimize(str(asked), asked.target, settings, tell)
     if not as_json:

@@ -14,10 +14,13 @@ from argus.policy.bounds import Bounds
 
 @define
 class Teller:
-    """Lines of a search as it goes. bounds: of the problem. best: so far, in microseconds."""
+    """Lines of a search as it goes. bounds: of the problem. counted: what they rest on, in words. best: so far, in
+    microseconds.
+    """
 
     bounds: Bounds
     trials: int | None = None
+    counted: str = ""
     number: int = 0
     best: float | None = None
     techniques: dict[str, str] = field(factory=dict[str, str])
@@ -27,6 +30,8 @@ class Teller:
             case Started():
                 yield f"{event.problem} on {event.target}: {event.choices:,} designs, planner {event.planner}"
                 yield f"speed of light: {event.bound:.1f} us, set by {event.bottleneck}"
+                if self.counted:
+                    yield f"it counts {self.counted}"
             case Resumed(judged, best):
                 self.number, self.best = judged, best
                 yield f"resumed after {judged:,} candidates"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from argus.core.diagnostic import InternalError
 from argus.core.index import Index, Sym
 from argus.core.ir import Kernel
+from argus.optimizer.workload import sources
 
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}
 _TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
@@ -96,6 +97,7 @@ import numpy as np
 
 from argus.api import interpret
 from argus.core.ir import Kernel
+from argus.optimizer.workload import sources
 from argus.core.plain import read
 
 NAME = "{stem}"
@@ -154,23 +156,13 @@ def loader(kernel: Kernel, stem: str, sizes: dict[str, int]) -> str:
         target=kernel.target.name,
         order=", ".join(types),
         tensors=_literal((name, f'"{kind}"') for name, kind in types.items()),
-        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in _sources(kernel).items()),
+        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in sources(kernel).items()),
         extents=_literal((name, str(shape)) for name, shape in extents.items()),
     )
 
 
 def _literal(entries: Iterable[tuple[str, str]]) -> str:
     return "{" + ", ".join(f'"{name}": {value}' for name, value in entries) + "}"
-
-
-def _sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
-    """A tensor's axis of each size's extent."""
-    found: dict[str, tuple[str, int]] = {}
-    for buffer in kernel.parameters:
-        for axis, extent in enumerate(buffer.shape):
-            if isinstance(extent, Sym):
-                found.setdefault(extent.symbol.name, (buffer.name, axis))
-    return found
 
 
 def _extent(extent: Index, sizes: dict[str, int]) -> int:

@@ -79,9 +79,7 @@ class Draws:
         return self._pools[dtype]
 
 
-def normal(
-    generator: np.random.Generator, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
-) -> list[Array]:
+def normal(generator: np.random.Generator, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
     """Tensors whose numbers are drawn one by one."""
     return [generator.standard_normal(shape, np.float32).astype(dtype) for shape, dtype in shapes]
 
@@ -112,7 +110,7 @@ class _Hostile:
         held = self.plain[self.at]
         kept = self.generator.random(len(held)) < 0.1
         kept[0], kept[-1] = False, True
-        return self._with(held * kept[:, None])
+        return self._with(np.where(kept[:, None], held, np.float32(0)))
 
     def alike_but_one(self) -> list[Floats]:
         """Equal numbers everywhere but in one place of each row."""

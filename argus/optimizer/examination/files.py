@@ -104,7 +104,8 @@ class KernelOfFile:
         names = [symbol.name for symbol in self.kernel.sizes]
         most = int(MOST_INTERPRETED ** (1 / max(1, len(names))))
         for _ in range(_DRAWS):
-            steps = [_COARSE[place] for place in generator.integers(0, len(_COARSE), len(names)).tolist()]
+            places: list[int] = generator.integers(0, len(_COARSE), len(names)).tolist()
+            steps = [_COARSE[place] for place in places]
             values = [step * int(generator.integers(1, most // step + 1)) for step in steps]
             sizes = dict(zip(names, values, strict=True))
             if prod(values) <= MOST_INTERPRETED and holds(self.kernel, condition, sizes):

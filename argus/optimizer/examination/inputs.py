@@ -110,7 +110,8 @@ class _Hostile:
         held = self.plain[self.at]
         kept = self.generator.random(len(held)) < 0.1
         kept[0], kept[-1] = False, True
-        return self._with(np.where(kept[:, None], held, np.float32(0)))
+        changed: Floats = np.where(kept[:, None], held, np.float32(0))
+        return self._with(changed)
 
     def alike_but_one(self) -> list[Floats]:
         """Equal numbers everywhere but in one place of each row."""
@@ -125,8 +126,8 @@ class _Hostile:
         return self._with(picked)
 
     def _places(self) -> npt.NDArray[np.int64]:
-        rows, columns = self.plain[self.at].shape
-        return self.generator.integers(0, columns, rows)
+        held = self.plain[self.at]
+        return self.generator.integers(0, held.shape[1], len(held))
 
     def huge_range(self) -> list[Floats]:
         held = self.plain[self.at]

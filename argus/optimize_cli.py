@@ -12,7 +12,7 @@ from argus.bench_cli import json_option
 from argus.core.target import TARGETS
 from argus.optimize_text import Teller, outcome_lines
 from argus.optimizer.certificate import NAME
-from argus.optimizer.delivery import delivered, product
+from argus.optimizer.delivery import delivered
 from argus.optimizer.device import at_hand
 from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Event, Started
@@ -108,8 +108,6 @@ def optimize_command(
     settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, model=asked_of)
     asked = problem_of(*_first(settings)) if resume else problem_of(problem or "", target, sizes)
     settings = evolve(settings, gpu=_gpu(on, asked.target))
-    if out is not None:
-        product(asked)
     teller = Teller(asked.bounds, trials, asked.counted.told if isinstance(asked, KernelFile) else "")
     tell: Callable[[Event], None] = (lambda _: None) if as_json else (lambda event: screen.lines(teller.lines(event)))
     found = optimize(str(asked), asked.target, settings, tell)

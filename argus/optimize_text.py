@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from attrs import define, field
 
 from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
+from argus.optimizer.files import shown
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.run import Found
 from argus.policy.bounds import Bounds
@@ -28,7 +29,7 @@ class Teller:
     def lines(self, event: Event) -> Iterator[str]:
         match event:
             case Started():
-                yield f"{event.problem} on {event.target}: {event.choices:,} designs, planner {event.planner}"
+                yield f"{shown(event.problem)} on {event.target}: {event.choices:,} designs, planner {event.planner}"
                 yield f"speed of light: {event.bound:.1f} us, set by {event.bottleneck}"
                 if self.counted:
                     yield f"it counts {self.counted}"

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from attrs import evolve, field, frozen
 
+from argus.contained.answers import REFERENCE, WORK, Exact, asked
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Kernel, walk
 from argus.core.pretty import pretty
@@ -26,8 +27,6 @@ from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step
 from argus.suggest import with_suggested
 
-REFERENCE, WORK = "reference", "work"
-"""Functions of a file: what its kernels compute, and how much of it there is to do."""
 DEPTH = 2
 """Most techniques on top of each other."""
 _NAME = re.compile(r"file:([0-9a-f]{16}):([\w=,]+):(.+)")
@@ -94,6 +93,10 @@ class KernelFile:
         """What the user says that the kernel computes."""
         return _loaded(self.path, self.kernel_name, self.digest).reference
 
+    def answer(self, given: Mapping[str, Exact]) -> object:
+        """What the reference says of these inputs. Raises ArgusError (E903)."""
+        return asked(self.reference, given)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of a verdict should know of its claims."""
@@ -120,6 +123,12 @@ def is_recorded(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def shown(text: str) -> str:
+    """The name of a problem as people read it: of this kind without digest and folder, of others as it is."""
+    found = _NAME.fullmatch(text)
+    return f"{Path(found[3]).name} at {found[2]}" if found is not None else text
+
+
 def recorded(text: str, target: str) -> KernelFile:
     """The problem that a journal names. Raises ArgusError (E903) if its file is another by now."""
     match = _NAME.fullmatch(text)
@@ -144,7 +153,7 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
     """
     path = located(what)
     kernel_name = "" if Path(what).exists() else what.rpartition(":")[2]
-    digest = sha256(path.read_bytes()).hexdigest()[:16]
+    digest = digest_of(path.read_bytes())
     exported = _loaded(str(path), kernel_name, digest).exported
     kernels = [each.trace() for each in exported]
     if any(each.program is not None for each in exported):
@@ -162,6 +171,11 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
             "name sizes that meet what it assumes",
         )
     return found
+
+
+def digest_of(text: bytes) -> str:
+    """What tells one text of a file from another, in a name."""
+    return sha256(text).hexdigest()[:16]
 
 
 def _check_alike(what: str, kernels: list[Kernel]) -> None:

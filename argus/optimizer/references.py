@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
 from argus.api import interpret
+from argus.contained.answers import REFERENCE, Exact, Oracle, answered, asked
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DType
 from argus.core.ir import Kernel
 from argus.interp.loading import inputs, outputs
 from argus.interp.search import sizes_in_order
-from argus.optimizer.files import REFERENCE
 from argus.optimizer.workload import shape_of
 from argus.reference import F32_ROUNDING, INTERPRETED, Comparison, compared
 
 Array = npt.NDArray[Any]
-Exact = npt.NDArray[np.float64]
-Oracle = Callable[..., object]
-"""What a kernel computes, of float64 inputs by name: an array, or outputs by name."""
 TOLERANCE = (
     f"of each element {INTERPRETED} u + s 2^-23, times the largest element of its output, where u is the rounding of"
     " the coarsest type of the parameters and s the largest size: roundings of intermediate results, and of sums in"
@@ -121,42 +117,5 @@ def shapes_of_outputs(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tup
     return {each.name: shape_of(each, kernel, sizes) for each in outputs(kernel)}
 
 
-def asked(reference: Oracle, given: Mapping[str, Exact]) -> object:
-    """What the user's function says, of those arrays that it names. Raises ArgusError (E903)."""
-    try:
-        parameters = inspect.signature(reference).parameters.values()
-        every = any(each.kind is each.VAR_KEYWORD for each in parameters)
-        passed = {
-            name: array for name, array in given.items() if every or any(each.name == name for each in parameters)
-        }
-        return reference(**passed)
-    except Exception as fault:  # noqa: BLE001 reason: the user's own code may raise anything
-        advice = f"give its parameters names of inputs: {', '.join(given)}"
-        _refuse(f"`{REFERENCE}` raised {type(fault).__name__}: {fault}", advice, fault)
-
-
-def answered(expected: object, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Exact]:
-    """The arrays that a reference gives for outputs of such shapes. Raises ArgusError (E903)."""
-    return {name: _output(expected, name, shape, alone=len(shapes) == 1) for name, shape in shapes.items()}
-
-
-def _output(expected: object, name: str, shape: tuple[int, ...], *, alone: bool) -> Exact:
-    found: object = expected
-    if isinstance(expected, Mapping):
-        found = cast("Mapping[str, object]", expected).get(name)
-    elif not alone:
-        found = None
-    advice = f"return the array of `{name}`, or a dict of arrays by name, of shape {shape}"
-    if found is None:
-        _refuse(f"`{REFERENCE}` gives nothing for the output `{name}`", advice)
-    try:
-        made = np.asarray(found, np.float64)
-    except (TypeError, ValueError) as fault:
-        _refuse(f"`{REFERENCE}` gives no array for `{name}`", advice, fault)
-    if made.shape != shape:
-        _refuse(f"`{REFERENCE}` gives the shape {made.shape} for `{name}`, expected {shape}", advice)
-    return made
-
-
-def _refuse(message: str, advice: str, cause: Exception | None = None) -> NoReturn:
-    raise ArgusError(Diagnostic("E903", "error", message, help=advice)) from cause
+def _refuse(message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E903", "error", message, help=advice))

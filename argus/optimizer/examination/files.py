@@ -18,6 +18,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from argus.api import interpret
+from argus.contained.answers import REFERENCE, Exact, Oracle, answered, asked
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.interp.loading import inputs, outputs
@@ -25,11 +26,10 @@ from argus.interp.search import assumed, holds, sizes_in_order
 from argus.optimizer.examination.inputs import MOST_HOSTILE, Array, Case, Draws, Sizes, adversarial
 from argus.optimizer.examination.outputs import ENOUGH, SIGMAS, differ, imprecise, rms, some_rows
 from argus.optimizer.examination.subject import Complaint, Looked, Tensor
-from argus.optimizer.files import REFERENCE
-from argus.optimizer.references import Oracle, answered, asked, check_types, tolerance
+from argus.optimizer.references import check_types, tolerance
 from argus.optimizer.workload import shape_of
 from argus.policy.bounds import Bounds
-from argus.reference import F32_ROUNDING, Contraction, Exact, contraction
+from argus.reference import F32_ROUNDING, Contraction, contraction
 
 MOST_INTERPRETED = 1 << 22
 """Largest product of all sizes at which the interpreter runs, too."""

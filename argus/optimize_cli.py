@@ -16,7 +16,7 @@ from argus.optimizer.delivery import delivered
 from argus.optimizer.device import at_hand
 from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Event, Started
-from argus.optimizer.files import KernelFile
+from argus.optimizer.files import KernelFile, shown
 from argus.optimizer.journal import Journal
 from argus.optimizer.problem import problem_of
 from argus.optimizer.run import Found, PlannerName, Settings, journal_path, optimize
@@ -156,7 +156,7 @@ def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
         every = journal.runs()
     if not as_json:
         screen.lines(
-            f"{each.name}  {each.started.problem} on {each.started.target}, {each.started.planner}, seed"
+            f"{each.name}  {shown(each.started.problem)} on {each.started.target}, {each.started.planner}, seed"
             f" {each.started.seed}: {each.judged:,} candidates, {each.ended or 'not ended'}"
             for each in every
         )

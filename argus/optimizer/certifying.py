@@ -34,7 +34,6 @@ from argus.optimizer.loading import loader
 from argus.optimizer.numbers import REFERENCE, SEEDS, TOLERANCE
 from argus.optimizer.problem import Gemm, gemm_of
 
-
 _MEANS = Means()
 
 

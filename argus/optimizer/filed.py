@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from attrs import frozen
 
@@ -22,7 +21,7 @@ PROBLEM = "problem.py"
 """The user's file as it is delivered."""
 _SMALL = 64
 _SIZE = r"\w+=[1-9]\d{0,11}"
-_NAME = re.compile(rf"file:([0-9a-f]{{16}}):((?:{_SIZE}(?:,{_SIZE})*)?):([^/:\\]+)(?::([\w.]+))?")
+_NAME = re.compile(rf"file:([0-9a-f]{{16}}):((?:{_SIZE}(?:,{_SIZE})*)?):{re.escape(PROBLEM)}(?::([\w.]+))?")
 
 
 @frozen
@@ -35,10 +34,9 @@ class Named:
 
 
 def name_of(asked: KernelFile) -> str:
-    """With the file's own name in place of its path: no path of a machine gets into what is delivered."""
+    """With the name of the delivered file in place of the path: no path of a machine gets into what is delivered."""
     sizes = ",".join(f"{name}={extent}" for name, extent in asked.extents)
-    file = re.sub(r"[:\\]", "_", Path(asked.path).name)
-    return f"file:{asked.digest}:{sizes}:{file}" + (f":{asked.kernel_name}" if asked.kernel_name else "")
+    return f"file:{asked.digest}:{sizes}:{PROBLEM}" + (f":{asked.kernel_name}" if asked.kernel_name else "")
 
 
 def named(text: str) -> Named | None:
@@ -47,7 +45,7 @@ def named(text: str) -> Named | None:
     if found is None:
         return None
     pairs = (part.split("=") for part in found[2].split(",") if part)
-    return Named(found[1], {name: int(extent) for name, extent in pairs}, found[4] or "")
+    return Named(found[1], {name: int(extent) for name, extent in pairs}, found[3] or "")
 
 
 def problem(asked: KernelFile) -> certificate.Problem:

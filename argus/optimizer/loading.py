@@ -89,7 +89,6 @@ import numpy as np
 
 from argus.api import interpret
 @ANSWERS@from argus.core.ir import Kernel
-from argus.optimizer.workload import sources
 from argus.core.plain import read
 
 NAME = "{stem}"

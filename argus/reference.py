@@ -114,8 +114,12 @@ class Contraction:
         right = arrays[self.right.name].astype(np.float64)
         result: Exact = np.einsum(self.equation, left, right, optimize=True)
         sizes: Exact = np.einsum(self.equation, np.abs(left), np.abs(right), optimize=True)
-        error = left.shape[self._summed()] * F32_ROUNDING * sizes
+        error = self.depth(arrays) * F32_ROUNDING * sizes
         return result, self.rounding * np.abs(result) + (1 + self.rounding) * error
+
+    def depth(self, arrays: Mapping[str, Array]) -> int:
+        """How many products an element of the result sums."""
+        return arrays[self.left.name].shape[self._summed()]
 
     def what(self, compared: int, rows: int) -> str:
         """The reference in words, where so many rows of the output are compared."""

@@ -29,14 +29,14 @@ class Card:
     fault: str = ""
     late: str = ""
 
-    def disagreement(self, problem: Problem, artifact: Artifact) -> Caught | None:
-        del problem, artifact
+    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
+        del problem, kernel, artifact
         if self.fault:
             raise ArgusError(Diagnostic(self.fault, "error", "the kernel did not finish"))
         return Caught("numbers", self.wrong) if self.wrong else None
 
-    def time(self, problem: Problem, artifact: Artifact) -> Verdict:
-        del problem, artifact
+    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
+        del problem, kernel, artifact
         return Caught("clocks", self.late) if self.late else Passed(self.microseconds)
 
 

@@ -114,8 +114,8 @@ def minutes(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
         tried = statistics.median(map(len, within))
         kept.append({"target": table(path).target, "shape": shape, "candidates": tried, "shares": shares})
         print(
-            f"{table(path).target} {named(shape)}: after ten minutes {tried:.0f} candidates (at most {chosen.trials} "
-            f"are tried), the best has {statistics.median(shares):.1%} of the best known speed (least {min(shares):.1%})"
+            f"{table(path).target} {named(shape)}: after ten minutes {tried:.0f} candidates (at most {chosen.trials} are "
+            f"tried), the best has {statistics.median(shares):.1%} of the best known speed (least {min(shares):.1%})"
         )
     write(chosen.out / "minutes.json", {"trials": chosen.trials, "rows": kept})
 
@@ -140,7 +140,7 @@ def learn(paths: Sequence[Path], _chosen: argparse.Namespace) -> None:
         place = home() / "experience" / f"{target}.json"
         place.parent.mkdir(exist_ok=True)
         place.write_text(written(found, [f"{path.name}: {', '.join(map(named, shapes))}"]), encoding="utf-8")
-        print(f"{place.name}: {len(found)} weights from {len(shapes)} shapes")
+        print(f"{place.name}: {len(found.trends)} weights from {len(shapes)} shapes")
 
 
 def predicted(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
@@ -148,7 +148,7 @@ def predicted(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
     for path in paths:
         data = json.loads(path.read_text(encoding="utf-8"))
         target, out = data["target"], TABLES / f"{data['target']}.json"
-        known = json.loads(out.read_text(encoding="utf-8"))["rows"] if out.is_file() else []
+        known: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8"))["rows"] if out.is_file() else []
         there = {tuple(row["shape"]) for row in known}
         found = [*known, *modelled(data, [shape for shape in chosen.shapes if shape not in there])]
         points = [{name: point[name] for name in POINT} for point in data["rows"]]
@@ -174,7 +174,9 @@ def modelled(data: dict[str, Any], shapes: Sequence[Shape]) -> Iterator[dict[str
 
 def write(path: Path, data: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"about": f"python benchmarks/planner.py {path.stem}", **data}, indent=1) + "\n", "utf-8")
+    path.write_text(
+        json.dumps({"about": f"python benchmarks/planner.py {path.stem}", **data}, indent=1) + "\n", "utf-8"
+    )
 
 
 PARTS: dict[str, Callable[[Sequence[Path], argparse.Namespace], None]] = {

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
+from argus.optimizer.filling import size
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Gemm
 from argus.optimizer.search import observation
@@ -77,10 +78,13 @@ def table(path: Path) -> Table:
     return Table(target, data["device"], points, times)
 
 
+def gemm(path: Path, shape: Shape) -> Gemm:
+    return Gemm(*shape, "bf16", table(path).target)
+
+
 @cache
 def seen(path: Path, shape: Shape) -> Situation:
-    found = table(path)
-    return situation(Gemm(*shape, "bf16", found.target), tuple(found.points))
+    return situation(gemm(path, shape), tuple(table(path).points))
 
 
 @cache
@@ -89,13 +93,16 @@ def lesson(path: Path, shape: Shape) -> Lesson:
     before, times = seen(path, shape), table(path).times[shape]
     passed = [(each, took) for each in before.options if (took := times[each.name]) is not None]
     features = np.array([each.features for each, _ in passed])
-    return Lesson(before.features, features, np.log([before.bound / took for _, took in passed]))
+    return Lesson(
+        size(gemm(path, shape)), before.features, features, np.log([before.bound / took for _, took in passed])
+    )
 
 
 @cache
 def taught(path: Path, shape: Shape, teachers: Shapes = ()) -> dict[str, Weight]:
     """What other shapes of the table teach of this one, never itself. teachers: which; all others by default."""
-    return fitted([lesson(path, other) for other in teachers or table(path).times if other != shape])
+    found = fitted([lesson(path, other) for other in teachers or table(path).times if other != shape])
+    return found.at(size(gemm(path, shape)))
 
 
 def planner(path: Path, shape: Shape, name: str, teachers: Shapes = ()) -> Planner:

@@ -95,16 +95,14 @@ def _row(group: Sequence[tuple[Job, list[Trial]]]) -> Row:
 
 def read(path: Path) -> list[Row]:
     """Rows that are kept; none where there is no file."""
-    data = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
+    data: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
     return [_parsed(each) for each in data]
 
 
 def _parsed(data: Mapping[str, Any]) -> Row:
     shape: Shape = tuple(data["shape"])
     teachers: Shapes = tuple(tuple(each) for each in data["teachers"])
-    return Row(
-        shape, data["planner"], data["trials"], tuple(data["near"]), Stopped(**data["stopped"]), teachers
-    )
+    return Row(shape, data["planner"], data["trials"], tuple(data["near"]), Stopped(**data["stopped"]), teachers)
 
 
 def keep(path: Path, target: str, device: str, made: Sequence[Row]) -> None:
@@ -124,9 +122,8 @@ def told(target: str, found: Sequence[Row]) -> Iterator[str]:
         missed = sum(each is None for each in row.near)
         lost = f", {missed} of {len(row.near)} never" if missed else ""
         by = f", taught by {' '.join(map(named, row.teachers))}" if row.teachers else ""
-        yield (
-            f"{target} {named(row.shape):18} {row.planner:26} {row.median:6.1f} trials ({low:.1f} to {high:.1f}){lost}{by}"
-        )
+        took = f"{row.median:6.1f} trials ({low:.1f} to {high:.1f})"
+        yield f"{target} {named(row.shape):18} {row.planner:26} {took}{lost}{by}"
     for planner in dict.fromkeys(row.planner for row in found):
         each = together(row.stopped for row in found if row.planner == planner)
         yield (
@@ -147,5 +144,3 @@ def together(parts: Iterable[Stopped]) -> Stopped:
 
 def named(shape: Shape) -> str:
     return "x".join(map(str, shape))
-
-

@@ -26,6 +26,8 @@ _BESIDE = 48
 _USUAL = 32_768
 """Bytes in flight that count as 0: of the order of what hides the latency of memory."""
 
+_TILE = 128
+
 
 @frozen
 class Block:
@@ -73,9 +75,7 @@ def block(config: Config) -> Block:
             ways = 1 if config.swizzle else config.bk // config.run
             return Block(config.bm, config.bn, config.bk, config.buffers, config.threads, ways=ways)
         case Hopper():
-            return Block(
-                config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent
-            )
+            return Block(config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent)
         case Narrow():
             return Block(64, config.bn, config.bk, 1, config.threads)
         case Skinny() | Staged():
@@ -113,6 +113,11 @@ def filling(problem: Gemm, config: Config) -> Mapping[str, float]:
         **_curved("bytes in flight", log2(together * found.slots * found.slot / _USUAL) / 4),
         **_curved("bank conflicts", log2(found.ways) / 4),
     }
+
+
+def size(problem: Gemm) -> float:
+    """Tiles of 128 x 128 that a processor gets, as a logarithm: what experience of other problems goes by."""
+    return log2(problem.m * problem.n / _TILE**2 / MACHINES[problem.target].target.processors)
 
 
 def _curved(name: str, value: float) -> dict[str, float]:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Literal, assert_never
 
 import platformdirs
 from attrs import evolve, frozen
@@ -20,10 +20,12 @@ from argus.optimizer.asking import Asking, text_of
 from argus.optimizer.device import Gpu
 from argus.optimizer.evaluators import Cluster, Evaluator, Here, Processes
 from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started
+from argus.optimizer.files import KernelFile
+from argus.optimizer.filling import size
 from argus.optimizer.gate import Tools, judged
 from argus.optimizer.journal import Journal
 from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import Problem, problem_of
+from argus.optimizer.problem import Gemm, Problem, problem_of
 from argus.optimizer.search import Limits, Search, past
 from argus.optimizer.space import situation, technique
 from argus.policy.bandit import CONSTANT, Bandit, Weight
@@ -117,7 +119,7 @@ def journal_path() -> Path:
 
 def planner_of(name: str, problem: Problem, model: Model) -> Planner:
     """Raises ArgusError (E905) for a name that is none."""
-    bandit = Bandit(beliefs(problem.target))
+    bandit = Bandit(beliefs(problem))
     match name:
         case "bandit":
             return bandit
@@ -143,11 +145,21 @@ FIT: Mapping[str, Weight] = {
 """Of features that are no techniques: empty places of a wave, and of a tile, are time lost."""
 
 
-def beliefs(target: str) -> dict[str, Weight]:
+def beliefs(problem: Problem) -> dict[str, Weight]:
     """What a bandit believes before a search: what earlier problems taught, else what techniques promise."""
-    effects = {technique(each.name): each.effect for each in load() if target in each.targets}
+    effects = {technique(each.name): each.effect for each in load() if problem.target in each.targets}
     promised = {name: Weight(each.log_mean, each.log_deviation) for name, each in effects.items()}
-    return {**FIT, **promised, **experience(target)}
+    return {**FIT, **promised, **experience(problem.target).at(_size(problem))}
+
+
+def _size(problem: Problem) -> float | None:
+    match problem:
+        case Gemm():
+            return size(problem)
+        case KernelFile():
+            return None
+        case _:
+            assert_never(problem)
 
 
 def optimize(

@@ -18,6 +18,7 @@ from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
 from argus.tuning.candidates import space
 
+
 @frozen
 class Described:
     """A design. techniques: that it has, those of wider scope first. numbers: features by name."""

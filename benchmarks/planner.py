@@ -11,7 +11,7 @@ the time that this saves. Results: TARGET.json. `--teachers` names the shapes th
 rules: searches of the bandit of so many trials, what each stop rule would have saved of them, and kept: rules.json.
 minutes: what the bandit has found after ten minutes on two processors, by the seconds that each candidate took:
 minutes.json.
-tell: what is kept, once more.
+tell: what is kept, once more, and as the table of docs/decisions/0024-planners-are-functions.md.
 learn: the same fit to all shapes, into kb/experience/TARGET.json, which `argus optimize` begins with.
 predict: a table of a target without a card, by the static model, from build/space/TARGET/table.json; shapes that the
 table has already are kept.
@@ -38,7 +38,7 @@ from argus.policy.experience import fitted, written
 from argus.policy.knowledge import home
 from argus.policy.stopping import Rule, replay
 from benchmarks.recorded import PLANNERS, TABLES, Job, Shape, Trial, lesson, searched, seen, table
-from benchmarks.searches import KEPT, TIMING, keep, named, read, rows, told
+from benchmarks.searches import KEPT, TIMING, keep, named, page, read, rows, told
 
 TEN_MINUTES = 600.0
 RULES = (Rule(epsilon=0.25), Rule(epsilon=0.5), Rule(attempts=8), Rule(attempts=16), Rule(attempts=32))
@@ -74,7 +74,8 @@ def replayed(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
 def tell(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
     for path in paths:
         target = table(path).target
-        print("\n".join(told(target, read(chosen.out / f"{target}.json"))))
+        kept = read(chosen.out / f"{target}.json")
+        print("\n".join((*told(target, kept), *page(kept))))
 
 
 def rules(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
@@ -114,8 +115,9 @@ def minutes(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
         tried = statistics.median(map(len, within))
         kept.append({"target": table(path).target, "shape": shape, "candidates": tried, "shares": shares})
         print(
-            f"{table(path).target} {named(shape)}: after ten minutes {tried:.0f} candidates (at most {chosen.trials} are "
-            f"tried), the best has {statistics.median(shares):.1%} of the best known speed (least {min(shares):.1%})"
+            f"{table(path).target} {named(shape)}: {tried:.0f} candidates after ten minutes (of at most "
+            f"{chosen.trials}), the best has {statistics.median(shares):.1%} of the best known speed "
+            f"(least {min(shares):.1%})"
         )
     write(chosen.out / "minutes.json", {"trials": chosen.trials, "rows": kept})
 

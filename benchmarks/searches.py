@@ -132,6 +132,21 @@ def told(target: str, found: Sequence[Row]) -> Iterator[str]:
         )
 
 
+COLUMNS = ("bandit", "tpe", "random", "exhaustive")
+
+
+def page(found: Sequence[Row]) -> Iterator[str]:
+    """Lines of a table in Markdown: a shape, then what each of `COLUMNS` took, taught by all other shapes."""
+    cells = {(row.shape, row.planner): cell(row) for row in found if not row.teachers}
+    for shape in dict.fromkeys(row.shape for row in found):
+        yield f"| {' x '.join(map(str, shape))} | {' | '.join(cells.get((shape, name), '') for name in COLUMNS)} |"
+
+
+def cell(row: Row) -> str:
+    """The median."""
+    return f"{row.median:g}" if row.median <= row.trials else f"more than {row.trials}"
+
+
 def together(parts: Iterable[Stopped]) -> Stopped:
     found = list(parts)
     return Stopped(

@@ -38,7 +38,8 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
             described = [_of_file(each) for name, each in problem.variants.items() if not names or name in names]
         case _:
             assert_never(problem)
-    features = tuple(sorted({key for each in described for key in each.numbers}))
+    # A number that is 0 of all says nothing of any.
+    features = tuple(sorted({key for each in described for key, value in each.numbers.items() if value}))
     options = tuple(
         Choice(each.name, each.techniques, tuple(each.numbers.get(feature, 0.0) for feature in features), each.knobs)
         for each in described

@@ -61,7 +61,7 @@ class Experience:
     trends: Mapping[str, Trend]
 
     def at(self, size: float | None) -> dict[str, Weight]:
-        """The weights of a problem, beyond the sizes that taught those of the nearest; without a size the usual ones."""
+        """The weights of a problem, beyond the sizes that taught those of the nearest, without a size the usual."""
         if size is None or not self.spread:
             moved = 0.0
         else:

@@ -139,7 +139,7 @@ def optimize_command(
     if out is not None:
         product(asked)
         check_place(out)
-    with Interrupts(terminates=True) as interrupts:
+    with Interrupts(ending=True) as interrupts:
         found = _searched(asked, settings, interrupts, None if as_json else screen)
         written, whole = ([], True) if out is None else _written(found, out, interrupts)
     if not as_json:

@@ -88,14 +88,22 @@ def test_before_they_are_held_and_afterwards_they_are_as_ever() -> None:
         press()
 
 
-def test_being_told_to_end_is_an_interrupt_where_that_is_wanted() -> None:
+def test_a_program_that_ends_is_interrupted_once_also_by_being_told_to_end() -> None:
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    with Interrupts(terminates=True) as interrupts:
+    with Interrupts(ending=True) as interrupts:
+        interrupts.hold()
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    with Interrupts(ending=True) as interrupts:
         interrupts.hold()
         with pytest.raises(KeyboardInterrupt), interrupts.may_leave():
             press(signal.SIGTERM)
+    after = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    press(signal.SIGTERM)
+    press()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert set(after.values()) == {signal.SIG_IGN}
 
 
 def test_what_somebody_else_handles_is_left_alone() -> None:

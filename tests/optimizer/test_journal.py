@@ -207,16 +207,15 @@ def test_a_store_that_another_process_holds_is_waited_for_and_then_told(tmp_path
     holder.close()
 
 
-def test_an_interrupt_leaves_no_transaction_open(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_no_transaction_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_event: Event) -> str:
+        raise KeyboardInterrupt
+
     with Journal(kept(tmp_path / "runs.db")) as journal:
-        broken = RuntimeError("pressed")
-
-        def interrupted() -> None:
-            journal._store.execute("begin immediate")  # noqa: SLF001 reason: where it would come
-            raise broken
-
-        with pytest.raises(RuntimeError):
-            journal._patiently(interrupted)  # noqa: SLF001 reason: as above
+        with monkeypatch.context() as patched:
+            patched.setattr("argus.optimizer.journal.written", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                journal.append("run-0001", EVENTS[0])
         journal.append("run-0001", EVENTS[-1])
 
         assert journal.events("run-0001") == (STARTED, EVENTS[-1])

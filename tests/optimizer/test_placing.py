@@ -23,6 +23,12 @@ def held(folder: Path) -> dict[str, str]:
     return {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir()}
 
 
+def broken_off(folder: Path) -> None:
+    with placed(folder) as made:
+        put(made, kernel_json="new")
+        raise KeyboardInterrupt
+
+
 def test_a_delivery_is_moved_in_whole(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     with placed(out) as made:
@@ -36,9 +42,8 @@ def test_one_that_is_broken_off_leaves_the_folder_as_it_was(tmp_path: Path) -> N
     put(tmp_path, certificate_json=OURS, kernel_json="old", notes_txt="mine")
     before = held(tmp_path)
 
-    with pytest.raises(KeyboardInterrupt), placed(tmp_path) as made:
-        put(made, kernel_json="new")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        broken_off(tmp_path)
 
     assert held(tmp_path) == before
 

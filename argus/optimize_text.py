@@ -68,7 +68,7 @@ class Teller:
         self.number += 1
         of = f"/{self.trials}" if self.trials else ""
         head = f"{self.number:4}{of} {judgement.name}"
-        steps = self.steps.pop(judgement.name, ())
+        steps = tuple(each.removesuffix(f" ({judgement.name})") for each in self.steps.pop(judgement.name, ()))
         if steps:
             head += f" [{change(steps, self.best_steps)}]"
         if judgement.microseconds is None:
@@ -188,7 +188,7 @@ _NAMES = (
 def _named(found: Mapping[str, Any]) -> Iterator[str]:
     for key, name in _NAMES:
         value = found.get(key)
-        if value not in (None, [], {}, ()):
+        if value not in (None, [], {}, ()) and not (key == "other_thread" and value == found.get("thread")):
             yield f"{name} {_shown(value)}"
 
 

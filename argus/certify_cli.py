@@ -16,7 +16,8 @@ from argus.core.query import Budget
 from argus.core.span import NOWHERE
 from argus.loader import limited
 from argus.optimizer.certificate import opened
-from argus.optimizer.certifying import Means, certified
+from argus.optimizer.certifying import certified
+from argus.optimizer.certifying_parts import Means
 from argus.optimizer.checked import Check
 from argus.outcome import Outcome
 from argus.screen import Screen

@@ -15,14 +15,15 @@ from argus.core.target import TARGETS
 from argus.optimize_bar import Bar, drawn
 from argus.optimize_text import Teller, outcome_lines
 from argus.optimizer.certificate import NAME
-from argus.optimizer.delivery import delivered, product
+from argus.optimizer.delivery import delivered
 from argus.optimizer.device import at_hand
 from argus.optimizer.document import SCHEMA, document
 from argus.optimizer.events import Started, Told
+from argus.optimizer.files import KernelFile, shown
 from argus.optimizer.interrupts import Interrupts
 from argus.optimizer.journal import Journal
 from argus.optimizer.placing import REPORT, check_place, placed
-from argus.optimizer.problem import Gemm, Problem, problem_of
+from argus.optimizer.problem import Problem, problem_of
 from argus.optimizer.run import Found, PlannerName, Settings, journal_path, optimize
 from argus.optimizer.search import Limits
 from argus.outcome import Outcome
@@ -131,13 +132,8 @@ def optimize_command(
     first = _first(settings) if resume else None
     asked = problem_of(first.problem, first.target) if first else problem_of(problem or "", target, sizes)
     _check_given(given, first)
-    settings = evolve(
-        settings,
-        model=_model(model, base_url, dollars, tokens),
-        gpu=_gpu("model" if on == "auto" and not isinstance(asked, Gemm) else on, asked.target),
-    )
+    settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
     if out is not None:
-        product(asked)
         check_place(out)
     with Interrupts(ending=True) as interrupts:
         found = _searched(asked, settings, interrupts, None if as_json else screen)
@@ -152,7 +148,8 @@ def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen
     """The search, told on a screen if there is one. What ends it too early is told after the best until then."""
     if screen is None:
         return optimize(str(asked), asked.target, settings, interrupts=interrupts)
-    teller = Teller(asked.bounds, settings.limits.trials, settings.model.limits)
+    counted = asked.counted.told if isinstance(asked, KernelFile) else ""
+    teller = Teller(asked.bounds, settings.limits.trials, settings.model.limits, counted)
     bar = Bar(settings.limits, asked.bounds)
 
     def tell(event: Told) -> None:
@@ -239,7 +236,7 @@ def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
         every = journal.runs()
     if not as_json:
         screen.lines(
-            f"{each.name}  {each.started.problem} on {each.started.target}, {each.started.planner}, seed"
+            f"{each.name}  {shown(each.started.problem)} on {each.started.target}, {each.started.planner}, seed"
             f" {each.started.seed}: {each.judged:,} candidates, {each.ended or 'not ended'}"
             for each in every
         )

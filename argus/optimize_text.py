@@ -8,6 +8,7 @@ from typing import Any, assert_never, cast
 from attrs import define, field
 
 from argus.optimizer.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
+from argus.optimizer.files import shown
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.run import Found
 from argus.policy.bounds import Bounds
@@ -21,13 +22,15 @@ _FEW = 4
 class Teller:
     """Lines of a search as it goes.
 
-    bounds: of the problem. trials: most candidates, if there is a limit. model: what a model that is asked may spend.
-    best: so far, in microseconds, by a design of these steps. tokens, dollars: spent on a model.
+    bounds: of the problem. counted: what they rest on, in words. trials: most candidates, if there is a limit. model:
+    what a model that is asked may spend. best: so far, in microseconds, by a design of these steps. tokens, dollars:
+    spent on a model.
     """
 
     bounds: Bounds
     trials: int | None = None
     model: Limits = MODEST
+    counted: str = ""
     number: int = 0
     best: float | None = None
     best_name: str = ""
@@ -39,8 +42,10 @@ class Teller:
     def lines(self, event: Told) -> Iterator[str]:
         match event:
             case Started():
-                yield f"{event.problem} on {event.target}: {event.choices:,} designs, planner {event.planner}"
+                yield f"{shown(event.problem)} on {event.target}: {event.choices:,} designs, planner {event.planner}"
                 yield f"speed of light: {event.bound:.1f} us, set by {event.bottleneck}"
+                if self.counted:
+                    yield f"it counts {self.counted}"
             case Resumed(judged, best, techniques, tokens, cost):
                 self.number, self.best, self.best_steps = judged, best, techniques
                 self.best_name = "the one before"

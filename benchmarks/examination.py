@@ -1,8 +1,9 @@
-"""The examination on a GPU: `python benchmarks/examination.py build`, then `... run [--shape MxNxK]` on the GPU.
+"""The examination on a GPU: `python benchmarks/examination.py build`, then `... run [--part files]` on the GPU.
 
-build: compiles three shipped designs into build/examination; needs no GPU. run: examines each of them, and one of them
-in the hands of cheats. A design must pass and a cheat be caught; the verdicts and what they took go to
-examination.json in `--out`. It exits with 1 where a verdict is not as expected.
+build: compiles three shipped designs, and kernels of two files beside a reference, into build/examination, without a
+GPU. run: examines each of them, and one design and both files in the hands of cheats. A kernel must pass and a cheat be
+caught; the verdicts and what they took go to examination.json in `--out`. It exits with 1 where a verdict is not as
+expected. --part: designs or files alone; files need no more than some twenty seconds.
 """
 
 from __future__ import annotations
@@ -17,67 +18,101 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve, frozen
+
 from argus.api import build
 from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
-from argus.optimizer.card import Card, candidate
+from argus.optimizer.card import PRODUCT, Card, Sources, candidate
 from argus.optimizer.examination.bench import Call, Candidate, Operand
 from argus.optimizer.examination.examine import examine
+from argus.optimizer.examination.files import KernelOfFile
+from argus.optimizer.examination.products import Product
+from argus.optimizer.examination.subject import Subject
 from argus.optimizer.examination.verdict import Caught, Passed, Plan
-from argus.optimizer.problem import gemm_of
+from argus.optimizer.files import KernelFile
+from argus.optimizer.problem import gemm_of, problem_of
+from argus.optimizer.workload import sources
 from argus.runtime.cuda import Loaded, load
+from argus.runtime.driver import Driver
 from argus.tuning.measure import the_device
 
-FOLDER = Path(__file__).resolve().parent.parent / "build" / "examination"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "examination"
 DESIGNS = ("cooperative", "pingpong", "split_2")
 NON_BLOCKING = 1
-Make = Callable[[Loaded], Candidate]
 
 
-def remembered(kernel: Loaded) -> Candidate:
+TEXT = (ROOT / "tests" / "corpus" / "proved" / "slabs_by_ordinary_copies.py").read_text(encoding="utf-8")
+FILES = {
+    "product": (TEXT, "A @ B.T"),
+    "positive": (
+        TEXT.replace("acc.to(bf16)", "maximum(acc, 0.0).to(bf16)").replace(" loop, mma,", " loop, maximum, mma,"),
+        "np.maximum(A @ B.T, 0)",
+    ),
+}
+"""Kernels with what they compute; of the first alone its claims say that, too."""
+SIZES = "M=2048,N=2048,K=1024"
+
+
+@frozen
+class Case:
+    """What is examined. bind: makes candidates of its kernel."""
+
+    subject: Subject
+    kernel: Loaded
+    bind: Callable[..., Candidate]
+    cheat: Callable[[Case], Candidate] | None = None
+
+    def candidate(self) -> Candidate:
+        return self.bind(self.kernel) if self.cheat is None else self.cheat(self)
+
+
+def remembered(case: Case) -> Candidate:
     """Copies the first result of a place in memory whenever it is called for that place again."""
-    honest, driver = candidate(kernel), kernel.driver
+    honest, driver = case.bind(case.kernel), case.kernel.driver
     kept: dict[tuple[Operand, ...], int] = {}
 
-    def bind(a: Operand, b: Operand, c: Operand) -> Call:
-        once = honest(a, b, c)
+    def bind(*operands: Operand) -> Call:
+        once, out = honest(*operands), operands[-1]
 
         def call() -> None:
-            if (a, b, c) in kept:
-                driver.call("cuMemcpyDtoDAsync", c.address, kept[a, b, c], c.bytes, 0)
+            if operands in kept:
+                driver.call("cuMemcpyDtoDAsync", out.address, kept[operands], out.bytes, 0)
                 return
             once()
-            kept[a, b, c] = int(driver.call("cuMemAlloc", c.bytes))
-            driver.call("cuMemcpyDtoDAsync", kept[a, b, c], c.address, c.bytes, 0)
+            kept[operands] = int(driver.call("cuMemAlloc", out.bytes))
+            driver.call("cuMemcpyDtoDAsync", kept[operands], out.address, out.bytes, 0)
 
         return call
 
     return bind
 
 
-def last_row_skipped(kernel: Loaded) -> Candidate:
+def last_row_skipped(case: Case) -> Candidate:
     """One row less, of more than one."""
-    honest = candidate(kernel)
+    honest = case.bind(case.kernel)
 
     def bind(a: Operand, b: Operand, c: Operand) -> Call:
-        rows = max(1, c.shape[0] - 1)
-        return honest(Operand(a.address, (rows, a.shape[1])), b, Operand(c.address, (rows, c.shape[1])))
+        fewer = [evolve(each, shape=(max(1, c.shape[0] - 1), each.shape[1])) for each in (a, c)]
+        return honest(fewer[0], b, fewer[1])
 
     return bind
 
 
-def other_stream(kernel: Loaded) -> Candidate:
+def other_stream(case: Case) -> Candidate:
     """All work on a stream that the default stream does not wait for."""
-    return candidate(kernel, kernel.driver.call("cuStreamCreate", NON_BLOCKING))
+    return case.bind(case.kernel, stream=case.kernel.driver.call("cuStreamCreate", NON_BLOCKING))
 
 
-def repeated_skipped(kernel: Loaded) -> Candidate:
+def repeated_skipped(case: Case) -> Candidate:
     """Every other call is left out once there were many."""
-    honest = candidate(kernel)
+    honest = case.bind(case.kernel)
     made = [0]
 
-    def bind(a: Operand, b: Operand, c: Operand) -> Call:
-        once = honest(a, b, c)
+    def bind(*operands: Operand) -> Call:
+        once = honest(*operands)
 
         def call() -> None:
             made[0] += 1
@@ -89,47 +124,74 @@ def repeated_skipped(kernel: Loaded) -> Candidate:
     return bind
 
 
-CHEATS: dict[str, Make] = {
+CHEATS: dict[str, Callable[[Case], Candidate]] = {
     each.__name__: each for each in (remembered, last_row_skipped, other_stream, repeated_skipped)
 }
 
 
 def built() -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for name in DESIGNS:
         print(build(gemm, directory=FOLDER / name, config=name).description)
+    for name, (text, reference) in FILES.items():
+        made = f"import numpy as np\n{text}\n\ndef reference(A, B):\n    return {reference}\n"
+        (FOLDER / name).mkdir(parents=True, exist_ok=True)
+        (FOLDER / name / "kernel.py").write_text(made, encoding="utf-8")
+        _, kernel = of_file(name)
+        print(build(kernel, directory=FOLDER / name).description)
+
+
+def of_file(name: str) -> tuple[KernelFile, Kernel]:
+    """The problem of a file, and its one kernel; nothing is proved here."""
+    problem = problem_of(str(FOLDER / name / "kernel.py"), "sm_90a", SIZES)
+    assert isinstance(problem, KernelFile)
+    return problem, problem.exported[0].trace()
+
+
+def cases(shape: str, part: str, driver: Driver) -> dict[str, Case]:
+    found: dict[str, Case] = {}
+    if part != "files":
+        subject = Product(gemm_of(f"gemm:{shape}", "sm_90a"))
+        kernels = {name: load(next((FOLDER / name).glob("*.json")), driver) for name in DESIGNS}
+        found = {name: Case(subject, each, partial(candidate, source=PRODUCT)) for name, each in kernels.items()}
+        found |= {name: evolve(found[DESIGNS[0]], cheat=each) for name, each in CHEATS.items()}
+    if part != "designs":
+        for name in FILES:
+            problem, kernel = of_file(name)
+            subject = KernelOfFile(kernel, problem.sizes, problem.bounds_of(kernel), problem.reference)
+            source = Sources(tuple(each.name for each in kernel.parameters), sources(kernel))
+            loaded = load(next((FOLDER / name).glob("*.json")), driver)
+            found[name] = Case(subject, loaded, partial(candidate, source=source))
+            found |= {f"{name} {cheat}": evolve(found[name], cheat=make) for cheat, make in CHEATS.items()}
+    return found
 
 
 def run(chosen: argparse.Namespace) -> int:
-    problem = gemm_of(f"gemm:{chosen.shape}", "sm_90a")
     card = Card(the_device())
     card.device.check_runs("sm_90a")
-    kernels = {name: load(next((FOLDER / name).glob("*.json")), card.driver) for name in DESIGNS}
-    cases: dict[str, Callable[[], Candidate]] = {name: partial(candidate, each) for name, each in kernels.items()}
-    cases |= {name: partial(make, kernels[DESIGNS[0]]) for name, make in CHEATS.items()}
     found: dict[str, dict[str, Any]] = {}
-    for name, make in cases.items():
+    for name, case in cases(chosen.shape, chosen.part, card.driver).items():
         begun = time.perf_counter()
         try:
-            verdict = examine(make(), problem, card, Plan(secrets.randbits(64), rounds=chosen.rounds))
+            verdict = examine(case.candidate(), case.subject, card, Plan(secrets.randbits(64), rounds=chosen.rounds))
         except ArgusError as failed:
             found[name] = {"expected": False, "why": str(failed)}
-            print(f"{name:24} FAILED   {failed}", flush=True)
+            print(f"{name:44} FAILED   {failed}", flush=True)
             continue
         seconds = time.perf_counter() - begun
-        expected = isinstance(verdict, Caught) == (name in CHEATS)
+        expected = isinstance(verdict, Caught) == (case.cheat is not None)
         match verdict:
             case Passed(microseconds):
                 told = {"microseconds": microseconds}
-                text = f"passed   {microseconds:.4g} us, {problem.bounds.gap(microseconds):.3g} of the speed of light"
+                gap = case.subject.bounds.gap(microseconds)
+                text = f"passed   {microseconds:.4g} us, {gap:.3g} of the speed of light"
             case Caught(check, why):
                 told = {"check": check, "outcome": verdict.outcome, "why": why}
                 text = f"{verdict.outcome:8} {check}: {why}"
-        found[name] = {"expected": expected, "seconds": seconds, **told}
-        print(f"{name:24} {text} ({seconds:.1f} s){'' if expected else '   NOT AS EXPECTED'}", flush=True)
+        found[name] = {"expected": expected, "seconds": seconds, "sizes": dict(case.subject.sizes), **told}
+        print(f"{name:44} {text} ({seconds:.1f} s){'' if expected else '   NOT AS EXPECTED'}", flush=True)
     if chosen.out:
         chosen.out.mkdir(parents=True, exist_ok=True)
-        data = {"device": card.device.name, "problem": str(problem), "verdicts": found}
+        data = {"device": card.device.name, "verdicts": found}
         (chosen.out / "examination.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return 0 if all(each["expected"] for each in found.values()) else 1
 
@@ -138,6 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("build", "run"))
     parser.add_argument("--shape", default="4096x4096x4096")
+    parser.add_argument("--part", choices=("all", "designs", "files"), default="all")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/layouts.md", "docs/optimize.md")
+DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/layouts.md", "docs/optimize.md", "docs/kernel-files.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CANDIDATE = re.compile(r" +\d+(/\d+)? \w+( \[.*\])?: ")
 """A line of a search, which ends with the seconds that the candidate took, or tells them before what stopped it."""

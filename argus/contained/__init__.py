@@ -22,7 +22,7 @@ from argus.contained.request import (
     Verified,
     Verify,
 )
-from argus.contained.running import run, traced
+from argus.contained.running import Referred, referred, run, traced
 
 __all__ = [
     "Answer",
@@ -35,6 +35,7 @@ __all__ = [
     "Interpreted",
     "Judged",
     "Limits",
+    "Referred",
     "Refused",
     "Request",
     "Suggest",
@@ -44,6 +45,7 @@ __all__ = [
     "Verify",
     "chosen",
     "probed",
+    "referred",
     "run",
     "traced",
 ]

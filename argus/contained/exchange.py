@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import numpy as np
 from attrs import frozen
 from cattrs.errors import ClassValidationError
 from cattrs.preconf.json import make_converter
 
+from argus.contained.answers import Exact
 from argus.contained.request import Judged, Task
 
 T = TypeVar("T")
@@ -51,7 +53,49 @@ class Reply:
     refused: Told | None = None
 
 
-def encoded(thing: Text | Job | Reply) -> bytes:
+@frozen
+class Floats:
+    """An array of float64."""
+
+    shape: tuple[int, ...]
+    data: bytes
+
+    @staticmethod
+    def of(values: Exact) -> Floats:
+        return Floats(values.shape, np.ascontiguousarray(values).tobytes())
+
+    @property
+    def values(self) -> Exact:
+        """Raises ValueError for bytes that are no such array."""
+        if min(self.shape, default=0) < 0:
+            raise ValueError("an extent is negative")
+        return np.frombuffer(self.data, np.float64).reshape(self.shape)
+
+
+@frozen
+class Questions:
+    """To the process that runs a text's reference. given: arrays by name, of each call. sizes: for its `work`."""
+
+    text: str
+    file: str
+    given: tuple[Mapping[str, Floats], ...]
+    sizes: Mapping[str, int]
+    seconds: float
+
+
+@frozen
+class Answers:
+    """given: what each call gave, by output, by no name where it gave one array. work: what `work` said, as JSON.
+
+    fault: why there are none.
+    """
+
+    given: tuple[Mapping[str, Floats], ...] = ()
+    work: str = ""
+    fault: str = ""
+
+
+def encoded(thing: Text | Job | Reply | Questions | Answers) -> bytes:
     """One line."""
     return json.dumps(_CONVERTER.unstructure(thing)).encode() + b"\n"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from argus.contained.answers import Exact
 from argus.contained.believed import believed
-from argus.contained.exchange import Job, Reply, Text, Told, decoded, encoded
+from argus.contained.exchange import Answers, Floats, Job, Questions, Reply, Text, Told, decoded, encoded
 from argus.contained.isolation import Name, chosen, contained
 from argus.contained.process import Ended
 from argus.contained.request import TRACING, Answer, Limits, Refused, Request
@@ -18,6 +20,14 @@ from argus.render import render_plain, to_json
 
 _KILLED = (-9, 137)
 _SHOWN_LINES = 6
+
+
+@frozen
+class Referred:
+    """given: what each call gave, by output, by no name where that is one array. work: data, None without any."""
+
+    given: tuple[Mapping[str, Exact], ...]
+    work: object
 
 
 def run(request: Request, isolation: Name | None = None) -> Answer | Refused:
@@ -59,6 +69,40 @@ def traced(text: str, kernel: str = "", limits: Limits = TRACING) -> tuple[Expor
         return believed(ended.output, "kernel.py").exported
     except ArgusError as problem:
         return _told(problem.diagnostic, "", 0.0)
+
+
+def referred(text: str, given: Sequence[Mapping[str, Exact]], sizes: Mapping[str, int]) -> Referred | Refused:
+    """What a text's reference gives for each call's arrays, run in one contained process; its `work` at these sizes.
+
+    The numbers are the text's own: what it says that they are.
+    """
+    limits = TRACING
+    try:
+        name = chosen()
+        calls = tuple({each: Floats.of(array) for each, array in call.items()} for call in given)
+        said = encoded(Questions(text, "kernel.py", calls, sizes, 0.8 * limits.wall_seconds))
+        ended = contained(name, ["-m", "argus.contained.referring"], said, limits)
+        why = _stopped(ended, limits, "the process that ran the reference")
+        if why is not None:
+            return _told(why, name, ended.seconds)
+        return _believed(decoded(ended.output, Answers), len(calls))
+    except ValueError as problem:
+        message = f"what the process that ran the reference wrote is no answer: {problem}"
+        repair = "compute with NumPy alone, and change nothing of Argus or of its output"
+        return _told(Diagnostic("E945", "error", message, help=repair), "", 0.0)
+    except ArgusError as problem:
+        return _told(problem.diagnostic, "", 0.0)
+
+
+def _believed(answers: Answers, calls: int) -> Referred:
+    """Raises ValueError for what answers something else than was asked, ArgusError (E903) for a fault of the text."""
+    if answers.fault:
+        told = "".join(letter if letter.isprintable() else "?" for letter in answers.fault[:400])
+        raise ArgusError(Diagnostic("E903", "error", told, help="mend the reference"))
+    if len(answers.given) != calls:
+        raise ValueError(f"{len(answers.given)} answers to {calls} questions")
+    given = tuple({name: each.values for name, each in answer.items()} for answer in answers.given)
+    return Referred(given, json.loads(answers.work) if answers.work else None)
 
 
 def _judged(request: Request, name: Name, traced: Ended) -> Answer | Refused:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
+from typing import assert_never
 
 from attrs import field, frozen
 
-from argus.optimizer.examination.bench import ELEMENT, Bytes, Call, Candidate, Operand
+from argus.core.ir import Kernel
+from argus.core.plain import read, written
+from argus.optimizer.examination.bench import Bytes, Call, Candidate, Operand
 from argus.optimizer.examination.examine import clocked, correct
+from argus.optimizer.examination.files import KernelOfFile
+from argus.optimizer.examination.products import Product
 from argus.optimizer.examination.session import session
+from argus.optimizer.examination.subject import Subject
 from argus.optimizer.examination.verdict import Caught, Plan, Verdict
-from argus.optimizer.problem import Gemm
+from argus.optimizer.files import KernelFile
+from argus.optimizer.problem import Gemm, Problem
+from argus.optimizer.workload import sources
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device, Memory
 from argus.runtime.driver import Driver
@@ -90,22 +99,31 @@ class Card:
     def instruments(self) -> tuple[object, ...]:
         return (*(getattr(self.driver.raw, name) for name in _MEASURING), time.perf_counter)
 
-    def least(self, problem: Gemm) -> float:
-        return problem.bounds.least
+    def least(self, subject: Subject) -> float:
+        return subject.bounds.least
 
     def _bytes(self, address: int, size: int) -> Memory:
         return Memory(self.driver, address, (size,), 1)
 
 
-def candidate(kernel: Loaded, stream: int = 0) -> Candidate:
-    """A built kernel; binding raises ArgusError (E405) for a shape that it does not take."""
+@frozen
+class Sources:
+    """tensors: names of parameters, in order. sizes: by name, a tensor and its axis of that extent."""
 
-    def bind(a: Operand, b: Operand, c: Operand) -> Call:
-        sizes = {"M": c.shape[0], "N": c.shape[1], "K": a.shape[1]}
-        held = {
-            name: Memory(kernel.driver, each.address, each.shape, ELEMENT)
-            for name, each in zip("ABC", (a, b, c), strict=True)
-        }
+    tensors: tuple[str, ...]
+    sizes: Mapping[str, tuple[str, int]]
+
+
+PRODUCT = Sources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
+
+
+def candidate(kernel: Loaded, source: Sources, stream: int = 0) -> Candidate:
+    """A built kernel; binding raises ArgusError (E405) for sizes that it does not take."""
+
+    def bind(*operands: Operand) -> Call:
+        given = dict(zip(source.tensors, operands, strict=True))
+        sizes = {size: given[name].shape[axis] for size, (name, axis) in source.sizes.items()}
+        held = {name: Memory(kernel.driver, each.address, each.shape, each.element) for name, each in given.items()}
         return kernel.prepare(sizes).bind(held, stream)
 
     return bind
@@ -113,10 +131,14 @@ def candidate(kernel: Loaded, stream: int = 0) -> Candidate:
 
 @frozen
 class Job:
-    """What to examine. path: of the description of a built kernel. seed: known to nobody before."""
+    """What to examine. path: of the description of a built kernel. plain: the kernel itself, as data, of a file's.
 
-    problem: Gemm
+    seed: known to nobody before.
+    """
+
+    problem: Problem
     path: str
+    plain: str = field(default="", repr=False)
     seed: int = field(factory=lambda: secrets.randbits(64))
     rounds: int = ROUNDS
 
@@ -124,20 +146,50 @@ class Job:
     def plan(self) -> Plan:
         return Plan(self.seed, rounds=self.rounds)
 
+    @property
+    def kernel(self) -> Kernel:
+        (found,) = read(json.loads(self.plain))
+        assert isinstance(found, Kernel)
+        return found
+
+    def subject(self) -> Subject:
+        """Raises ArgusError: E903, and E00x for a file that does not load."""
+        match self.problem:
+            case Gemm():
+                return Product(self.problem)
+            case KernelFile():
+                return KernelOfFile(
+                    self.kernel, self.problem.sizes, self.problem.bounds_of(self.kernel), self.problem.reference
+                )
+            case _:
+                assert_never(self.problem)
+
+    def candidate(self, kernel: Loaded) -> Candidate:
+        if isinstance(self.problem, Gemm):
+            return candidate(kernel, PRODUCT)
+        made = self.kernel
+        return candidate(kernel, Sources(tuple(each.name for each in made.parameters), sources(made)))
+
+
+def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
+    """path: of the description of the kernel as it is built."""
+    plain = json.dumps(written([kernel])) if isinstance(problem, KernelFile) else ""
+    return Job(problem, str(path), plain)
+
 
 def results(job: Job) -> Generator[str, None, Caught | None]:
-    """What is wrong with a kernel's results. Raises ArgusError: E405 to E409."""
+    """What is wrong with a kernel's results. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card = Card(the_device())
+    card, subject = Card(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)
-    with session(card, job.plan) as opened:
-        return (yield from correct(opened, candidate(kernel), job.problem))
+    with session(card, job.plan, subject) as opened:
+        return (yield from correct(opened, job.candidate(kernel)))
 
 
 def times(job: Job) -> Generator[str, None, Verdict]:
-    """A kernel's time. Raises ArgusError: E405 to E409."""
+    """A kernel's time. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card = Card(the_device())
+    card, subject = Card(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)
-    with session(card, job.plan) as opened:
-        return (yield from clocked(opened, candidate(kernel), job.problem))
+    with session(card, job.plan, subject) as opened:
+        return (yield from clocked(opened, job.candidate(kernel)))

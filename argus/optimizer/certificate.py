@@ -25,9 +25,9 @@ NAME = "certificate.json"
 _MOST_BYTES = 4 << 20
 _PLAIN = re.compile(r"\w[\w.-]{0,199}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-Role = Literal["source", "code", "description", "ir", "loader", "assembly"]
-ROLES: tuple[Role, ...] = ("source", "code", "description", "ir", "loader", "assembly")
-"""What a delivered file is. assembly: where the compiler writes one."""
+Role = Literal["source", "code", "description", "ir", "loader", "assembly", "problem"]
+ROLES: tuple[Role, ...] = ("source", "code", "description", "ir", "loader", "assembly", "problem")
+"""What a delivered file is. assembly: where the compiler writes one. problem: the user's own file, if there is one."""
 
 
 @frozen

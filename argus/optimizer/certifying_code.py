@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,8 +18,6 @@ from argus.emit.resources import compiled
 from argus.optimizer import claims
 from argus.optimizer.certificate import ROLES, Certificate, Role
 from argus.optimizer.checked import Check, failed, passed, same, unchecked
-from argus.optimizer.loading import loader
-from argus.optimizer.problem import Gemm
 from argus.optimizer.reward import resources
 from argus.runtime.expressions import value_of
 
@@ -61,9 +59,10 @@ def _files(artifact: Artifact) -> dict[Role, bytes]:
     return found if artifact.assembly is None else {**found, "assembly": artifact.assembly.read_bytes()}
 
 
-def of_files(claimed: Certificate, folder: Path) -> Iterator[Check]:
-    """Digests of all files that are named; and that all are named which there must be."""
-    needed = [role for role in ROLES if role != "assembly" or claimed.problem.target == "gfx942"]
+def of_files(claimed: Certificate, folder: Path, *, of_file: bool) -> Iterator[Check]:
+    """Digests of all files that are named; and that all are named which there must be. of_file: a user's own is one."""
+    absent = {"assembly": claimed.problem.target != "gfx942", "problem": not of_file}
+    needed = [role for role in ROLES if not absent.get(role)]
     lacking = [role for role in needed if role not in claimed.files]
     more = [role for role in claimed.files if role not in needed]
     if lacking or more:
@@ -72,6 +71,9 @@ def of_files(claimed: Certificate, folder: Path) -> Iterator[Check]:
         try:
             found = _digest(folder / named.name)
         except OSError as problem:
+            if role == "problem" and isinstance(problem, FileNotFoundError):
+                yield unchecked("problem file", f"{named.name} is not here: what it says is not known")
+                continue
             yield failed(f"{role} file", f"{named.name} cannot be read: {problem.strerror or problem}")
             continue
         yield same(f"{role} file", (named.bytes, named.sha256), found, f"{named.name} has the digest claimed")
@@ -86,7 +88,10 @@ def _digest(path: Path) -> tuple[int, str]:
     return size, found.hexdigest()
 
 
-def of_code(claimed: Certificate, folder: Path, kernel: Kernel, asked: Gemm, made: Made) -> Iterator[Check]:
+def of_code(
+    claimed: Certificate, folder: Path, kernel: Kernel, sizes: Mapping[str, int], script: str, made: Made
+) -> Iterator[Check]:
+    """script: the loader as it is written here."""
     yield _compared("source", claimed, folder, made.source.encode(), "emitted again, byte for byte")
     name = claimed.compiler
     yield same("compiler", name, claims.COMPILERS[kernel.target.name], f"{name} compiles for {kernel.target.name}")
@@ -94,9 +99,8 @@ def of_code(claimed: Certificate, folder: Path, kernel: Kernel, asked: Gemm, mad
         yield unchecked("code", f"not compiled again: {made.lack}")
         return
     yield from _objects(claimed, folder, made)
-    script = loader(kernel, made.stem, dict(asked.sizes))
     yield _compared("loader", claimed, folder, script.encode(), "written again, byte for byte")
-    unmet = [each for each in made.checks if not value_of(each, asked.sizes)]
+    unmet = [each for each in made.checks if not value_of(each, sizes)]
     why = f"the problem's extents meet {len(made.checks)} conditions of the launch"
     yield failed("launch", f"{why}, but not {', '.join(unmet)}") if unmet else passed("launch", why)
 

@@ -19,7 +19,7 @@ from argus.optimizer import certificate
 from argus.optimizer.certificate import Baseline, Design, File, Invariant, Proof, Time
 from argus.optimizer.judgement import Reward
 from argus.optimizer.numbers import SEEDS, multiplied, shapes
-from argus.optimizer.problem import Gemm
+from argus.optimizer.problem import Gemm, Problem
 from argus.optimizer.space import describe, situation
 from argus.summary import assumptions, numbered, results, word
 
@@ -96,7 +96,7 @@ def file(path: Path) -> File:
     return File(path.name, len(data), sha256(data).hexdigest())
 
 
-def time(asked: Gemm, microseconds: float, reward: Reward, device: str) -> Time:
+def time(asked: Problem, microseconds: float, reward: Reward, device: str) -> Time:
     bounds = asked.bounds
     return Time(reward, microseconds, bounds.light, bounds.light / microseconds, bounds.bottleneck, device)
 

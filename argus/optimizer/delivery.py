@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -13,16 +13,16 @@ from argus.build import build
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.core.plain import read
-from argus.core.verdict import Report
 from argus.emit.artifact import Artifact
 from argus.emit.toolchain import write_files
-from argus.optimizer import certificate, claims
-from argus.optimizer.certificate import Certificate, File, Numbers, Origin, Role, text_of
+from argus.optimizer import certificate, claims, filed
+from argus.optimizer.certificate import Baseline, Certificate, Design, File, Numbers, Origin, Role, text_of
 from argus.optimizer.drafts import kernel_of
+from argus.optimizer.files import KernelFile, digest_of
 from argus.optimizer.judgement import Judgement
-from argus.optimizer.loading import loader
+from argus.optimizer.loading import loader, loader_of_file
 from argus.optimizer.numbers import REFERENCE, TOLERANCE
-from argus.optimizer.problem import Gemm, Problem
+from argus.optimizer.problem import Gemm
 from argus.optimizer.reward import resources
 from argus.optimizer.run import Found
 from argus.solvers.base import Solver
@@ -43,70 +43,92 @@ class Delivery:
 
 def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Solver | None = None) -> Delivery:
     """Write the best design of a run into a folder: source, code object, launch description, kernel.json, load.py and
-    certificate.json. The kernel is verified, interpreted and compiled for it once more.
+    certificate.json, and of a kernel file that file. The kernel is verified, interpreted and compiled for it once more.
 
     device: the name of the GPU that times were measured on. solver: as for `verify`.
     Raises ArgusError: E932 where no candidate has passed, E302 if the folder cannot be written, E303 and E304 as
-    `build` does, E903 for a kernel file.
+    `build` does, E903 for a kernel file that has changed since.
     """
-    best = found.best
+    best, asked = found.best, found.problem
     if best is None or best.microseconds is None:
         message = f"run {found.run} has no design to deliver: no candidate has passed the gate"
         raise ArgusError(Diagnostic("E932", "error", message, help=f"go on with --resume {found.run}"))
-    text, asked = found.text, product(found.problem)
+    text = found.text
     document = claims.document(kernel_of(text, asked) if text else asked.kernel(best.name))
     kernel = cast(Kernel, read(document)[0])
+    said = _of_product(asked, found, best) if isinstance(asked, Gemm) else _of_file(asked, found, best)
     report = verify(kernel, solver=solver, cache=Cache())
     artifact = build(kernel, directory=folder, lines=False)  # which name the folder that they were made in
-    script = loader(kernel, artifact.description.stem, dict(found.problem.sizes))
-    texts: dict[str, str | bytes] = {IR: json.dumps(document) + "\n", LOADER: script}
-    ir, load = write_files(texts, folder, kernel.name)
+    script = said.script(kernel, artifact.description.stem, asked.sizes)
+    texts: dict[str, str | bytes] = {IR: json.dumps(document) + "\n", LOADER: script, **said.files}
+    written = write_files(texts, folder, kernel.name)
     places: dict[Role, Path | None] = {
         "source": artifact.source,
         "code": artifact.code,
         "description": artifact.description,
-        "ir": ir,
-        "loader": load,
+        "ir": written[0],
+        "loader": written[1],
         "assembly": artifact.assembly,
+        "problem": next(iter(written[2:]), None),
     }
     listed: dict[Role, File] = {role: claims.file(place) for role, place in places.items() if place is not None}
-    claimed = _claimed(found, asked, best, report, kernel, listed, resources(artifact), device)
+    numbers = said.numbers(kernel)
+    claimed = Certificate(
+        certificate.SCHEMA,
+        said.problem,
+        said.design,
+        claims.proof(report),
+        numbers,
+        listed,
+        resources(artifact),
+        claims.time(asked, best.microseconds, best.reward, device if best.reward == "measured" else ""),
+        said.baseline,
+        Origin(found.run, found.seed, len(found.judged), found.reason),
+        claims.COMPILERS[asked.target],
+        claims.versions(),
+    )
     write_files({certificate.NAME: text_of(claimed)}, folder, kernel.name)
     return Delivery(folder, claimed, artifact)
 
 
-def product(asked: Problem) -> Gemm:
-    """The problem, whose designs are delivered. Raises ArgusError (E903) for a file of the user's own."""
-    if isinstance(asked, Gemm):
-        return asked
-    message = f"`{asked}` cannot be delivered: certificates speak of products alone"
-    raise ArgusError(Diagnostic("E903", "error", message, help="leave --out away"))
+@frozen
+class _Said:
+    """What is said of a design beside what any kernel tells of itself. files: that lie beside it, by name."""
+
+    problem: certificate.Problem
+    design: Design
+    baseline: Baseline
+    numbers: Callable[[Kernel], Numbers]
+    script: Callable[[Kernel, str, Mapping[str, int]], str]
+    files: Mapping[str, str | bytes]
 
 
-def _claimed(
-    found: Found,
-    asked: Gemm,
-    best: Judgement,
-    report: Report,
-    kernel: Kernel,
-    files: Mapping[Role, File],
-    used: Mapping[str, float],
-    device: str,
-) -> Certificate:
-    assert best.microseconds is not None
-    return Certificate(
-        certificate.SCHEMA,
+def _of_product(asked: Gemm, found: Found, best: Judgement) -> _Said:
+    return _Said(
         claims.problem(asked),
         claims.design(asked, best.name, found.text),
-        claims.proof(report),
-        Numbers(REFERENCE, TOLERANCE, claims.runs(kernel)),
-        files,
-        used,
-        claims.time(asked, best.microseconds, best.reward, device if best.reward == "measured" else ""),
         claims.baseline(asked, _timed(found, best)),
-        Origin(found.run, found.seed, len(found.judged), found.reason),
-        claims.COMPILERS[asked.target],
-        claims.versions(),
+        lambda kernel: Numbers(REFERENCE, TOLERANCE, claims.runs(kernel)),
+        loader,
+        {},
+    )
+
+
+def _of_file(asked: KernelFile, found: Found, best: Judgement) -> _Said:
+    """Raises ArgusError (E903) for a file that is another by now."""
+    data = Path(asked.path).read_bytes()
+    if digest_of(data) != asked.digest:
+        message = f"`{asked.path}` has changed since it was searched"
+        raise ArgusError(Diagnostic("E903", "error", message, help="restore the file, or begin a new run"))
+    variants = asked.variants
+    written = Design(best.name, dict(claims.WRITTEN), ())
+    return _Said(
+        filed.problem(asked),
+        written if found.text else filed.design(variants[best.name]),
+        filed.baseline(variants.values(), _timed(found, best)),
+        lambda kernel: filed.numbers(filed.runs(kernel, asked)),
+        lambda kernel, stem, sizes: loader_of_file(kernel, stem, sizes, filed.PROBLEM),
+        {filed.PROBLEM: data},
     )
 
 

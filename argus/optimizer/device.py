@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
-from argus.optimizer.card import Job, results, times
+from argus.optimizer.card import job_of, results, times
 from argus.optimizer.examination.verdict import Caught, Verdict
-from argus.optimizer.problem import Gemm, Problem
+from argus.optimizer.problem import Problem
 from argus.runtime.device import found
 from argus.runtime.watched import Watched
 
@@ -32,16 +33,8 @@ class Gpu:
 
     child: Watched = field(factory=lambda: Watched(SECONDS))
 
-    def disagreement(self, problem: Problem, artifact: Artifact) -> Caught | None:
-        return self.child.call(results, Job(_product(problem), str(artifact.description)))
+    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
+        return self.child.call(results, job_of(problem, kernel, artifact.description))
 
-    def time(self, problem: Problem, artifact: Artifact) -> Verdict:
-        return self.child.call(times, Job(_product(problem), str(artifact.description)))
-
-
-def _product(problem: Problem) -> Gemm:
-    """Raises ArgusError (E903) for a user's file: arrays for it are made for the interpreter alone."""
-    if isinstance(problem, Gemm):
-        return problem
-    message = f"`{problem}` cannot be timed on a GPU: products alone are"
-    raise ArgusError(Diagnostic("E903", "error", message, help="take predicted times: --on model"))
+    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
+        return self.child.call(times, job_of(problem, kernel, artifact.description))

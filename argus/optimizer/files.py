@@ -6,7 +6,7 @@ The file is the user's, and is run as `argus verify` runs it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from attrs import evolve, field, frozen
 
+from argus.contained.answers import REFERENCE, WORK, Exact, asked
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Kernel, walk
 from argus.core.pretty import pretty
@@ -21,12 +22,11 @@ from argus.core.walk import show
 from argus.interp.search import assumed, holds
 from argus.loader import Exported, load_with_names, located
 from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.workload import work_of
+from argus.optimizer.workload import Counted, declared_work, least_of, work_of
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step
 from argus.suggest import with_suggested
 
-REFERENCE = "reference"
 DEPTH = 2
 """Most techniques on top of each other."""
 _NAME = re.compile(r"file:([0-9a-f]{16}):([\w=,]+):(.+)")
@@ -65,14 +65,23 @@ class KernelFile:
         return dict(self.extents)
 
     @property
-    def work(self) -> Work:
-        """Of the kernel that does the least."""
+    def counted(self) -> Counted:
+        """The work of the problem: what the file declares, else that of the kernel that is known to do the least."""
+        declared = _loaded(self.path, self.kernel_name, self.digest).work
         made = [work_of(each.kernel, self.sizes) for each in self.variants.values() if not each.steps]
-        return min(made, key=lambda work: (sum(count for _, count in work.flops), work.bytes))
+        return declared_work(declared, self.sizes) if declared is not None else least_of(made)
+
+    @property
+    def work(self) -> Work:
+        return self.counted.work
 
     @property
     def bounds(self) -> Bounds:
         return bounds(self.work, CEILINGS[self.target])
+
+    def bounds_of(self, kernel: Kernel) -> Bounds:
+        """Of what is known that this kernel does, which alone may be held against its time."""
+        return bounds(work_of(kernel, self.sizes).work, CEILINGS[self.target])
 
     @property
     def variants(self) -> Mapping[str, Variant]:
@@ -82,7 +91,11 @@ class KernelFile:
     @property
     def reference(self) -> Callable[..., object]:
         """What the user says that the kernel computes."""
-        return _loaded(self.path, self.kernel_name, self.digest)[1]
+        return _loaded(self.path, self.kernel_name, self.digest).reference
+
+    def answer(self, given: Mapping[str, Exact]) -> object:
+        """What the reference says of these inputs. Raises ArgusError (E903)."""
+        return asked(self.reference, given)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -90,12 +103,9 @@ class KernelFile:
         missing = [each.name for each in self.variants.values() if each.suggested and not each.steps]
         return (f"claims of {', '.join(missing)} are suggested ones: the file makes none",) if missing else ()
 
-    def kernels(self) -> Iterator[tuple[str, Kernel]]:
-        """Those of the target that these sizes may launch, by name."""
-        for each in _loaded(self.path, self.kernel_name, self.digest)[0]:
-            kernel = each.trace()
-            if kernel.target.name == self.target and holds(kernel, assumed(kernel), self.sizes):
-                yield each.name, kernel
+    @property
+    def exported(self) -> tuple[Exported, ...]:
+        return _loaded(self.path, self.kernel_name, self.digest).exported
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of a design. Raises ArgusError (E903)."""
@@ -111,6 +121,12 @@ class KernelFile:
 def is_recorded(text: str) -> bool:
     """Whether a text is what `str` makes of a problem of this kind."""
     return _NAME.fullmatch(text) is not None
+
+
+def shown(text: str) -> str:
+    """The name of a problem as people read it: of this kind without digest and folder, of others as it is."""
+    found = _NAME.fullmatch(text)
+    return f"{Path(found[3]).name} at {found[2]}" if found is not None else text
 
 
 def recorded(text: str, target: str) -> KernelFile:
@@ -137,8 +153,8 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
     """
     path = located(what)
     kernel_name = "" if Path(what).exists() else what.rpartition(":")[2]
-    digest = sha256(path.read_bytes()).hexdigest()[:16]
-    exported, _ = _loaded(str(path), kernel_name, digest)
+    digest = digest_of(path.read_bytes())
+    exported = _loaded(str(path), kernel_name, digest).exported
     kernels = [each.trace() for each in exported]
     if any(each.program is not None for each in exported):
         _refuse(f"`{what}` is a program of several launches", "name a kernel")
@@ -149,12 +165,17 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
     meant = [each for each in kernels if each.target.name == chosen]
     _check_alike(what, meant)
     found = KernelFile(str(path), kernel_name, digest, _extents(sizes, meant[0]), chosen)
-    if not any(found.kernels()):
+    if not any(admitted(exported, chosen, found.sizes)):
         _refuse(
             f"no kernel of `{what}` may be launched at {sizes}: `{meant[0].name}` assumes {show(assumed(meant[0]))}",
             "name sizes that meet what it assumes",
         )
     return found
+
+
+def digest_of(text: bytes) -> str:
+    """What tells one text of a file from another, in a name."""
+    return sha256(text).hexdigest()[:16]
 
 
 def _check_alike(what: str, kernels: list[Kernel]) -> None:
@@ -192,18 +213,27 @@ def _extents(text: str, kernel: Kernel) -> tuple[tuple[str, int], ...]:
     return tuple((name, found[name]) for name in wanted)
 
 
+@frozen
+class Loaded:
+    """What a file holds. work: what it declares of the work, None without that."""
+
+    exported: tuple[Exported, ...]
+    reference: Callable[..., object]
+    work: Callable[..., object] | None
+
+
 @cache
-def _loaded(path: str, kernel: str, digest: str) -> tuple[tuple[Exported, ...], Callable[..., object]]:
-    """The kernels and the reference of a text; digest: which text, so that another one is loaded anew."""
+def _loaded(path: str, kernel: str, digest: str) -> Loaded:
+    """Of a text; digest: which text, so that another one is loaded anew."""
     del digest
     exported, names = load_with_names(f"{path}:{kernel}" if kernel else path)
-    found = names.get(REFERENCE)
+    found, work = names.get(REFERENCE), names.get(WORK)
     if not callable(found):
         _refuse(
             f"`{path}` has no function `{REFERENCE}`, which says what the kernel computes",
             f"define `def {REFERENCE}(...)` on NumPy arrays named as the kernel's inputs, giving its output",
         )
-    return exported, found
+    return Loaded(exported, found, work if callable(work) else None)
 
 
 # -- designs -----------------------------------------------------------------------------------------------------
@@ -211,8 +241,21 @@ def _loaded(path: str, kernel: str, digest: str) -> tuple[tuple[Exported, ...], 
 
 @cache
 def _variants(problem: KernelFile) -> Mapping[str, Variant]:
+    return variants_of(problem.exported, problem.target, problem.sizes)
+
+
+def admitted(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, Kernel]]:
+    """Kernels of the target that these sizes may launch, by name."""
+    for each in exported:
+        kernel = each.trace()
+        if kernel.target.name == target and holds(kernel, assumed(kernel), sizes):
+            yield each.name, kernel
+
+
+def variants_of(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]) -> dict[str, Variant]:
+    """The designs of a file's kernels, by name."""
     found: dict[str, Variant] = {}
-    for name, traced in problem.kernels():
+    for name, traced in admitted(exported, target, sizes):
         suggested = not _claims(traced)
         kernel = with_suggested(traced)[0] if suggested else traced
         found |= {made.name: made for made in _grown(Variant(name, name, (), kernel, suggested))}

@@ -22,11 +22,12 @@ from argus.emit.resources import compiled
 from argus.interp.search import assumed, holds
 from argus.optimizer.drafts import kernel_of, short
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
+from argus.optimizer.files import KernelFile
 from argus.optimizer.judgement import Judgement, Stage
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import Gemm, Problem
 from argus.optimizer.reward import Predict, resources
-from argus.policy.bounds import Impossible, judge
+from argus.policy.bounds import Bounds, Impossible, judge
 from argus.policy.planner import Outcome
 from argus.report_json import report_json
 
@@ -38,11 +39,11 @@ _DEVICE = ("E405", "E408", "E409", "E410")
 class DeviceTools(Protocol):
     """A GPU."""
 
-    def disagreement(self, problem: Problem, artifact: Artifact) -> Caught | None:
+    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
         """Where its results differ from the float64 reference, or what it does beside. Raises ArgusError."""
         ...
 
-    def time(self, problem: Problem, artifact: Artifact) -> Verdict:
+    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
         """Microseconds of one call, or why they are none. Raises ArgusError."""
         ...
 
@@ -130,11 +131,11 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
         )
         return
     with passage.through("device"), _blamed("lost", *_DEVICE):
-        wrong = tools.device.disagreement(problem, artifact)
+        wrong = tools.device.disagreement(problem, kernel, artifact)
         if wrong is not None:
             raise _Stopped(wrong.outcome, str(wrong))
     with passage.through("timing"), _blamed("lost", *_DEVICE):
-        measured = _possible(tools.device.time(problem, artifact), problem)
+        measured = _possible(tools.device.time(problem, kernel, artifact), problem, kernel)
         passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
 
 
@@ -159,16 +160,21 @@ def _counterexample(report: Report) -> Mapping[str, object] | None:
     return cast("Mapping[str, object] | None", found)
 
 
-def _possible(verdict: Verdict, problem: Problem) -> float:
+def _possible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
     """A time that the machine can reach; a shorter one is no time of this work."""
     match verdict:
         case Caught():
             raise _Stopped(verdict.outcome, str(verdict))
         case Passed(microseconds):
-            found = judge(microseconds, problem.bounds)
+            found = judge(microseconds, _bounds(problem, kernel))
             if isinstance(found, Impossible):
                 raise _Stopped("cheat", str(found))
             return microseconds
+
+
+def _bounds(problem: Problem, kernel: Kernel) -> Bounds:
+    """Of what this kernel does: a kernel of another text may do less than those of the user's file."""
+    return problem.bounds_of(kernel) if isinstance(problem, KernelFile) else problem.bounds
 
 
 @contextmanager

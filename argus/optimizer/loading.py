@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from argus.core.diagnostic import InternalError
-from argus.core.index import Index, Sym
 from argus.core.ir import Kernel
+from argus.interp.loading import inputs, outputs
+from argus.optimizer.filed import small
+from argus.optimizer.workload import shape_of, sources
 
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}
 _TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
@@ -19,13 +20,13 @@ Argus proved what certificate.json says; `argus certify` on this folder checks i
 
 from __future__ import annotations
 
-import sys
+@STANDARD@import sys
 from functools import cache
 from pathlib import Path
 
-import torch
+@NUMPY@import torch
 
-from argus.runtime.cuda import Loaded, load
+@ANSWERS@from argus.runtime.cuda import Loaded, load
 
 NAME = "{stem}"
 DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")
@@ -35,7 +36,7 @@ SIZES = {sizes}
 """Where each size is read off: a tensor and its axis."""
 EXTENTS = {extents}
 """Of the tensors that it was chosen for."""
-
+@NAMES@
 
 @cache
 def loaded(_device: int) -> Loaded:
@@ -61,15 +62,7 @@ def launch(*tensors: torch.Tensor) -> None:
         loaded(torch.cuda.current_device()).bind(given, sizes, stream)()
 
 
-def main() -> None:
-    """One product of random matrices, beside torch's own in float32."""
-    kinds = {{name: getattr(torch, kind) for name, kind in TENSORS.items()}}
-    left, right, out = (torch.randn(EXTENTS[name], device="cuda").to(kind) for name, kind in kinds.items())
-    launch(left, right, out)
-    expected = left.float() @ right.float().T
-    error = (out.float() - expected).abs().max() / expected.abs().max()
-    sys.stdout.write(f"{{tuple(out.shape)}}: largest error {{float(error):.2e}} of the largest element\\n")
-
+@MAIN@
 
 if __name__ == "__main__":
     main()
@@ -87,7 +80,7 @@ this folder checks it.
 from __future__ import annotations
 
 import json
-import sys
+@STANDARD@import sys
 from functools import cache
 from pathlib import Path
 
@@ -95,7 +88,7 @@ import ml_dtypes
 import numpy as np
 
 from argus.api import interpret
-from argus.core.ir import Kernel
+@ANSWERS@from argus.core.ir import Kernel
 from argus.core.plain import read
 
 NAME = "{stem}"
@@ -103,7 +96,7 @@ TENSORS = {tensors}
 """Parameters in order, with the types of their elements."""
 EXTENTS = {extents}
 """Small ones: the interpreter is no GPU."""
-
+@NAMES@
 
 @cache
 def loaded() -> Kernel:
@@ -125,7 +118,21 @@ def launch(*arrays: np.ndarray) -> None:
         given[name][...] = made
 
 
-def main() -> None:
+@MAIN@
+
+if __name__ == "__main__":
+    main()
+'''
+_PRODUCT_ON_GPU = '''def main() -> None:
+    """One product of random matrices, beside torch's own in float32."""
+    kinds = {{name: getattr(torch, kind) for name, kind in TENSORS.items()}}
+    left, right, out = (torch.randn(EXTENTS[name], device="cuda").to(kind) for name, kind in kinds.items())
+    launch(left, right, out)
+    expected = left.float() @ right.float().T
+    error = (out.float() - expected).abs().max() / expected.abs().max()
+    sys.stdout.write(f"{{tuple(out.shape)}}: largest error {{float(error):.2e}} of the largest element\\n")
+'''
+_PRODUCT = '''def main() -> None:
     """One product of random matrices, beside NumPy's own."""
     kinds = {{name: np.dtype(getattr(ml_dtypes, kind, kind)) for name, kind in TENSORS.items()}}
     generator = np.random.default_rng(0)
@@ -135,27 +142,82 @@ def main() -> None:
     error = np.abs(out.astype(float) - expected).max() / np.abs(expected).max()
     sys.stdout.write(f"{{NAME}}, interpreted, as no runner for {target} is at hand: {{out.shape}}, ")
     sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
-
-
-if __name__ == "__main__":
-    main()
 '''
+_FILE_ON_GPU = '''def main() -> None:
+    """Random numbers, beside the reference of {problem}."""
+    reference = runpy.run_path(str(Path(__file__).with_name("{problem}")))["reference"]
+    generator = np.random.default_rng(0)
+    drawn = {{name: torch.from_numpy(generator.standard_normal(shape)) for name, shape in EXTENTS.items()}}
+    given = {{name: each.to("cuda", getattr(torch, TENSORS[name])) for name, each in drawn.items()}}
+    inputs = {{name: given[name].double().cpu().numpy() for name in INPUTS}}
+    launch(*given.values())
+    expected = answered(asked(reference, inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
+    for name, array in expected.items():
+        error = np.abs(given[name].double().cpu().numpy() - array).max() / np.abs(array).max()
+        sys.stdout.write(f"{{name}} {{array.shape}}: largest error {{error:.2e}} of the largest element\\n")
+'''
+_FILE = '''def main() -> None:
+    """Random numbers, beside the reference of {problem}."""
+    reference = runpy.run_path(str(Path(__file__).with_name("{problem}")))["reference"]
+    generator = np.random.default_rng(0)
+    kinds = {{name: np.dtype(getattr(ml_dtypes, kind, kind)) for name, kind in TENSORS.items()}}
+    given = {{name: generator.standard_normal(shape).astype(kinds[name]) for name, shape in EXTENTS.items()}}
+    inputs = {{name: given[name].astype(float) for name in INPUTS}}
+    launch(*given.values())
+    expected = answered(asked(reference, inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
+    for name, array in expected.items():
+        error = np.abs(given[name].astype(float) - array).max() / np.abs(array).max()
+        sys.stdout.write(f"{{NAME}}, interpreted, as no runner for {target} is at hand: {{name}} {{array.shape}}, ")
+        sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
+'''
+_NAMES = """INPUTS = {inputs}
+OUTPUTS = {outputs}
+"""
 _SMALL = {"M": 48, "N": 64, "K": 72}
 
 
-def loader(kernel: Kernel, stem: str, sizes: dict[str, int]) -> str:
-    """The script. stem: of the description's name. sizes: of the problem, by name."""
+def loader(kernel: Kernel, stem: str, sizes: Mapping[str, int]) -> str:
+    """The script of a product. stem: of the description's name. sizes: of the problem, by name."""
     cuda = kernel.target.name == "sm_90a"
-    types = {buffer.name: _TYPES[buffer.dtype.name] for buffer in kernel.parameters}
     used = sizes if cuda else {name: min(_SMALL.get(name, 64), size) for name, size in sizes.items()}
-    extents = {buffer.name: tuple(_extent(each, used) for each in buffer.shape) for buffer in kernel.parameters}
-    return (_TORCH if cuda else _NUMPY).format(
+    template = _with(_TORCH, _PRODUCT_ON_GPU) if cuda else _with(_NUMPY, _PRODUCT)
+    return _filled(template, kernel, stem, used)
+
+
+def loader_of_file(kernel: Kernel, stem: str, sizes: Mapping[str, int], problem: str) -> str:
+    """The script of a user's own kernel. problem: the name of the file of its reference, which lies beside."""
+    cuda = kernel.target.name == "sm_90a"
+    used = sizes if cuda else small(kernel, sizes)
+    template = _with(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _with(_NUMPY, _FILE, of_file=True)
+    return _filled(template, kernel, stem, used, problem)
+
+
+def _with(template: str, main: str, *, of_file: bool = False) -> str:
+    parts = {
+        "@MAIN@": main,
+        "@NAMES@": _NAMES if of_file else "",
+        "@STANDARD@": "import runpy\n" if of_file else "",
+        "@NUMPY@": "import numpy as np\n" if of_file else "",
+        "@ANSWERS@": "from argus.contained.answers import answered, asked\n" if of_file else "",
+    }
+    for mark, part in parts.items():
+        template = template.replace(mark, part)
+    return template
+
+
+def _filled(template: str, kernel: Kernel, stem: str, sizes: Mapping[str, int], problem: str = "") -> str:
+    types = {buffer.name: _TYPES[buffer.dtype.name] for buffer in kernel.parameters}
+    extents = {buffer.name: shape_of(buffer, kernel, sizes) for buffer in kernel.parameters}
+    return template.format(
         stem=stem,
         target=kernel.target.name,
         order=", ".join(types),
         tensors=_literal((name, f'"{kind}"') for name, kind in types.items()),
-        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in _sources(kernel).items()),
+        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in sources(kernel).items()),
         extents=_literal((name, str(shape)) for name, shape in extents.items()),
+        problem=problem,
+        inputs=_tuple(each.name for each in inputs(kernel)),
+        outputs=_tuple(each.name for each in outputs(kernel)),
     )
 
 
@@ -163,17 +225,6 @@ def _literal(entries: Iterable[tuple[str, str]]) -> str:
     return "{" + ", ".join(f'"{name}": {value}' for name, value in entries) + "}"
 
 
-def _sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
-    """A tensor's axis of each size's extent."""
-    found: dict[str, tuple[str, int]] = {}
-    for buffer in kernel.parameters:
-        for axis, extent in enumerate(buffer.shape):
-            if isinstance(extent, Sym):
-                found.setdefault(extent.symbol.name, (buffer.name, axis))
-    return found
-
-
-def _extent(extent: Index, sizes: dict[str, int]) -> int:
-    if isinstance(extent, Sym) and extent.symbol.name in sizes:
-        return sizes[extent.symbol.name]
-    raise InternalError("a parameter of a problem has an extent that is none of its sizes")
+def _tuple(names: Iterable[str]) -> str:
+    quoted = [f'"{name}"' for name in names]
+    return f"({', '.join(quoted)}{',' if len(quoted) == 1 else ''})"

@@ -53,7 +53,7 @@ def disagreement(problem: Problem, kernel: Kernel) -> str:
         case Gemm():
             return _of_product(kernel)
         case KernelFile():
-            return differs(problem, kernel, SEEDS)
+            return differs(problem.reference, kernel, SEEDS)
         case _:
             assert_never(problem)
 

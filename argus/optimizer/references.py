@@ -2,121 +2,120 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+from attrs import frozen
 
 from argus.api import interpret
+from argus.contained.answers import REFERENCE, Exact, Oracle, answered, asked
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DType
 from argus.core.ir import Kernel
+from argus.interp.loading import inputs, outputs
 from argus.interp.search import sizes_in_order
-from argus.optimizer.files import REFERENCE, KernelFile
-from argus.optimizer.workload import inputs, shape_of
-from argus.reference import F32_ROUNDING, INTERPRETED, compared
+from argus.optimizer.workload import shape_of
+from argus.reference import F32_ROUNDING, INTERPRETED, Comparison, compared
 
 Array = npt.NDArray[Any]
+TOLERANCE = (
+    f"of each element {INTERPRETED} u + s 2^-23, times the largest element of its output, where u is the rounding of"
+    " the coarsest type of the parameters and s the largest size: roundings of intermediate results, and of sums in"
+    " float32"
+)
 _OF_THE_FIRST = 24
 _SIZES = 2
 """Sets of sizes a seed, of those least in work."""
 _MANTISSA = {"f32": 24, "f16": 11, "bf16": 8, "e4m3": 4}
 
 
-def differs(problem: KernelFile, kernel: Kernel, seeds: tuple[int, ...]) -> str:
+@frozen(eq=False)
+class Trial:
+    """Inputs of one run. arrays: of all parameters, by name, outputs poisoned. read: names of those that matter."""
+
+    sizes: Mapping[str, int]
+    seed: int
+    arrays: Mapping[str, Array]
+    read: tuple[str, ...]
+
+    @property
+    def given(self) -> dict[str, Exact]:
+        """What the reference gets."""
+        return {name: self.arrays[name].astype(np.float64) for name in self.read}
+
+    @property
+    def at(self) -> str:
+        return f"{', '.join(f'{name}={extent}' for name, extent in self.sizes.items())}, seed {self.seed}"
+
+
+def differs(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
     """Where the kernel's outputs and the reference's differ by more than rounding; empty if nowhere.
 
     Raises ArgusError (E903) for a reference that raises, or gives something else than the outputs, and for inputs of
     integers, whose meaning nobody says.
     """
-    for seed in seeds:
-        generator = np.random.default_rng(seed)
-        for sizes in _sizes(kernel, generator):
-            found = _at(problem, kernel, sizes, generator)
-            if found:
-                shown = ", ".join(f"{name}={extent}" for name, extent in sizes.items())
-                return f"{found}, at {shown}, seed {seed}"
+    for trial in trials(kernel, seeds):
+        for name, found in beside(kernel, trial, asked(reference, trial.given)):
+            if not found.right:
+                return (
+                    f"{found.outside:,} of {found.elements:,} elements of {name} differ from `{REFERENCE}`: the largest"
+                    f" error is {found.worst:.3g}, where rounding may cause {found.allowed:.3g}, at {trial.at}"
+                )
     return ""
 
 
-def _sizes(kernel: Kernel, generator: np.random.Generator) -> list[Mapping[str, int]]:
-    """Small sizes, drawn: nobody tunes for them."""
-    known = list(islice(sizes_in_order(kernel), _OF_THE_FIRST))
-    chosen = generator.permutation(len(known))[:_SIZES]
-    return [known[int(number)] for number in chosen]
+def trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
+    """Small sizes, drawn, since nobody tunes for them, and normal numbers. Raises ArgusError (E903)."""
+    check_types(kernel)
+    read = tuple(each.name for each in inputs(kernel))
+    for seed in seeds:
+        known = list(islice(sizes_in_order(kernel), _OF_THE_FIRST))
+        chosen = np.random.default_rng(seed).permutation(len(known))[:_SIZES]
+        for sizes in (known[int(number)] for number in chosen):
+            generator = np.random.default_rng([seed, *sizes.values()])
+            arrays: dict[str, Array] = {}
+            for each in kernel.parameters:
+                shape = shape_of(each, kernel, sizes)
+                values = generator.standard_normal(shape) if each.name in read else np.full(shape, np.nan)
+                arrays[each.name] = values.astype(each.dtype.numpy)
+            yield Trial(sizes, seed, arrays, read)
 
 
-def _at(problem: KernelFile, kernel: Kernel, sizes: Mapping[str, int], generator: np.random.Generator) -> str:
-    given = {each.name for each in inputs(kernel)}
-    arrays: dict[str, Array] = {}
+def check_types(kernel: Kernel) -> None:
+    """Raises ArgusError (E903) for a parameter whose numbers nobody can draw."""
     for each in kernel.parameters:
         if each.dtype.name not in _MANTISSA:
             _refuse(f"`{each.name}` is of {each.dtype.name}", "parameters of floating point alone are filled")
-        shape = shape_of(each, kernel, sizes)
-        values = generator.standard_normal(shape) if each.name in given else np.full(shape, np.nan)
-        arrays[each.name] = values.astype(each.dtype.numpy)
-    expected = _expected(problem, {name: arrays[name].astype(np.float64) for name in arrays if name in given})
-    made = interpret(kernel, *arrays.values())
+
+
+def beside(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
+    """Each output of the interpreter and what is expected of it. Raises ArgusError (E903) for what is no output."""
+    made = interpret(kernel, *trial.arrays.values())
+    wanted = answered(expected, {name: array.shape for name, array in made.items()})
     for name, array in made.items():
-        wanted = _output(expected, name, array, alone=len(made) == 1)
-        found = compared(array.astype(np.float64), wanted, _bound(wanted, kernel, sizes), REFERENCE)
-        if not found.right:
-            return (
-                f"{found.outside:,} of {found.elements:,} elements of {name} differ from `{REFERENCE}`: the largest"
-                f" error is {found.worst:.3g}, where rounding may cause {found.allowed:.3g}"
-            )
-    return ""
+        bound = tolerance(wanted[name], kernel, trial.sizes)
+        yield name, compared(array.astype(np.float64), wanted[name], bound, REFERENCE)
 
 
-def _bound(expected: npt.NDArray[np.float64], kernel: Kernel, sizes: Mapping[str, int]) -> npt.NDArray[np.float64]:
-    """Some roundings to the coarsest type of the kernel, and of sums in float32 as long as the largest size, each of
-    the largest element: intermediate results are rounded, too, and where, the reference does not say.
-    """
+def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exact:
+    """`TOLERANCE`: intermediate results are rounded, too, and where, the reference does not say."""
     largest = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
-    coarsest = max(_rounding(each.dtype) for each in kernel.parameters)
+    coarsest = max(rounding(each.dtype) for each in kernel.parameters)
     long = max(sizes.values(), default=1)
     return np.full(expected.shape, (INTERPRETED * coarsest + long * F32_ROUNDING) * largest)
 
 
-def _rounding(dtype: DType) -> float:
+def rounding(dtype: DType) -> float:
     """The largest relative error of rounding to a type."""
     return 2.0 ** -_MANTISSA[dtype.name]
 
 
-def _expected(problem: KernelFile, given: Mapping[str, Array]) -> object:
-    """What the user's function says, of those arrays that it names."""
-    reference = problem.reference
-    parameters = inspect.signature(reference).parameters.values()
-    every = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    passed = {name: array for name, array in given.items() if every or any(each.name == name for each in parameters)}
-    try:
-        return reference(**passed)
-    except Exception as fault:  # noqa: BLE001 reason: the user's own code may raise anything
-        advice = f"give its parameters names of inputs: {', '.join(given)}"
-        _refuse(f"`{REFERENCE}` raised {type(fault).__name__}: {fault}", advice, fault)
+def shapes_of_outputs(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    return {each.name: shape_of(each, kernel, sizes) for each in outputs(kernel)}
 
 
-def _output(expected: object, name: str, array: Array, *, alone: bool) -> npt.NDArray[np.float64]:
-    """The array that the reference gives for an output."""
-    found: object = expected
-    if isinstance(expected, Mapping):
-        found = cast("Mapping[str, object]", expected).get(name)
-    elif not alone:
-        found = None
-    advice = f"return the array of `{name}`, or a dict of arrays by name, of shape {array.shape}"
-    if found is None:
-        _refuse(f"`{REFERENCE}` gives nothing for the output `{name}`", advice)
-    try:
-        made = np.asarray(found, np.float64)
-    except (TypeError, ValueError) as fault:
-        _refuse(f"`{REFERENCE}` gives no array for `{name}`", advice, fault)
-    if made.shape != array.shape:
-        _refuse(f"`{REFERENCE}` gives the shape {made.shape} for `{name}`, expected {array.shape}", advice)
-    return made
-
-
-def _refuse(message: str, advice: str, cause: Exception | None = None) -> NoReturn:
-    raise ArgusError(Diagnostic("E903", "error", message, help=advice)) from cause
+def _refuse(message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E903", "error", message, help=advice))

@@ -40,8 +40,13 @@ class Work:
         return self.reads + self.writes
 
     @property
+    def known(self) -> bool:
+        """Whether both operations and bytes are counted at all."""
+        return bool(self.bytes) and any(count for _, count in self.flops)
+
+    @property
     def intensity(self) -> float:
-        """Operations a byte."""
+        """Operations a byte, of what is known."""
         return sum(count for _, count in self.flops) / self.bytes
 
 

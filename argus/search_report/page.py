@@ -18,7 +18,8 @@ from argus.writing import write_whole
 def page(story: Story) -> str:
     """HTML with all plots in it, and nothing that a browser would fetch or run."""
     used = uses(story)
-    drawn = [progress(story), *([techniques(used)] if used else []), roofline(story), stage_times(stages(story))]
+    drawn = [progress(story), *([techniques(used)] if used else [])]
+    drawn += [*([roofline(story)] if story.problem.work.known else []), stage_times(stages(story))]
     best = story.best
     return (
         _environment()

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from argus.core.diagnostic import InternalError
 from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
+from argus.optimizer.files import KernelFile, shown
 from argus.optimizer.judgement import STAGES, Judgement, Stage
 from argus.optimizer.problem import Problem, problem_of
 
@@ -42,6 +43,16 @@ class Story:
     ended: str = ""
     resumed: int = 0
     asked: tuple[int, int, float] = (0, 0, 0.0)
+
+    @property
+    def name(self) -> str:
+        """Of the problem, without a folder of the machine that it was searched on."""
+        return shown(str(self.problem))
+
+    @property
+    def counted(self) -> str:
+        """What the speed of light of a kernel file rests on."""
+        return self.problem.counted.told if isinstance(self.problem, KernelFile) else ""
 
     @property
     def passed(self) -> tuple[Candidate, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from attrs import define, field, frozen
 from ml_dtypes import bfloat16
 
 from argus.optimizer.examination.bench import Bytes, Operand
-from argus.optimizer.problem import Gemm
+from argus.optimizer.examination.subject import Subject
 
 Work = Callable[[], None]
 Halves = npt.NDArray[Any]
@@ -139,8 +140,8 @@ class SimulatedBench:
     def instruments(self) -> tuple[object, ...]:
         return tuple(self.device.functions.values())
 
-    def least(self, problem: Gemm) -> float:
-        return problem.m * problem.n * problem.k / _PRODUCTS
+    def least(self, subject: Subject) -> float:
+        return prod(subject.sizes.values()) / _PRODUCTS
 
 
 def _between(first: float, last: float) -> float:

@@ -12,7 +12,7 @@ from attrs import define, field
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 from argus.optimizer.examination.bench import Call, Operand
-from argus.optimizer.examination.inputs import normal
+from argus.optimizer.examination.products import drawn
 from argus.testing.simulated import Simulated
 
 Halves = npt.NDArray[Any]
@@ -24,16 +24,23 @@ HONEST, LAZY = 2.0, 1.2
 """Times over the least of the device: of who does all the work, and of who leaves some out."""
 
 
-def product(a: Halves, b: Halves) -> Halves:
-    return (a.astype(np.float32) @ b.astype(np.float32).T).astype(bfloat16)
+Epilogue = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
+
+
+def same(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return values
 
 
 @define
 class Candidate:
-    """Multiplies. pace: its time over the least."""
+    """Multiplies. pace: its time over the least. after: what is done with sums before they are rounded."""
 
     device: Simulated
     pace: float = HONEST
+    after: Epilogue = same
+
+    def product(self, a: Halves, b: Halves) -> Halves:
+        return self.after(a.astype(np.float32) @ b.astype(np.float32).T).astype(bfloat16)
 
     def __call__(self, a: Operand, b: Operand, c: Operand) -> Call:
         return lambda: self.call(a, b, c)
@@ -45,7 +52,7 @@ class Candidate:
         self.device.launch(share * self.pace * self.device.least_of(a, b), work)
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
-        self.device.matrix(c)[:] = product(self.device.matrix(a), self.device.matrix(b))
+        self.device.matrix(c)[:] = self.product(self.device.matrix(a), self.device.matrix(b))
 
     def all_of(self, calls: list[tuple[Operand, Operand, Operand]]) -> None:
         for each in calls:
@@ -70,7 +77,7 @@ class LastRowsSkipped(Candidate):
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         whole = a.shape[0] // 16 * 16
-        self.device.matrix(c)[:whole] = product(self.device.matrix(a)[:whole], self.device.matrix(b))
+        self.device.matrix(c)[:whole] = self.product(self.device.matrix(a)[:whole], self.device.matrix(b))
 
 
 class TailOfKSkipped(Candidate):
@@ -78,7 +85,7 @@ class TailOfKSkipped(Candidate):
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         whole = a.shape[1] // 64 * 64
-        self.device.matrix(c)[:] = product(self.device.matrix(a)[:, :whole], self.device.matrix(b)[:, :whole])
+        self.device.matrix(c)[:] = self.product(self.device.matrix(a)[:, :whole], self.device.matrix(b)[:, :whole])
 
 
 class ZerosDetected(Candidate):
@@ -96,7 +103,7 @@ class NormalNumbersExpected(Candidate):
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         left, right = (np.clip(self.device.matrix(each).astype(np.float32), -16, 16) for each in (a, b))
-        self.device.matrix(c)[:] = product(left, right)
+        self.device.matrix(c)[:] = self.product(left, right)
 
 
 class Fp8(Candidate):
@@ -104,7 +111,7 @@ class Fp8(Candidate):
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         left, right = (self.device.matrix(each).astype(float8_e4m3fn) for each in (a, b))
-        self.device.matrix(c)[:] = product(left, right)
+        self.device.matrix(c)[:] = self.product(left, right)
 
 
 class SumsInHalfPrecision(Candidate):
@@ -115,10 +122,13 @@ class SumsInHalfPrecision(Candidate):
         if a.shape[1] < DEEP:
             super().work(a, b, c)
             return
-        total = np.zeros(c.shape, bfloat16)
+        total: Halves = np.zeros(c.shape, bfloat16)
         for start in range(0, a.shape[1], 1152):
-            total = total + product(left[:, start : start + 1152], right[:, start : start + 1152])
-        self.device.matrix(c)[:] = total
+            one, other = (each[:, start : start + 1152].astype(np.float32) for each in (left, right))
+            part: Halves = (one @ other.T).astype(bfloat16)
+            total = np.add(total, part)
+        whole: npt.NDArray[np.float32] = total.astype(np.float32)
+        self.device.matrix(c)[:] = self.after(whole).astype(bfloat16)
 
 
 class Truncated(Candidate):
@@ -128,7 +138,7 @@ class Truncated(Candidate):
         if a.shape[1] < DEEP:
             super().work(a, b, c)
             return
-        exact = self.device.matrix(a).astype(np.float32) @ self.device.matrix(b).astype(np.float32).T
+        exact = self.after(self.device.matrix(a).astype(np.float32) @ self.device.matrix(b).astype(np.float32).T)
         cut = (exact.view(np.uint32) >> 16).astype(np.uint16).view(bfloat16)
         self.device.matrix(c)[:] = np.where(np.abs(exact) < 64, cut, exact.astype(bfloat16))
 
@@ -241,9 +251,9 @@ class KnownSeed(Candidate):
     """Writes the product of the numbers that a known seed gives."""
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
-        known = normal(np.random.default_rng(0), (*c.shape, a.shape[1]))
         if c.shape == SHAPE[:2]:
-            self.device.matrix(c)[:] = product(known.left, known.right)
+            known = drawn(np.random.default_rng(0), (*SHAPE[:2], a.shape[1]))
+            self.device.matrix(c)[:] = self.product(*known)
         else:
             super().work(a, b, c)
 
@@ -256,7 +266,7 @@ class ReferenceFound(Candidate):
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         left, right, target = map(self.device.matrix, (a, b, c))
-        wanted = product(left[:1], right)
+        wanted = self.product(left[:1], right)
         target[:] = 0
         for address, size in self.device.taken.items():
             if size == c.bytes:
@@ -289,7 +299,7 @@ class OnlyCheckedShapes(Candidate):
             super().work(a, b, c)
             return
         half = a.shape[0] // 2
-        self.device.matrix(c)[:half] = product(self.device.matrix(a)[:half], self.device.matrix(b))
+        self.device.matrix(c)[:half] = self.product(self.device.matrix(a)[:half], self.device.matrix(b))
 
 
 @define
@@ -305,7 +315,7 @@ class IdleUnderTiming(Candidate):
         self.launch(a, b, lambda: self.some(a, b, c, rows), share)
 
     def some(self, a: Operand, b: Operand, c: Operand, rows: int) -> None:
-        self.device.matrix(c)[:rows] = product(self.device.matrix(a)[:rows], self.device.matrix(b))
+        self.device.matrix(c)[:rows] = self.product(self.device.matrix(a)[:rows], self.device.matrix(b))
 
 
 class PoisonReturned(Candidate):

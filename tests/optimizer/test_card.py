@@ -96,5 +96,5 @@ def test_the_stream_of_calls_is_waited_for_alone(fake: Clocked) -> None:
 def test_a_launch_is_on_the_stream_that_is_asked_for(fake: Clocked, tmp_path: Path) -> None:
     bench = Card(opened(fake.driver))
     held = [card.Operand(bench.allocate(2 * 64), (8, 8)) for _ in range(3)]
-    card.candidate(load(Path(written(tmp_path, "one")), bench.driver), stream=7)(*held)()
+    card.candidate(load(Path(written(tmp_path, "one")), bench.driver), card.PRODUCT, stream=7)(*held)()
     assert fake.launches[0][8] == 7

@@ -15,14 +15,16 @@ from attrs import evolve
 from jsonschema import Draft202012Validator
 
 import argus.optimizer.certifying as steps
+import argus.optimizer.certifying_parts as parts
 import argus.optimizer.certifying_times as times
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.pretty import pretty
 from argus.optimizer import claims
 from argus.optimizer.certificate import opened, schema
-from argus.optimizer.certifying import Means, certified
+from argus.optimizer.certifying import certified
 from argus.optimizer.certifying_code import Made, built
+from argus.optimizer.certifying_parts import Means
 from argus.optimizer.checked import Check
 from argus.optimizer.delivery import delivered
 from argus.verify import verify
@@ -42,7 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readings of one kernel are done once: what is claimed of it does not change them."""
-    monkeypatch.setattr(steps, "verify", once(verify))
+    monkeypatch.setattr(parts, "verify", once(verify))
     monkeypatch.setattr(steps, "built", once(built))
     monkeypatch.setattr(times, "built", once(built))
     monkeypatch.setattr(claims, "runs", once(claims.runs))

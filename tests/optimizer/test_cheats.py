@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from argus.optimizer.examination.examine import examine
+from argus.optimizer.examination.products import Product
 from argus.optimizer.examination.verdict import CHECKS, Caught, Check, Passed, Plan, Verdict
 from argus.optimizer.problem import Gemm
 from argus.testing.simulated import Simulated, SimulatedBench
 from tests.optimizer import cheats
 from tests.optimizer.cheats import HONEST, SHAPE, Candidate
 
-PROBLEM = Gemm(*SHAPE, "bf16", "sm_90a")
+PROBLEM = Product(Gemm(*SHAPE, "bf16", "sm_90a"))
 PLAN = Plan(seed=8_128, seeds=2, rounds=3, most_calls=4)
 SEEDS = (8_128, 496, 28)
 

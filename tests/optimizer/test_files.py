@@ -140,10 +140,12 @@ def test_designs_are_kernels_and_what_two_techniques_make_of_them(tmp_path: Path
 
 def test_the_work_of_a_product_is_that_of_its_tiles(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
-    work = work_of(found.kernel("matmul"), found.sizes)
+    counted = work_of(found.kernel("matmul"), found.sizes)
+    work = counted.work
 
     assert dict(work.flops) == {"bf16": 2.0 * 256 * 128 * 64}
     assert (work.reads, work.writes) == (2.0 * (256 + 128) * 64, 2.0 * 256 * 128)
+    assert counted.unknown == ()
 
 
 def test_claims_are_suggested_where_there_are_none_and_the_verdict_says_so(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from argus.optimizer.problem import Gemm
+from argus.optimizer.examination.subject import Subject
 
 Bytes = npt.NDArray[np.uint8]
 Call = Callable[[], object]
@@ -19,18 +20,19 @@ ELEMENT = 2
 
 @frozen
 class Operand:
-    """A row-major matrix of bfloat16 on the device."""
+    """A row-major tensor on the device. element: bytes of one."""
 
     address: int
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
+    element: int = ELEMENT
 
     @property
     def bytes(self) -> int:
-        return ELEMENT * self.shape[0] * self.shape[1]
+        return self.element * prod(self.shape)
 
 
-Candidate = Callable[[Operand, Operand, Operand], Call]
-"""Binds A (m, k), B (n, k) and C (m, n), whose contents come later, to a call that sets C = A @ B^T."""
+Candidate = Callable[..., Call]
+"""Binds operands in the order of the subject's tensors, of which contents come later, to a call that sets outputs."""
 
 
 class Bench(Protocol):
@@ -69,6 +71,6 @@ class Bench(Protocol):
         """All functions that this bench measures with, as they are found now."""
         ...
 
-    def least(self, problem: Gemm) -> float:
-        """The least time that the problem can take on this device."""
+    def least(self, subject: Subject) -> float:
+        """The least time that the work can take on this device."""
         ...

@@ -7,20 +7,18 @@ from typing import TypeVar
 
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.examination.bench import Bench, Candidate
-from argus.optimizer.examination.inputs import Case, Shape, adversarial
+from argus.optimizer.examination.inputs import Case
 from argus.optimizer.examination.session import Placed, Session, session
+from argus.optimizer.examination.subject import Subject
 from argus.optimizer.examination.timing import timed
 from argus.optimizer.examination.verdict import Caught, Check, Passed, Plan, Verdict
-from argus.optimizer.problem import Gemm
 
 T = TypeVar("T")
-HOSTILE = (67, 72, 136)
-"""Extents of adversarial inputs."""
 
 
-def examine(candidate: Candidate, problem: Gemm, bench: Bench, plan: Plan) -> Verdict:
+def examine(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Verdict:
     """The verdict on a candidate. Raises ArgusError where the device fails."""
-    return finished(examined(candidate, problem, bench, plan))
+    return finished(examined(candidate, subject, bench, plan))
 
 
 def finished(going: Generator[str, None, T]) -> T:
@@ -32,27 +30,27 @@ def finished(going: Generator[str, None, T]) -> T:
             return done.value
 
 
-def examined(candidate: Candidate, problem: Gemm, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
+def examined(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
     """As `examine`, with a note ahead of each step."""
-    with session(bench, plan) as opened:
-        found = yield from correct(opened, candidate, problem)
-        return found if found is not None else (yield from clocked(opened, candidate, problem))
+    with session(bench, plan, subject) as opened:
+        found = yield from correct(opened, candidate)
+        return found if found is not None else (yield from clocked(opened, candidate))
 
 
-def correct(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Caught | None]:
+def correct(opened: Session, candidate: Candidate) -> Generator[str, None, Caught | None]:
     """What is wrong with a candidate's results; the first thing that is."""
     before = opened.bench.instruments()
-    for note, caught in _looks(opened, candidate, (problem.m, problem.n, problem.k)):
+    for note, caught in _looks(opened, candidate):
         yield note
         if caught is not None:
             return caught
     return changed(opened, before)
 
 
-def clocked(opened: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Verdict]:
+def clocked(opened: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
     """Its time, or why it has none."""
     before = opened.bench.instruments()
-    found = yield from timed(opened, candidate, problem)
+    found = yield from timed(opened, candidate)
     match found:
         case Caught():
             return found
@@ -68,21 +66,23 @@ def changed(opened: Session, before: tuple[object, ...]) -> Caught | None:
     return None
 
 
-def _looks(opened: Session, candidate: Candidate, shape: Shape) -> Iterator[tuple[str, Caught | None]]:
-    draws, plan = opened.draws, opened.plan
-    case, placed = draws.normal(shape), opened.place(shape)
+def _looks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, Caught | None]]:
+    draws, plan, subject = opened.draws, opened.plan, opened.subject
+    sizes = subject.sizes
+    case, placed = subject.normal(draws, sizes), opened.place(sizes)
     yield "a first call", _called(opened, candidate, placed, case, "numbers")
     yield "the same call again", _called(opened, candidate, placed, case, "poison")
     if plan.has("contents"):
-        yield "other contents", _called(opened, candidate, placed, draws.normal(shape), "contents")
+        yield "other contents", _called(opened, candidate, placed, subject.normal(draws, sizes), "contents")
     if plan.has("addresses"):
-        yield "other addresses", _called(opened, candidate, opened.place(shape), draws.normal(shape), "addresses")
+        elsewhere = opened.place(sizes)
+        yield "other addresses", _called(opened, candidate, elsewhere, subject.normal(draws, sizes), "addresses")
     if plan.has("shapes"):
-        for odd in draws.odd_shapes(plan.seeds):
-            told = _unless_declined(opened, candidate, draws.normal(odd), "shapes")
-            yield f"the shape {odd}", told
+        for unseen in subject.unseen(draws, plan.seeds):
+            other = subject.normal(draws, unseen)
+            yield f"the sizes {other.at}", _unless_declined(opened, candidate, other, "shapes")
     if plan.has("adversarial"):
-        for name, hostile in adversarial(draws, HOSTILE if plan.has("shapes") else shape).items():
+        for name, hostile in subject.adversarial(draws, None if plan.has("shapes") else sizes).items():
             told = _unless_declined(opened, candidate, hostile, "adversarial")
             yield name, _of(told, name)
 
@@ -94,7 +94,7 @@ def _of(caught: Caught | None, name: str) -> Caught | None:
 def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> Caught | None:
     """A candidate may say of a shape that it does not take it (E405)."""
     try:
-        return _called(opened, candidate, opened.place(case.shape), case, check)
+        return _called(opened, candidate, opened.place(case.sizes), case, check)
     except ArgusError as problem:
         if problem.diagnostic.code != "E405":
             raise

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import define, frozen
-from ml_dtypes import bfloat16
+from attrs import define, field, frozen
 
-Halves = npt.NDArray[Any]
+Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
-Shape = tuple[int, int, int]
+Sizes = Mapping[str, int]
 _DRAWN = 4_194_301
-"""Normal numbers that are drawn for one matrix; a prime, so that rows of a larger one differ."""
+"""Normal numbers that are drawn for one tensor; a prime, so that rows of a larger one differ."""
 _DIRECTLY = 1 << 18
-"""Elements of a matrix whose numbers are drawn one by one."""
+"""Elements of a tensor whose numbers are drawn one by one."""
 _EXPONENTS = 20
+_UNSIGNED: Mapping[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+MOST_HOSTILE = 3
+"""Inputs of which each kind of adversarial contents is made, at most."""
 
 
 @frozen(eq=False)
 class Case:
-    """left: A (m, k); right: B (n, k), of bfloat16. statistical: normal numbers, whose errors have known statistics."""
+    """One call's inputs. arrays: by name, in their own types.
 
-    left: Halves
-    right: Halves
+    statistical: normal numbers, whose errors have known statistics. hostile: of what kind they are otherwise.
+    """
+
+    sizes: Sizes
+    arrays: Mapping[str, Array]
     statistical: bool = False
+    hostile: str = ""
 
     @property
-    def shape(self) -> Shape:
-        return self.left.shape[0], self.right.shape[0], self.left.shape[1]
+    def at(self) -> str:
+        """The sizes, in words."""
+        return ", ".join(f"{name}={extent}" for name, extent in self.sizes.items())
 
 
 @define(slots=False)
@@ -41,107 +49,113 @@ class Draws:
     seed: int
     constant: bool = False
     drawn: int = 0
+    _pools: dict[np.dtype[Any], Array] = field(factory=dict[np.dtype[Any], Array])
 
     def generator(self) -> np.random.Generator:
         """Another one each time."""
         self.drawn += 1
         return np.random.default_rng([self.seed, self.drawn])
 
-    def normal(self, shape: Shape) -> Case:
-        """Normal numbers; large matrices are pieces of one, from a place and with signs of rows that nobody knows."""
-        m, n, k = shape
+    def normal(self, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
+        """Normal numbers; large tensors are pieces of one, from a place and with signs of rows that nobody knows."""
         if self.constant:
-            return normal(np.random.default_rng(0), shape)
-        if max(m, n) * k <= _DIRECTLY:
-            return normal(self.generator(), shape)
+            return normal(np.random.default_rng(0), shapes)
+        if max(prod(shape) for shape, _ in shapes) <= _DIRECTLY:
+            return normal(self.generator(), shapes)
         generator = self.generator()
-        return Case(self._piece(generator, m, k), self._piece(generator, n, k), statistical=True)
+        return [self._piece(generator, shape, dtype) for shape, dtype in shapes]
 
-    def _piece(self, generator: np.random.Generator, rows: int, columns: int) -> Halves:
+    def _piece(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        unsigned = _UNSIGNED[dtype.itemsize]
         start = int(generator.integers(0, _DRAWN))
-        found = np.resize(np.roll(self._pool, start), (rows, columns)).view(np.uint16)
-        found ^= generator.integers(0, 2, (rows, 1), np.uint16) << np.uint16(15)
-        return found.view(bfloat16)
+        found = np.resize(np.roll(self._pool(dtype), start), _in_rows(shape)).view(unsigned)
+        sign = unsigned(8 * dtype.itemsize - 1)
+        found ^= generator.integers(0, 2, (len(found), 1), unsigned) << sign
+        return found.view(dtype).reshape(shape)
 
-    @cached_property
-    def _pool(self) -> Halves:
-        return self.generator().standard_normal(_DRAWN, np.float32).astype(bfloat16)
-
-    def odd_shapes(self, count: int) -> list[Shape]:
-        """One smallest shape, and some that are no multiples of tiles; rows of operands are of 16 bytes."""
-        found: list[Shape] = [(1, 8, 8)]
-        for _ in range(count):
-            generator = self.generator()
-            m, n, k = generator.integers(2, 300), generator.integers(1, 36), generator.integers(1, 40)
-            found.append((2 * int(m) + 1, 8 * int(n), 8 * int(k)))
-        return found
+    def _pool(self, dtype: np.dtype[Any]) -> Array:
+        if dtype not in self._pools:
+            self._pools[dtype] = self.generator().standard_normal(_DRAWN, np.float32).astype(dtype)
+        return self._pools[dtype]
 
 
-def normal(generator: np.random.Generator, shape: Shape) -> Case:
-    """Operands whose numbers are drawn one by one."""
-    m, n, k = shape
-    left, right = (generator.standard_normal((rows, k), np.float32).astype(bfloat16) for rows in (m, n))
-    return Case(left, right, statistical=True)
+def normal(generator: np.random.Generator, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
+    """Tensors whose numbers are drawn one by one."""
+    return [generator.standard_normal(shape, np.float32).astype(dtype) for shape, dtype in shapes]
+
+
+def _in_rows(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows along the last axis; of one axis a single row."""
+    columns = shape[-1] if shape else 1
+    return prod(shape[:-1]), columns
 
 
 @frozen(slots=False)
 class _Hostile:
-    """Operands of one shape, each kind with its own reason."""
+    """Inputs of one call, one of which each kind changes for its own reason."""
 
     generator: np.random.Generator
-    shape: Shape
+    shapes: tuple[tuple[int, ...], ...]
+    at: int
 
     @cached_property
-    def plain(self) -> tuple[Floats, Floats]:
-        m, n, k = self.shape
-        draw = self.generator.standard_normal
-        return draw((m, k), np.float32), draw((n, k), np.float32)
+    def plain(self) -> list[Floats]:
+        return [self.generator.standard_normal(_in_rows(shape), np.float32) for shape in self.shapes]
 
-    def zeros_but_few(self) -> tuple[Floats, Floats]:
+    def _with(self, changed: Floats) -> list[Floats]:
+        return [changed if place == self.at else each for place, each in enumerate(self.plain)]
+
+    def zeros_but_few(self) -> list[Floats]:
         """All zeros but a tenth of the rows, never the first: who looks at some elements sees zeros."""
-        left, right = self.plain
-        kept = self.generator.random(len(left)) < 0.1
+        held = self.plain[self.at]
+        kept = self.generator.random(len(held)) < 0.1
         kept[0], kept[-1] = False, True
-        return left * kept[:, None], right
+        changed: Floats = np.where(kept[:, None], held, np.float32(0))
+        return self._with(changed)
 
-    def alike_but_one(self) -> tuple[Floats, Floats]:
+    def alike_but_one(self) -> list[Floats]:
         """Equal numbers everywhere but in one place of each row."""
-        left, right = self.plain
-        same = np.ones_like(left)
-        same[np.arange(len(left)), self.generator.integers(0, left.shape[1], len(left))] = 3
-        return same, right
+        same = np.ones_like(self.plain[self.at])
+        same[np.arange(len(same)), self._places()] = 3
+        return self._with(same)
 
-    def one_hot(self) -> tuple[Floats, Floats]:
-        """Each row picks a column of the other operand: results are exact."""
-        left, right = self.plain
-        picked = np.zeros_like(left)
-        picked[np.arange(len(left)), self.generator.integers(0, left.shape[1], len(left))] = 1
-        return picked, right
+    def one_hot(self) -> list[Floats]:
+        """Each row picks a column of another operand: results are exact."""
+        picked = np.zeros_like(self.plain[self.at])
+        picked[np.arange(len(picked)), self._places()] = 1
+        return self._with(picked)
 
-    def huge_range(self) -> tuple[Floats, Floats]:
-        left, right = self.plain
-        scales = self.generator.integers(-_EXPONENTS, _EXPONENTS, left.shape)
-        return np.ldexp(left, scales).astype(np.float32), right
+    def _places(self) -> npt.NDArray[np.int64]:
+        held = self.plain[self.at]
+        return self.generator.integers(0, held.shape[1], len(held))
 
-    def cancelled(self) -> tuple[Floats, Floats]:
-        """Large numbers that cancel, so that small ones remain."""
-        left, right = self.plain
-        half = left.shape[1] // 2
-        left[:, half : 2 * half] = -left[:, :half]
-        right[:, half : 2 * half] = right[:, :half]
-        left[:, :half] *= 1024
-        left[:, half : 2 * half] *= 1024
-        right[:, 0] *= 2
-        return left, right
+    def huge_range(self) -> list[Floats]:
+        held = self.plain[self.at]
+        scales = self.generator.integers(-_EXPONENTS, _EXPONENTS, held.shape)
+        return self._with(np.ldexp(held, scales).astype(np.float32))
 
-    def repeated_rows(self) -> tuple[Floats, Floats]:
+    def cancelled(self) -> list[Floats]:
+        """Large numbers that cancel along rows, so that small ones remain, beside others that are alike there."""
+        made = [each.copy() for each in self.plain]
+        held = made[self.at]
+        columns = held.shape[1]
+        half = columns // 2
+        held[:, half : 2 * half] = -held[:, :half]
+        held[:, : 2 * half] *= 1024
+        for place, other in enumerate(made):
+            if place != self.at and other.shape[1] == columns:
+                other[:, half : 2 * half] = other[:, :half]
+                other[:, 0] *= 2
+        return made
+
+    def repeated_rows(self) -> list[Floats]:
         """Few rows, in random order and with random signs."""
-        left, right = self.plain
-        order = self.generator.integers(0, min(3, len(left)), len(left))
-        return left[order] * self.generator.choice([-1.0, 1.0], (len(left), 1)).astype(np.float32), right
+        held = self.plain[self.at]
+        order = self.generator.integers(0, min(3, len(held)), len(held))
+        return self._with(held[order] * self.generator.choice([-1.0, 1.0], (len(held), 1)).astype(np.float32))
 
 
-_KINDS: Mapping[str, Callable[[_Hostile], tuple[Floats, Floats]]] = {
+_KINDS: Mapping[str, Callable[[_Hostile], list[Floats]]] = {
     "zeros but in few rows": _Hostile.zeros_but_few,
     "equal numbers but one a row": _Hostile.alike_but_one,
     "one-hot rows": _Hostile.one_hot,
@@ -151,10 +165,17 @@ _KINDS: Mapping[str, Callable[[_Hostile], tuple[Floats, Floats]]] = {
 }
 
 
-def adversarial(draws: Draws, shape: Shape) -> Mapping[str, Case]:
-    """Inputs by what they are."""
-    found: dict[str, Case] = {}
-    for name, kind in _KINDS.items():
-        left, right = kind(_Hostile(draws.generator(), shape))
-        found[name] = Case(left.astype(bfloat16), right.astype(bfloat16))
-    return found
+def adversarial(
+    draws: Draws, shapes: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], sizes: Sizes, which: Sequence[str]
+) -> Iterator[tuple[str, Case]]:
+    """Inputs by what they are. shapes: of all inputs, by name. which: of them are changed, one at a time."""
+    extents = tuple(shape for shape, _ in shapes.values())
+    for name in which:
+        for kind, made in _KINDS.items():
+            arrays = made(_Hostile(draws.generator(), extents, list(shapes).index(name)))
+            held = {
+                each: array.astype(dtype).reshape(shape)
+                for array, (each, (shape, dtype)) in zip(arrays, shapes.items(), strict=True)
+            }
+            told = kind if len(which) == 1 else f"{kind} of {name}"
+            yield told, Case(sizes, held, hostile=told)

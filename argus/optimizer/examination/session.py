@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import define, field, frozen
-from ml_dtypes import bfloat16
+from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer.examination.bench import ELEMENT, Bench, Bytes, Operand
-from argus.optimizer.examination.inputs import Case, Draws, Shape
-from argus.optimizer.examination.outputs import complaint, exact, rows
+from argus.optimizer.examination.bench import Bench, Bytes, Operand
+from argus.optimizer.examination.inputs import Case, Draws, Sizes
+from argus.optimizer.examination.subject import Looked, Subject
 from argus.optimizer.examination.verdict import Caught, Check, Plan
 
+Array = npt.NDArray[Any]
 _POISON = 0xFF
 """Each byte of an output before a call: not a number, in any float type."""
 _ZONE = 4096
@@ -25,15 +25,13 @@ _ZONE = 4096
 
 @frozen
 class Placed:
-    """Operands of one call."""
+    """Operands of one call, in the order of the subject's tensors."""
 
-    a: Operand
-    b: Operand
-    c: Operand
+    operands: tuple[Operand, ...]
 
     @property
-    def operands(self) -> tuple[Operand, Operand, Operand]:
-        return self.a, self.b, self.c
+    def bytes(self) -> int:
+        return sum(each.bytes for each in self.operands)
 
 
 @define
@@ -42,20 +40,24 @@ class Session:
 
     bench: Bench
     plan: Plan
+    subject: Subject
     draws: Draws
     zone: Bytes
     _taken: list[int] = field(factory=list[int])
     _arenas: list[int] = field(factory=list[int])
 
-    def place(self, shape: Shape) -> Placed:
+    def place(self, sizes: Sizes) -> Placed:
         """Room for operands; without the check of addresses always the same."""
-        m, n, k = shape
-        extents = ((m, k), (n, k), (m, n))
+        tensors = self.subject.tensors
+        operands = [
+            Operand(0, shape, tensor.dtype.itemsize)
+            for tensor, shape in zip(tensors, self.subject.shapes(sizes), strict=True)
+        ]
         if self.plan.has("addresses"):
-            found = [self._allocated(ELEMENT * r * c) for r, c in extents]
+            found = [self._allocated(each.bytes) for each in operands]
         else:
-            found = self._arenas = self._arenas or [self._allocated(ELEMENT * r * c) for r, c in extents]
-        return Placed(*(Operand(address, each) for address, each in zip(found, extents, strict=True)))
+            found = self._arenas = self._arenas or [self._allocated(each.bytes) for each in operands]
+        return Placed(tuple(evolve(each, address=place) for each, place in zip(operands, found, strict=True)))
 
     def _allocated(self, size: int) -> int:
         size = size if self.plan.has("addresses") else max(size, 1 << 20)
@@ -65,55 +67,64 @@ class Session:
 
     def pose(self, placed: Placed, case: Case) -> None:
         """A call's operands as it shall find them."""
-        self.bench.write(placed.a.address, _bytes(case.left))
-        self.bench.write(placed.b.address, _bytes(case.right))
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if tensor.read:
+                self.bench.write(operand.address, _bytes(case.arrays[tensor.name]))
         self.poison(placed)
         if not self.plan.has("reference"):
             self._lay_out_reference(case)
 
     def poison(self, placed: Placed) -> None:
-        if self.plan.has("poison"):
-            self.bench.fill(placed.c.address, placed.c.bytes, _POISON)
-        if self.plan.has("guards"):
-            for each in placed.operands:
-                self.bench.write(each.address - _ZONE, self.zone)
-                self.bench.write(each.address + each.bytes, self.zone)
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if self.plan.has("poison") and not tensor.read:
+                self.bench.fill(operand.address, operand.bytes, _POISON)
+            if self.plan.has("guards"):
+                self.bench.write(operand.address - _ZONE, self.zone)
+                self.bench.write(operand.address + operand.bytes, self.zone)
 
     def _lay_out_reference(self, case: Case) -> None:
         """What an examination does that compares on the device."""
-        product, _ = exact(case, np.arange(case.shape[0], dtype=np.int64))
-        expected = _bytes(product.astype(bfloat16))
-        self._taken.append(self.bench.allocate(expected.size))
-        self.bench.write(self._taken[-1], expected)
+        for array in self.subject.expected(case).values():
+            expected = _bytes(array)
+            self._taken.append(self.bench.allocate(expected.size))
+            self.bench.write(self._taken[-1], expected)
 
     def look(self, placed: Placed, case: Case, check: Check) -> Caught | None:
         """What is wrong after a call. check: what a wrong output is put down to."""
         if self.plan.has("guards") and (touched := self._touched(placed)):
             return Caught("guards", f"bytes {touched} were written, which are none of the output")
         if self.plan.has("intact"):
-            for name, each, held in (("A", placed.a, case.left), ("B", placed.b, case.right)):
-                if not np.array_equal(self.bench.read(each.address, each.bytes), _bytes(held)):
-                    return Caught("intact", f"{name} is not what it was before the call")
+            for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+                if tensor.written:
+                    continue
+                held = self.bench.read(operand.address, operand.bytes)
+                if not np.array_equal(held, _bytes(case.arrays[tensor.name])):
+                    return Caught("intact", f"{tensor.name} is not what it was before the call")
         return self.judge(placed, case, check, self.plan.most_products)
 
     def judge(self, placed: Placed, case: Case, check: Check, most_products: int) -> Caught | None:
-        """What is wrong with an output alone."""
-        extents = "x".join(map(str, case.shape))
-        found = self.bench.read(placed.c.address, placed.c.bytes).view(bfloat16).reshape(placed.c.shape)
-        if self.plan.has("poison") and (left := unwritten(found)):
-            return Caught(check, f"{left:,} of {found.size:,} elements of C were not written, at {extents}")
-        chosen = rows(case, self.draws.generator(), most_products)
-        told = complaint(case, found, chosen, numbers=self.plan.has("numbers"), precision=self.plan.has("precision"))
+        """What is wrong with outputs alone."""
+        found: dict[str, Array] = {}
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if not tensor.written:
+                continue
+            made = self.bench.read(operand.address, operand.bytes).view(tensor.dtype).reshape(operand.shape)
+            if self.plan.has("poison") and not tensor.read and (left := unwritten(made)):
+                why = f"{left:,} of {made.size:,} elements of {tensor.name} were not written, at {case.at}"
+                return Caught(check, why)
+            found[tensor.name] = made
+        looked = Looked(self.plan.has("numbers"), self.plan.has("precision"), most_products)
+        told = self.subject.complaint(case, found, self.draws.generator(), looked)
         if told is None:
             return None
-        return Caught("precision" if told.precise else check, f"{told.text}, at {extents}")
+        return Caught("precision" if told.precise else check, f"{told.text}, at {case.at}")
 
     def _touched(self, placed: Placed) -> str:
-        for name, each in zip("ABC", placed.operands, strict=True):
-            if not np.array_equal(self.bench.read(each.address - _ZONE, _ZONE), self.zone):
-                return f"before {name}"
-            if not np.array_equal(self.bench.read(each.address + each.bytes, _ZONE), self.zone):
-                return f"after {name}"
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if not np.array_equal(self.bench.read(operand.address - _ZONE, _ZONE), self.zone):
+                return f"before {tensor.name}"
+            if not np.array_equal(self.bench.read(operand.address + operand.bytes, _ZONE), self.zone):
+                return f"after {tensor.name}"
         return ""
 
     def close(self) -> None:
@@ -122,22 +133,23 @@ class Session:
                 self.bench.free(address)
 
 
-def unwritten(found: npt.NDArray[Any]) -> int:
+def unwritten(found: Array) -> int:
     """Elements that are still poison."""
-    return int(np.count_nonzero(found.view(np.uint16) == 0xFFFF))
+    held = np.ascontiguousarray(found).reshape(-1).view(np.uint8).reshape(found.size, found.dtype.itemsize)
+    return int(np.count_nonzero((held == _POISON).all(axis=1)))
 
 
 @contextmanager
-def session(bench: Bench, plan: Plan) -> Generator[Session]:
+def session(bench: Bench, plan: Plan, subject: Subject) -> Generator[Session]:
     """Memory that is given back at the end."""
     draws = Draws(plan.seed, constant=not plan.has("secret"))
     zone = draws.generator().integers(0, 256, _ZONE, np.uint8)
-    opened = Session(bench, plan, draws, zone)
+    opened = Session(bench, plan, subject, draws, zone)
     try:
         yield opened
     finally:
         opened.close()
 
 
-def _bytes(array: npt.NDArray[Any]) -> Bytes:
+def _bytes(array: Array) -> Bytes:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

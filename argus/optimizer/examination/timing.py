@@ -7,11 +7,10 @@ from statistics import median
 
 from attrs import frozen
 
-from argus.optimizer.examination.bench import ELEMENT, Call, Candidate
+from argus.optimizer.examination.bench import Call, Candidate
 from argus.optimizer.examination.inputs import Case
 from argus.optimizer.examination.session import Placed, Session
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
-from argus.optimizer.problem import Gemm
 from argus.policy.bounds import TOLERANCE
 
 _LEAST_PRODUCTS = 1 << 28
@@ -95,7 +94,7 @@ class Sets:
         order = (drawn * count)[:count]
         cases = self.first
         if session.plan.has("contents"):
-            cases = [session.draws.normal(each.shape) for each in self.first]
+            cases = [session.subject.normal(session.draws, each.sizes) for each in self.first]
             for place in order:
                 session.pose(self.placed[place], cases[place])
         else:
@@ -116,33 +115,33 @@ class Sets:
         return None
 
 
-def timed(session: Session, candidate: Candidate, problem: Gemm) -> Generator[str, None, Verdict]:
+def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
     """Rounds of two bursts, and what the clocks say of each other."""
-    plan = session.plan
-    shape = (problem.m, problem.n, problem.k)
-    held = ELEMENT * (problem.m * problem.k + problem.n * problem.k + problem.m * problem.n)
-    half = max(1, min(plan.most_calls, plan.most_bytes // held) // 2)
-    places = 2 * half if plan.has("addresses") else 1
-    placed = [session.place(shape) for _ in range(places)]
-    first = [session.draws.normal(shape) for _ in range(places)]
+    plan, sizes = session.plan, session.subject.sizes
+    placed = [session.place(sizes)]
+    half = max(1, min(plan.most_calls, plan.most_bytes // max(1, placed[0].bytes)) // 2)
+    if plan.has("addresses"):
+        placed += [session.place(sizes) for _ in range(2 * half - 1)]
+    first = [session.subject.normal(session.draws, sizes) for _ in placed]
     for each, case in zip(placed, first, strict=True):
         session.pose(each, case)
     sets = Sets(session, placed, [candidate(*each.operands) for each in placed], first)
     pairs: list[Pair] = []
     for number in range(plan.rounds + 1):
         yield f"round {number} of times"
-        once, twice = sets.burst(half), sets.burst(2 * half)
-        for burst in (once, twice):
-            if isinstance(burst, Caught):
-                return burst
-        assert isinstance(once, Burst)
-        assert isinstance(twice, Burst)
+        once = sets.burst(half)
+        if isinstance(once, Caught):
+            return once
+        yield f"round {number} of times, twice the calls"
+        twice = sets.burst(2 * half)
+        if isinstance(twice, Caught):
+            return twice
         if number:  # the first one warms up
             pairs.append(Pair(once, twice))
-    return _agreed(session, pairs, problem)
+    return _agreed(session, pairs)
 
 
-def _agreed(session: Session, pairs: Sequence[Pair], problem: Gemm) -> Verdict:
+def _agreed(session: Session, pairs: Sequence[Pair]) -> Verdict:
     plan = session.plan
     device, host = median(each.device for each in pairs), median(each.host for each in pairs)
     mean = median(each.twice.device / each.twice.calls for each in pairs)
@@ -157,7 +156,7 @@ def _agreed(session: Session, pairs: Sequence[Pair], problem: Gemm) -> Verdict:
         return Caught(
             "clocks", f"a call takes {device:.3g} us by the device's events, {host:.3g} us by the host's clock"
         )
-    least = session.bench.least(problem)
+    least = session.bench.least(session.subject)
     if plan.has("physics") and device < least * (1 - TOLERANCE):
         return Caught("physics", f"a call takes {device:.3g} us, of which {least:.3g} us is the least that it can")
     return Passed(device)

@@ -1,0 +1,172 @@
+"""How much of a tensor the copies of a kernel are sure to read at given sizes: boxes that lie apart, each counted once.
+
+Of one copy all blocks and all trips of its loops are looked at, with numbers; boxes of the tile's extents that begin at
+multiples of them do not overlap. A copy under a condition that data decide, or at a place that data or threads decide,
+counts nothing, and so do views that skip elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.algebra import TRUE
+from argus.core.cost.groups import sizes_of
+from argus.core.cost.places import NotModelledError, start, value_of
+from argus.core.index import Coord, Node, Sum, Symbol
+from argus.core.ir import Buffer, Copy, For, If, Kernel, Role, Stmt, View, bodies, trips
+from argus.core.walk import IntArray, Value, symbols, topological
+
+_MOST = 1 << 22
+"""Places of a copy that are looked at."""
+Numbers = dict[Symbol, Value]
+
+
+@frozen(eq=False)
+class _Way:
+    """A copy, and what stands around it from the outside in."""
+
+    copy: Copy
+    around: tuple[tuple[Stmt, bool], ...]
+    role: Role | None
+
+
+def read_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
+    """Bytes that are sure to be read, by copies whose boxes have the same extents; 0 where nothing is sure."""
+    found: dict[tuple[int, ...], list[IntArray]] = {}
+    for way in _ways(kernel):
+        if way.copy.source.buffer is buffer and (boxes := _boxes(way, kernel, sizes)) is not None:
+            found.setdefault(boxes[0], []).append(boxes[1])
+    shape = [int(value_of(extent, sizes_of(kernel, sizes))) for extent in buffer.shape]
+    elements = (_elements(spans, np.concatenate(corners), shape) for spans, corners in found.items())
+    return max(elements, default=0) * buffer.dtype.bits / 8
+
+
+def _elements(spans: tuple[int, ...], corners: IntArray, shape: list[int]) -> int:
+    """Of boxes that begin at these corners, each counted once, within a tensor."""
+    different = np.unique(corners, axis=0)
+    counted = np.ones(len(different), np.int64)
+    for axis, (span, extent) in enumerate(zip(spans, shape, strict=True)):
+        first = different[:, axis]
+        counted *= np.where((first % span == 0) & (first >= 0), np.clip(extent - first, 0, span), 0)
+    return int(counted.sum())
+
+
+def _ways(kernel: Kernel) -> Iterator[_Way]:
+    yield from _within(kernel.prologue, (), None)
+    for role in () if kernel.roles is None else kernel.roles.roles:
+        yield from _within(role.body, (), role)
+    yield from _within(kernel.epilogue, (), None)
+
+
+def _within(body: tuple[Stmt, ...], around: tuple[tuple[Stmt, bool], ...], role: Role | None) -> Iterator[_Way]:
+    for stmt in body:
+        if isinstance(stmt, Copy):
+            yield _Way(stmt, around, role)
+        for part, inner in enumerate(bodies(stmt)):
+            yield from _within(inner, (*around, (stmt, part == 0)), role)
+
+
+def _boxes(way: _Way, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], IntArray] | None:
+    """Extents of the boxes that a copy reads, and the corners where they begin, shape (boxes, axes)."""
+    known = sizes_of(kernel, sizes)
+    try:
+        spans = _dense(way.copy.source, known)
+        places = _places(way, kernel, known)
+        corners = [np.broadcast_to(axis, _length(places)) for axis in start(way.copy.source, places)]
+    except (NotModelledError, _TooManyError):
+        return None
+    whole = len(np.unique(way.copy.by.elements())) == prod(spans)
+    return (spans, np.unique(np.stack(corners, axis=1), axis=0)) if whole else None
+
+
+class _TooManyError(Exception):
+    """More places than are looked at."""
+
+
+def _dense(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
+    """Elements along each axis of the buffer of a view that moves by one element along each of its axes.
+
+    Raises NotModelledError for other views.
+    """
+    spans: list[int] = []
+    seen: list[int] = []
+    for at in view.at:
+        terms = at.terms if isinstance(at, Sum) else ((at, 1),)
+        axes = [(atom.axis, factor) for atom, factor in terms if isinstance(atom, Coord)]
+        hidden = any(
+            isinstance(node, Coord) for atom, _ in terms if not isinstance(atom, Coord) for node in topological((atom,))
+        )
+        if hidden or len(axes) > 1 or any(factor != 1 for _, factor in axes):
+            raise NotModelledError("elements that do not lie side by side")
+        seen += [axis for axis, _ in axes]
+        spans.append(int(value_of(view.shape[axes[0][0]], known)) if axes else 1)
+    if view.where is not TRUE or len(set(seen)) != len(seen):
+        raise NotModelledError("elements that do not lie side by side")
+    if prod(spans) != prod(int(value_of(extent, known)) for extent in view.shape):
+        raise NotModelledError("elements that are read more than once")
+    return tuple(spans)
+
+
+def _places(way: _Way, kernel: Kernel, known: Mapping[Symbol, Value]) -> Numbers:
+    """Numbers of symbols, one each time that the copy runs, of as many as tell its places apart."""
+    told = _told(way)
+    if (way.role is not None and way.role.thread in told) or kernel.thread in told:
+        raise NotModelledError("a place that threads decide")
+    numbers: Numbers = {symbol: np.full(1, value, np.int64) for symbol, value in known.items()}
+    for block, extent in zip(kernel.blocks, kernel.grid, strict=True):
+        numbers = _spread(
+            numbers, block, np.zeros(1, np.int64), value_of(extent, known).reshape(1), 1, wanted=block in told
+        )
+    if way.role is not None:
+        count = np.full(_length(numbers), way.role.agents, np.int64)
+        numbers = _spread(numbers, way.role.number, 0 * count, count, 1, wanted=way.role.number in told)
+    for stmt, first in way.around:
+        match stmt:
+            case For():
+                begin = np.broadcast_to(value_of(stmt.start, numbers), _length(numbers))
+                count = np.broadcast_to(value_of(trips(stmt), numbers), _length(numbers))
+                numbers = _spread(numbers, stmt.symbol, begin, count, stmt.step, wanted=stmt.symbol in told)
+            case If():
+                held = np.broadcast_to(value_of(stmt.cond, numbers).astype(np.bool_), _length(numbers))
+                numbers = _chosen(numbers, np.flatnonzero(held == first))
+            case _:
+                pass
+    return numbers
+
+
+def _told(way: _Way) -> frozenset[Symbol]:
+    """Symbols that places, conditions and bounds of loops mention."""
+    roots: list[Node] = list(way.copy.source.at)
+    for stmt, _ in way.around:
+        match stmt:
+            case For(start=begin, stop=stop):
+                roots += [begin, stop]
+            case If(cond=cond):
+                roots.append(cond)
+            case _:
+                pass
+    return symbols(*roots)
+
+
+def _spread(numbers: Numbers, symbol: Symbol, first: IntArray, count: IntArray, step: int, *, wanted: bool) -> Numbers:
+    """Each place as often as a loop runs there; only where it runs at all if the symbol tells nothing apart."""
+    times = np.broadcast_to(np.maximum(count, 0) if wanted else np.minimum(np.maximum(count, 0), 1), _length(numbers))
+    if int(times.sum()) > _MOST:
+        raise _TooManyError
+    which = np.repeat(np.arange(_length(numbers)), times)
+    trip = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
+    begin = np.broadcast_to(first, _length(numbers))[which]
+    return {**_chosen(numbers, which), symbol: begin + trip * step}
+
+
+def _chosen(numbers: Numbers, which: npt.NDArray[np.int64]) -> Numbers:
+    return {symbol: np.asarray(value)[which] for symbol, value in numbers.items()}
+
+
+def _length(numbers: Numbers) -> int:
+    return len(np.asarray(next(iter(numbers.values())))) if numbers else 1

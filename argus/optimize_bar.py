@@ -111,9 +111,9 @@ class Bar:
             yield Text(head[: max(1, room)], no_wrap=True, end="")
             return
         bar = ProgressBar(total=1.0, completed=shares[0][0], width=width)
-        shown = Text.assemble(*(each for each in _segments(console, options, bar)), " ", _line(head, words), end="")
-        shown.no_wrap = True
-        yield shown
+        shown = Text.assemble(*_segments(console, options, bar), no_wrap=True, end="")
+        shown.pad_right(width - shown.cell_len)  # without colours nothing marks the rest
+        yield shown.append(f" {_line(head, words)}")
 
 
 def _segments(console: Console, options: ConsoleOptions, bar: ProgressBar) -> Generator[tuple[str, str]]:

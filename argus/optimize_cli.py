@@ -135,7 +135,7 @@ def optimize_command(
     settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
     if out is not None:
         check_place(out)
-    with Interrupts(terminates=True) as interrupts:
+    with Interrupts(ending=True) as interrupts:
         found = _searched(asked, settings, interrupts, None if as_json else screen)
         written, whole = ([], True) if out is None else _written(found, out, interrupts)
     if not as_json:

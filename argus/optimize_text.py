@@ -12,7 +12,7 @@ from argus.optimizer.files import shown
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.run import Found
 from argus.policy.bounds import Bounds
-from argus.policy.llm.budget import MODEST, Limits
+from argus.policy.llm.budget import MODEST, Limits, Spent
 
 _FEW = 4
 """Techniques that are all named in a line."""
@@ -73,7 +73,7 @@ class Teller:
         self.number += 1
         of = f"/{self.trials}" if self.trials else ""
         head = f"{self.number:4}{of} {judgement.name}"
-        steps = self.steps.pop(judgement.name, ())
+        steps = tuple(each.removesuffix(f" ({judgement.name})") for each in self.steps.pop(judgement.name, ()))
         if steps:
             head += f" [{change(steps, self.best_steps)}]"
         if judgement.microseconds is None:
@@ -93,10 +93,13 @@ class Teller:
         """What came of a question, what it cost, and what is left for others."""
         self.tokens += event.tokens
         self.dollars += event.cost
-        return (
-            f"  {event.model} was asked: {_answer(event.reply)}; {event.tokens:,} tokens, ${event.cost:.4f};"
-            f" {budget(self.tokens, self.dollars, self.model)}"
-        )
+        supposed = event.reply.get("spent", {}).get("supposed", 0)
+        parts = [
+            f"  {event.model} was asked: {_answer(event.reply)}",
+            *([_cost(event.tokens, event.cost, supposed)] if event.tokens else []),
+            budget(self.tokens, self.dollars, self.model),
+        ]
+        return "; ".join(parts)
 
 
 def standing(bounds: Bounds, microseconds: float) -> str:
@@ -130,14 +133,23 @@ def _name(step: str) -> str:
     return step.partition(" (")[0]
 
 
-def budget(tokens: int, dollars: float, limits: Limits) -> str:
+def _cost(tokens: int, dollars: float, supposed: int = 0) -> str:
+    """supposed: tokens, of these, of calls that ended without a count."""
+    return f"{tokens:,} tokens{f' ({supposed:,} of them supposed)' if supposed else ''}, ${dollars:.4f}"
+
+
+def budget(tokens: int, dollars: float, limits: Limits, supposed: int = 0) -> str:
     """What a model has cost in all, and what is left."""
-    parts = [f"spent {tokens:,} tokens, ${dollars:.4f}"]
+    parts = [f"spent {_cost(tokens, dollars, supposed)}"]
     if limits.dollars is not None:
         parts.append(f"left ${max(0.0, limits.dollars - dollars):.4f} of ${limits.dollars:.2f}")
     if limits.tokens is not None:
         parts.append(f"left {max(0, limits.tokens - tokens):,} of {limits.tokens:,} tokens")
     return ", ".join(parts)
+
+
+def _total(spent: Spent, limits: Limits) -> str:
+    return budget(spent.tokens, spent.dollars, limits, spent.supposed)
 
 
 def _answer(reply: Mapping[str, Any]) -> str:
@@ -181,7 +193,7 @@ _NAMES = (
 def _named(found: Mapping[str, Any]) -> Iterator[str]:
     for key, name in _NAMES:
         value = found.get(key)
-        if value not in (None, [], {}, ()):
+        if value not in (None, [], {}, ()) and not (key == "other_thread" and value == found.get("thread")):
             yield f"{name} {_shown(value)}"
 
 
@@ -224,7 +236,7 @@ def outcome_lines(found: Found, model: Limits | None = None) -> Iterator[str]:
     )
     if found.spent is not None:
         calls = "1 call" if found.spent.calls == 1 else f"{found.spent.calls:,} calls"
-        yield f"the model: {calls}, {budget(found.spent.tokens, found.spent.dollars, model or MODEST)}"
+        yield f"the model: {calls}, {_total(found.spent, model or MODEST)}"
     if best is None or best.microseconds is None:
         yield "nothing passed the gate"
     else:

@@ -1,18 +1,27 @@
 """`argus optimize` as a user starts it, interrupts it, kills it and goes on with it."""
 
+import fcntl
 import json
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from argus.cli import main
-from argus.optimizer.events import Judged, Proposed
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.optimizer.events import Event, Judged, Proposed, Started
 from argus.optimizer.journal import Journal
+from argus.optimizer.judgement import Judgement
 
 PROBLEM = "gemm:512x512x512:bf16"
 
@@ -24,6 +33,12 @@ from argus.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 """The command line, which Ctrl-C reaches even where whoever runs tests ignores it."""
+ATTACHED = f"""
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+{STARTED}
+"""
+"""The same with its standard input as the terminal that sends it Ctrl-C."""
 
 
 def asked(journal: Path, *more: str) -> list[str]:
@@ -123,6 +138,175 @@ def test_a_search_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     with Journal(journal) as opened:
         proposed = [each.name for each in opened.events("run-0001") if isinstance(each, Proposed)]
     assert proposed == judged(whole)
+
+
+HANGING = """
+import signal, sys, time
+from argus.cli import main
+from argus.optimizer import run
+PASSED = run.judged
+def hanging(problem, name, tools, text=""):
+    if name == sys.argv[1]:
+        time.sleep(600)
+    return PASSED(problem, name, tools, text)
+run.judged = hanging
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(main(sys.argv[2:]))
+"""
+"""The command line, whose gate hangs at one candidate; each of its processes begins as this script does."""
+
+
+def test_a_search_ends_with_its_budget_whatever_hangs(tmp_path: Path) -> None:
+    journal, script = tmp_path / "runs.db", tmp_path / "hanging.py"
+    script.write_text(HANGING, encoding="utf-8")
+    command = asked(journal, "--planner", "exhaustive", "--budget-seconds", "8", "--workers", "2")
+    environment = os.environ | {"PYTHONUNBUFFERED": "1", "PYTHONPATH": str(Path(__file__).parents[1])}
+    first = "cdna3staged"
+    with subprocess.Popen(  # noqa: S603 reason: our own command line
+        [sys.executable, str(script), first, *command], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        begun = time.monotonic()
+        said = process.stdout.read()
+        took = time.monotonic() - begun
+
+    assert process.returncode == 1, said
+    assert "ended: time spent" in said
+    assert "nothing passed the gate" in said
+    assert took < 8 + 3
+    with Journal(journal) as opened:
+        events = opened.events("run-0001")
+    assert next(each.name for each in events if isinstance(each, Proposed)) == first
+    assert not [each for each in events if isinstance(each, Judged)]
+
+
+def test_a_terminal_has_a_bar_and_gets_its_cursor_back(tmp_path: Path) -> None:
+    code, shown = on_terminal(
+        asked(tmp_path / "runs.db", "--trials", "1"),
+        60,
+        TERM="xterm",
+        NO_COLOR="1",
+        PYTHONIOENCODING="cp1252",
+        PYTHONUTF8="0",
+    )
+    drawn = [each for each in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", shown) if "of 1 trials" in each]
+
+    assert code == 0
+    assert "0 of 1 trials" in shown
+    assert max(map(len, drawn)) < 60
+    assert shown.isascii()
+    assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")
+    assert not re.search(r"\x1b\[[0-9;]*[34][0-7]m", shown)
+    assert shown.rstrip().endswith("go on with --resume run-0001")
+
+
+def test_on_a_pipe_there_are_lines_alone(tmp_path: Path) -> None:
+    done = subprocess.run(  # noqa: S603 reason: our own command line
+        [sys.executable, "-m", "argus", *asked(tmp_path / "runs.db", "--trials", "1")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"FORCE_COLOR": "1", "TERM": "xterm"},
+    )
+
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
+    assert "of 1 trials" not in done.stdout
+    assert "best: " in done.stdout
+
+
+def test_ctrl_c_pressed_twice_on_a_terminal_tells_the_best(tmp_path: Path) -> None:
+    def press(shown: str, terminal: int) -> bool:
+        if "the best so far" not in shown:
+            return False
+        for _ in range(2):
+            os.write(terminal, b"\x03")
+            time.sleep(0.2)
+        return True
+
+    code, shown = on_terminal(asked(tmp_path / "runs.db", "--planner", "exhaustive"), 100, press=press, TERM="xterm")
+
+    assert code == 0
+    assert "ended: interrupted" in shown
+    assert "best: cdna3" in shown
+    assert "Traceback" not in shown
+
+
+def on_terminal(
+    arguments: list[str], columns: int, *, press: Callable[[str, int], bool] | None = None, **environment: str
+) -> tuple[int, str]:
+    """Exit code of the command line on a terminal of its own, and all that it wrote. press: until it says so."""
+    given = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen(  # noqa: S603 reason: our own command line
+        [sys.executable, "-c", ATTACHED, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env=given | environment,
+    )
+    os.close(theirs)
+    written = b""
+    with suppress(OSError):  # which says that the other side has been closed
+        while piece := os.read(ours, 65536):
+            written += piece
+            if press is not None and press(written.decode(errors="replace"), ours):
+                press = None
+    os.close(ours)
+    return process.wait(60), written.decode()
+
+
+def test_what_a_run_has_from_its_beginning_is_not_asked_for_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = tmp_path / "runs.db"
+    resumed = ["optimize", "--resume", "run-0001", "--on", "model", "--trials", "1", "--workers", "0"]
+    assert main(asked(journal, "--trials", "1", "--workers", "0")) == 0
+
+    for more in (["gemm:1024x512x512"], ["--planner", "random"], ["--seed", "4"], ["--target", "sm_90a"]):
+        assert main([*resumed, "--journal", str(journal), *more]) == 3
+        assert "E701" in capsys.readouterr().err
+    assert main([*resumed, "--journal", str(journal), PROBLEM, "--planner", "bandit", "--seed", "0"]) == 0
+
+
+def test_what_is_of_another_planner_is_no_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(asked(tmp_path / "runs.db", "--tokens", "9")) == 3
+    assert "--tokens is of the planner llm" in capsys.readouterr().err
+
+
+def test_measured_and_predicted_times_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = tmp_path / "runs.db"
+    with Journal(journal) as opened:
+        name = opened.begin(Started(PROBLEM, "gfx942", "bandit", 0, 2.0, "launch", 610))
+        opened.append(name, Proposed("cdna3", (), 0.5, "bandit"))
+        opened.append(name, Judged(Judgement("cdna3", "timed", "timing", microseconds=9.0, reward="measured")))
+
+    assert main(["optimize", "--resume", name, "--on", "model", "--journal", str(journal)]) == 3
+    complaint = capsys.readouterr().err
+    assert "E905" in complaint
+    assert "are measured, and would be predicted" in complaint
+
+
+def test_a_journal_that_fills_its_disk_ends_the_search_with_its_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append = Journal.append
+
+    def full(journal: Journal, run: str, event: Event) -> None:
+        if len(journal.events(run)) > 3:
+            raise ArgusError(Diagnostic("E904", "error", "database or disk is full"))
+        append(journal, run, event)
+
+    monkeypatch.setattr(Journal, "append", full)
+    assert main(asked(tmp_path / "runs.db", "--trials", "9", "--workers", "0")) == 3
+
+    said = capsys.readouterr()
+    assert "best until then: cdna3" in said.out
+    assert "E904" in said.err
 
 
 def test_runs_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

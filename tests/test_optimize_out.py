@@ -62,6 +62,42 @@ def test_a_search_without_a_result_still_has_its_report(
     assert "no answer was recorded" in (tmp_path / "fast" / "report.html").read_text(encoding="utf-8")
 
 
+def test_an_interrupt_while_it_delivers_leaves_the_folder_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "fast"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr("argus.optimize_cli.delivered", interrupted)
+        assert searched(tmp_path, "--trials", "1") == 130
+
+    told = capsys.readouterr().out
+    assert "best: " in told
+    assert f"--resume run-0001 --trials 1 --out {out}" in told
+    assert [each.name for each in out.iterdir()] == ["notes.txt"]
+
+    assert searched(tmp_path, "--resume", "run-0001", "--trials", "1") == 0
+    assert "1 candidates: " in capsys.readouterr().out
+    assert (out / "certificate.json").is_file()
+    assert (out / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_folder_with_somebody_elses_files_is_refused_before_the_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "fast").mkdir()
+    (tmp_path / "fast" / "load.py").write_text("mine", encoding="utf-8")
+
+    assert searched(tmp_path, "--trials", "1") == 3
+    assert "E302" in capsys.readouterr().err
+    assert (tmp_path / "fast" / "load.py").read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "runs.db").exists()
+
+
 def test_a_folder_that_cannot_be_written_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,7 +115,7 @@ class Tools:
         """A search over designs of a family: nothing that an agent wrote is run."""
         try:
             limits = Until(min(seconds, self.longest), max(1, trials))
-            found = self.search(problem, target, Settings(limits=limits, gpu=at_hand(target)))
+            found = self.search(problem, target, Settings(limits=limits, gpu=at_hand(target), workers=1))
         except ArgusError as problem_found:
             return _refused(OPTIMIZE, to_json(problem_found.diagnostic), "judged")
         return document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}

@@ -21,6 +21,7 @@ def document(found: Found) -> dict[str, object]:
         "reason": found.reason,
         "light": bounds.light,
         "bottleneck": bounds.bottleneck,
+        "spent": None if found.spent is None else asdict(found.spent),
         "best": None if found.best is None else asdict(found.best),
         "judged": [asdict(each) for each in found.judged],
     }

@@ -21,11 +21,11 @@ class Interrupts:
     """From `hold` to the end of the `with`, an interrupt waits for a place that may be left, and is raised there.
 
     Only the main thread gets signals, and one that somebody else handles or ignores is left alone; then nothing is
-    held, and whatever interrupts is raised wherever it comes. terminates: whether to be told to end (SIGTERM) is an
-    interrupt as well.
+    held, and whatever interrupts is raised wherever it comes. ending: the program ends soon afterwards. Then to be told
+    to end (SIGTERM) is an interrupt as well, and once one has come, no other spoils what the program says at its end.
     """
 
-    terminates: bool = False
+    ending: bool = False
     clock: Callable[[], float] = time.monotonic
     _waiting: bool = field(default=False, init=False)
     _leaving: bool = field(default=False, init=False)
@@ -38,14 +38,14 @@ class Interrupts:
     def hold(self) -> None:
         if threading.current_thread() is threading.main_thread():
             self._take(signal.SIGINT, signal.default_int_handler)
-            if self.terminates:
+            if self.ending:
                 self._take(signal.SIGTERM, signal.SIG_DFL)
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if self.ending and self._last is not None else handler)
         self._before.clear()
 
     @contextmanager

@@ -111,8 +111,9 @@ class Search:
                 while ended is None and self._room():
                     if self.asking is not None and self.asking.due(self.state, self._left()):
                         yield Asks(self.asking.model)
-                        yield self._asked(self.asking)
-                        ended = self._enough()
+                        event, broken = self._asked(self.asking)
+                        yield event
+                        ended = "interrupted" if broken else self._enough()
                         continue
                     proposed = self._next()
                     if proposed is None:
@@ -138,16 +139,16 @@ class Search:
             self.asking.saw(event)
         return event
 
-    def _asked(self, asking: Asking) -> Event:
-        """What a model says; kernels that it wrote are options from then on. Raises KeyboardInterrupt."""
+    def _asked(self, asking: Asking) -> tuple[Event, bool]:
+        """What a model says, and whether it was interrupted; kernels that it wrote are options from then on."""
+        broken = False
         try:
             with self.may_leave():
                 event = asking.asked(self.state, self._left())
-        except Interrupted as broken:
-            self._told(asking.broken_off(broken.spent))
-            raise
+        except Interrupted as problem:
+            event, broken = asking.broken_off(problem.spent), True
         self.state = offered(answered(self.state, event))
-        return self._told(event)
+        return self._told(event), broken
 
     def _next(self) -> tuple[Event, Choice] | None:
         """What the planner wants most; it counts as under way from here on."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never, cast
 
@@ -37,6 +38,9 @@ from argus.solvers.smtlib import export, symbol_name
 Term = Any
 
 
+_CANCELLED = ("canceled", "interrupted from keyboard")
+_EARLY = 0.9
+"""Of a time limit, by when it has certainly not been reached."""
 _CAPABILITIES = Capabilities(unbounded=True, nonlinear=True, bitwise=False, reads=True)
 
 
@@ -63,7 +67,7 @@ class Z3:
         for position in lowered.asserted:
             # `add` looks at the sort of what it is given, which is known here.
             z3.Z3_solver_assert(context.ref(), solver.solver, terms[position].ast)
-        outcome = solver.check()
+        outcome = _checked(solver, budget)
         if outcome == z3.unsat:
             return Unsat(self.name)
         if outcome == z3.sat:
@@ -91,7 +95,7 @@ class Z3Text:
         context = _context()
         solver = _solver(budget, context)
         solver.from_string(text)
-        outcome = solver.check()
+        outcome = _checked(solver, budget)
         if outcome == z3.unsat:
             return Unsat(self.name)
         if outcome == z3.unknown:
@@ -109,9 +113,23 @@ def _context() -> z3.Context:
 def _solver(budget: Budget, context: z3.Context) -> z3.Solver:
     # The plain solver beats the tactic of the logic on these queries, most of all where there are products.
     solver = z3.SimpleSolver(ctx=context)
-    solver.set("timeout", max(1, round(budget.seconds * 1000)))
+    solver.set("timeout", _milliseconds(budget))
     solver.set("random_seed", budget.seed % (1 << 30))
     return solver
+
+
+def _checked(solver: z3.Solver, budget: Budget) -> z3.CheckSatResult:
+    """Raises KeyboardInterrupt for one that Z3 has taken for itself: it answers as it does when its time is over."""
+    begun = time.monotonic()
+    outcome = solver.check()
+    early = time.monotonic() - begun < _EARLY * _milliseconds(budget) / 1000
+    if early and outcome == z3.unknown and solver.reason_unknown() in _CANCELLED:
+        raise KeyboardInterrupt
+    return outcome
+
+
+def _milliseconds(budget: Budget) -> int:
+    return max(1, round(budget.seconds * 1000))
 
 
 def _terms(steps: tuple[Step, ...], context: z3.Context) -> list[Term]:

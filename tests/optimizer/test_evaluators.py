@@ -1,6 +1,9 @@
 import os
 import signal
+import subprocess
+import sys
 import time
+from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,11 @@ from argus.optimizer.processes import Processes
 
 
 def judge(name: str, text: str = "") -> Judgement:
-    del text
     match name:
         case "hangs":
             time.sleep(600)
+        case "compiles":
+            subprocess.run([sys.executable, "-c", "import time; time.sleep(600)", text], check=True)  # noqa: S603 reason: ours
         case "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         case _:
@@ -29,11 +33,11 @@ def judge(name: str, text: str = "") -> Judgement:
 def test_a_process_that_hangs_is_stopped_and_the_next_candidate_has_another() -> None:
     pool = Processes(judge, 1, seconds=15.0)
     fine = pool.submit("fine")
-    first = pool.result("fine", fine)
+    first = _told(pool, "fine", fine)
     pool.seconds = 0.5
-    stuck = pool.result("hangs", pool.submit("hangs"))
+    stuck = _told(pool, "hangs", pool.submit("hangs"))
     pool.seconds = 15.0
-    second = pool.result("fine", pool.submit("fine"))
+    second = _told(pool, "fine", pool.submit("fine"))
     pool.close()
 
     assert (stuck.outcome, stuck.microseconds) == ("lost", None)
@@ -44,22 +48,129 @@ def test_a_process_that_hangs_is_stopped_and_the_next_candidate_has_another() ->
 
 def test_a_process_that_dies_loses_its_candidate_alone() -> None:
     pool = Processes(judge, 1, seconds=15.0)
-    gone = pool.result("dies", pool.submit("dies"))
-    after = pool.result("fine", pool.submit("fine"))
+    gone = _told(pool, "dies", pool.submit("dies"))
+    after = _told(pool, "fine", pool.submit("fine"))
     pool.close()
 
     assert gone.outcome == "lost"
     assert after.outcome == "timed"
 
 
+def processes_of(mark: str) -> list[int]:
+    """Those that were started with this argument."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def came(wanted: bool, mark: str) -> bool:
+    """Whether within a while there is such a process, or there is none."""
+    for _ in range(300):
+        if bool(processes_of(mark)) == wanted:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started() -> None:
+    mark = f"mark-{os.getpid()}-left"
+    pool = Processes(judge, 2, seconds=60.0)
+    stuck, fine = pool.submit("compiles", mark), pool.submit("fine")
+    answered = pool.result("fine", fine, 60.0)
+    assert came(True, mark)
+
+    before = time.monotonic()
+    assert pool.result("compiles", stuck, 0.5) is None
+    assert pool.result("compiles", stuck, -1.0) is None
+    pool.close()
+
+    assert time.monotonic() - before < 5.0
+    assert answered is not None
+    assert answered.outcome == "timed"
+    assert came(False, mark)
+
+
+def test_what_hangs_takes_no_other_candidate_with_it() -> None:
+    pool = Processes(judge, 2, seconds=15.0)
+    first = [pool.submit("one"), pool.submit("two")]
+    begun = [_told(pool, name, each) for name, each in zip(("one", "two"), first, strict=True)]
+    stuck, other = pool.submit("hangs"), pool.submit("other")
+    pool.seconds = 0.5
+    lost = _told(pool, "hangs", stuck)
+    pool.seconds = 15.0
+    found, after = _told(pool, "other", other), _told(pool, "fine", pool.submit("fine"))
+    pool.close()
+
+    assert lost.outcome == "lost"
+    assert [each.outcome for each in (*begun, found, after)] == ["timed"] * 4
+    assert found.why in {each.why for each in begun}
+
+
+def _told(pool: Processes, name: str, future: Future[Judgement]) -> Judgement:
+    found = pool.result(name, future)
+    assert found is not None
+    return found
+
+
+ORPHANED = """
+import sys, time
+from argus.optimizer.processes import Processes
+from tests.optimizer.test_evaluators import judge
+if __name__ == "__main__":
+    pool = Processes(judge, 1, 60.0)
+    pool.submit("compiles", sys.argv[1][1:])
+    time.sleep(600)
+"""
+
+
+def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
+    mark = f"mark-{os.getpid()}-orphan"
+    script = tmp_path / "begins.py"
+    script.write_text(ORPHANED, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    parent = subprocess.Popen([sys.executable, str(script), f"_{mark}"], env=environment)  # noqa: S603 reason: our own
+    assert came(True, mark)
+    parent.kill()
+    parent.wait()
+
+    assert came(False, mark)
+
+
+UNGUARDED = """
+from argus.core.diagnostic import ArgusError
+from argus.optimizer.processes import Processes
+from tests.optimizer.test_evaluators import judge
+pool = Processes(judge, 1, 60.0)
+try:
+    pool.result("fine", pool.submit("fine"))
+except ArgusError as problem:
+    print(problem)
+"""
+
+
+def test_a_script_that_every_process_would_run_again_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "unguarded.py"
+    script.write_text(UNGUARDED, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(  # noqa: S603 reason: our own script
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+    assert "E905: the process that was to judge candidates ended before it had begun" in done.stdout
+
+
 def test_each_worker_has_a_gpu_of_its_own() -> None:
     pool = Processes(judge, 2, seconds=30.0, devices=("4", "7"))
     flying = [(name, pool.submit(name)) for name in ("a", "b", "c", "d")]
-    seen = {pool.result(name, future).why.split()[1] for name, future in flying}
+    seen = {_told(pool, name, future).why.split()[1] for name, future in flying}
     pool.close()
 
-    assert seen <= {"4", "7"}
-    assert seen
+    assert seen == {"4", "7"}
 
 
 def test_what_is_no_fault_of_a_candidate_is_raised() -> None:
@@ -79,9 +190,14 @@ def test_a_dask_cluster_judges(tmp_path: Path) -> None:
         flying = [(name, cluster.submit(name)) for name in ("one", "three")]
         found = [cluster.result(name, future) for name, future in flying]
         workers = cluster.workers
+        late = cluster.result("hangs", cluster.submit("hangs"), 0.5)
+        before = time.monotonic()
         cluster.close()
+        closing = time.monotonic() - before
 
-    assert [each.microseconds for each in found] == [3.0, 5.0]
+    assert [each.microseconds for each in found if each] == [3.0, 5.0]
+    assert late is None
+    assert closing < 5.0
     assert workers == 2
 
 
@@ -90,3 +206,17 @@ def test_a_scheduler_that_does_not_answer_is_told() -> None:
         Cluster(judge, "tcp://127.0.0.1:1", seconds=1.0)
 
     assert raised.value.diagnostic.code == "E905"
+
+
+def test_a_scheduler_that_goes_away_is_told(tmp_path: Path) -> None:
+    local: Any = import_module("distributed").LocalCluster
+    with local(n_workers=1, threads_per_worker=1, dashboard_address="", local_directory=str(tmp_path)) as scheduler:
+        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        cluster.result("one", cluster.submit("one"))
+        waiting = cluster.submit("hangs")
+    with pytest.raises(ArgusError) as raised:
+        cluster.result("hangs", waiting)
+    cluster.close()
+
+    assert raised.value.diagnostic.code == "E905"
+    assert "has gone" in raised.value.diagnostic.message

@@ -11,10 +11,10 @@ import pytest
 from argus.cli import main
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.drafts import kernel_of
-from argus.optimizer.evaluators import Processes
 from argus.optimizer.files import KernelFile, signature
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import problem_of
+from argus.optimizer.processes import Processes
 from argus.optimizer.run import Judging, Settings, optimize
 from argus.optimizer.search import Limits
 from argus.optimizer.space import situation
@@ -238,6 +238,7 @@ def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> N
     finally:
         workers.close()
 
+    assert judgement is not None
     assert judgement.outcome == "timed", judgement.why
 
 

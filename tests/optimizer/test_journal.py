@@ -1,12 +1,15 @@
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.optimizer.journal import Journal, read, written
+from argus.optimizer.journal import VERSION, Journal, read, written
 from argus.optimizer.judgement import Judgement
 
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 0, 2.0, "launch", 3, {"argus": "0.1.0"})
@@ -126,3 +129,130 @@ def test_a_damaged_event_is_told(tmp_path: Path) -> None:
         journal.events("run-0001")
 
     assert raised.value.diagnostic.code == "E904"
+
+
+def kept(path: Path) -> Path:
+    with Journal(path) as journal:
+        journal.begin(STARTED)
+    return path
+
+
+def refusal(path: Path, patience: float = 1.0) -> str:
+    """What is said of a file that does not serve."""
+    with pytest.raises(ArgusError) as raised, Journal(path, patience) as journal:
+        journal.append("run-0001", EVENTS[0])
+    assert raised.value.diagnostic.code == "E904"
+    return raised.value.diagnostic.message
+
+
+def done(path: Path, *statements: str) -> None:
+    store = sqlite3.connect(path)
+    for each in statements:
+        store.execute(each)
+    store.commit()
+    store.close()
+
+
+def test_a_store_of_another_version_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+    path = kept(tmp_path / "runs.db")
+    done(path, f"pragma user_version = {VERSION + 1}")
+
+    assert f"its version is {VERSION + 1}, and this Argus reads {VERSION}" in refusal(path)
+
+
+def test_a_store_of_before_versions_were_written_is_read(tmp_path: Path) -> None:
+    path = kept(tmp_path / "runs.db")
+    done(path, "pragma user_version = 0")
+
+    with Journal(path) as journal:
+        assert journal.events("run-0001") == (STARTED,)
+
+
+def test_a_store_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "places.db"
+    done(path, "create table places (url text)")
+
+    assert "a store of something else" in refusal(path)
+    store = sqlite3.connect(path)
+    assert store.execute("select name from sqlite_master").fetchall() == [("places",)]
+    assert store.execute("pragma journal_mode").fetchone() == ("delete",)
+    store.close()
+
+
+def test_an_event_of_another_kind_is_told(tmp_path: Path) -> None:
+    path = kept(tmp_path / "runs.db")
+    done(path, "insert into events (run, number, data) values ('run-0001', 1, '{\"event\": \"Later\"}')")
+
+    with Journal(path) as journal, pytest.raises(ArgusError) as raised:
+        journal.events("run-0001")
+
+    assert "an event that this version cannot read" in raised.value.diagnostic.message
+
+
+def test_a_store_that_another_process_holds_is_waited_for_and_then_told(tmp_path: Path) -> None:
+    path = kept(tmp_path / "runs.db")
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("begin immediate")
+
+    before = time.monotonic()
+    assert "another process has held it" in refusal(path, 0.3)
+    assert 0.3 < time.monotonic() - before < 10.0
+
+    release = threading.Timer(0.5, lambda: holder.execute("rollback"))
+    release.start()
+    with Journal(path) as journal:
+        journal.append("run-0001", EVENTS[0])
+        assert journal.events("run-0001") == (STARTED, EVENTS[0])
+    release.join()
+    holder.close()
+
+
+def test_an_interrupt_leaves_no_transaction_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_event: Event) -> str:
+        raise KeyboardInterrupt
+
+    with Journal(kept(tmp_path / "runs.db")) as journal:
+        with monkeypatch.context() as patched:
+            patched.setattr("argus.optimizer.journal.written", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                journal.append("run-0001", EVENTS[0])
+        journal.append("run-0001", EVENTS[-1])
+
+        assert journal.events("run-0001") == (STARTED, EVENTS[-1])
+
+
+def test_a_run_is_gone_on_with_by_one_process(tmp_path: Path) -> None:
+    path = kept(tmp_path / "runs.db")
+    with Journal(path) as journal, Journal(path) as other:
+        with journal.held("run-0001"):
+            with pytest.raises(ArgusError) as raised, other.held("run-0001"):
+                pass
+            with other.held("run-0002"):
+                pass
+        with other.held("run-0001"):
+            pass
+
+    assert "another process is at `run-0001`" in raised.value.diagnostic.message
+    assert [each.name for each in tmp_path.iterdir()] == ["runs.db"]
+
+
+HOLDER = """
+import os, sys
+from pathlib import Path
+from argus.optimizer.journal import Journal
+with Journal(Path(sys.argv[1])) as journal, journal.held("run-0001"):
+    print("held", flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_process_that_was_killed_holds_no_run(tmp_path: Path) -> None:
+    path = kept(tmp_path / "runs.db")
+    killed = subprocess.run(  # noqa: S603 reason: our own script
+        [sys.executable, "-c", HOLDER, str(path)], capture_output=True, text=True, check=False
+    )
+
+    assert killed.stdout == "held\n"
+    with Journal(path) as journal, journal.held("run-0001"):
+        journal.append("run-0001", EVENTS[0])
+        assert len(journal.events("run-0001")) == 2

@@ -1,10 +1,13 @@
 """A search that asks a language model, with an endpoint on this machine that answers by a script."""
 
+import time
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
-from argus.optimizer.events import Asked, Judged, Proposed
+from argus import llm
+from argus.optimizer.events import Asked, Asks, Ended, Judged, Proposed, Told
 from argus.optimizer.journal import Journal
 from argus.optimizer.run import Settings, optimize
 from argus.optimizer.search import Limits
@@ -62,6 +65,56 @@ def test_a_resumed_search_asks_nothing_again(tmp_path: Path) -> None:
 
     assert requests == 1
     assert [each.name for each in again.judged] == ["cdna3", "cdna3_pingpong"]
+
+
+def test_a_resumed_search_asks_without_being_told_to_again(tmp_path: Path) -> None:
+    first, second = ([{"option": each, "confidence": 0.9, "reason": "r"}] for each in ("cdna3", "cdna3_pingpong"))
+    with Endpoint([call({"proposals": first}), call({"proposals": second})]) as endpoint:
+        begun = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 1))
+        going_on = evolve(settings(tmp_path, endpoint.url, 2, begun.run), planner="bandit")
+        found = optimize(PROBLEM, "gfx942", going_on)
+
+    assert [each.name for each in found.judged] == ["cdna3", "cdna3_pingpong"]
+    assert found.spent is not None
+    assert (found.spent.calls, found.spent.tokens) == (2, 240)
+
+
+def test_a_question_does_not_outlast_the_search(tmp_path: Path) -> None:
+    slow = evolve(call({"proposals": []}), delay=60.0)
+    told: list[Told] = []
+    with Endpoint(lambda _: slow) as endpoint:
+        asked = evolve(settings(tmp_path, endpoint.url, 9), limits=Limits(seconds=8.0))
+        before = time.monotonic()
+        found = optimize(PROBLEM, "gfx942", asked, told.append)
+        took = time.monotonic() - before
+
+    assert found.reason == "time spent"
+    assert took < 14.0
+    questions = [each for each in told if isinstance(each, Asked)]
+    assert [each.reply["code"] for each in questions] == ["E923"]
+    assert found.spent is not None
+    assert questions[0].tokens == found.spent.supposed > 0
+    assert told[1] == Asks(asked.model.model)
+
+
+def test_an_interrupted_question_ends_the_search_and_its_money_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(llm, "_watched", interrupted)
+    with Endpoint([]) as endpoint:
+        found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 9))
+
+    assert found.reason == "interrupted"
+    assert found.spent is not None
+    assert found.spent.supposed > 0
+    with Journal(tmp_path / "runs.db") as journal:
+        asked, ended = journal.events(found.run)[1:]
+    assert isinstance(asked, Asked)
+    assert (asked.tokens, asked.cost) == (found.spent.tokens, found.spent.dollars)
+    assert ended == Ended("interrupted")
 
 
 def test_without_an_answer_the_bandit_goes_on(tmp_path: Path) -> None:

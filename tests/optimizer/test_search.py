@@ -1,8 +1,11 @@
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from attrs import define, field
 
+from argus.core.diagnostic import ArgusError
 from argus.optimizer.evaluators import Here
 from argus.optimizer.events import Ended, Event, Judged, Proposed, Started
 from argus.optimizer.journal import Journal
@@ -98,6 +101,56 @@ def test_a_search_stops_when_its_time_is_spent() -> None:
     )
 
     assert list(search.go())[-1] == Ended("time spent")
+
+
+@define
+class Slow(Here):
+    """Candidates whose answers take longer than the search has; each asks for how long it may take."""
+
+    judge: Callable[[str, str], Judgement] = judge
+    workers: int = 2
+    asked: list[float | None] = field(factory=list[float | None])
+    clock: list[float] = field(factory=lambda: [0.0])
+
+    def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
+        self.asked.append(left)
+        if len(self.asked) < 3:
+            self.clock[0] += 1.0
+            return super().result(name, future, left)
+        self.clock[0] += left or 0.0
+        return None
+
+
+def test_what_is_under_way_when_the_time_is_spent_is_given_up_and_judged_after_a_resume() -> None:
+    planner, slow = PLANNERS[0], Slow()
+    found: list[Event] = []
+    before = past((), planner, SITUATION, 5)
+    search = Search(planner, slow, Limits(seconds=10.0), before.state, found.append, clock=lambda: slow.clock[0])
+    assert list(search.go()) == found
+
+    assert slow.asked == [10.0, 9.0, 8.0]
+    assert found[-1] == Ended("time spent")
+    assert [type(each) for each in found].count(Judged) == 2
+    waiting = past(found, planner, SITUATION, 5).under_way
+    assert len(waiting) == 2
+    rest = went(planner, Limits(trials=4), found)
+    assert [each.judgement.name for each in rest if isinstance(each, Judged)] == list(waiting)
+
+
+def test_the_time_of_a_search_begins_when_it_is_told_that_it_did() -> None:
+    before = past((), Random(), SITUATION, 0)
+    search = Search(
+        Random(), Here(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: 9.0, begun=3.0
+    )
+
+    assert list(search.go()) == [Ended("time spent")]
+
+
+def test_an_event_of_another_version_is_told() -> None:
+    with pytest.raises(ArgusError) as raised:
+        past([Proposed("99", (), 0.5, "bandit")], Random(), SITUATION, 0)
+
+    assert raised.value.diagnostic.code == "E904"
 
 
 def test_an_interrupted_run_ends_and_resumes_with_what_was_under_way() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 from attrs import evolve
 
 from argus.optimize_text import Teller, change, counterexample_lines, outcome_lines
@@ -56,6 +59,15 @@ def test_few_techniques_are_all_named() -> None:
     )
 
 
+def test_a_kernel_that_was_written_is_not_named_twice() -> None:
+    events = (
+        Proposed("text-1", ("wider-tiles (bn 64 -> 128)", "kernel-text (text-1)"), 0.5, "llm"),
+        timed("text-1", 9e3),
+    )
+
+    assert lines(*events)[0].startswith("   1/9 text-1 [+wider-tiles +kernel-text]: proved")
+
+
 def test_many_techniques_are_told_beside_the_best() -> None:
     best = tuple(f"t{n} (x {n} -> {n + 1})" for n in range(7))
 
@@ -107,9 +119,10 @@ def test_a_rejection_is_told_with_its_counterexample() -> None:
 def test_a_real_counterexample_has_its_thread_element_and_program_point() -> None:
     wrong = TEXT.replace("(n, k))", "(n, k + 1))", 1)
     data = report_json(verify(kernel_of(wrong, problem_of("gemm:512x512x512", "gfx942"))))["counterexample"]
-    assert isinstance(data, dict)
 
-    (line,) = counterexample_lines(Judgement("x", "refuted", "invariants", "I1", counterexample=data))
+    (line,) = counterexample_lines(
+        Judgement("x", "refuted", "invariants", "I1", counterexample=cast("Mapping[str, Any]", data))
+    )
 
     for part in ("at kernel.py:", "block (0, 0)", "thread 0", "element a[0, 0]", "element b[0, 0]", "sizes M=1"):
         assert part in line
@@ -117,7 +130,7 @@ def test_a_real_counterexample_has_its_thread_element_and_program_point() -> Non
 
 
 def test_a_question_says_what_it_cost_and_what_is_left() -> None:
-    reply = {"kind": "reply", "proposals": [{}, {}]}
+    reply: Mapping[str, Any] = {"kind": "reply", "proposals": [{}, {}]}
     trouble = {"kind": "trouble", "code": "E923", "message": "the endpoint did not answer"}
 
     assert lines(Resumed(0, None, (), 100, 0.001), Asks("m"), Asked("m", reply, 120, 0.002)) == [
@@ -128,7 +141,15 @@ def test_a_question_says_what_it_cost_and_what_is_left() -> None:
         ),
     ]
     (line,) = lines(Asked("m", trouble, 0, 0.0))
-    assert "no answer, E923: the endpoint did not answer; the bandit goes on; 0 tokens" in line
+    assert "no answer, E923: the endpoint did not answer; the bandit goes on; spent 0 tokens" in line
+
+
+def test_what_a_broken_question_may_have_cost_is_told_as_supposed() -> None:
+    reply = {"kind": "trouble", "code": "E923", "message": "late", "spent": {"supposed": 300}}
+
+    (line,) = lines(Asked("m", reply, 320, 0.005))
+
+    assert "; 320 tokens (300 of them supposed), $0.0050; spent 320 tokens" in line
 
 
 def asked(spent: Spent | None) -> Found:

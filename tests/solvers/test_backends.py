@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,7 +16,7 @@ from argus.core.index import Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
-from argus.solvers.z3_backend import Z3
+from argus.solvers.z3_backend import Z3, Z3Text
 
 BOTH = pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=lambda solver: solver.name)
 x, y, z = (sym(Symbol(name, "size", 1, None)) for name in "xyz")
@@ -49,6 +52,20 @@ def test_out_of_time_is_giving_up(solver: Solver) -> None:
 
     assert isinstance(answer, GaveUp)
     assert solver.name in answer.reason
+
+
+@pytest.mark.parametrize("solver", [Z3(), Z3Text()], ids=lambda solver: solver.name)
+def test_an_interrupt_is_no_answer(solver: Solver) -> None:
+    cubes = Query((eq(add(mul(mul(x, x), x), mul(mul(y, y), y)), mul(mul(z, z), z)),))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    press = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        press.start()
+        with pytest.raises(KeyboardInterrupt):
+            solver.check(cubes, Budget(seconds=20.0))
+    finally:
+        press.join()
+        signal.signal(signal.SIGINT, before)
 
 
 @BOTH

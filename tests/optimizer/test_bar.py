@@ -1,0 +1,151 @@
+"""The bar at the foot of a terminal: what it says, that it fits, and that nothing of it is anywhere else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pytest
+from rich.console import Console
+
+from argus.optimize_bar import Bar, drawn, shown_on
+from argus.optimizer.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.problem import problem_of
+from argus.optimizer.search import Limits
+
+BOUNDS = problem_of("gemm:4096x4096x4096", "sm_90a").bounds
+STARTED = Started("gemm:4096x4096x4096:bf16", "sm_90a", "bandit", 0, BOUNDS.light, "tensor", 200)
+FAST = Judged(Judgement("fast", "timed", "timing", microseconds=2 * BOUNDS.light))
+
+
+class Clock:
+    """Seconds, as a test says."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def bar(limits: Limits, seconds: float, *events: Told) -> Bar:
+    """After so many seconds, in which these events happened at once."""
+    clock = Clock()
+    made = Bar(limits, BOUNDS, clock)
+    for event in events:
+        made.saw(event)
+    clock.now += seconds
+    return made
+
+
+def line(made: Bar, width: int, encoding: str = "utf-8") -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    Console(file=file, width=width, force_terminal=True, color_system=None).print(made)
+    file.flush()
+    buffer = file.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode(encoding)
+
+
+def words(shares: Sequence[tuple[float, str]]) -> list[str]:
+    return [each for _, each in shares]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share", "expected"),
+    [
+        (300.0, 0.5, ["5:00 of 10:00", "1 of 50 trials"]),
+        (6.0, 0.02, ["1 of 50 trials", "6 s of 10:00"]),
+        (9999.0, 1.0, ["10:00 of 10:00", "1 of 50 trials"]),
+    ],
+)
+def test_the_limit_that_is_nearer_comes_first(seconds: float, share: float, expected: list[str]) -> None:
+    found = bar(Limits(600.0, 50), seconds, STARTED, FAST).shares()
+
+    assert words(found) == expected
+    assert found[0][0] == share
+
+
+def test_without_a_limit_it_is_the_designs_that_end() -> None:
+    assert words(bar(Limits(), 4000.0, STARTED, FAST).shares()) == ["1 of 200 designs", "1:06:40"]
+
+
+def test_it_says_what_the_search_is_at_and_its_best() -> None:
+    begun = (STARTED, Proposed("fast", (), 0.5, "bandit"), Proposed("next", (), 0.5, "bandit"))
+
+    assert bar(Limits(60.0), 12.0, *begun).words() == ("at fast 12 s and 1 more",)
+    assert bar(Limits(60.0), 12.0, *begun, FAST).words() == (
+        f"best {2 * BOUNDS.light:.1f} us, 50% of light",
+        "at next 12 s",
+    )
+    assert bar(Limits(60.0), 75.0, STARTED, Asks("m")).words() == ("asking m 1:15",)
+    assert bar(Limits(60.0), 75.0, STARTED, Asks("m"), Asked("m", {}, 1, 0.1)).words() == ()
+    assert bar(Limits(60.0), 1.0, *begun, Ended("interrupted")).words() == ("ending",)
+
+
+def test_a_resumed_run_counts_on() -> None:
+    found = bar(Limits(None, 10), 1.0, Resumed(4, 3 * BOUNDS.light))
+
+    assert words(found.shares()) == ["4 of 10 trials", "1 s"]
+    assert found.words() == (f"best {3 * BOUNDS.light:.1f} us, 33% of light",)
+
+
+@pytest.mark.parametrize("width", [1, 5, 12, 20, 30, 40, 60, 80, 120, 300])
+def test_it_is_one_line_however_narrow_the_terminal(width: int) -> None:
+    shown = line(bar(Limits(600.0, 50), 300.0, STARTED, FAST, Proposed("n" * 70, (), 0.1, "bandit")), width)
+
+    assert "\n" not in shown
+    assert 0 < len(shown) <= max(1, width - 1)
+    assert ("5:00 of 10:00" in shown) == (width >= 20)
+    assert ("━" in shown) == (width >= 40)
+    assert ("at nnn" in shown) == (width >= 300)
+
+
+def test_half_of_the_bar_is_full_at_half_of_the_budget() -> None:
+    assert line(bar(Limits(600.0), 300.0, STARTED), 200) == "━" * 20 + " " * 20 + " 5:00 of 10:00, 0 of 200 designs"
+
+
+def test_an_encoding_without_its_signs_gets_others() -> None:
+    made = bar(Limits(600.0), 300.0, STARTED, FAST)
+
+    assert "-----" in line(made, 120, "cp1252")
+    assert line(made, 120, "cp1252").isascii()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def console(file: io.StringIO, **environment: str) -> Console:
+    return Console(file=file, _environ={"TERM": "xterm", "COLUMNS": "100", **environment})
+
+
+def test_only_a_terminal_has_one() -> None:
+    assert shown_on(console(Terminal()))
+    assert shown_on(console(Terminal(), NO_COLOR="1"))
+    assert not shown_on(console(Terminal(), TERM="dumb"))
+    assert not shown_on(console(Terminal(), TTY_INTERACTIVE="0"))
+    assert not shown_on(console(io.StringIO()))
+    assert not shown_on(console(io.StringIO(), FORCE_COLOR="1"))
+
+
+def test_it_is_gone_afterwards_and_the_cursor_is_back() -> None:
+    file = Terminal()
+    shown = console(file, NO_COLOR="1")
+    with drawn(bar(Limits(60.0), 30.0, STARTED), shown):
+        shown.print("a line above")
+    written = file.getvalue()
+
+    assert "a line above\n" in written
+    assert "30 s of 1:00" in written
+    assert written.index("\x1b[?25l") < written.index("a line above") < written.rindex("\x1b[?25h")
+    assert written.endswith("\x1b[1A\x1b[2K")
+
+
+def test_elsewhere_nothing_is_written() -> None:
+    file = io.StringIO()
+    with drawn(bar(Limits(60.0), 30.0, STARTED), console(file, FORCE_COLOR="1")):
+        pass
+
+    assert file.getvalue() == ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from pathlib import Path
 
 import platformdirs
 
+from argus.core.cost import Compiled
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Copy, Kernel, walk
 from argus.core.target import TARGETS, Target
@@ -18,6 +20,7 @@ from argus.emit.cuda.text import cuda_text
 from argus.emit.hip import hip_text
 from argus.emit.names import assign
 from argus.emit.report import parse_report
+from argus.emit.resources import compiled
 from argus.emit.toolchain import compile_hip, write_files
 
 COMPILE_SECONDS = 120.0
@@ -42,8 +45,8 @@ def build(
     text = hip_text(kernel)
     symbol = assign(kernel).kernel
     place = _cache(symbol, text) if directory is None else directory
-    compiled = compile_hip(text, symbol, place, COMPILE_SECONDS)
-    report = parse_report(compiled.remarks, compiled.assembly_text)
+    made = compile_hip(text, symbol, place, COMPILE_SECONDS)
+    report = parse_report(made.remarks, made.assembly_text)
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
     launch = launch_info(kernel, symbol, stored)
     data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
@@ -52,9 +55,9 @@ def build(
         kernel.name,
         kernel.target.name,
         text,
-        compiled.source,
-        compiled.assembly,
-        compiled.code,
+        made.source,
+        made.assembly,
+        made.code,
         description,
         report,
         launch,
@@ -62,20 +65,26 @@ def build(
     )
 
 
+def reported(kernel: Kernel) -> Compiled:
+    """What its compiler says of a kernel, as the static model takes it; no file is kept. Raises as `build` does."""
+    with tempfile.TemporaryDirectory() as folder:
+        return compiled(build(kernel, directory=Path(folder), lines=False).report)
+
+
 def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool) -> Artifact:
     """As `build`, with NAME.cu and NAME.cubin."""
     made = cuda_text(kernel)
-    compiled = compile_cuda(made.text, made.symbol, lines=lines)
-    report = parse_assembler_report(compiled.log, made.symbol)
+    code = compile_cuda(made.text, made.symbol, lines=lines)
+    report = parse_assembler_report(code.log, made.symbol)
     launch = cuda_launch(kernel, made.symbol, made.plan, made.guards)
     data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
     place = _cache(made.symbol, made.text) if directory is None else directory
     stem = made.symbol
-    files: dict[str, str | bytes] = {f"{stem}.cu": made.text, f"{stem}.cubin": compiled.cubin, f"{stem}.json": data}
-    source, code, description = write_files(files, place, stem)
+    files: dict[str, str | bytes] = {f"{stem}.cu": made.text, f"{stem}.cubin": code.cubin, f"{stem}.json": data}
+    source, binary, description = write_files(files, place, stem)
     warnings = cuda_warnings(kernel, report)
     return Artifact(
-        kernel.name, kernel.target.name, made.text, source, None, code, description, report, launch, warnings
+        kernel.name, kernel.target.name, made.text, source, None, binary, description, report, launch, warnings
     )
 
 

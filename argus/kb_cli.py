@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
+from argus.build import reported
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.core.verdict import Report
+from argus.emit.toolchain import compiler_present
 from argus.kb_text import as_json as technique_json
 from argus.kb_text import checked_json, checked_lines, listed, mined_json, shown, step_line
 from argus.optimizer import designs
@@ -150,13 +153,19 @@ def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
     known = None if table is None else timed(Path(table), shape)
 
     def time(design: Design, made: Kernel) -> float | None:
-        return predict(made, problem.sizes).microseconds if known is None else known.get(designs.name(design))
+        return _predicted(made, problem.sizes) if known is None else known.get(designs.name(design))
 
     def disagrees(made: Kernel) -> str:
         return disagreement(problem, made)
 
     basis = "static model" if table is None else "time"
     return Tools(TRANSFORMATIONS, _verify, disagrees, time, basis, command, shape)
+
+
+def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:
+    """Of gfx942 with what its compiler says of registers, where there is one."""
+    said = reported(made) if made.target.name == "gfx942" and compiler_present() else None
+    return predict(made, sizes, said).microseconds
 
 
 def _write(mined: Mined, tools: Tools, target: str, folder: Path) -> list[str]:

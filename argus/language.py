@@ -67,6 +67,7 @@ from argus.core.dsl.turns import Turns
 from argus.core.dsl.views import Tensor, unflatten
 from argus.core.dsl.waves import wave
 from argus.core.dtype import DType, bf16, e4m3, f16, f32, i32
+from argus.core.ir import File as RegisterFile
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
 from argus.core.tiling import TiledMma, WarpgroupMma
@@ -83,6 +84,7 @@ __all__ = [
     "Mask",
     "Order",
     "ProgramTemplate",
+    "RegisterFile",
     "Ring",
     "Slot",
     "Swizzle",

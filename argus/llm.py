@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import count
@@ -71,6 +72,14 @@ class _TooLongError(Exception):
     """An answer goes on beyond its time or its size."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """A question was broken off. spent: by its calls; of one that was under way, what it may have cost at most."""
+
+    def __init__(self, spent: Spent) -> None:
+        super().__init__()
+        self.spent = spent
+
+
 def connect(
     settings: Settings,
     environment: Mapping[str, str] | None = None,
@@ -115,7 +124,7 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     """What the model proposes, or why it proposes nothing. Records of it and `refreshed` take it from here.
 
     An answer of no use is asked for again, with what was wrong with it, at most `settings.repairs` times. Raises
-    nothing for what an endpoint or a model does.
+    nothing for what an endpoint or a model does; Interrupted where Ctrl-C breaks it off.
     """
     settings = client.settings
     ranking = planner.standing(state)
@@ -125,7 +134,8 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     for number in range(settings.repairs + 1):
         fields = request(settings, state, ranking, view, latest)
         generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
-        got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
+        with _counted(spent):
+            got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
         spent += cost
         found = read(got.data, choices) if isinstance(got, Usable) else got
         match found:
@@ -138,6 +148,17 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     message = f"no answer of the model could be used: {'; '.join(latest)}"
     repair = "ask another model, or go on without one"
     return Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
+
+
+@contextmanager
+def _counted(spent: Spent) -> Generator[None]:
+    """What is broken off within has cost this much more."""
+    try:
+        yield
+    except Interrupted as broken:
+        raise Interrupted(spent + broken.spent) from None
+    except KeyboardInterrupt:
+        raise Interrupted(spent) from None
 
 
 def _delivered(
@@ -158,7 +179,8 @@ def _delivered(
         if left <= 0:
             late = client.place.silent(f"has taken all of {settings.patience:.3g} s for one question", billed=False)
             return late.trouble, spent
-        got = _watched(client, fields, min(settings.timeout, left))
+        with _counted(spent + worst):
+            got = _watched(client, fields, min(settings.timeout, left))
         if isinstance(got, bytes):
             answer = told(got)
             cost = worst if answer.usage is None else charged(answer.usage, settings.pricing)
@@ -167,7 +189,8 @@ def _delivered(
         pause = wait(attempt, got.wait, generator)
         if not got.passing or attempt >= settings.attempts or client.clock() + pause >= until:
             return got.trouble, spent
-        client.sleep(pause)
+        with _counted(spent):
+            client.sleep(pause)
     raise AssertionError  # pragma: no cover
 
 

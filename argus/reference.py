@@ -27,6 +27,7 @@ from argus.core.ir import (
     Map,
     Tag,
     WrittenOnce,
+    axes_of,
     walk,
 )
 from argus.core.walk import show
@@ -160,26 +161,32 @@ def _rounding(dtype: np.dtype[Any]) -> float:
 def contraction(kernel: Kernel) -> Contraction | None:
     """The contraction that the kernel claims to compute; None unless its claims say all of it.
 
-    Needed: two tagged matrices that share one name, over all of which a sum is asserted; one output, all of it written
-    once with the other two names; and element-wise statements that do no more than move and convert.
+    Needed: two matrices tagged as they lie in memory, which share one name, over all of which every sum is asserted, of
+    all elements; one output, all of it written once with the other two names; and element-wise statements that do no
+    more than move and convert. A claim of coverage of some elements alone states a set that may be stored everywhere.
     """
     body = tuple(walk(kernel.body))
-    tags = [stmt for stmt in body if isinstance(stmt, Tag) and stmt.view.shape == stmt.view.buffer.shape]
+    tags = [stmt for stmt in body if isinstance(stmt, Tag) and axes_of(stmt.view) == _IN_ORDER]
     tagged = {tag.view.buffer: names for tag in tags if (names := _axes(tag.names, tag.view.shape))}
     claims = [s.claim for s in body if isinstance(s, Assert)]
     written = [claim for claim in claims if isinstance(claim, WrittenOnce)]
-    covered = {(claim.of.name, claim.low, claim.high) for claim in claims if isinstance(claim, Covers) and _all(claim)}
+    covered = {(claim.of.name, claim.low, claim.high, claim.where) for claim in claims if isinstance(claim, Covers)}
     if len(tagged) != 2 or len(written) != 1 or len(covered) != 1 or not all(map(_plain, body)):
         return None
-    if written[0].where is not TRUE or written[0].view.shape != written[0].view.buffer.shape:
+    if written[0].where is not TRUE or axes_of(written[0].view) != _IN_ORDER:
         return None
     (left, a), (right, b) = tagged.items()
     names = _axes(written[0].record, written[0].view.shape)
-    ((summed, low, high),) = covered
+    ((summed, low, high, where),) = covered
     output = written[0].view.buffer
     if not names or set(a) & set(b) != {summed} or set(names) != set(a) ^ set(b) or output not in kernel.parameters:
         return None
-    if not _is_zero(low) or high is not left.shape[a.index(summed)] or high is not right.shape[b.index(summed)]:
+    if (
+        where is not TRUE
+        or not _is_zero(low)
+        or high is not left.shape[a.index(summed)]
+        or high is not right.shape[b.index(summed)]
+    ):
         return None
     if names[0] in b:
         (left, a), (right, b) = (right, b), (left, a)
@@ -188,16 +195,16 @@ def contraction(kernel: Kernel) -> Contraction | None:
     return Contraction(left, right, output, f"{spelled[0]},{spelled[1]}->{spelled[2]}")
 
 
+_IN_ORDER = (0, 1)
+"""Of a view that is its matrix, row by row."""
+
+
 def _axes(record: tuple[tuple[str, Index], ...], shape: tuple[Index, ...]) -> tuple[str, ...]:
     """The name of each of two axes, where the record is just that; empty otherwise."""
     by_axis = {index.axis: name for name, index in record if isinstance(index, Coord)}
     if len(shape) != 2 or len(record) != 2 or by_axis.keys() != {0, 1}:
         return ()
     return by_axis[0], by_axis[1]
-
-
-def _all(claim: Covers) -> bool:
-    return claim.where is TRUE
 
 
 def _is_zero(index: Index) -> bool:

@@ -1,9 +1,9 @@
 """The constants of `argus.kernels.select` from times: `python benchmarks/fit.py FILE... [--seed S]`.
 
-The files are what `benchmarks/gemm_h200.py run` leaves. What counts is the geometric mean of the regimes, and of each
-shape the configurations that take at most 1.6 times the best. Constants are moved at random, and kept where the
-logarithms of the times are met better, and what the model's choice costs. It prints them, how far the model is off, and
-for each shape what the choice costs beside the best of the table.
+The files are what `benchmarks/gemm_h200.py run` and `benchmarks/tuning.py run` leave. What counts is the geometric mean
+of the regimes, and of each shape the configurations that take at most 1.6 times the best. Constants are moved at
+random, and kept where the logarithms of the times are met better, and what the model's choice costs. It prints them,
+how far the model is off, and for each shape what the choice costs beside the best of the table.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import argparse
 import json
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import geometric_mean
+from typing import Any
 
 from attrs import asdict, evolve
 
@@ -33,14 +34,33 @@ NEAR, CHOICE = 1.6, 20.0
 def read(paths: Iterable[Path]) -> Times:
     """Microseconds by shape and configuration; one that is shipped has the name that it is shipped by."""
     found: dict[Shape, dict[str, list[float]]] = {}
-    for row in (row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))["rows"]):
-        config = configuration(row["name"])
-        if config is not None:
-            m, n, k = row["shape"]
-            name: str = SHIPPED.get(config) or row["name"]
-            times = found.setdefault((m, n, k), {}).setdefault(name, [])
-            times.append(1e3 * row["milliseconds"])
+    for data in (json.loads(path.read_text(encoding="utf-8")) for path in paths):
+        for shape, name, took in _of_search(data["results"]) if "results" in data else _of_families(data["rows"]):
+            config = configuration(name)
+            if config is not None:
+                found.setdefault(shape, {}).setdefault(SHIPPED.get(config) or name, []).append(took)
     return {shape: {name: geometric_mean(took) for name, took in each.items()} for shape, each in found.items()}
+
+
+def _of_families(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Shape, str, float]]:
+    for row in rows:
+        yield _shape(row["shape"]), row["name"], 1e3 * row["milliseconds"]
+
+
+def _of_search(results: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Shape, str, float]]:
+    """All brief times; of finalists the thorough ones instead, on the scale of the brief one of what was chosen."""
+    for each in results:
+        chosen, brief, thorough = each["chosen"], each["first"], each["timed"]["medians"].values()
+        final = {
+            name: geometric_mean(times[name] / times[chosen] for times in thorough) for name in next(iter(thorough))
+        }
+        for name, took in brief.items():
+            yield _shape(each["shape"]), name, final[name] * brief[chosen] if name in final else took
+
+
+def _shape(extents: Sequence[int]) -> Shape:
+    m, n, k = extents
+    return m, n, k
 
 
 @cache

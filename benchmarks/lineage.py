@@ -2,7 +2,9 @@
 
 Pairs of designs that differ in one technique alone, by its `undo`, are looked up in the tables of times under
 benchmarks/results (gemm.json, odd/gemm.json, space/*.json). Of a technique and target without a measured pair the
-static model says what designs before the shipped ones, and their neighbours, would take. Effect and lineage of each
+static model says what designs before the shipped ones, and their neighbours, would take; where it sees no difference
+it is asked again of pairs from the space that planners walk, with what the compiler of gfx942 reports of each, and
+without designs that keep registers in memory. Effect and lineage of each
 file are rewritten; with --check it only says which files the tables do not give. No figure is typed by hand.
 """
 
@@ -16,6 +18,8 @@ from pathlib import Path
 
 from attrs import evolve
 
+from argus.build import reported
+from argus.core.cost import Compiled
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
@@ -23,10 +27,11 @@ from argus.optimizer import designs
 from argus.optimizer.lineage import Table, effect, pairs, told
 from argus.optimizer.tables import rows
 from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.transformation import Design
+from argus.optimizer.transformation import Design, Transformation
 from argus.policy.authoring import text_of
 from argus.policy.knowledge import home, load
 from argus.policy.technique import Lineage, Technique
+from argus.tuning.candidates import space
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -79,13 +84,44 @@ def modelled(target: str) -> tuple[Table, ...]:
     return tuple(tables)
 
 
+_PAIRS = 24
+"""Of a technique at most, evenly from the space, that are compiled."""
+
+
+def compiled_pairs(transformation: Transformation) -> tuple[Table, ...]:
+    """What the static model says of pairs of designs of gfx942 with their compiler's reports."""
+    found = [(design, transformation.undo(design)) for design in space("gfx942").values()]
+    known = [(design, without) for design, without in found if without is not None]
+    chosen = known[:: max(1, -(-len(known) // _PAIRS))]
+    kernels = {designs.name(design): _compiled(design) for pair in chosen for design in pair}
+    tables: list[Table] = []
+    for m, n, k in SHAPES:
+        sizes = {"M": m, "N": n, "K": k}
+        times = {name: predict(each[0], sizes, each[1]).microseconds for name, each in kernels.items() if each}
+        tables.append(Table(MODEL, "gfx942", f"{m}x{n}x{k}", "static model", times))
+    return tuple(tables)
+
+
+def _compiled(design: Design) -> tuple[Kernel, Compiled] | None:
+    """None where it cannot be built, or not without memory for registers."""
+    try:
+        kernel = designs.kernel_of(design)
+        said = reported(kernel)
+    except ArgusError:
+        return None
+    return None if said.spilled else (kernel, said)
+
+
 def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
-    """Measured pairs of each target; of a target without any, those of the static model."""
+    """Measured pairs of each target; of a target without any those of the static model, with reports if need be."""
     transformation = TRANSFORMATIONS[technique.transformation]
     found: list[Lineage] = []
     for target in technique.targets:
         seen = list(pairs(transformation, [table for table in times if table.target == target]))
-        found += seen or pairs(transformation, modelled(target))
+        seen = seen or list(pairs(transformation, modelled(target)))
+        if not seen and target == "gfx942":
+            seen = list(pairs(transformation, compiled_pairs(transformation)))
+        found += seen
     return found
 
 

@@ -222,7 +222,9 @@ def predicted(points: Path, out: Path) -> None:
         if point["state"] != "ready":
             continue
         kernel = Gemm(*SHAPES[0], "bf16", target).kernel(point["name"])
-        said = Compiled(point["registers"], point["spills"], point["shared"], point["serialised"])
+        said = Compiled(
+            point["registers"], point["spills"], point["shared"], point["serialised"], point.get("beside", 0.0)
+        )
         for m, n, k in SHAPES:
             found = predict(kernel, {"M": m, "N": n, "K": k}, said).microseconds
             rows.append({"shape": [m, n, k], "name": point["name"], "microseconds": round(found, 3)})

@@ -75,12 +75,13 @@ def _parts(ready: Sequence[Candidate]) -> str:
 
 
 def run(out: Path, rounds: int, shapes: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether every number is right; how near the choices come is printed."""
+    """Whether every number is right; how near the choices come is printed. Results are written after each shape."""
     found = [one(name) for name in candidates()]
     paths = {each.name: each.path for each in found if each.state == "ready"}
     for each in found:
         if each.state != "ready":
             print(f"  {each.name}: left out: {each.why}")
+    out.mkdir(parents=True, exist_ok=True)
     with Watched(120.0) as child:
         device = name_of_device(child)
         print(f"{device}: {len(paths)} configurations, {len(shapes)} shapes", flush=True)
@@ -88,9 +89,8 @@ def run(out: Path, rounds: int, shapes: Sequence[tuple[int, int, int]]) -> bool:
         for result in kept_as_found(device, searched(child, shapes, paths, rounds)):
             results.append(result)
             print(_line(result), flush=True)
-    out.mkdir(parents=True, exist_ok=True)
-    data = {"device": device, "rounds": rounds, "results": [asdict(each) for each in results]}
-    (out / "tuning.json").write_text(json.dumps(data), encoding="utf-8")
+            data = {"device": device, "rounds": rounds, "results": [asdict(each) for each in results]}
+            (out / "tuning.json").write_text(json.dumps(data), encoding="utf-8")
     for line in summary(results):
         print(line)
     wrong = sorted({name for each in results for name in each.timed.wrong})

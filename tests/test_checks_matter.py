@@ -270,6 +270,14 @@ def every_wait_is_for_all(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ordering, "_by_all", always)
 
 
+def any_barrier_will_do(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(exchanges, "_at_what_is_waited_for", always)
+
+
+def any_turns_go_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(chains, "_of_one_barrier", always)
+
+
 def never_objects(module: object, name: str) -> Patch:
     return lambda patch: patch.setattr(module, name, nothing_refused)
 
@@ -527,6 +535,8 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_laps_out_of_step", "I16", never_objects(clusters, "judge_ranks")),
     ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
+    ("sums_told_at_another_barrier", "I9", any_barrier_will_do),
+    ("turns_at_other_barriers", "I6", any_turns_go_on),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
     ("turned_sums_of_the_other_rows", "I4", without(outputs, "_holds_record")),

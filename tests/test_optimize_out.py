@@ -15,7 +15,7 @@ JUDGED = Judging.__call__
 
 
 def searched(folder: Path, *more: str) -> int:
-    places = ["--journal", str(folder / "runs.db"), "--out", str(folder / "fast")]
+    places = ["--journal", str(folder / "runs.db"), "--out", str(folder / "fast"), "--workers", "0"]
     return main(["optimize", "gemm:512x512x512", "--target", "gfx942", "--on", "model", *places, *more])
 
 

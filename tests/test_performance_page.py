@@ -13,6 +13,7 @@ import pytest
 
 from argus.bench_figures import Point, Ratio, Roof, ratios, roofline
 from argus.drawing import COLOURS
+from argus.kernels.gemm import select
 from benchmarks.performance import (
     FAMILIES,
     PAGE,
@@ -156,16 +157,20 @@ def test_without_measurements_the_page_says_so(tmp_path: Path) -> None:
 
 
 def test_the_choice_is_compared_with_the_search(folder: Path) -> None:
+    now = select(*CUBE)
     medians = {"duty-cycled": {"a": 10.0, "b": 11.0}, "sustained": {"a": 12.0, "b": 11.0}}
-    result = {"shape": list(CUBE), "chosen": "a", "tried": 88, "timed": {"medians": medians}}
+    brief = {"a": 10.0, "b": 11.0, now: 10.2}
+    result = {"shape": list(CUBE), "chosen": "a", "tried": 88, "timed": {"medians": medians}, "first": brief}
     other = result | {"shape": list(FLAT), "chosen": "c"}
     data = {"device": "NVIDIA H200", "rounds": 8, "results": [result, other]}
     (folder / "tuning.json").write_text(json.dumps(data), encoding="utf-8")
 
     lines = documents(folder)[PAGE].splitlines()
 
-    assert "| 4096 x 4096 x 4096 | `a` | `a`, `b` | 1.000 | 1.091 |" in lines
-    assert "Within 3 % of the fastest, both regimes together: 1 of 2." in lines
+    assert f"| 4096 x 4096 x 4096 | `a` | `a`, `b` | 1.000 | 1.091 | `{now}` | (1.020) |" in lines
+    assert f"| 16 x 8192 x 8192 | `c` | `a`, `b` | inf | inf | `{select(*FLAT)}` | (inf) |" in lines
+    last = lines.index("Within 3 % of the fastest, both regimes together: 1 of 2 as chosen before this search;")
+    assert lines[last + 1].startswith("1 of 2 since configurations")
 
 
 def test_plots_have_a_mark_for_every_figure(folder: Path) -> None:

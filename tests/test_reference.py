@@ -106,6 +106,23 @@ def test_a_claim_about_some_elements_is_no_result_of_all() -> None:
     assert contraction(evolve(made, prologue=tuple(some if s is claim else s for s in made.prologue))) is None
 
 
+def test_a_sum_that_is_claimed_of_some_elements_is_no_sum_of_all() -> None:
+    made = gemm.trace("narrow")
+    claim = next(stmt for stmt in made.prologue if isinstance(stmt, Assert) and isinstance(stmt.claim, Covers))
+    some = evolve(claim, claim=evolve(claim.claim, where=algebra.lt(0, algebra.sym(made.sizes[0]))))
+
+    assert contraction(evolve(made, prologue=(*made.prologue, some))) is None
+
+
+def test_a_tag_of_a_view_that_shifts_rows_tells_nothing_of_the_matrix() -> None:
+    made = gemm.trace("narrow")
+    tag = next(stmt for stmt in made.prologue if isinstance(stmt, Tag))
+    shifted = evolve(tag.view, at=(algebra.add(tag.view.at[0], 1), tag.view.at[1]))
+    other = evolve(tag, view=shifted)
+
+    assert contraction(evolve(made, prologue=tuple(other if s is tag else s for s in made.prologue))) is None
+
+
 def test_arithmetic_after_the_sum_is_not_in_the_claims() -> None:
     @kernel(target=gfx942, threads=64)
     def doubled(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", f32]) -> None:

@@ -230,7 +230,8 @@ def _buffer(buffer: Buffer) -> str:
     promise = "" if buffer.promise is TRUE else f" promise {show(buffer.promise)}"
     shape = f" {_shape(buffer.shape)}" if buffer.shape else ""
     kind = f"{buffer.space} {buffer.dtype}{shape} at {_layout(buffer.layout)}"
-    return f"{buffer.name}: {kind} align {buffer.align}{owner}{banks}{promise}"
+    file = "" if buffer.file == "any" else f" in {buffer.file} registers"
+    return f"{buffer.name}: {kind} align {buffer.align}{owner}{banks}{promise}{file}"
 
 
 def _layout(layout: Strided | Staged | TV) -> str:

@@ -44,6 +44,7 @@ from argus.core.ir import (
     Wait,
     walk,
 )
+from argus.emit.accumulation import ACCUMULATION, accumulates, begun, reservation
 from argus.emit.address import records
 from argus.emit.copies import copy_lines
 from argus.emit.direct import DIRECT, direct_lines, loads_directly
@@ -77,7 +78,12 @@ def hip_text(kernel: Kernel) -> str:
     writer = _Writer(scope, wait_counts(kernel, scope))
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
-    parts = ((PRELUDE, True), (REMAP, remapped(kernel) is not None), (DIRECT, loads_directly(kernel)))
+    parts = (
+        (PRELUDE, True),
+        (REMAP, remapped(kernel) is not None),
+        (DIRECT, loads_directly(kernel)),
+        (ACCUMULATION, accumulates(kernel)),
+    )
     head = [part for part, used in parts if used]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
 
@@ -100,6 +106,7 @@ def _copies(body: tuple[Stmt, ...]) -> Iterator[Copy]:
 def _locals(kernel: Kernel, scope: Scope) -> Iterator[str]:
     names = scope.names
     thread = names.symbols[kernel.thread]
+    yield from reservation(kernel)
     yield f"const int {thread} = __builtin_amdgcn_workitem_id_x();"
     yield f"const int wave = __builtin_amdgcn_readfirstlane({thread} / {kernel.target.unit});"
     yield from numbered(kernel, scope.text)
@@ -129,7 +136,7 @@ class _Writer:
             case Copy():
                 return (direct_lines if stmt.atom.direct else copy_lines)(stmt, self.scope)
             case Map():
-                return map_lines(stmt, self.scope)
+                return [*map_lines(stmt, self.scope), *begun(stmt.target.buffer, self.scope, stmt.span)]
             case Mma():
                 return mma_lines(stmt, self.scope)
             case Wait():

@@ -20,7 +20,11 @@ _REMARKS = {
     "vgpr_spills": "VGPRs Spill",
     "lds_bytes": "LDS Size [bytes/block]",
 }
-_COUNTED = re.compile(r"^\s+((?:v_mfma|ds|global|buffer|flat|scratch|s_barrier|s_waitcnt|s_setprio)\w*)\b")
+_BLOCK = re.compile(r"^(?:\.LBB\w+:|; %bb\.\d+:)", re.MULTILINE)
+_PRODUCT = re.compile(r"^\s+v_mfma", re.MULTILINE)
+_MOVE = re.compile(r"^\s+(?:v_accvgpr|scratch_)", re.MULTILINE)
+_IDLE = re.compile(r"^\s+s_nop (\d+)", re.MULTILINE)
+_COUNTED = re.compile(r"^\s+((?:v_mfma|v_accvgpr|ds|global|buffer|flat|scratch|s_barrier|s_waitcnt|s_setprio)\w*)\b")
 
 
 @frozen
@@ -30,7 +34,9 @@ class ResourceReport:
     sgprs, vgprs, agprs: registers of a wave, as numbers of 32-bit registers a lane. registers: vgprs and agprs as
     the hardware allocates them. scratch_bytes: memory a lane that stands in for registers. occupancy: waves that
     fit on one SIMD. spills: registers saved to memory. lds_bytes: shared memory of a block.
-    instructions: opcode and number of occurrences in the text, of memory, matrix and synchronising instructions.
+    instructions: opcode and number of occurrences in the text, of memory, matrix and synchronising instructions, and of
+    moves to and from accumulation registers. beside: instructions for each matrix instruction, where there are any of
+    these, that only move registers from one file to another, or to memory and back, or idle until that may be.
     """
 
     sgprs: int
@@ -43,6 +49,7 @@ class ResourceReport:
     vgpr_spills: int
     lds_bytes: int
     instructions: tuple[tuple[str, int], ...]
+    beside: float = 0.0
 
     def count(self, prefix: str) -> int:
         """Occurrences of all opcodes that start with `prefix`, such as `v_mfma` or `ds_read_b128`."""
@@ -62,7 +69,9 @@ def parse_report(remarks: str, assembly: str) -> ResourceReport:
     found = {field: _number(rf"remark:\s+{re.escape(name)}: (\d+)", remarks, name) for field, name in _REMARKS.items()}
     registers = _number(r"^\s+\.vgpr_count:\s+(\d+)$", assembly, ".vgpr_count")
     opcodes = Counter(match[1] for line in assembly.splitlines() if (match := _COUNTED.match(line)))
-    return ResourceReport(**found, registers=registers, instructions=tuple(sorted(opcodes.items())))
+    return ResourceReport(
+        **found, registers=registers, instructions=tuple(sorted(opcodes.items())), beside=_beside(assembly)
+    )
 
 
 def _number(pattern: str, text: str, name: str) -> int:
@@ -70,3 +79,12 @@ def _number(pattern: str, text: str, name: str) -> int:
     if match is None:
         raise InternalError(f"the compiler reported no figure `{name}`")
     return int(match[1])
+
+
+def _beside(assembly: str) -> float:
+    """As of the report, over all blocks of the text that no branch enters or leaves in the middle."""
+    blocks = [block for block in _BLOCK.split(assembly) if _PRODUCT.search(block)]
+    products = sum(len(_PRODUCT.findall(block)) for block in blocks)
+    moves = sum(len(_MOVE.findall(block)) for block in blocks)
+    idle = sum(int(states) + 1 for block in blocks for states in _IDLE.findall(block))
+    return round((moves + idle) / products, 4) if products else 0.0

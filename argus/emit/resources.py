@@ -10,5 +10,5 @@ from argus.emit.report import ResourceReport
 def compiled(report: ResourceReport | AssemblerReport) -> Compiled:
     """Shared memory of CUDA is what our plan says: the assembler does not see it."""
     if isinstance(report, ResourceReport):
-        return Compiled(report.registers, spilled=report.scratch_bytes, shared=report.lds_bytes)
+        return Compiled(report.registers, spilled=report.scratch_bytes, shared=report.lds_bytes, beside=report.beside)
     return Compiled(report.registers, spilled=report.spill_stores, serialised=report.serialised)

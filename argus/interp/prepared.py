@@ -32,6 +32,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV, Layout
 from argus.core.walk import evaluate, symbols
+from argus.interp.known import Known
 from argus.interp.memory import BoolArray, IntArray
 from argus.interp.places import Access, Env, Locator, Place, fragment_place, lane_place, register_place, shared_cells
 from argus.interp.violation import not_built
@@ -122,7 +123,7 @@ class Prepared:
 
     read: tensors of integers whose elements its expressions read; integers: what they hold, set for each run.
     chosen: names of tags that tell what such integers choose. kept: names that every output is claimed to hold, and no
-    sum to be over. weighs: whether weights of statistics are followed.
+    sum to be over. weighs: whether weights of statistics are followed. known: what its runs have violated.
     """
 
     kernel: Kernel
@@ -137,6 +138,7 @@ class Prepared:
     kept: frozenset[str] = field(init=False)
     counted: tuple[WrittenOnce, ...] = field(init=False)
     contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
+    known: Known = field(factory=Known, init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
     _copies: dict[Stmt, CopyPlan] = field(factory=dict[Stmt, CopyPlan], init=False)
     _mmas: dict[Stmt, MmaPlan] = field(factory=dict[Stmt, MmaPlan], init=False)

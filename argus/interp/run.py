@@ -29,7 +29,7 @@ from argus.interp.journal import Journal
 from argus.interp.loading import contents_of, load
 from argus.interp.nodes import parts_first
 from argus.interp.prepared import Prepared
-from argus.interp.schedule import Adversary, Schedule
+from argus.interp.schedule import Adversary, Met, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
 from argus.interp.violation import Reporter, UnkeptError, Violation
@@ -42,12 +42,13 @@ class Outcome:
     """What one run gave.
 
     arrays: every parameter's contents at the end, by name (none without values). coverage: how often some
-    wave executed each statement.
+    wave executed each statement. met: what a schedule with a priority chose from.
     """
 
     arrays: Mapping[str, Array]
     violations: tuple[Violation, ...]
     coverage: Mapping[Stmt, int]
+    met: Met = frozenset()
 
 
 def run(
@@ -97,7 +98,7 @@ def run_prepared(
         load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
         go(launch, blocks)
     found = {buffer.name: array_of(launch, buffer) for buffer in kernel.parameters} if values else {}
-    return Outcome(found, launch.reporter.violations, dict(launch.coverage))
+    return Outcome(found, launch.reporter.violations, dict(launch.coverage), adversary.met)
 
 
 def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
@@ -114,8 +115,13 @@ def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> di
 
 def violated(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
     """What a run at these sizes violates, on inputs of its own; nothing where none are known that keep the promises."""
+
+    def made() -> tuple[tuple[Violation, ...], Met]:
+        outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False)
+        return outcome.violations, outcome.met
+
     try:
-        return run_prepared(prepared, sizes, None, schedule, tags=True, values=False).violations
+        return prepared.known.violated(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
     except UnkeptError:
         return ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import permutations
 from typing import Literal, TypeVar, assert_never
 
@@ -15,6 +15,8 @@ from argus.core.ir import Kernel, walk
 Style = Literal["early", "late", "mixed"]
 Order = Literal["random", "lowest", "highest", "round_robin"]
 Actor = Literal["producer", "first", "rest", "engine"]
+Met = frozenset[frozenset[Actor]]
+"""Of a run, each set of actors that could move when one of them was chosen."""
 T = TypeVar("T")
 
 
@@ -68,6 +70,14 @@ DRAWS = 6
 """Draws of integers to try: most faults of who reads which show in the first that is not all alike."""
 
 
+_ENGINE: frozenset[Actor] = frozenset(("engine",))
+
+
+def first_of(priority: Sequence[Actor], able: Collection[Actor]) -> Actor | None:
+    """Who moves of those that can, None if nobody can."""
+    return next((actor for actor in priority if actor in able), None)
+
+
 class Adversary:
     """The choices of one run under a schedule."""
 
@@ -76,6 +86,11 @@ class Adversary:
         self._random = np.random.default_rng(schedule.seed)
         self._rates: dict[str, float] = {}
         self._turn = -1
+        self._met: set[frozenset[Actor]] = set()
+
+    @property
+    def met(self) -> Met:
+        return frozenset(self._met)
 
     def next_wave(self, ready: Sequence[int]) -> int:
         """One of the waves that can move, ascending."""
@@ -94,13 +109,16 @@ class Adversary:
 
     def next_actor(self, ready: Sequence[tuple[int, Actor]], *, engine: bool) -> int | None:
         """One of the units that can move, None for an asynchronous operation (if `engine`); one of both can."""
-        for actor in self.schedule.priority:
-            chosen = [unit for unit, whose in ready if whose == actor]
-            if chosen:
-                return self.next_wave(chosen)
-            if engine and actor == "engine":
-                return None
-        return self.next_wave([unit for unit, _ in ready]) if ready else None
+        if not self.schedule.priority:
+            return self.next_wave([unit for unit, _ in ready]) if ready else None
+        able: frozenset[Actor] = frozenset(whose for _, whose in ready)
+        if engine:
+            able |= _ENGINE
+        self._met.add(able)
+        actor = first_of(self.schedule.priority, able)
+        if actor == "engine" or not ready:
+            return None
+        return self.next_wave([unit for unit, whose in ready if actor in (None, whose)])
 
     def next_operation(self, heads: Sequence[T]) -> T:
         """Which operation moves when nobody else can, of those that can, the one to prefer first."""

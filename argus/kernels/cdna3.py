@@ -7,6 +7,7 @@ from attrs import frozen
 from argus.kernels.contraction import Contraction
 from argus.language import (
     Int,
+    RegisterFile,
     Swizzle,
     assume,
     bf16,
@@ -40,11 +41,15 @@ from argus.language import (
 
 @frozen
 class Cdna3:
-    """MI300X: a bm x bn tile by four waves, bk of K at a time, two LDS buffers, the next tile prefetched."""
+    """MI300X: a bm x bn tile by four waves, bk of K at a time, two LDS buffers, the next tile prefetched.
+
+    agprs: sums are in accumulation registers.
+    """
 
     bm: int = 128
     bn: int = 128
     bk: int = 32
+    agprs: bool = False
     target = gfx942
     threads = 256
 
@@ -65,7 +70,7 @@ def cdna3_double_buffer(problem: Contraction, cfg: Cdna3) -> None:
     next_b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=8))
     a = registers(bf16, mm.A)
     b = registers(bf16, mm.B)
-    acc = registers(f32, mm.C)
+    acc = registers(f32, mm.C, file=file_of(cfg.agprs))
 
     def prefetch(k: Int | int) -> None:
         copy(A.tile((bm, bk), (m, k)), next_a, via=buffer_load, edge=0)
@@ -102,7 +107,8 @@ class Cdna3PingPong:
 
     Techniques that one may do without. group: rows of a band of tiles that one die takes, 0 for the hardware's order.
     mfma: rows of the matrix instruction, 16 or 32. skew: the second row runs behind. priority: waves that multiply come
-    first. guarded: addresses are checked by the buffer's descriptor and not by masks.
+    first. guarded: addresses are checked by the buffer's descriptor and not by masks. agprs: sums are in accumulation
+    registers.
     """
 
     bm: int = 256
@@ -113,6 +119,7 @@ class Cdna3PingPong:
     skew: bool = True
     priority: bool = True
     guarded: bool = True
+    agprs: bool = False
     target = gfx942
     threads = 512
 
@@ -136,7 +143,7 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     depth = ceil_div(A.shape[1], bk)
     next_a = registers(bf16, spread((bm, bk), threads=cfg.threads, vector=8))
     next_b = registers(bf16, spread((bn, bk), threads=cfg.threads, vector=8))
-    acc = [zeros(f32, mm.C) for _ in range(2)]
+    acc = [zeros(f32, mm.C, file=file_of(cfg.agprs)) for _ in range(2)]
     a = [registers(bf16, mm.A) for _ in range(2)]
     b = registers(bf16, mm.B)
 
@@ -194,6 +201,11 @@ def cdna3_pingpong(problem: Contraction, cfg: Cdna3PingPong) -> None:  # noqa: P
     for i in range(2):
         problem.complete(acc[i])
         copy(acc[i].to(bf16), C.tile((half, bn), (2 * m + i, n)), edge=0)
+
+
+def file_of(agprs: bool) -> RegisterFile:
+    """Where sums are."""
+    return "accumulation" if agprs else "any"
 
 
 _INSTRUCTIONS = {16: mfma_f32_16x16x16_bf16, 32: mfma_f32_32x32x8_bf16}

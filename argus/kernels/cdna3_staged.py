@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 
 from attrs import frozen
 
+from argus.kernels.cdna3 import file_of
 from argus.kernels.contraction import Contraction
 from argus.language import (
     Fragment,
@@ -66,7 +67,7 @@ class Cdna3Staged:
     checked by the buffer's descriptor and not by masks. direct: loads go past the registers. group: rows of a band of
     tiles that one die takes, 0 for the hardware's order. stagger: blocks begin at as many different steps of k, and
     wrap around; 0 for all at the first. unroll: steps written out in a trip of the loop. priority: waves that multiply
-    come first. pinned: the compiler moves nothing across products.
+    come first. pinned: the compiler moves nothing across products. agprs: sums are in accumulation registers.
     """
 
     bm: int = 64
@@ -85,6 +86,7 @@ class Cdna3Staged:
     unroll: int = 1
     priority: bool = False
     pinned: bool = False
+    agprs: bool = False
     target = gfx942
 
     @property
@@ -181,7 +183,7 @@ class Step:
 
         fetch, land = (_direct if cfg.direct else _held)(cfg, tiles, buffers)
         mm = _instruction(cfg)
-        acc = zeros(f32, mm.C)
+        acc = zeros(f32, mm.C, file=file_of(cfg.agprs))
         a, b = registers(problem.A.dtype, mm.A), registers(problem.B.dtype, mm.B)
         via = ds_read_b128 if cfg.run == _CHUNK else ds_read_b64
 

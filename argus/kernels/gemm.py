@@ -38,6 +38,7 @@ CONFIGS: dict[str, Config] = {
     "small": Hopper(bn=128, stages=2),
     "columns_224": Hopper(bn=224, cluster=(2, 1)),
     "columns_192": Hopper(bn=192, cluster=(2, 1), whole=True),
+    "columns_160": Hopper(bn=160, stages=5, cluster=(1, 2)),
     "columns_128": Hopper(bn=128, stages=6, cluster=(1, 2)),
     "columns_64": Hopper(bn=64, stages=8),
     "skinny": Skinny(bm=16, bk=256, stages=5),
@@ -57,6 +58,8 @@ CONFIGS: dict[str, Config] = {
     "shares_64": Split(bm=64, bn=64, stages=12, turned=True),
     "shares_80": Split(bm=64, bn=80, stages=10, turned=True),
     "shares_112": Split(bm=64, bn=112, stages=8, turned=True),
+    "shares_144": Split(bm=128, bn=144, stages=4, turned=True),
+    "shares_144_3": Split(bm=128, bn=144, stages=4, splits=3, turned=True),
 }
 """Shares of K, `split` and `shares`, are by as many blocks as the name says, or by two, of so many rows of A."""
 

@@ -23,8 +23,8 @@ _SLICE = 64
 """Elements of K that `step` speaks of."""
 _FEWEST = 3
 _ROWS, _HALF = 128, 64
-_MOST_ROWS = 640
-"""Of A, up to which exchanged operands have been measured: sums that leave by single elements cost more then."""
+_MOST_ROWS = 1024
+"""Of A, up to which exchanged operands were ever fastest: sums that leave by single elements cost more then."""
 _TWO = 115_712
 """Bytes of shared memory of which two blocks have room on a multiprocessor, with what each has besides."""
 
@@ -39,7 +39,8 @@ class Costs:
     skinny: for 64 of K of 64 rows of B, where operands are exchanged; column: beside that for each row of A. pad: for
     each row of a tile outside its tensor, which the copy engine fills with zeros, and takes longer for than for others.
 
-    store: for one box of a tile's columns to leave, and to leave beside others of its tile.
+    store: for one box of a tile's columns to leave, and to leave beside others of its tile. single: for 64 x 64 of a
+    tile of C^T to leave, by single elements.
 
     launch: microseconds around all tiles. memory, cache: bytes a microsecond, from memory and from the second-level
     cache. held: bytes that this cache keeps from wave to wave. overlap: the norm's exponent.
@@ -54,6 +55,7 @@ class Costs:
     column: float
     pad: float
     store: float
+    single: float
     launch: float
     memory: float
     cache: float
@@ -64,12 +66,13 @@ class Costs:
 
 
 H200 = Costs(
-    step={256: 0.5918, 224: 0.469, 192: 0.43309, 128: 0.3270, 64: 0.14182},
+    step={256: 0.5918, 224: 0.469, 192: 0.43309, 160: 0.35, 128: 0.3270, 64: 0.14182},
     half=0.42343,
     skinny=0.078338,
     column=0.00057943,
     pad=0.0011058,
     store=0.29274,
+    single=0.3,
     launch=3.1439,
     memory=7.4315e6,
     cache=26.5836e6,
@@ -127,9 +130,12 @@ def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> 
 def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
     """Tiles, and the extents that they cover: of few rows of A, rows of B are the rows of a tile."""
     if isinstance(config, Skinny):
-        return _Tiles(config.bn, config.bm, (1, 1), 0, _exchanged(config.bn, config.bm, costs), 0.0), n, m
+        leaves = costs.single * config.bn * config.bm / _HALF**2
+        return _Tiles(config.bn, config.bm, (1, 1), 0, _exchanged(config.bn, config.bm, costs), leaves), n, m
     if isinstance(config, Split):
         exchange = costs.meet + (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
+        if config.turned:
+            exchange += costs.single * config.bm * config.bn / _HALF**2 / config.splits
         step = _exchanged(config.bm, config.bn, costs) if config.turned else costs.step[config.bn]
         beside = 2 if config.bytes <= _TWO else 1
         made = _Tiles(config.bm, config.bn, (1, 1), 0, step, exchange, config.splits, beside=beside)

@@ -40,9 +40,10 @@ def fitting(kernel: Kernel, problem: Problem) -> Kernel:
             raise _other(f"`{kernel.name}` takes {_told(signature(kernel))}, expected {_told(expected)}")
         return kernel
     shapes = {each.name: tuple(show(extent) for extent in each.shape) for each in kernel.parameters}
-    if shapes != _SHAPES or any(each.dtype != bf16 for each in kernel.parameters):
+    # In order: callers pass arrays by place.
+    if tuple(shapes.items()) != tuple(_SHAPES.items()) or any(each.dtype != bf16 for each in kernel.parameters):
         said = ", ".join(f"{each.name} {shapes[each.name]} {each.dtype.name}" for each in kernel.parameters)
-        raise _other(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16")
+        raise _other(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16, in order")
     return kernel
 
 

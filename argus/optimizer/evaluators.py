@@ -1,19 +1,15 @@
 """Where candidates are judged: in this process, in processes of this machine, or on a Dask cluster.
 
 Each is a `concurrent.futures` executor behind one small class, which adds what they lack: a time after which a
-candidate is given up together with the process that it holds.
+candidate is given up together with the process that it holds. Processes of this machine are in `processes`.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future
 from concurrent.futures import TimeoutError as Late
 from importlib import import_module
-from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
 from typing import Any, Protocol, cast
 
 from attrs import define, field
@@ -23,6 +19,8 @@ from argus.optimizer.judgement import Judgement
 
 Judge = Callable[[str, str], Judgement]
 """Of a candidate's name, and of its text where it is one; fit for pickling where it goes to another process."""
+_CLOSING = 1.0
+"""Seconds in which a cluster is told that nothing more is wanted of it."""
 
 
 class Evaluator(Protocol):
@@ -33,8 +31,11 @@ class Evaluator(Protocol):
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]: ...
 
-    def result(self, name: str, future: Future[Judgement]) -> Judgement:
-        """The answer; of a candidate whose process hangs or dies, that it is lost."""
+    def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
+        """The answer; of a candidate whose process hangs or dies, that it is lost.
+
+        left: seconds that the search still has; None where they are over before there is an answer.
+        """
         ...
 
     def close(self) -> None:
@@ -48,79 +49,25 @@ def lost(name: str, why: str) -> Judgement:
 
 @define
 class Here:
-    """In this process, one after the other: for what is quick and cannot hang."""
+    """In this process, one after the other: for what is quick and cannot hang, as nothing here can be stopped."""
 
     judge: Judge
     workers: int = 1
+    _texts: dict[Future[Judgement], str] = field(factory=dict[Future[Judgement], str], init=False)
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
+        """It is judged when its answer is wanted."""
+        del name
         future: Future[Judgement] = Future()
-        try:
-            future.set_result(self.judge(name, text))
-        except ArgusError as problem:
-            future.set_exception(problem)
+        self._texts[future] = text
         return future
 
-    def result(self, name: str, future: Future[Judgement]) -> Judgement:
-        del name
-        return future.result()
-
-    def close(self) -> None: ...
-
-
-def _begin(queue: Any) -> None:  # noqa: ANN401 reason: a queue of a context
-    """In a worker: what interrupts the search is not for it; and one GPU of the host is its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    device = queue.get()
-    if device:
-        os.environ["CUDA_VISIBLE_DEVICES"] = device
-
-
-@define
-class Processes:
-    """Processes of this machine. devices: GPUs, one worker each; without any, `workers` share the processors.
-
-    seconds: the longest time of one candidate.
-    """
-
-    judge: Judge
-    workers: int
-    seconds: float
-    devices: Sequence[str] = ()
-    _pool: ProcessPoolExecutor | None = field(default=None, init=False)
-
-    def submit(self, name: str, text: str = "") -> Future[Judgement]:
-        return self._opened().submit(self.judge, name, text)
-
-    def result(self, name: str, future: Future[Judgement]) -> Judgement:
-        try:
-            return future.result(self.seconds)
-        except Late:
-            self.close()
-            return lost(name, f"it took more than {self.seconds:g} s, and was stopped")
-        except BrokenExecutor:
-            self.close()
-            return lost(name, "the process that judged it died, or was stopped with another")
-
-    def _opened(self) -> ProcessPoolExecutor:
-        if self._pool is None:
-            context = get_context("spawn")
-            queue = context.Manager().Queue() if self.devices else context.SimpleQueue()
-            for place in range(self.workers):
-                queue.put(self.devices[place] if self.devices else "")
-            self._pool = ProcessPoolExecutor(self.workers, context, _begin, (queue,))
-        return self._pool
+    def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
+        del left
+        return self.judge(name, self._texts.pop(future))
 
     def close(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is None:
-            return
-        processes = cast("dict[int, BaseProcess]", getattr(pool, "_processes", None) or {})
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes.values():
-            process.kill()
-        for process in processes.values():
-            process.join()
+        self._texts.clear()
 
 
 @define
@@ -132,15 +79,17 @@ class Cluster:
     seconds: float
     _client: Any = field(default=None, init=False)
     _executor: Executor | None = field(default=None, init=False)
+    _died: type[Exception] = field(default=Exception, init=False)
 
     def __attrs_post_init__(self) -> None:
         try:
-            client = import_module("distributed").Client
+            module = import_module("distributed")
         except ImportError as problem:
             message = f"`{self.address}` needs the package `distributed`, which is not installed"
             raise ArgusError(Diagnostic("E905", "error", message, help="pip install 'argus[dask]'")) from problem
+        self._died = module.KilledWorker
         try:
-            self._client = client(self.address, timeout=10)
+            self._client = module.Client(self.address, timeout=10)
         except (OSError, ValueError) as problem:
             message = f"no scheduler answers at `{self.address}`: {problem}"
             advice = "start one with `dask scheduler`, and name its address"
@@ -149,18 +98,31 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        return max(1, sum(self._client.nthreads().values()))
+        try:
+            return max(1, sum(self._client.nthreads().values()))
+        except (OSError, CancelledError):
+            raise self._gone() from None
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
         assert self._executor is not None
         return self._executor.submit(self.judge, name, text)
 
-    def result(self, name: str, future: Future[Judgement]) -> Judgement:
+    def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
         try:
-            return future.result(self.seconds)
+            return future.result(self.seconds if left is None else max(0.0, min(left, self.seconds)))
         except Late:
+            if left is not None and left < self.seconds:
+                return None
             future.cancel()
             return lost(name, f"it took more than {self.seconds:g} s, and was given up")
+        except self._died:
+            return lost(name, "the worker that judged it died")
+        except (OSError, CancelledError):
+            raise self._gone() from None
+
+    def _gone(self) -> ArgusError:
+        message = f"the scheduler at `{self.address}` has gone"
+        return ArgusError(Diagnostic("E905", "error", message, help="start it again, and go on with --resume"))
 
     def close(self) -> None:
-        self._client.close()
+        self._client.close(timeout=_CLOSING)

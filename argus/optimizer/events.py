@@ -58,10 +58,16 @@ class Asked:
 
 @frozen
 class Resumed:
-    """A run goes on after so many judgements. best: microseconds of the fastest of them."""
+    """A run goes on after so many judgements. best: microseconds of the fastest of them, of these techniques.
+
+    tokens, cost: that questions to a model took until then, in US dollars.
+    """
 
     judged: int
     best: float | None = None
+    techniques: tuple[str, ...] = ()
+    tokens: int = 0
+    cost: float = 0.0
 
 
 @frozen
@@ -70,3 +76,13 @@ class Ended:
 
 
 Event = Started | Proposed | Judged | Asked | Resumed | Ended
+
+
+@frozen
+class Asks:
+    """A model is about to be asked, which may take long: for a screen alone, as nothing has come of it yet."""
+
+    model: str
+
+
+Told = Event | Asks

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from time import monotonic
+from typing import Any, Literal
 
 import platformdirs
 from attrs import evolve, frozen
@@ -18,21 +19,25 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.llm import Client, connect
 from argus.optimizer.asking import Asking, text_of
 from argus.optimizer.device import Gpu
-from argus.optimizer.evaluators import Cluster, Evaluator, Here, Processes
-from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started
+from argus.optimizer.evaluators import Cluster, Evaluator, Here
+from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started, Told
 from argus.optimizer.gate import Tools, judged
+from argus.optimizer.interrupts import Interrupts
 from argus.optimizer.journal import Journal
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Problem, problem_of
+from argus.optimizer.processes import Processes
 from argus.optimizer.search import Limits, Search, past
 from argus.optimizer.space import situation, technique
 from argus.policy.bandit import CONSTANT, Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.experience import experience
 from argus.policy.knowledge import load
+from argus.policy.llm.budget import NOTHING, Spent
+from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
-from argus.policy.planner import Planner, Situation
+from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
 from argus.solvers.cache import Cache
 
@@ -97,7 +102,7 @@ class Settings:
 class Found:
     """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices.
 
-    text: of the best, where it is a kernel that somebody wrote.
+    text: of the best, where it is a kernel that somebody wrote. spent: on questions to a model, None without one.
     """
 
     problem: Problem
@@ -108,6 +113,7 @@ class Found:
     reason: Reason
     seed: int = 0
     text: str = ""
+    spent: Spent | None = None
 
 
 def journal_path() -> Path:
@@ -154,72 +160,111 @@ def optimize(
     problem: str,
     target: str = "sm_90a",
     settings: Settings = Settings(),
-    tell: Callable[[Event], None] = lambda _event: None,
+    tell: Callable[[Told], None] = lambda _event: None,
     sizes: str = "",
+    interrupts: Interrupts | None = None,
 ) -> Found:
     """Search for the fastest proved design of a problem such as "gemm:4096x4096x4096:bf16", or of a kernel file.
 
-    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels.
+    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels. interrupts: of a caller
+    who holds them for longer than the search takes. Ctrl-C ends the search, and what it has found is given.
 
     Raises ArgusError: E903 for a problem or target that is none, E904 for a journal that does not serve, E905 for
     a planner or scheduler that is not there, E303 without a compiler, E6xx without a solver.
     """
-    path = settings.journal or journal_path()
-    with Journal(path) as journal, _client(settings) as client:
-        first, name, events = _opened(journal, settings, problem, target, sizes)
-        asked = problem_of(first.problem, first.target)
-        planner = planner_of(first.planner, asked, settings.model)
-        before = past(events, planner, situation(asked), first.seed)
-        asking = _asking(client, planner, asked)
-        for event in events:
-            if asking is not None:
-                asking.saw(event)
-        judging = Judging(first.problem, first.target, settings.gpu, settings.kept)
+    begun, path = monotonic(), settings.journal or journal_path()
+    with Interrupts() if interrupts is None else nullcontext(interrupts) as held, Journal(path) as journal:
+        events = journal.events(settings.resume) if settings.resume else ()
+        first = _first(events) if events else _started(settings, problem, target, sizes)
+        with _client(first.planner, settings.model) as client, closing(_evaluator(first, settings)) as evaluator:
+            asked = problem_of(first.problem, first.target)
+            planner = planner_of(first.planner, asked, settings.model)
+            before = past(events, planner, situation(asked), first.seed)
+            _same_reward(settings, events)
+            name = settings.resume or journal.begin(first)
+            held.hold()
+            with journal.held(name):
 
-        def record(event: Event) -> None:
-            journal.append(name, event)
+                def record(event: Event) -> None:
+                    journal.append(name, event)
 
-        evaluator = evaluator_of(judging, settings)
-        search = Search(planner, evaluator, settings.limits, before.state, record, asking)
-        begun = _resumed(before.state.situation) if events else first
-        if events:
-            record(begun)
-        tell(begun)
-        reason: Reason = "interrupted"
-        for event in search.go(before.under_way):
-            tell(event)
-            reason = event.reason if isinstance(event, Ended) else reason
-        every = [each.judgement for each in journal.events(name) if isinstance(each, Judged)]
-        best = best_of(every)
-        tried = {each.choice.name: each.choice.text for each in search.state.situation.tried}
-        text = "" if best is None else tried.get(best.name, "")
-        return Found(asked, name, path, best, tuple(every), reason, first.seed, text)
+                asking = _asking(client, planner, asked, events)
+                search = Search(
+                    planner, evaluator, settings.limits, before.state, record, asking, held.may_leave, begun=begun
+                )
+                opening = _resumed(before.state) if events else first
+                if events:
+                    record(opening)
+                tell(opening)
+                reason: Reason = "interrupted"
+                for event in search.go(before.under_way):
+                    tell(event)
+                    reason = event.reason if isinstance(event, Ended) else reason
+                every = tuple(each.judgement for each in journal.events(name) if isinstance(each, Judged))
+                return _found(asked, name, path, every, reason, first.seed, search.state)
 
 
-def _client(settings: Settings) -> AbstractContextManager[Client | None]:
+def _found(
+    problem: Problem,
+    name: str,
+    path: Path,
+    every: tuple[Judgement, ...],
+    reason: Reason,
+    seed: int,
+    state: State[Any],
+) -> Found:
+    best = best_of(every)
+    tried = {each.choice.name: each.choice.text for each in state.situation.tried}
+    text = "" if best is None else tried.get(best.name, "")
+    return Found(problem, name, path, best, every, reason, seed, text, _spent(state))
+
+
+def _spent(state: State[Any]) -> Spent | None:
+    return state.memory.spent if isinstance(state.memory, Memory) else None
+
+
+def _same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
+    """Raises ArgusError (E905) where a run would go on with times that those it has cannot be compared with."""
+    wanted = "measured" if settings.gpu else "predicted"
+    for event in events:
+        if isinstance(event, Judged) and event.judgement.microseconds is not None and event.judgement.reward != wanted:
+            message = f"times of `{settings.resume}` are {event.judgement.reward}, and would be {wanted} from here on"
+            advice = f"go on with --on {'model' if settings.gpu else 'gpu'}, or begin a new run"
+            raise ArgusError(Diagnostic("E905", "error", message, help=advice))
+
+
+def _evaluator(first: Started, settings: Settings) -> Evaluator:
+    """Raises ArgusError (E905)."""
+    return evaluator_of(Judging(first.problem, first.target, settings.gpu, settings.kept), settings)
+
+
+def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]:
     """Of the model's endpoint, where one is asked. Raises ArgusError: E920, E921, E927."""
-    return connect(settings.model) if settings.planner == "llm" else nullcontext()
+    return connect(model) if planner == "llm" else nullcontext()
 
 
-def _asking(client: Client | None, planner: Planner, problem: Problem) -> Asking | None:
+def _asking(client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]) -> Asking | None:
+    """before: what has happened in the run."""
     if client is None or not isinstance(planner, Llm):
         return None
-    return Asking(client, planner, partial(text_of, problem), load())
+    made = Asking(client, planner, partial(text_of, problem), load())
+    for event in before:
+        made.saw(event)
+    return made
 
 
-def _opened(
-    journal: Journal, settings: Settings, problem: str, target: str, sizes: str
-) -> tuple[Started, str, tuple[Event, ...]]:
-    """The first event of a run, its name, and the events that it has if it goes on."""
-    if settings.resume:
-        events = journal.events(settings.resume)
-        first = events[0]
-        assert isinstance(first, Started)
-        return first, settings.resume, events
+def _first(events: tuple[Event, ...]) -> Started:
+    first = events[0]
+    assert isinstance(first, Started)
+    return first
+
+
+def _started(settings: Settings, problem: str, target: str, sizes: str) -> Started:
+    """The first event of a new run."""
     asked = problem_of(problem, target, sizes)
     planner_of(settings.planner, asked, settings.model)
     seen = situation(asked)
-    first = Started(
+    return Started(
         str(asked),
         asked.target,
         settings.planner,
@@ -229,15 +274,16 @@ def _opened(
         len(seen.options),
         _versions(),
     )
-    return first, journal.begin(first), ()
 
 
-def _resumed(reached: Situation) -> Resumed:
-    best = reached.best
-    return Resumed(len(reached.tried), None if best is None else best.microseconds)
+def _resumed(reached: State[Any]) -> Resumed:
+    best, spent = reached.situation.best, _spent(reached) or NOTHING
+    techniques = () if best is None else tuple(map(str, best.choice.steps))
+    microseconds = None if best is None else best.microseconds
+    return Resumed(len(reached.situation.tried), microseconds, techniques, spent.tokens, spent.dollars)
 
 
-def best_of(every: list[Judgement]) -> Judgement | None:
+def best_of(every: Sequence[Judgement]) -> Judgement | None:
     """The fastest; of equals the first."""
     return min(
         (each for each in every if each.microseconds is not None),

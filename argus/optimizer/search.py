@@ -10,14 +10,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from attrs import define, field, frozen
 
-from argus.core.diagnostic import InternalError
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.llm import Interrupted
 from argus.optimizer.asking import Asking, answered
 from argus.optimizer.evaluators import Evaluator
-from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Reason, Resumed, Started
+from argus.optimizer.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
 from argus.optimizer.journal import Journal
 from argus.optimizer.judgement import Judgement
 from argus.policy.llm.planner import offered
@@ -43,7 +45,7 @@ class Past:
 
 
 def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> Past:
-    """Raises InternalError if an event speaks of a choice that the situation does not have."""
+    """Raises ArgusError (E904) if an event speaks of a choice that the situation does not have."""
     state = planner.start(situation, seed)
     waiting: list[str] = []
     for event in events:
@@ -64,7 +66,10 @@ def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: 
 def _known(state: State[Any], name: str) -> Choice:
     found = next((each for each in state.situation.options if each.name == name), None)
     if found is None:
-        raise InternalError(f"the journal speaks of `{name}`, which is no choice of this problem")
+        message = f"the journal speaks of `{name}`, which this version does not have among the designs of the problem"
+        raise ArgusError(
+            Diagnostic("E904", "error", message, help="go on with the version that wrote it, or begin anew")
+        )
     return found
 
 
@@ -74,7 +79,11 @@ def observation(choice: Choice, judgement: Judgement) -> Observation:
 
 @define
 class Search:
-    """A run that is under way. asking: of a model beside it, if one is asked. clock: seconds, for the limits."""
+    """A run that is under way.
+
+    asking: of a model beside it, if one is asked. may_leave: holds where an interrupt may be raised. clock: seconds,
+    for the limits; begun: what it showed when the time of the search began, if that was before `go`.
+    """
 
     planner: Planner
     evaluator: Evaluator
@@ -82,22 +91,29 @@ class Search:
     state: State[Any]
     record: Callable[[Event], None]
     asking: Asking | None = None
+    may_leave: Callable[[], AbstractContextManager[None]] = nullcontext
     clock: Callable[[], float] = time.monotonic
+    begun: float | None = None
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
 
-    def go(self, under_way: Sequence[str] = ()) -> Iterator[Event]:
-        """Events as they happen, each recorded before it is told; the last one is `Ended`."""
-        begun = self.clock()
+    def go(self, under_way: Sequence[str] = ()) -> Iterator[Told]:
+        """Events as they happen, each recorded before it is told; the last one is `Ended`.
+
+        What is under way when the time is spent is given up, and no answer of it recorded.
+        """
+        self.begun = self.clock() if self.begun is None else self.begun
         reason: Reason = "interrupted"
         try:
             for name in under_way:
                 self._submit(_known(self.state, name))
             while True:
-                ended = self._enough(begun)
+                ended = self._enough()
                 while ended is None and self._room():
-                    asked = self._asked()
-                    if asked is not None:
-                        yield asked
+                    if self.asking is not None and self.asking.due(self.state, self._left()):
+                        yield Asks(self.asking.model)
+                        yield self._asked(self.asking)
+                        ended = self._enough()
+                        continue
                     proposed = self._next()
                     if proposed is None:
                         break
@@ -107,7 +123,9 @@ class Search:
                 if ended is not None or not self._flying:
                     reason = ended or "nothing left"
                     break
-                yield self._landed()
+                landed = self._landed()
+                if landed is not None:
+                    yield landed
         except KeyboardInterrupt:
             reason = "interrupted"
         finally:
@@ -120,13 +138,16 @@ class Search:
             self.asking.saw(event)
         return event
 
-    def _asked(self) -> Event | None:
-        """What a model says, where one is asked and it is its turn; kernels that it wrote are options from then on."""
-        event = None if self.asking is None else self.asking.asked(self.state)
-        if event is not None:
-            self.state = offered(answered(self.state, event))
-            self._told(event)
-        return event
+    def _asked(self, asking: Asking) -> Event:
+        """What a model says; kernels that it wrote are options from then on. Raises KeyboardInterrupt."""
+        try:
+            with self.may_leave():
+                event = asking.asked(self.state, self._left())
+        except Interrupted as broken:
+            self._told(asking.broken_off(broken.spent))
+            raise
+        self.state = offered(answered(self.state, event))
+        return self._told(event)
 
     def _next(self) -> tuple[Event, Choice] | None:
         """What the planner wants most; it counts as under way from here on."""
@@ -142,10 +163,16 @@ class Search:
     def _submit(self, choice: Choice) -> None:
         self._flying.append((choice, self.evaluator.submit(choice.name, choice.text)))
 
-    def _landed(self) -> Event:
-        """The candidate that has been under way for longest: its answer comes first, whatever else is ready."""
+    def _landed(self) -> Event | None:
+        """The candidate that has been under way for longest: its answer comes first, whatever else is ready.
+
+        None where the time is spent before.
+        """
         choice, future = self._flying[0]
-        judgement = self.evaluator.result(choice.name, future)
+        with self.may_leave():
+            judgement = self.evaluator.result(choice.name, future, self._left())
+        if judgement is None:
+            return None
         self._flying.popleft()
         event = self._told(Judged(judgement))
         self.state = self.planner.learn(self.state, observation(choice, judgement))
@@ -156,11 +183,16 @@ class Search:
         trials, begun = self.limits.trials, len(self.state.situation.tried) + len(self._flying)
         return len(self._flying) < self.evaluator.workers and (trials is None or begun < trials)
 
-    def _enough(self, begun: float) -> Reason | None:
-        limits, tried = self.limits, self.state.situation.tried
+    def _left(self) -> float | None:
+        """Seconds of the budget; None where there is none."""
+        assert self.begun is not None
+        return None if self.limits.seconds is None else self.begun + self.limits.seconds - self.clock()
+
+    def _enough(self) -> Reason | None:
+        limits, tried, left = self.limits, self.state.situation.tried, self._left()
         if limits.trials is not None and len(tried) >= limits.trials:
             return "trials spent"
-        if limits.seconds is not None and self.clock() - begun >= limits.seconds:
+        if left is not None and left <= 0:
             return "time spent"
         return stop(limits.rule, [each.microseconds for each in tried], self.state.situation.bound)
 

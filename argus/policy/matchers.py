@@ -7,7 +7,6 @@ from math import prod
 
 from argus.core.algebra import TRUE
 from argus.core.ir import Commit, Copy, For, Kernel, Map, Mma, Policy, Wait, walk
-from argus.core.proof.budgets import register_words
 from argus.core.walk import symbols
 from argus.policy import anatomy
 
@@ -18,7 +17,6 @@ _WIDE_LOAD = 128
 _COLUMNS, _ROWS, _SLOTS, _SPLITS, _WARPGROUP = 256, 128, 8, 8, 128
 _SPAN = 128
 """Bytes of the widest rows in shared memory."""
-_HALF_FILE = 256
 _LARGE_MFMA, _SCHEDULERS, _BYTE = 32, 4, 8
 
 
@@ -157,10 +155,11 @@ def large_products(kernel: Kernel) -> bool:
     return any(each.atom.mnk is not None and each.atom.mnk[0] == _LARGE_MFMA for each in anatomy.products(kernel))
 
 
-def few_sums(kernel: Kernel) -> bool:
-    """Sums take less than half of the registers that a thread of gfx942 may have: those that only sums may be in."""
-    sums = {each.target.buffer for each in anatomy.products(kernel)}
-    return not _hopper(kernel) and 0 < sum(map(register_words, sums)) < _HALF_FILE
+def sums_anywhere(kernel: Kernel) -> bool:
+    """The compiler chooses which registers of gfx942 sums are in."""
+    return bool(kernel.target.accumulation) and any(
+        each.target.buffer.file == "any" for each in anatomy.products(kernel)
+    )
 
 
 def narrow_fragments(kernel: Kernel) -> bool:
@@ -286,7 +285,6 @@ _ALL: tuple[Matcher, ...] = (
     even_registers,
     few_slots,
     few_splits,
-    few_sums,
     few_waves,
     free_schedule,
     in_step,
@@ -310,6 +308,7 @@ _ALL: tuple[Matcher, ...] = (
     rows_first,
     several_boxes,
     shallow_slices,
+    sums_anywhere,
     sums_of_bytes,
     through_registers,
     waits_for_each,

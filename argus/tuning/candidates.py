@@ -52,7 +52,7 @@ def space(target: str = "sm_90a") -> dict[str, Config]:
 
 _SPACES: Mapping[str, tuple[Callable[[], Iterator[Config]], ...]] = {
     "sm_90a": (space_sm_90a.staged, space_sm_90a.hopper),
-    "gfx942": (space_gfx942.staged, space_gfx942.shipped_kinds),
+    "gfx942": (space_gfx942.staged, space_gfx942.shipped_kinds, space_gfx942.in_accumulation_registers),
 }
 
 

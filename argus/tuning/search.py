@@ -25,7 +25,7 @@ _FATAL = {"E409", "E410"}
 class Result:
     """A shape's times, thorough ones where `finished`. chosen: what the model of costs says without a search.
 
-    lost: candidates that hung or failed, and why.
+    lost: candidates that hung or failed, and why. first: microseconds of every candidate in the first, brief rounds.
     """
 
     shape: Shape
@@ -34,6 +34,7 @@ class Result:
     chosen: str
     finished: bool
     lost: Mapping[str, str] = field(factory=dict[str, str])
+    first: Mapping[str, float] = field(factory=dict[str, float])
 
     @property
     def best(self) -> str:
@@ -67,7 +68,7 @@ def searched(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int 
         every = first.medians[BRIEF.name]
         if not every:
             continue
-        result = Result(shape, first, len(every), chosen, finished=False, lost=lost)
+        result = Result(shape, first, len(every), chosen, finished=False, lost=lost, first=every)
         leading = first.order()[:FINALISTS]
         final = leading if chosen in leading or chosen not in every else [*leading, chosen]
         try:

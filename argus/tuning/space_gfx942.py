@@ -84,3 +84,17 @@ def shipped_kinds() -> Iterator[Cdna3 | Cdna3PingPong]:
         yield left
     yield Cdna3PingPong(bk=32)
     yield Cdna3PingPong(bk=128)
+
+
+def in_accumulation_registers() -> Iterator[Cdna3 | Cdna3PingPong | Cdna3Staged]:
+    """Sums in accumulation registers: all ways to the tile that these are full of, and the last points of others."""
+    for bk, mfma in product((32, 64), (16, 32)):
+        yield from _climbed(Cdna3Staged(bm=256, bn=256, bk=bk, mfma=mfma, agprs=True))
+        for bm, bn, waves in ((128, 128, (2, 2)), (256, 128, (2, 2)), (256, 256, (2, 4))):
+            tile = Cdna3Staged(bm=bm, bn=bn, waves=waves, bk=bk, mfma=mfma, run=8, vector=8, swizzle=True, agprs=True)
+            for buffers in (1, 2):
+                yield evolve(tile, guarded=True, buffers=buffers)
+    for edge in (128, 256):
+        yield Cdna3(bm=edge, bn=edge, agprs=True)
+    for mfma in (16, 32):
+        yield Cdna3PingPong(mfma=mfma, agprs=True)

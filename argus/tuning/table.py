@@ -37,7 +37,7 @@ class Row:
 
     proof, compiled: seconds. registers: of a thread. spills: bytes a thread. shared: bytes a block. occupancy: blocks
     of a multiprocessor at once on sm_90a, waves of a SIMD on gfx942. serialised: the assembler's remark that products
-    wait for one another. size: bytes of code.
+    wait for one another. size: bytes of code. beside: as of `ResourceReport`.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Row:
     occupancy: int = 0
     serialised: bool = False
     size: int = 0
+    beside: float = 0.0
 
 
 def row(name: str, folder: Path | None = None) -> Row:
@@ -110,7 +111,12 @@ def _costing(found: Row, made: Artifact) -> Row:
         case ResourceReport() as told:
             spills = 4 * told.vgpr_spills + told.scratch_bytes
             return evolve(
-                found, registers=told.registers, spills=spills, shared=told.lds_bytes, occupancy=told.occupancy
+                found,
+                registers=told.registers,
+                spills=spills,
+                shared=told.lds_bytes,
+                occupancy=told.occupancy,
+                beside=told.beside,
             )
 
 

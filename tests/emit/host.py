@@ -6,6 +6,7 @@ Checks what the text computes: addresses, predicates, operand order. Not timing,
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -138,7 +139,7 @@ def run(
 def compiled(text: str, driver: str, work: Path) -> ctypes.CDLL:
     """A library of emitted text and of what calls it. work: a folder of its own for each library."""
     text = text.replace("__attribute__((shared))", "static").replace("__attribute__((global))", "")
-    text = text.replace("__attribute__((device))", "")
+    text = re.sub(r"asm volatile\([^;]*\);", "", text.replace("__attribute__((device))", ""))
     (work / "host.cpp").write_text(f"{_MACHINE}\n{text}\n{driver}", encoding="utf-8")
     flags = ("-x", "c++", "-std=c++17", "-O1", "-fPIC", "-nostdinc", "-fno-stack-protector", "-ffp-contract=off", "-w")
     _zig(("clang", *flags, "-c", "host.cpp", "-o", "host.o"), work)

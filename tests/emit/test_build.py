@@ -269,6 +269,28 @@ def test_a_report_is_read() -> None:
     assert (report.count("ds_"), report.count("v_mfma"), report.count("global")) == (2, 1, 0)
 
 
+MOVING = """\
+; %bb.0:
+\tv_accvgpr_write_b32 a0, 0
+.LBB0_1:
+\tv_accvgpr_read_b32 v1, a1
+\tv_mfma_f32_16x16x16_bf16 v[0:3], v[20:21], v[22:23], v[0:3]
+\ts_nop 4
+\tscratch_store_dword off, v1, off offset:8
+\tv_mfma_f32_16x16x16_bf16 a[0:3], v[20:21], v[22:23], a[0:3]
+; %bb.2:
+\ts_nop 1
+    .vgpr_count:     32
+"""
+
+
+def test_moves_beside_products_are_counted() -> None:
+    report = parse_report(REMARKS, MOVING)
+    assert report.beside == (1 + 5 + 1) / 2  # of the block with two products, and of no other
+    assert report.count("v_accvgpr") == 2
+    assert parse_report(REMARKS, ASSEMBLY).beside == 0
+
+
 def test_a_report_without_a_figure_is_a_fault_of_ours() -> None:
     with pytest.raises(InternalError, match="VGPRs Spill"):
         parse_report(REMARKS.replace("VGPRs Spill: 18", ""), ASSEMBLY)

@@ -79,9 +79,8 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
     if events and isinstance(events[-1], Proposed):
         happened(Judged(judge(events[-1].name)))
     while state.open():
-        told = beside.asked(state)
-        if told is not None:
-            happened(told)
+        if beside.due(state):
+            happened(beside.asked(state))
         first = PLANNER.propose(state)[0]
         happened(Proposed(first.choice.name, (), first.utility, PLANNER.name, first.why))
         happened(Judged(judge(first.choice.name)))

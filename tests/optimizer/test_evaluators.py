@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimizer.evaluators import Cluster, Here, Processes
+from argus.optimizer.evaluators import Cluster, Here
 from argus.optimizer.judgement import Judgement
+from argus.optimizer.processes import Processes
 
 
 def judge(name: str, text: str = "") -> Judgement:

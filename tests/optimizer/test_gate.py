@@ -7,12 +7,13 @@ from attrs import evolve, frozen
 from argus.api import build, verify
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Kernel
+from argus.core.ir import Assert, Covers, Kernel
 from argus.emit.artifact import Artifact
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
 from argus.optimizer.gate import Tools, judged
 from argus.optimizer.judgement import STAGES
 from argus.optimizer.problem import Problem, problem_of
+from argus.reference import Contraction, contraction
 from argus.solvers.cache import Cache
 
 PROBLEM = problem_of("gemm:4096x4096x4096:bf16", "gfx942")
@@ -200,6 +201,50 @@ def test_without_that_check_names_of_its_own_would_pass(tools: Tools, monkeypatc
     monkeypatch.setattr("argus.optimizer.drafts._renamed", nothing)
 
     assert judged(PROBLEM, "text-5", tools, text).outcome == "timed"
+
+
+SHORT = """
+    short = registers(f32, mm.C)
+    for k in loop(ceil_div(minimum(K, 2048), 8)):
+        copy(A.tile((32, 8), (m, k)), a, via=global_load, edge=0)
+        copy(B.tile((32, 8), (n, k)), b, via=global_load, edge=0)
+        vmem.wait(0)
+        mma(mm, short, a, b, init=eq(k, 0))
+    assert_covers(short.tag.k, 0, minimum(K, 2048), where=m * 32 < M)
+    copy(short.to(bf16), C.tile((32, 32), (m, n)), edge=0)
+"""
+
+
+def with_a_short_sum() -> str:
+    """All of K is summed up and claimed; stored is a sum of less, claimed under a condition that always holds."""
+    stored = "    copy(acc.to(bf16), C.tile((32, 32), (m, n)), edge=0)\n"
+    assert stored in TEXT
+    return TEXT.replace(stored, SHORT.lstrip("\n"))
+
+
+def test_a_claim_under_a_condition_lets_no_shorter_sum_pass(tools: Tools) -> None:
+    found = judged(PROBLEM, "text-6", tools, with_a_short_sum())
+
+    assert (found.outcome, found.stage) == ("unknown", "invariants")
+    assert "claim no product" in found.why
+
+
+def test_without_that_check_a_shorter_sum_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_all_elements(kernel: Kernel) -> Contraction | None:
+        conditional = [s for s in kernel.prologue if isinstance(s, Assert) and isinstance(s.claim, Covers)][1:]
+        return contraction(evolve(kernel, prologue=tuple(s for s in kernel.prologue if s not in conditional)))
+
+    monkeypatch.setattr("argus.optimizer.drafts.contraction", of_all_elements)
+
+    assert judged(PROBLEM, "text-7", tools, with_a_short_sum()).outcome == "timed"
+
+
+def test_parameters_in_another_order_are_those_of_another_problem(tools: Tools) -> None:
+    a, b = 'A: Tensor["M K", bf16]', 'B: Tensor["N K", bf16]'
+    found = judged(PROBLEM, "text-8", tools, TEXT.replace(f"{a}, {b}", f"{b}, {a}"))
+
+    assert found.outcome == "ill-formed"
+    assert "E907" in found.why
 
 
 def test_a_design_that_does_not_take_the_extents_is_stopped(tools: Tools) -> None:

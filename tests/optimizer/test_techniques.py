@@ -4,7 +4,7 @@ import pytest
 
 from argus.api import verify
 from argus.core.verdict import Proved
-from argus.kernels.cdna3 import Cdna3PingPong
+from argus.kernels.cdna3 import Cdna3, Cdna3PingPong
 from argus.kernels.cdna3_staged import Cdna3Staged
 from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.gemm import CONFIGS
@@ -81,7 +81,9 @@ def test_the_history_of_an_expert_takes_each_technique_once() -> None:
         ("split-k", Hopper(bn=128, stages=6), Split(stages=5, splits=4)),
         ("exchanged-operands", Hopper(bn=64, stages=8), Skinny(bm=16, bk=256, stages=5)),
         ("stagger-k", Cdna3Staged(), Cdna3Staged(stagger=8)),
-        ("agprs", Cdna3Staged(bm=128, bn=128), Cdna3Staged(bm=256, bn=256)),
+        ("agprs", Cdna3Staged(bm=256, bn=256), Cdna3Staged(bm=256, bn=256, agprs=True)),
+        ("agprs", CONFIGS["cdna3"], Cdna3(agprs=True)),
+        ("agprs", CONFIGS["cdna3_pingpong"], Cdna3PingPong(agprs=True)),
         ("wave-ping-pong", Cdna3PingPong(skew=False), CONFIGS["cdna3_pingpong"]),
         ("operand-slices", None, Cdna3PingPong(skew=False)),
     ],

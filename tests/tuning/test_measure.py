@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import define, field
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime import timing
 from argus.runtime.device import opened
+from argus.runtime.timing import Call
 from argus.tuning import measure
-from argus.tuning.measure import Going, Job, Timed, brief, thorough
+from argus.tuning.measure import FAR, Going, Job, Operands, Timed, brief, thorough
 from tests.runtime.fake_driver import FakeDriver
 
 POINTER = {"kind": "pointer", "align": 2}
@@ -81,12 +83,46 @@ def test_candidates_are_checked_then_timed_and_those_that_do_not_fit_left_out(fa
 
     notes, timed = finished(brief(Job(SHAPE, paths, 2)))
 
-    assert notes == ["one", "odd", "brief: one"]
+    assert notes == ["one", "odd", "one", "brief: one"]
     assert timed.medians["brief"].keys() == {"one"}
     assert "M % 64 == 0" in timed.left_out["odd"]
     assert timed.wrong == ()
     # Sixteen sets of three tensors.
     assert fake.calls.count("cuMemFree") == 48
+
+
+def test_what_two_calls_show_to_be_far_off_is_not_timed_in_bursts(
+    fake: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = {name: written(tmp_path, name) for name in ("slow", "close", "fast")}
+    watch = Told([FAR + 0.1, FAR, 1.0])
+
+    def told(_: Operands) -> Told:
+        return watch
+
+    monkeypatch.setattr(Operands, "watch", told)
+
+    notes, timed = finished(brief(Job(SHAPE, paths, 2)))
+
+    assert notes[-1] == "brief: close, fast"
+    assert timed.order() == ["fast", "close", "slow"]
+    assert {name: round(took) for name, took in timed.medians["brief"].items()} == {
+        "slow": 2100,
+        "close": 2000,
+        "fast": 1000,
+    }
+    assert [launch[0] for launch in fake.launches].count("slow") == 1
+
+
+@define
+class Told:
+    """Milliseconds by candidates, in the order in which they come first."""
+
+    given: list[float]
+    seen: dict[Call, float] = field(factory=dict[Call, float])
+
+    def milliseconds(self, call: Call, _calls: int = 1) -> float:
+        return self.seen.setdefault(call, self.given[min(len(self.seen), len(self.given) - 1)])
 
 
 def test_wrong_numbers_are_told_and_not_timed(fake: FakeDriver, tmp_path: Path) -> None:

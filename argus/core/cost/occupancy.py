@@ -26,12 +26,15 @@ class Compiled:
     """What a compiler says of a kernel. registers: 32-bit ones of a thread. shared: bytes of a block, None: as planned.
 
     spilled: bytes of a thread that live in memory. serialised: whether matrix instructions wait for one another.
+    beside: instructions for each matrix instruction that only move registers between files, or idle for such moves.
+    Where accumulation registers are of the same file, `registers` counts them, too.
     """
 
     registers: int
     spilled: int = 0
     shared: int | None = None
     serialised: bool = False
+    beside: float = 0.0
 
 
 @frozen

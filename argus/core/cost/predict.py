@@ -117,6 +117,7 @@ def _script(
         traffic=moved,
         heat=1 + (machine.fitted.heat - 1) * busy,
         serialised=report is not None and report.serialised,
+        beside=0.0 if report is None else report.beside,
     )
     return script, statements
 

@@ -18,7 +18,8 @@ class Script:
     """What is played. cast: of one block; blocks: how many alike on the processor.
 
     costs: of each statement by who runs it. heat: cycles of the matrix units for one of theirs. tiles: trips of
-    outermost loops around others that are played, None: all. patience: statements after which playing ends.
+    outermost loops around others that are played, None: all. patience: statements after which playing ends. beside:
+    instructions that a wave issues with each of its matrix instructions, for registers to be where that wants them.
     """
 
     kernel: Kernel
@@ -31,6 +32,7 @@ class Script:
     serialised: bool = False
     tiles: int | None = None
     patience: int = 1 << 40
+    beside: float = 0.0
 
 
 @frozen(eq=False)

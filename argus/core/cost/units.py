@@ -93,6 +93,9 @@ class Units:
         for operand in (stmt.a, stmt.b):
             if operand.buffer.space == "register":
                 me.wait(stmt, me.ready.get(operand.buffer, 0.0))
+        if self._script.beside:
+            count = cost.tensor / stmt.atom.issue_cycles  # of one scheduler
+            me.now = self.serve("issue", me.now, count * self._script.beside * self._machine.simple)
         end = self.serve("tensor", me.now, cost.tensor * self._script.heat)
         end = max(end, self.serve("shared", me.now, cost.shared))
         done = end + self._fitted.product

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 from attrs import frozen
 
@@ -12,9 +12,13 @@ from argus.core.check.holding import holds
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType
-from argus.core.ir import Alloc, Buffer, Elem, Get, Map, View, whole
+from argus.core.ir import Alloc, Buffer, Elem, File, Get, Map, View, whole
 from argus.core.layout import TV
 from argus.core.layout.facets import matched
+from argus.core.target import Target
+
+_SUM = 32
+"""Bits of an accumulation register, which holds one sum."""
 
 
 @frozen
@@ -69,10 +73,14 @@ def check_types(name: str, tiles: Sequence[Held]) -> None:
             fault("E106", f"`{name}` combines {tiles[0].dtype} and {tile.dtype}", help="convert one with `.to(...)`")
 
 
-def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str) -> Held:
-    """Registers of the threads that run the line. Raises E109 for a layout of another number of threads."""
+def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "any") -> Held:
+    """Registers of the threads that run the line.
+
+    Raises E109 for a layout of another number of threads, E106 for a file that the target has not.
+    """
     check_dtype(dtype)
     check_layout(layout)
+    check_file(tracer.target, dtype, file)
     agent = tracer.agent
     if layout.threads.size() != agent.threads:
         whose = f"role `{agent.name}`" if agent.name else "kernel"
@@ -83,7 +91,7 @@ def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str) -> Held:
             help=f"spread the tile over as many threads or waves as the {'role' if agent.name else 'kernel'} has",
         )
     shape = tuple(algebra.const(extent) for extent in layout.tile)
-    buffer = Buffer(name, "register", dtype, shape, layout, owner=agent.name, span=tracer.span())
+    buffer = Buffer(name, "register", dtype, shape, layout, owner=agent.name, span=tracer.span(), file=file)
     tracer.emit(Alloc(buffer, span=tracer.span()))
     return Held(whole(buffer), layout)
 
@@ -109,6 +117,15 @@ def check_dtype(dtype: DType) -> None:
             f"expected an element type, found {described(dtype)}",
             help="use `bf16`, `f16`, `f32`, `e4m3` or `i32`",
         )
+
+
+def check_file(target: Target, dtype: DType, file: File) -> None:
+    if file not in get_args(File):
+        fault("E106", f"registers of a file {described(file)}", help='write `file="accumulation"`, or leave it out')
+    if file == "accumulation" and not target.accumulation:
+        fault("E106", f"{target} has no accumulation registers", help="leave `file` out")
+    if file == "accumulation" and dtype.bits != _SUM:
+        fault("E106", f"{dtype} in accumulation registers", help="sums of 32 bits are kept there: use `f32`")
 
 
 def check_layout(layout: TV) -> None:

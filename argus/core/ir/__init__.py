@@ -88,6 +88,7 @@ from argus.core.ir.statements import (
 )
 from argus.core.ir.storage import (
     Buffer,
+    File,
     Origin,
     Staged,
     Strided,
@@ -120,6 +121,7 @@ __all__ = [
     "Elem",
     "Equal",
     "Fence",
+    "File",
     "Fold",
     "For",
     "Get",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from attrs import frozen
 
 from argus.core.algebra import TRUE, add, any_of, coord, le, read
@@ -10,6 +12,9 @@ from argus.core.dtype import DType
 from argus.core.index import Cond, Const, Index
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.span import NOWHERE, Span
+
+File = Literal["any", "accumulation"]
+"""Which registers of a machine: those that a compiler chooses, or those that matrix instructions sum into."""
 
 
 @frozen
@@ -33,6 +38,7 @@ class Buffer:
 
     align: bytes that its first element's address is a multiple of. banks: the largest bank-conflict degree
     that the author allows (None: not declared). promise: what holds of every element (read-only integers).
+    file: the registers that a tile is in; it decides nothing of what is computed.
     """
 
     name: str
@@ -45,6 +51,7 @@ class Buffer:
     banks: int | None = None
     promise: Cond = TRUE
     span: Span = NOWHERE
+    file: File = "any"
 
 
 @frozen(eq=False)

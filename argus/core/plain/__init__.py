@@ -1,6 +1,6 @@
 """Kernels and programs as plain data, and back: what one process may tell another that does not trust it.
 
-    document = {"schema": "argus.kernels/1", "rows": [row*], "exported": [row number*]}
+    document = {"schema": "argus.kernels/2", "rows": [row*], "exported": [row number*]}
     row      = [kind, field*]
 
 A row is one object: an expression, a view, a statement, a kernel. Its fields are numbers, texts, lists of such, or the

@@ -59,6 +59,8 @@ def _refused(kernel: Kernel, buffer: Buffer, agents: dict[str, int]) -> str:
         return "which promises something of other than its own integers"
     if buffer.space not in ("register", "counter") and buffer.owner:
         return "which belongs to a role"
+    if buffer.file == "accumulation" and not _accumulates(kernel, buffer):
+        return "which is in accumulation registers that there are not"
     match buffer.space:
         case "global":
             return _global(kernel, buffer)
@@ -73,6 +75,10 @@ def _refused(kernel: Kernel, buffer: Buffer, agents: dict[str, int]) -> str:
             return _staged(buffer, 8, i32.bits) or ("" if buffer.dtype == i32 else "which is no row of barriers")
         case "map":
             return _staged(buffer, 128, i32.bits) or ("" if buffer.dtype == i32 else "which is no tensor map")
+
+
+def _accumulates(kernel: Kernel, buffer: Buffer) -> bool:
+    return buffer.space == "register" and kernel.target.accumulation > 0 and buffer.dtype.bits == i32.bits
 
 
 def _promised(buffer: Buffer) -> bool:

@@ -26,7 +26,7 @@ from argus.core.plain.codecs import (
 from argus.core.plain.kinds import BY_CLASS, Exportable, Kind
 from argus.core.span import Frame, Span
 
-SCHEMA = "argus.kernels/1"
+SCHEMA = "argus.kernels/2"
 
 
 def written(exported: Sequence[Exportable]) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Faults that need no run.
 
-Storage over the machine's limits (I22), registers of roles over the file (I21), bank conflicts beyond what is declared
-(I33), and, of a kernel whose accesses are not modelled, stages that begin within a period of their swizzle (I18).
+Storage over the machine's limits (I22), sums over its accumulation registers (I22), registers of roles over the file
+(I21), bank conflicts beyond what is declared (I33), and, of a kernel whose accesses are not modelled, stages that begin
+within a period of their swizzle (I18).
 """
 
 from __future__ import annotations
@@ -35,8 +36,15 @@ def register_words(buffer: Buffer) -> int:
     return -(-buffer.layout.values.size() * buffer.dtype.bits // 32)
 
 
+def accumulation_words(buffer: Buffer) -> int:
+    """Of those, the ones that only matrix instructions sum into."""
+    return register_words(buffer) if buffer.file == "accumulation" else 0
+
+
 def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
-    yield from _storage(timeline.kernel, [s.stmt for s in timeline.steps if isinstance(s.stmt, Alloc)])
+    allocs = [step.stmt for step in timeline.steps if isinstance(step.stmt, Alloc)]
+    yield from _storage(timeline.kernel, allocs)
+    yield from _accumulating(timeline.kernel, allocs)
     if timeline.unmodelled:
         yield from of_stages(timeline.kernel)
     for step in timeline.steps:
@@ -73,6 +81,31 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
             related=partial(_sized, chosen[1:3], size, unit),
             help="make the tiles smaller, use fewer stages, or reuse a buffer",
         )
+
+
+def _accumulating(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
+    """I22 of sums in accumulation registers, of which a thread has no more however many it has in all."""
+    limit = kernel.target.accumulation
+    chosen = sorted(
+        {alloc for alloc in allocs if alloc.buffer.file == "accumulation"}, key=lambda a: -accumulation_words(a.buffer)
+    )
+    if not chosen:
+        return
+    need = sum(accumulation_words(alloc.buffer) for alloc in chosen)
+    if need > limit:
+        at_once = held_at_once(kernel, accumulation_words)
+        chosen = [alloc for alloc in chosen if alloc.buffer in at_once]
+        need = sum(map(accumulation_words, at_once))
+    yield Obligation(
+        "I22",
+        f"the sums fit {limit} accumulation registers a thread",
+        chosen[0],
+        algebra.TRUE if need <= limit else algebra.FALSE,
+        witness=(("needs", ", ".join(f"{a.buffer.name} {accumulation_words(a.buffer)}" for a in chosen)),),
+        fault=f"the sums of `{kernel.name}` need {need} accumulation registers a thread, {kernel.target} has {limit}",
+        related=partial(_sized, chosen[1:3], accumulation_words, "accumulation registers a thread"),
+        help="make the tile smaller, share it among more waves, or leave it to the compiler where sums are",
+    )
 
 
 def shares_registers(kernel: Kernel) -> bool:

@@ -19,7 +19,7 @@ TRANSFORMATIONS: Mapping[str, Transformation] = {
     "wider-tiles": joined(sm_90a.WIDER, gfx942.WIDER),
     "deeper-slices": joined(sm_90a.DEEPER, gfx942.DEEPER),
     "more-waves": gfx942.MORE_WAVES,
-    "agprs": gfx942.AGPRS,
+    "agprs": gfx942.ACCUMULATION,
     # what is under way at once
     "async-copy": joined(loads.ASYNCHRONOUS, gfx942.ASYNCHRONOUS),
     "copy-engine": loads.COPY_ENGINE,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from attrs import evolve
-
 from argus.kernels.cdna3 import Cdna3, Cdna3PingPong
 from argus.kernels.cdna3_staged import Cdna3Staged
 from argus.optimizer.transformation import Design, Transformation, climbed, joined, switched
 
 _BYTES, _LDS, _WAVE, _SCHEDULERS, _FILE = 2, 65_536, 64, 4, 512
-_AGPRS, _EDGE, _EIGHT = 256, 256, (2, 4)
-"""Registers of a lane that products alone may sum into, and the edge of the tile that four waves fill them with."""
+_EIGHT = (2, 4)
 
 
 def _fits(design: Cdna3Staged) -> Cdna3Staged | None:
@@ -52,31 +49,8 @@ SMALL_PRODUCTS = joined(switched(Cdna3Staged, "mfma", 16), switched(Cdna3PingPon
 WIDER = joined(climbed(Cdna3Staged, "bn", 64, 128, 256, fit=_fits), climbed(Cdna3, "bn", 64, 128, 256))
 TALLER = joined(climbed(Cdna3Staged, "bm", 64, 128, 256, fit=_fits), climbed(Cdna3, "bm", 64, 128, 256))
 DEEPER = climbed(Cdna3Staged, "bk", 32, 64, fit=_fits)
+ACCUMULATION = joined(*(switched(kind, "agprs", True) for kind in (Cdna3Staged, Cdna3PingPong, Cdna3)))
 MORE_WAVES = switched(Cdna3Staged, "waves", (2, 4), (4, 2), fit=_fits)
-
-
-# -- sums in all registers that only products use ------------------------------------------------------------
-
-
-def _accumulating(design: Design) -> tuple[Design, ...]:
-    """One wave a scheduler may have 512 registers: 256 for sums, 256 for all else."""
-    match design:
-        case Cdna3Staged(waves=(2, 2)) if _sums(design) < _AGPRS:
-            made = _fits(evolve(design, bm=_EDGE, bn=_EDGE))
-            return () if made is None else (made,)
-        case _:
-            return ()
-
-
-def _with_fewer_sums(design: Design) -> Design | None:
-    match design:
-        case Cdna3Staged(bm=256, bn=256, waves=(2, 2)):
-            return evolve(design, bm=_EDGE // 2, bn=_EDGE // 2)
-        case _:
-            return None
-
-
-AGPRS = Transformation(_accumulating, _with_fewer_sums)
 
 
 # -- to and from the schedules that are shipped --------------------------------------------------------------
@@ -100,6 +74,7 @@ def _sliced(design: Cdna3Staged) -> Cdna3PingPong:
         skew=False,
         priority=design.priority,
         guarded=design.guarded,
+        agprs=design.agprs,
     )
 
 
@@ -117,6 +92,7 @@ def _whole(design: Cdna3PingPong) -> Cdna3Staged:
         guarded=design.guarded,
         group=design.group,
         priority=design.priority,
+        agprs=design.agprs,
     )
 
 
@@ -130,8 +106,8 @@ def _at_once(design: Design) -> Design | None:
 
 def _of_two_buffers(design: Design) -> Design | None:
     match design:
-        case Cdna3(bm=bm, bn=bn, bk=bk):
-            return Cdna3Staged(bm=bm, bn=bn, bk=bk, run=8, vector=8, swizzle=True, guarded=True)
+        case Cdna3(bm=bm, bn=bn, bk=bk, agprs=agprs):
+            return Cdna3Staged(bm=bm, bn=bn, bk=bk, run=8, vector=8, swizzle=True, guarded=True, agprs=agprs)
         case _:
             return None
 

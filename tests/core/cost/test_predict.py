@@ -94,6 +94,16 @@ def test_products_that_wait_for_one_another() -> None:
     assert serialised.microseconds > free.microseconds
 
 
+def test_moves_between_registers_take_a_schedulers_time() -> None:
+    kernel = of(Cdna3(bm=256, bn=256))
+    free, moving = (predict(kernel, CUBE, Compiled(512, beside=each)) for each in (0.0, 2.0))
+    products = dict(free.parts)["tensor"]
+    assert moving.microseconds > free.microseconds
+    more = dict(moving.parts)["issue"] - dict(free.parts)["issue"]
+    heat = 1 + (MACHINES["gfx942"].fitted.heat - 1) * 256 / 304  # of 256 tiles
+    assert more == pytest.approx(products / heat * 2 * 4 / 32)  # two of 4 cycles beside each of 32
+
+
 def test_spilled_registers_are_said() -> None:
     found = predict(gemm.trace("cooperative"), CUBE, Compiled(168, spilled=64))
     assert any("64 bytes a thread live in memory" in note for note in found.notes)

@@ -43,6 +43,8 @@ def chained(kernel: Kernel, role: Parsed, number: int, ledger: Ledger) -> Chain 
         refuse(enter.stmt, "turns in a loop over uses, of other than two agents with the same tiles")
     if any(_kinds(run) != _kinds(role.runs[0]) for run in role.runs):
         refuse(enter.stmt, "turns at other places in one loop over uses than in another")
+    if not _of_one_barrier(present):
+        refuse(enter.stmt, "turns at other barriers in one loop over uses than in another")
     for run, pair in zip(role.runs, present, strict=True):
         _judge(kernel, role, run, pair, ledger)
     lacking = algebra.sub(role.uses, role.trips)
@@ -50,6 +52,11 @@ def chained(kernel: Kernel, role: Parsed, number: int, ledger: Ledger) -> Chain 
     ring = Ring(1, (), 1, 1, fewer=lacking.value)
     assert isinstance(enter.stmt, Await)
     return Chain(role, number, enter.stmt.event.buffer, ring)
+
+
+def _of_one_barrier(pairs: list[tuple[Turned, Turned]]) -> bool:
+    """Phases go on from one loop over uses to the next, so that all count those of one array of barriers."""
+    return len({stmt.event.buffer for pair in pairs for stmt in (pair[0].stmt, pair[1].stmt)}) == 1
 
 
 def _kinds(run: Run) -> list[type[object]]:

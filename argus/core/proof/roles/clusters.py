@@ -162,6 +162,8 @@ def _ops(kernel: Kernel, rings: Sequence[Storage], each: Placed, rank: int) -> I
         case _:
             peer = reached(each.stmt)
             to = rank if peer is None else _number(each.stmt, substitute(peer, {rank_of(kernel): algebra.const(rank)}))
+            if not 0 <= to < kernel.peers:
+                refuse(each.stmt, "an arrival at the barrier of a block that the cluster does not have")
             if to != rank and not isinstance(op, Release):
                 refuse(each.stmt, "another block's barrier is used by more than giving back a slot")
             yield evolve(op, ring=to * len(rings) + op.ring)

@@ -171,7 +171,7 @@ def obligations(kernel: Kernel, found: Exchange) -> Iterator[Obligation]:
     met = met and found.meeting is not None and found.meeting.threads in (None, role.agent)
     yield _owed("I5", "all threads have stored before one of them tells the other blocks", first, met, _MEET)
     ranks = sorted(each.event.peer.value for each in found.arrivals if isinstance(each.event.peer, Const))
-    every = ranks == list(range(kernel.peers)) and len(ranks) == len(found.arrivals)
+    every = ranks == list(range(kernel.peers)) and len(ranks) == len(found.arrivals) and _at_what_is_waited_for(found)
     yield _owed("I8", "each agent arrives once at the barrier of every block of the cluster", first, every, _ARRIVE)
     count = arrivals(kernel, wait.event.buffer)
     once = count == kernel.peers and all(each.count == 1 and _no_bytes(each) for each in found.arrivals)
@@ -183,6 +183,11 @@ def obligations(kernel: Kernel, found: Exchange) -> Iterator[Obligation]:
     yield _owed("I6", "the first phase is waited for", wait, wait.phase is algebra.const(0), "wait for phase 0")
     what = "a block ends after all others have stored into its memory"
     yield _owed("I15", what, wait, every and once and own, _ARRIVE)
+
+
+def _at_what_is_waited_for(found: Exchange) -> bool:
+    """Whether all arrivals are at the barrier of the wait, and at no other."""
+    return all(each.event.buffer is found.wait.event.buffer for each in found.arrivals)
 
 
 def _index(role: Role, event: View) -> Index:

@@ -1,0 +1,236 @@
+"""All interleavings of a ring protocol of few uses: what `argus/core/protocol` proves, tried step by step.
+
+Written from what `core/protocol/ring.py` says that operations do, and from nothing else of the verifier. Every step of
+a role is a move of its own, and so is every landing of a copy; a copy writes from when it sets out to when it lands,
+and a group of products reads from its issue to the wait that covers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import TypeVar
+
+from attrs import evolve, frozen
+
+from argus.core.protocol.ring import (
+    ArriveFull,
+    Copy,
+    Cursor,
+    Op,
+    Phase,
+    Protocol,
+    Read,
+    Release,
+    Role,
+    WaitEmpty,
+    WaitFull,
+    WaitGroups,
+)
+
+T = TypeVar("T")
+Barrier = tuple[str, int, int]
+"""Which of a ring's two, the ring, the slot."""
+Cell = tuple[int, int, int]
+"""Ring, slot, part."""
+Step = tuple[Op, int, int]
+"""An operation, the use of the tile that it is of, and the use of all tiles."""
+
+
+@frozen
+class State:
+    """at: steps done, by role. groups: of each role, cells read by groups that are under way. barriers: phases
+    complete, arrivals, bytes due. flights: cell, use, barrier, bytes. held: the use that a cell holds.
+    """
+
+    at: tuple[int, ...]
+    groups: tuple[tuple[frozenset[Cell], ...], ...]
+    barriers: tuple[tuple[int, int, int], ...]
+    flights: frozenset[tuple[Cell, int, int, int]]
+    held: frozenset[tuple[Cell, int]]
+
+
+class WrongError(Exception):
+    """What goes wrong in a step."""
+
+
+def steps(protocol: Protocol, role: Role, trips: int, tiles: int) -> Iterator[Step]:
+    """The role's program at a size, from its definition."""
+    mine = max(0, trips + role.trips)
+    aheads = [op.ahead for op in role.body]
+    for tile in range(tiles):
+        for trip in range(-max(0, *aheads), mine - min(0, *aheads)):
+            if trip == mine:
+                yield WaitGroups(0), 0, 0
+            for op in role.body:
+                use = trip + op.ahead
+                if 0 <= use < mine:
+                    yield op, use, tile * mine + use
+        if min(0, *aheads) == 0:
+            yield WaitGroups(0), 0, 0
+    if role.finishes:
+        for wait in (op for op in role.body if isinstance(op, WaitEmpty)):
+            for last in range(protocol.rings[wait.ring].stages):
+                yield wait, last, tiles * mine + last
+
+
+class Runs:
+    """A protocol at one size."""
+
+    def __init__(self, protocol: Protocol, trips: int, tiles: int) -> None:
+        assert not protocol.meetings
+        self.rings = protocol.rings
+        self.programs = [tuple(steps(protocol, role, trips, tiles)) for role in protocol.roles]
+        numbered = [(which, ring, slot) for which in ("full", "empty") for ring, slot in self._slots()]
+        self.numbers: dict[Barrier, int] = {barrier: number for number, barrier in enumerate(numbered)}
+        self.counts = [getattr(self.rings[ring], which) for which, ring, _ in numbered]
+
+    def _slots(self) -> Iterator[tuple[int, int]]:
+        for number, ring in enumerate(self.rings):
+            yield from ((number, slot) for slot in range(ring.stages))
+
+    def start(self) -> State:
+        roles = len(self.programs)
+        return State((0,) * roles, ((),) * roles, ((0, 0, 0),) * len(self.counts), frozenset(), frozenset())
+
+    def moves(self, state: State) -> Iterator[int | tuple[Cell, int, int, int]]:
+        """Roles that can step, and copies that can land."""
+        for role, program in enumerate(self.programs):
+            at = state.at[role]
+            if at < len(program) and self._passes(state, program[at]):
+                yield role
+        yield from sorted(state.flights)
+
+    def _number(self, which: str, ring: int, cursor: Cursor, step: Step) -> int:
+        return self.numbers[which, ring, _integer(cursor, step) % self.rings[ring].stages]
+
+    def _passes(self, state: State, step: Step) -> bool:
+        op = step[0]
+        if not isinstance(op, WaitEmpty | WaitFull):
+            return True
+        which = "empty" if isinstance(op, WaitEmpty) else "full"
+        phases = state.barriers[self._number(which, op.ring, op.slot, step)][0]
+        return phases % 2 != self._phase(op.phase, op.ring, step) % 2
+
+    def _phase(self, phase: Phase, ring: int, step: Step) -> int:
+        return _integer(phase.cursor, step) // self.rings[ring].stages + phase.plus
+
+    def after(self, state: State, move: int | tuple[Cell, int, int, int]) -> State:
+        """Raises WrongError."""
+        if not isinstance(move, int):
+            cell, use, barrier, size = move
+            landed = frozenset({*((c, u) for c, u in state.held if c != cell), (cell, use)})
+            return self._told(evolve(state, flights=state.flights - {move}, held=landed), barrier, 0, -size)
+        step = self.programs[move][state.at[move]]
+        return self._made(evolve(state, at=_put(state.at, move, state.at[move] + 1)), move, step)
+
+    def _told(self, state: State, barrier: int, arrivals: int, due: int) -> State:
+        phases, arrived, owed = state.barriers[barrier]
+        arrived, owed = arrived + arrivals, owed + due
+        if arrived > self.counts[barrier]:
+            raise WrongError("more arrivals than a phase takes")
+        complete = arrived == self.counts[barrier] and owed == 0
+        now = (phases + 1, 0, 0) if complete else (phases, arrived, owed)
+        return evolve(state, barriers=_put(state.barriers, barrier, now))
+
+    def _made(self, state: State, role: int, step: Step) -> State:
+        match step[0]:
+            case WaitEmpty() | WaitFull():
+                return state
+            case ArriveFull(ring=ring, slot=slot, size=size, count=count):
+                return self._told(state, self._number("full", ring, slot, step), count, size)
+            case Release(ring=ring, slot=slot, count=count):
+                return self._told(state, self._number("empty", ring, slot, step), count, 0)
+            case Copy() as op:
+                return self._sent(state, op, step)
+            case Read() as op:
+                return self._read(state, role, op, step)
+            case WaitGroups(pending=pending):
+                groups = state.groups[role]
+                return evolve(state, groups=_put(state.groups, role, groups[max(0, len(groups) - pending) :]))
+            case _:
+                raise NotImplementedError
+
+    def _sent(self, state: State, op: Copy, step: Step) -> State:
+        cell = op.ring, _integer(op.slot, step) % self.rings[op.ring].stages, op.part
+        if any(cell in group for groups in state.groups for group in groups):
+            raise WrongError("a copy into what a group still reads")
+        if any(flight[0] == cell for flight in state.flights):
+            raise WrongError("a copy into what another still writes")
+        flight = (cell, step[2], self._number("full", op.ring, op.signal, step), op.size)
+        return evolve(state, flights=state.flights | {flight})
+
+    def _read(self, state: State, role: int, op: Read, step: Step) -> State:
+        slot, held = _integer(op.slot, step) % self.rings[op.ring].stages, dict(state.held)
+        cells = frozenset((op.ring, slot, part) for part in range(len(self.rings[op.ring].parts)))
+        if any(flight[0] in cells for flight in state.flights):
+            raise WrongError("a read of what a copy still writes")
+        if any(held.get(cell) != step[2] for cell in cells):
+            raise WrongError("a read of another use")
+        if not op.late:
+            return state
+        return evolve(state, groups=_put(state.groups, role, (*state.groups[role], cells)))
+
+    def over(self, state: State) -> bool:
+        return all(at == len(program) for at, program in zip(state.at, self.programs, strict=True))
+
+
+def failure(protocol: Protocol, trips: int, tiles: int, most: int, seed: int) -> tuple[str, bool]:
+    """What goes wrong in some run, or nothing, and whether all runs were tried, of at most so many states.
+
+    Runs in which some roles hurry and others dawdle come first, as they show most.
+    """
+    runs, random = Runs(protocol, trips, tiles), Random(seed)  # noqa: S311 reason: an order, no secret
+    for _ in range(12):
+        found = _hurried(runs, random)
+        if found:
+            return found, False
+    stack, seen = [runs.start()], {runs.start()}
+    while stack:
+        state = stack.pop()
+        moves = list(runs.moves(state))
+        if not moves:
+            found = _at_rest(runs, state)
+            if found:
+                return found, False
+        random.shuffle(moves)
+        for move in moves:
+            try:
+                following = runs.after(state, move)
+            except WrongError as wrong:
+                return str(wrong), False
+            if following not in seen:
+                if len(seen) >= most:
+                    return "", False
+                seen.add(following)
+                stack.append(following)
+    return "", True
+
+
+def _hurried(runs: Runs, random: Random) -> str:
+    """One run: roles in an order of precedence, copies before all of them or behind."""
+    order = random.sample(range(len(runs.programs)), len(runs.programs))
+    late, state = random.random() < 0.5, runs.start()
+    while moves := list(runs.moves(state)):
+        own = sorted((move for move in moves if isinstance(move, int)), key=order.index)
+        flights = [move for move in moves if not isinstance(move, int)]
+        random.shuffle(flights)
+        chosen = ([*own, *flights] if late else [*flights, *own])[0]
+        try:
+            state = runs.after(state, chosen)
+        except WrongError as wrong:
+            return str(wrong)
+    return _at_rest(runs, state)
+
+
+def _at_rest(runs: Runs, state: State) -> str:
+    return "" if runs.over(state) else "nobody can move"
+
+
+def _integer(cursor: Cursor, step: Step) -> int:
+    _, in_tile, over_tiles = step
+    return (in_tile if cursor.restarts else over_tiles) + cursor.offset
+
+
+def _put(values: tuple[T, ...], at: int, value: T) -> tuple[T, ...]:
+    return (*values[:at], value, *values[at + 1 :])

@@ -1,0 +1,164 @@
+"""Sums in accumulation registers: what the compiler makes of them, and what it makes without."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import ml_dtypes
+import numpy as np
+import pytest
+from attrs import evolve, frozen
+
+from argus.build import build, reported
+from argus.core.cost import MACHINES, occupancy, predict
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.core.pretty import pretty
+from argus.emit.hip import hip_text
+from argus.emit.names import assign
+from argus.emit.report import ResourceReport
+from argus.emit.resources import compiled
+from argus.kernels.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.cdna3_staged import Cdna3Staged
+from argus.kernels.gemm import Config, gemm
+from argus.kernels.naming import name_of
+from argus.language import Tensor, block_id, ceil_div, copy, f32, gfx942, kernel, spread, zeros
+from tests.emit import host
+
+FULL = Cdna3Staged(bm=256, bn=256, run=8, vector=8, swizzle=True)
+SMALL = Cdna3Staged(bm=128, bn=128, bk=64, mfma=16, run=8, vector=8, swizzle=True, guarded=True, unroll=2)
+
+
+def traced(config: Config) -> Kernel:
+    return gemm.instance(config, name_of(config))
+
+
+@frozen
+class Made:
+    """into: of each matrix instruction, in the order of the text, `a` or `v`: the file that it sums into."""
+
+    report: ResourceReport
+    into: str
+    warnings: int
+
+
+@cache
+def made(config: Config) -> Made:
+    with TemporaryDirectory() as folder:
+        artifact = build(traced(config), directory=Path(folder))
+        assert artifact.assembly is not None
+        text = artifact.assembly.read_text()
+    assert isinstance(artifact.report, ResourceReport)
+    return Made(
+        artifact.report, "".join(re.findall(r"^\s+v_mfma\S+ ([av])\[", text, re.MULTILINE)), len(artifact.warnings)
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "sums"),
+    [(FULL, 256), (SMALL, 64), (Cdna3(), 64), (Cdna3PingPong(mfma=32), 128)],
+    ids=["full", "small", "double buffer", "ping-pong"],
+)
+def test_all_products_sum_into_accumulation_registers(config: Config, sums: int) -> None:
+    found = made(evolve(config, agprs=True))
+
+    assert set(found.into) == {"a"}
+    assert sums <= found.report.agprs <= 256
+    assert not found.report.spills
+    assert found.warnings == 0
+
+
+@pytest.mark.parametrize("config", [SMALL, Cdna3(), Cdna3PingPong(mfma=32)])
+def test_else_the_compiler_keeps_to_the_first_half_of_the_file(config: Config) -> None:
+    found = made(config)
+
+    assert set(found.into) == {"v"}
+    assert found.report.agprs == 0
+
+
+def test_the_tile_that_fills_them_no_longer_spills() -> None:
+    """Without, sums are where there is room, and each trip of the loop moves them about."""
+    before, after = made(FULL), made(evolve(FULL, agprs=True))
+
+    assert set(before.into) == {"a", "v"}
+    assert before.report.spills
+    assert before.warnings == 1
+    assert before.report.beside > 1
+    assert after.report.beside == 0
+    sizes = {"M": 4096, "N": 4096, "K": 4096}
+    slow, quick = (predict(traced(FULL), sizes, compiled(each.report)).microseconds for each in (before, after))
+    assert quick < slow
+
+
+def test_a_report_for_the_model_is_that_of_the_code() -> None:
+    assert reported(traced(SMALL)) == compiled(made(SMALL).report)
+
+
+def test_both_kinds_of_registers_count_for_occupancy() -> None:
+    config = evolve(SMALL, bm=256, unroll=1, agprs=True)
+    report = made(config).report
+    held = occupancy(traced(config), MACHINES["gfx942"], compiled(report))
+
+    assert report.agprs == 128
+    assert report.vgprs > 128
+    assert report.registers >= report.vgprs + report.agprs
+    assert held.registers == report.registers
+    assert (held.blocks, held.limit) == (1, "registers")
+    assert held.waves == 4 * report.occupancy
+    alone = evolve(compiled(report), registers=report.vgprs, shared=0)
+    assert occupancy(traced(config), MACHINES["gfx942"], alone).blocks > 1
+
+
+# -- what it does not change -----------------------------------------------------------------------------------
+
+
+def test_nothing_else_of_a_kernel_changes() -> None:
+    plain, kept = traced(SMALL), traced(evolve(SMALL, agprs=True))
+    renamed = pretty(kept).replace(" in accumulation registers", "").replace(kept.name, plain.name)
+
+    assert "in accumulation registers" in pretty(kept)
+    assert renamed == pretty(plain)
+
+
+def test_the_text_differs_by_what_keeps_sums_there() -> None:
+    plain, kept = traced(SMALL), traced(evolve(SMALL, agprs=True))
+    before = hip_text(plain).replace(plain.name, "").splitlines()
+    after = hip_text(kept).replace(kept.name, "").splitlines()
+    more = [line.strip() for line in after if line not in before]
+
+    assert [line for line in before if line not in after] == []
+    assert len(more) == 5
+    assert 'asm volatile("" : : : "a63");  // 64 accumulation registers' in more
+    assert "accumulated(acc[at]);" in more
+
+
+@pytest.mark.skipif(not host.available(), reason="runs emitted text on 64-bit Linux")
+@pytest.mark.parametrize("config", [Cdna3Staged(agprs=True), Cdna3Staged(mfma=16, agprs=True)], ids=name_of)
+def test_it_computes_the_same(config: Cdna3Staged, tmp_path: Path) -> None:
+    made_of, rng = traced(config), np.random.default_rng(3)
+    a, b = (rng.standard_normal((rows, 40)).astype(ml_dtypes.bfloat16) for rows in (70, 90))
+    c = np.zeros((70, 90), ml_dtypes.bfloat16)
+    sizes = {"M": 70, "N": 90, "K": 40}
+    order = [sizes[size.name] for size in made_of.sizes]
+    host.run(hip_text(made_of), assign(made_of).kernel, made_of.threads, (2, 2), (a, b, c), order, tmp_path)
+    wanted = a.astype(np.float64) @ b.astype(np.float64).T
+
+    assert np.abs(c.astype(np.float64) - wanted).max() < 0.05 * np.abs(wanted).max()
+
+
+# -- what is refused -------------------------------------------------------------------------------------------
+
+
+@kernel(target=gfx942, threads=256)
+def cleared(C: Tensor["M 64", f32]) -> None:
+    tile = zeros(f32, spread((64, 64), threads=256, vector=4), file="accumulation")
+    (m,) = block_id((ceil_div(C.shape[0], 64),))
+    copy(tile, C.tile((64, 64), (m, 0)), edge=0)
+
+
+def test_a_tile_that_no_product_sums_into_is_not_built() -> None:
+    with pytest.raises(ArgusError, match=r"E501.*no matrix instruction sums into"):
+        hip_text(cleared.trace())

@@ -2,15 +2,19 @@
 
 TABLE is a file of times of all designs of a space on some shapes (`benchmarks/space.py`), some of which the gate stops;
 what the gate and the GPU would say of a candidate is read from there. What the bandit believes before a search is
-fitted to the other shapes of the table, never to the shape that it searches. Parts:
+fitted to other shapes of the table, never to the shape that it searches. Results go into `--out`, beside those of
+other shapes and planners that are there. Parts:
 
 replay: each planner searches each shape, once with each seed. It prints how many trials the planners take to come
-within 5 % of the best known time (median and quartiles over the seeds), and how many candidates never saw a compiler.
-Results go to planner.json in `--out`.
-rules: searches of the bandit of so many trials, what each stop rule would have saved of them, and kept.
-minutes: what the bandit has found after ten minutes on two processors, by the seconds that each candidate took.
+within 5 % of the best known time (median and quartiles over the seeds), how many candidates never saw a compiler, and
+the time that this saves. Results: TARGET.json. `--teachers` names the shapes that may teach; by default all others.
+rules: searches of the bandit of so many trials, what each stop rule would have saved of them, and kept: rules.json.
+minutes: what the bandit has found after ten minutes on two processors, by the seconds that each candidate took:
+minutes.json.
+tell: what is kept, once more, and as the table of docs/decisions/0024-planners-are-functions.md.
 learn: the same fit to all shapes, into kb/experience/TARGET.json, which `argus optimize` begins with.
-predict: a table of a target without a card, by the static model, from build/space/TARGET/table.json.
+predict: a table of a target without a card, by the static model, from build/space/TARGET/table.json; shapes that the
+table has already are kept.
 """
 
 from __future__ import annotations
@@ -19,280 +23,194 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from attrs import frozen
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from argus.core.cost.occupancy import Compiled
 from argus.core.cost.predict import predict
-from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Gemm
-from argus.optimizer.search import observation
-from argus.optimizer.space import situation
-from argus.policy.bandit import Bandit, Weight
-from argus.policy.baselines import Exhaustive, Random
-from argus.policy.experience import Lesson, fitted, written
+from argus.policy.experience import fitted, written
 from argus.policy.knowledge import home
-from argus.policy.planner import Planner, Situation
 from argus.policy.stopping import Rule, replay
-from argus.policy.tpe import Tpe
-from argus.tuning.candidates import space
+from benchmarks.recorded import PLANNERS, TABLES, Job, Shape, Trial, lesson, searched, seen, table
+from benchmarks.searches import KEPT, TIMING, keep, named, page, read, rows, told
 
-RESULTS = Path(__file__).resolve().parent / "results" / "space"
-NEAR = 1 / 0.95
-TIMING, TEN_MINUTES = 1.0, 600.0
-"""Seconds: of one candidate on the GPU, generously; and of a whole search."""
+TEN_MINUTES = 600.0
 RULES = (Rule(epsilon=0.25), Rule(epsilon=0.5), Rule(attempts=8), Rule(attempts=16), Rule(attempts=32))
-SHAPES = (
-    *((8192, 8192, 8192), (4096, 4096, 4096), (2048, 2048, 2048), (1024, 1024, 1024)),
-    *((16384, 8192, 1024), (512, 7168, 2048)),
-)
-Shape = tuple[int, int, int]
 
 
-@frozen
-class Table:
-    """target: of the machine. times: microseconds by shape and design, None where the gate or the GPU stopped it."""
-
-    target: str
-    times: Mapping[Shape, Mapping[str, float | None]]
+def one(job: Job) -> tuple[Job, list[Trial]]:
+    return job, searched(job)
 
 
-@cache
-def table(path: Path) -> Table:
-    data = json.loads(path.read_text(encoding="utf-8"))
-    times: dict[Shape, dict[str, float | None]] = {}
-    for row in data["rows"]:
-        m, n, k = row["shape"]
-        times.setdefault((m, n, k), {})[row["name"]] = row["microseconds"]
-    refused = [name for name in space(data["target"]) if all(name not in each for each in times.values())]
-    return Table(data["target"], {shape: {**each, **dict.fromkeys(refused)} for shape, each in times.items()})
-
-
-def lesson(path: Path, shape: Shape) -> Lesson:
-    """What the table shows of one shape: the designs that have a time."""
-    situation, times = seen(path, shape), table(path).times[shape]
-    passed = [(each, took) for each in situation.options if (took := times[each.name]) is not None]
-    features = np.array([each.features for each, _ in passed])
-    return Lesson(situation.features, features, np.log([situation.bound / took for _, took in passed]))
-
-
-@cache
-def lessons(path: Path) -> Mapping[Shape, Lesson]:
-    return {shape: lesson(path, shape) for shape in table(path).times}
-
-
-def taught(path: Path, shape: Shape) -> dict[str, Weight]:
-    """What the other shapes of the table teach of this one."""
-    return fitted([each for other, each in lessons(path).items() if other != shape])
-
-
-@cache
-def seen(path: Path, shape: Shape) -> Situation:
-    found = table(path)
-    names = tuple(name for name in space(found.target) if name in found.times[shape])
-    return situation(Gemm(*shape, "bf16", found.target), names)
-
-
-@cache
-def planners(path: Path, shape: Shape) -> dict[str, Planner]:
-    return {
-        "bandit": Bandit(taught(path, shape)),
-        "bandit without knowledge": Bandit({}),
-        "random": Random(),
-        "tpe": Tpe(),
-        "exhaustive": Exhaustive(),
-    }
-
-
-def searched(
-    path: Path, shape: Shape, planner: str, seed: int, trials: int, *, whole: bool = False
-) -> list[tuple[str, float | None]]:
-    """Names and times in the order of the trials, so many, or fewer where the best known one is reached before.
-
-    whole: whether a search goes on behind that.
-    """
-    times, chosen = table(path).times[shape], planners(path, shape)[planner]
-    best = min(each for each in times.values() if each is not None)
-    state = chosen.start(seen(path, shape), seed)
-    found: list[tuple[str, float | None]] = []
-    while len(found) < trials and (whole or not found or found[-1][1] != best):
-        ranked = chosen.propose(state)
-        if not ranked:
-            break
-        choice = ranked[0].choice
-        took = times[choice.name]
-        outcome = "timed" if took is not None else "refuted"
-        judgement = Judgement(choice.name, outcome, "timing", microseconds=took)
-        state = chosen.learn(state, observation(choice, judgement))
-        found.append((choice.name, took))
-    return found
-
-
-def near(times: Sequence[float | None], best: float) -> int | None:
-    """The trial that first came within 5 % of the best."""
-    return next((number for number, each in enumerate(times, 1) if each is not None and each <= NEAR * best), None)
-
-
-Job = tuple[Path, Shape, str, int, int]
-
-
-def one(job: Job) -> tuple[Job, list[float | None]]:
-    return job, [took for _, took in searched(*job)]
-
-
-def through(job: Job) -> tuple[Job, list[tuple[str, float | None]]]:
-    return job, searched(*job, whole=True)
-
-
-def jobs(paths: Sequence[Path], chosen: argparse.Namespace) -> Iterator[tuple[Path, Shape, str, int, int]]:
+def jobs(paths: Sequence[Path], chosen: argparse.Namespace) -> Iterator[Job]:
     for path in paths:
         for shape in table(path).times:
-            for planner in chosen.planners or planners(path, shape):
+            for planner in chosen.planners:
                 for seed in range(1 if planner == "exhaustive" else chosen.seeds):
-                    yield path, shape, planner, seed, chosen.trials
+                    teachers = tuple(chosen.teachers) if planner == "bandit" else ()
+                    if not chosen.shapes or shape in chosen.shapes:
+                        yield Job(path, shape, planner, seed, chosen.trials, teachers, chosen.part != "replay")
 
 
-def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
-    low, middle, high = statistics.quantiles(values, n=4) if len(values) > 1 else (values[0],) * 3
-    return low, middle, high
-
-
-def told(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Trials to come near the best, by table, shape and planner."""
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["target"], "x".join(map(str, row["shape"])), row["planner"]), []).append(row)
-    for (target, shape, planner), each in groups.items():
-        took = [row["near"] if row["near"] is not None else row["trials"] + 1 for row in each]
-        low, middle, high = quartiles(took)
-        missed = sum(row["near"] is None for row in each)
-        lost = f", {missed} of {len(each)} never" if missed else ""
-        yield f"{target} {shape:18} {planner:26} {middle:6.1f} trials ({low:.1f} to {high:.1f}){lost}"
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("replay", "rules", "minutes", "learn", "predict"))
-    parser.add_argument("tables", nargs="*", type=Path)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=200, help="after which a search is given up")
-    parser.add_argument("--planners", nargs="*", default=())
-    parser.add_argument("--shape", default="", help="MxNxK, of minutes")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    chosen = parser.parse_args()
-    paths = chosen.tables or sorted(RESULTS.glob("*.json"))
-    if chosen.part == "predict":
-        predicted(chosen.tables[0], chosen.out)
-        return 0
-    if chosen.part == "rules":
-        rules(paths, chosen)
-        return 0
-    if chosen.part == "minutes":
-        minutes(paths[0], chosen)
-        return 0
-    if chosen.part == "learn":
-        learn(paths)
-        return 0
-    rows: list[dict[str, Any]] = []
+def run(paths: Sequence[Path], chosen: argparse.Namespace) -> list[tuple[Job, list[Trial]]]:
     with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
-        for (path, shape, planner, seed, trials), times in pool.map(one, list(jobs(paths, chosen)), chunksize=4):
-            known = [each for each in table(path).times[shape].values() if each is not None]
-            found = {"target": table(path).target, "shape": shape, "planner": planner, "seed": seed, "trials": trials}
-            rows.append({**found, "near": near(times, min(known)), "times": times})
-    print("\n".join(told(rows)))
-    print("\n".join(stopped(rows)))
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    (chosen.out / "planner.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
-    return 0
+        return list(pool.map(one, list(jobs(paths, chosen)), chunksize=4))
 
 
-def predicted(points: Path, out: Path) -> None:
-    """A table whose times are the static model's. points: what `benchmarks/space.py prepare` left of a target."""
-    data = json.loads(points.read_text(encoding="utf-8"))
-    target, rows = data["target"], list[dict[str, Any]]()
-    for point in data["rows"]:
-        if point["state"] != "ready":
-            continue
-        kernel = Gemm(*SHAPES[0], "bf16", target).kernel(point["name"])
-        said = Compiled(
-            point["registers"], point["spills"], point["shared"], point["serialised"], point.get("beside", 0.0)
-        )
-        for m, n, k in SHAPES:
-            found = predict(kernel, {"M": m, "N": n, "K": k}, said).microseconds
-            rows.append({"shape": [m, n, k], "name": point["name"], "microseconds": round(found, 3)})
-    about = "microseconds, predicted by the static model from the compiler's reports"
-    text = json.dumps({"device": "none", "target": target, "about": about, "rows": rows}, separators=(",", ":"))
-    (out / f"{target}.json").write_text(text.replace('},{"shape"', '},\n{"shape"') + "\n", encoding="utf-8")
-    print(f"{len(rows)} times of {target}")
-
-
-def learn(paths: Sequence[Path]) -> None:
+def replayed(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
     for path in paths:
-        found, target = fitted(list(lessons(path).values())), table(path).target
-        shapes = ", ".join("x".join(map(str, shape)) for shape in table(path).times)
-        place = home() / "experience" / f"{target}.json"
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(written(found, [f"{path.name}: {shapes}"]), encoding="utf-8")
-        print(f"{place.name}: {len(found)} weights from {len(table(path).times)} shapes")
+        found = table(path)
+        made = rows(run([path], chosen))
+        keep(chosen.out / f"{found.target}.json", found.target, found.device, made)
+        print("\n".join(told(found.target, made)), flush=True)
 
 
-def stopped(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """How many of the candidates that a planner chose never saw a compiler."""
-    for planner in dict.fromkeys(row["planner"] for row in rows):
-        times = [each for row in rows if row["planner"] == planner for each in row["times"]]
-        share = sum(each is None for each in times) / len(times)
-        yield f"{planner}: {share:.1%} of {len(times):,} candidates were stopped"
+def tell(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
+    for path in paths:
+        target = table(path).target
+        kept = read(chosen.out / f"{target}.json")
+        print("\n".join((*told(target, kept), *page(kept))))
 
 
 def rules(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
     """What each stop rule would have saved of the bandit's searches, and kept of their results."""
-    wanted = [
-        (path, shape, "bandit", seed, chosen.trials)
-        for path in paths
-        for shape in table(path).times
-        for seed in range(chosen.seeds)
+    chosen.planners = ("bandit",)
+    runs = [
+        (seen(job.path, job.shape).bound, [took for _, took in trials], table(job.path).best(job.shape))
+        for job, trials in run(paths, chosen)
     ]
-    with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
-        runs = [(seen(job[0], job[1]).bound, [took for _, took in times]) for job, times in pool.map(through, wanted)]
+    kept: list[dict[str, Any]] = []
     for rule in RULES:
-        found = [replay(rule, times, bound) for bound, times in runs]
-        saved, kept = statistics.mean(each.saved for each in found), statistics.mean(each.kept for each in found)
-        least = min(each.kept for each in found)
+        found = [replay(rule, times, bound) for bound, times, _ in runs]
+        shares = [each.kept for each in found]
+        kept.append(
+            {"epsilon": rule.epsilon, "attempts": rule.attempts, "saved": statistics.mean(each.saved for each in found)}
+            | {"kept": statistics.mean(shares), "least": min(shares)}
+        )
         text = f"epsilon {rule.epsilon}" if rule.epsilon is not None else f"{rule.attempts} attempts without gain"
         print(
-            f"{text}: saves {saved:.0%} of {chosen.trials} trials, keeps {kept:.1%} of the result (least {least:.1%})"
+            f"{text}: saves {kept[-1]['saved']:.0%} of {chosen.trials} trials, keeps {kept[-1]['kept']:.1%} "
+            f"of the result (least {kept[-1]['least']:.1%})"
         )
+    write(chosen.out / "rules.json", {"trials": chosen.trials, "searches": len(runs), "rules": kept})
 
 
-def minutes(path: Path, chosen: argparse.Namespace) -> None:
+def minutes(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
     """The bandit's best after ten minutes of two processors, beside the best known."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    seconds = {point["name"]: point["proof"] + point["compiled"] for point in data["points"]}
-    named = {"x".join(map(str, each)): each for each in table(path).times}
-    shape = named.get(chosen.shape) or next(iter(named.values()))
-    times = table(path).times[shape]
-    best = min(each for each in times.values() if each is not None)
-    shares: list[float] = []
-    counts: list[int] = []
-    for seed in range(chosen.seeds):
-        spent, tried, reached = 0.0, 0, float("inf")
-        for name, took in searched(path, shape, "bandit", seed, chosen.trials, whole=True):
-            spent += seconds.get(name, 0.0) / 2 + (0.0 if took is None else TIMING)
-            if spent > TEN_MINUTES:
-                break
-            tried, reached = tried + 1, min(reached, took or float("inf"))
-        shares.append(best / reached)
-        counts.append(tried)
-    print(f"{shape}: after ten minutes {statistics.median(counts):.0f} candidates (at most {chosen.trials} are tried),")
-    print(f"the best has {statistics.median(shares):.1%} of the best known speed (least {min(shares):.1%})")
+    chosen.planners = ("bandit",)
+    groups: dict[tuple[Path, Shape], list[list[Trial]]] = {}
+    for job, trials in run(paths, chosen):
+        groups.setdefault((job.path, job.shape), []).append(trials)
+    kept: list[dict[str, Any]] = []
+    for (path, shape), searches in groups.items():
+        within = [cut(path, trials) for trials in searches]
+        best = table(path).best(shape)
+        shares = [best / min((took for _, took in each if took is not None), default=float("inf")) for each in within]
+        tried = statistics.median(map(len, within))
+        kept.append({"target": table(path).target, "shape": shape, "candidates": tried, "shares": shares})
+        print(
+            f"{table(path).target} {named(shape)}: {tried:.0f} candidates after ten minutes (of at most "
+            f"{chosen.trials}), the best has {statistics.median(shares):.1%} of the best known speed "
+            f"(least {min(shares):.1%})"
+        )
+    write(chosen.out / "minutes.json", {"trials": chosen.trials, "rows": kept})
+
+
+def cut(path: Path, trials: Sequence[Trial]) -> list[Trial]:
+    """Those that were over after ten minutes."""
+    found, spent = list[Trial](), 0.0
+    timing = TIMING if table(path).device != "none" else 0.0
+    for name, took in trials:
+        point = table(path).points[name]
+        spent += (point.proof + point.compiled) / 2 + timing * point.ready
+        if spent > TEN_MINUTES:
+            break
+        found.append((name, took))
+    return found
+
+
+def learn(paths: Sequence[Path], _chosen: argparse.Namespace) -> None:
+    for path in paths:
+        shapes, target = tuple(table(path).times), table(path).target
+        found = fitted([lesson(path, shape) for shape in shapes])
+        place = home() / "experience" / f"{target}.json"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(written(found, [f"{path.name}: {', '.join(map(named, shapes))}"]), encoding="utf-8")
+        print(f"{place.name}: {len(found.trends)} weights from {len(shapes)} shapes")
+
+
+def predicted(paths: Sequence[Path], chosen: argparse.Namespace) -> None:
+    """Tables whose times are the static model's. paths: what `benchmarks/space.py prepare` left of a target each."""
+    for path in paths:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        target, out = data["target"], TABLES / f"{data['target']}.json"
+        known: list[dict[str, Any]] = json.loads(out.read_text(encoding="utf-8"))["rows"] if out.is_file() else []
+        there = {tuple(row["shape"]) for row in known}
+        found = [*known, *modelled(data, [shape for shape in chosen.shapes if shape not in there])]
+        points = [{name: point[name] for name in POINT} for point in data["rows"]]
+        about = "microseconds, predicted by the static model from the compiler's reports"
+        head = {"device": "none", "target": target, "about": about}
+        text = json.dumps({**head, "rows": found, "points": points}, separators=(",", ":"))
+        out.write_text(text.replace("},{", "},\n{") + "\n", encoding="utf-8")
+        print(f"{len(found)} times of {target}")
+
+
+POINT = ("name", "state", "verdict", "code", "proof", "compiled", "registers", "spills", "shared")
+
+
+def modelled(data: dict[str, Any], shapes: Sequence[Shape]) -> Iterator[dict[str, Any]]:
+    """Rows of designs that are ready."""
+    for point in (each for each in data["rows"] if shapes and each["state"] == "ready"):
+        kernel = Gemm(*shapes[0], "bf16", data["target"]).kernel(point["name"])
+        counted = (point["registers"], point["spills"], point["shared"], point["serialised"])
+        said = Compiled(*counted, point.get("beside", 0.0))
+        for m, n, k in shapes:
+            took = predict(kernel, {"M": m, "N": n, "K": k}, said).microseconds
+            yield {"shape": [m, n, k], "name": point["name"], "microseconds": round(took, 3)}
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps({"about": f"python benchmarks/planner.py {path.stem}", **data}, indent=1) + "\n", "utf-8"
+    )
+
+
+PARTS: dict[str, Callable[[Sequence[Path], argparse.Namespace], None]] = {
+    "replay": replayed,
+    "rules": rules,
+    "minutes": minutes,
+    "tell": tell,
+    "learn": learn,
+    "predict": predicted,
+}
+
+
+def extents(text: str) -> Shape:
+    m, n, k = map(int, text.split("x"))
+    return m, n, k
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("tables", nargs="*", type=Path)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=200, help="after which a search is given up")
+    parser.add_argument("--planners", nargs="*", choices=PLANNERS, default=PLANNERS)
+    parser.add_argument("--shapes", nargs="*", type=extents, default=(), metavar="MxNxK", help="all by default")
+    parser.add_argument("--teachers", nargs="*", type=extents, default=(), metavar="MxNxK")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=KEPT)
+    chosen = parser.parse_args()
+    PARTS[chosen.part](chosen.tables or sorted(TABLES.glob("*.json")), chosen)
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cache, partial
 from importlib.metadata import version
@@ -18,6 +18,7 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.llm import Client, connect
 from argus.optimizer.asking import Asking, text_of
+from argus.optimizer.beliefs import beliefs
 from argus.optimizer.device import Gpu
 from argus.optimizer.evaluators import Cluster, Evaluator, Here
 from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started, Told
@@ -28,10 +29,9 @@ from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Problem, problem_of
 from argus.optimizer.processes import Processes
 from argus.optimizer.search import Limits, Search, past
-from argus.optimizer.space import situation, technique
-from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.optimizer.space import situation
+from argus.policy.bandit import Bandit
 from argus.policy.baselines import Exhaustive, Random
-from argus.policy.experience import experience
 from argus.policy.knowledge import load
 from argus.policy.llm.budget import NOTHING, Spent
 from argus.policy.llm.memory import Memory
@@ -123,7 +123,7 @@ def journal_path() -> Path:
 
 def planner_of(name: str, problem: Problem, model: Model) -> Planner:
     """Raises ArgusError (E905) for a name that is none."""
-    bandit = Bandit(beliefs(problem.target))
+    bandit = Bandit(beliefs(problem))
     match name:
         case "bandit":
             return bandit
@@ -138,22 +138,6 @@ def planner_of(name: str, problem: Problem, model: Model) -> Planner:
         case _:
             message = f"there is no planner `{name}`, expected bandit, llm, random, exhaustive or tpe"
             raise ArgusError(Diagnostic("E905", "error", message, help="leave --planner out for the bandit"))
-
-
-FIT: Mapping[str, Weight] = {
-    CONSTANT: Weight(-1.0, 0.5),
-    "last wave": Weight(1.0, 0.3),
-    "edge": Weight(1.0, 0.3),
-    "products a byte": Weight(1.0, 0.5),
-}
-"""Of features that are no techniques: empty places of a wave, and of a tile, are time lost."""
-
-
-def beliefs(target: str) -> dict[str, Weight]:
-    """What a bandit believes before a search: what earlier problems taught, else what techniques promise."""
-    effects = {technique(each.name): each.effect for each in load() if target in each.targets}
-    promised = {name: Weight(each.log_mean, each.log_deviation) for name, each in effects.items()}
-    return {**FIT, **promised, **experience(target)}
 
 
 def optimize(

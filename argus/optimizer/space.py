@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, log, log2
+from math import log2
 from typing import Any, assert_never, cast
 
 import attrs
 from attrs import frozen
 
-from argus.core.target import TARGETS
 from argus.kernels.gemm import Config
-from argus.kernels.narrow import Narrow
-from argus.kernels.split import Split
 from argus.optimizer.files import KernelFile, Variant
+from argus.optimizer.filling import filling
 from argus.optimizer.problem import Gemm, Problem
 from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
 from argus.tuning.candidates import space
-
-_PROCESSORS = {each.name: each.processors for each in TARGETS}
 
 
 @frozen
@@ -42,7 +38,8 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
             described = [_of_file(each) for name, each in problem.variants.items() if not names or name in names]
         case _:
             assert_never(problem)
-    features = tuple(sorted({key for each in described for key in each.numbers}))
+    # A number that is 0 of all says nothing of any.
+    features = tuple(sorted({key for each in described for key, value in each.numbers.items() if value}))
     options = tuple(
         Choice(each.name, each.techniques, tuple(each.numbers.get(feature, 0.0) for feature in features), each.knobs)
         for each in described
@@ -72,7 +69,7 @@ def describe(problem: Gemm, name: str, config: Config) -> Described:
     steps = techniques_of(config)
     has = {technique(step.technique): 1.0 for step in steps}
     kind = {f"kind {type(config).__name__}": 1.0}
-    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **_fit(problem, config)}
+    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **filling(problem, config)}
     return Described(name, steps, numbers, knobs)
 
 
@@ -124,33 +121,6 @@ def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, floa
             case str():
                 found[f"{name} {value}"] = 1.0
     return found
-
-
-def _fit(problem: Gemm, config: Config) -> dict[str, float]:
-    """How tiles fit the problem and the machine, as logarithms of shares, at most 0."""
-    processors = _PROCESSORS[problem.target]
-    rows, columns, splits = tile(config)
-    tiles = ceil(problem.m / rows) * ceil(problem.n / columns)
-    waves = ceil(tiles * splits / processors)
-    return {
-        "last wave": log(tiles * splits / (waves * processors)),
-        "edge": log(problem.m * problem.n / (tiles * rows * columns)),
-        "products a byte": log2(rows * columns / (rows + columns)) / 8,
-        "one wave": float(waves == 1),
-    }
-
-
-def tile(config: Config) -> tuple[int, int, int]:
-    """Rows and columns of C that a block makes, and how many blocks share out their products."""
-    match config:
-        case Narrow():
-            return 64, config.bn, 1
-        case Split(turned=True):
-            return config.bn, config.bm, config.splits
-        case Split():
-            return config.bm, config.bn, config.splits
-        case _:
-            return config.bm, config.bn, 1
 
 
 def knob_names(options: tuple[Choice, ...]) -> Mapping[str, tuple[int | bool | str, ...]]:

@@ -110,7 +110,7 @@ class Bandit:
         known = earned(state.situation.tried)
         return np.array(
             [
-                float(np.mean([known.get(step.technique, 1.0) for step in each.steps])) if each.steps else 0.0
+                sum(known.get(step.technique, 1.0) for step in each.steps) / len(each.steps) if each.steps else 0.0
                 for each in options
             ]
         )

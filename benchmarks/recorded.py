@@ -1,0 +1,168 @@
+"""Searches of recorded tables: what the gate and the GPU would say of a candidate is read from a file.
+
+A table holds times of all designs of a space on some shapes, and what proving and compiling each of them took.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from attrs import frozen
+
+from argus.optimizer.filling import size
+from argus.optimizer.judgement import Judgement
+from argus.optimizer.problem import Gemm
+from argus.optimizer.search import observation
+from argus.optimizer.space import situation
+from argus.policy.bandit import Bandit, Weight
+from argus.policy.baselines import Exhaustive, Random
+from argus.policy.experience import Lesson, fitted
+from argus.policy.planner import Planner, Situation
+from argus.policy.tpe import Tpe
+from argus.tuning.candidates import space
+
+TABLES = Path(__file__).resolve().parent / "results" / "space"
+NEAR = 1 / 0.95
+Shape = tuple[int, int, int]
+Shapes = tuple[Shape, ...]
+
+
+@frozen
+class Point:
+    """A design as the gate saw it. ready: whether it passed. proof, compiled: seconds, 0 where that was not begun."""
+
+    ready: bool
+    proof: float
+    compiled: float
+
+    @property
+    def early(self) -> bool:
+        """Whether it was stopped before a compiler was started."""
+        return not self.ready and self.compiled == 0
+
+
+@frozen
+class Table:
+    """device: that was timed, "none" for the static model's table.
+
+    points: of the designs of the space, those that the gate has seen. times: microseconds by shape and design, None
+    where the gate or the GPU stopped it.
+    """
+
+    target: str
+    device: str
+    points: Mapping[str, Point]
+    times: Mapping[Shape, Mapping[str, float | None]]
+
+    def best(self, shape: Shape) -> float:
+        return min(each for each in self.times[shape].values() if each is not None)
+
+
+@cache
+def table(path: Path) -> Table:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    target, known = data["target"], {each["name"]: each for each in data["points"]}
+    points = {
+        name: Point(known[name]["state"] == "ready", known[name]["proof"], known[name]["compiled"])
+        for name in space(target)
+        if name in known
+    }
+    times: dict[Shape, dict[str, float | None]] = {}
+    for row in data["rows"]:
+        m, n, k = row["shape"]
+        times.setdefault((m, n, k), dict.fromkeys(points))[row["name"]] = row["microseconds"]
+    return Table(target, data["device"], points, times)
+
+
+def gemm(path: Path, shape: Shape) -> Gemm:
+    return Gemm(*shape, "bf16", table(path).target)
+
+
+@cache
+def seen(path: Path, shape: Shape) -> Situation:
+    return situation(gemm(path, shape), tuple(table(path).points))
+
+
+@cache
+def lesson(path: Path, shape: Shape) -> Lesson:
+    """What the table shows of one shape: the designs that have a time."""
+    before, times = seen(path, shape), table(path).times[shape]
+    passed = [(each, took) for each in before.options if (took := times[each.name]) is not None]
+    features = np.array([each.features for each, _ in passed])
+    return Lesson(
+        size(gemm(path, shape)), before.features, features, np.log([before.bound / took for _, took in passed])
+    )
+
+
+@cache
+def taught(path: Path, shape: Shape, teachers: Shapes = ()) -> dict[str, Weight]:
+    """What other shapes of the table teach of this one, never itself. teachers: which; all others by default."""
+    found = fitted([lesson(path, other) for other in teachers or table(path).times if other != shape])
+    return found.at(size(gemm(path, shape)))
+
+
+def planner(path: Path, shape: Shape, name: str, teachers: Shapes = ()) -> Planner:
+    match name:
+        case "bandit":
+            return Bandit(taught(path, shape, teachers))
+        case "bandit without knowledge":
+            return Bandit({})
+        case "random":
+            return Random()
+        case "tpe":
+            return Tpe()
+        case "exhaustive":
+            return Exhaustive()
+        case _:
+            raise ValueError(name)
+
+
+PLANNERS = ("bandit", "bandit without knowledge", "random", "tpe", "exhaustive")
+
+
+@frozen
+class Job:
+    """One search. trials: after which it is given up. whole: whether it goes on behind the best known design."""
+
+    path: Path
+    shape: Shape
+    planner: str
+    seed: int
+    trials: int
+    teachers: Shapes = ()
+    whole: bool = False
+
+
+Trial = tuple[str, float | None]
+
+
+def searched(job: Job) -> list[Trial]:
+    """Names and times in the order of the trials."""
+    times, best = table(job.path).times[job.shape], table(job.path).best(job.shape)
+    return list(_trials(job, times, best))
+
+
+def _trials(job: Job, times: Mapping[str, float | None], best: float) -> Iterator[Trial]:
+    chosen = planner(job.path, job.shape, job.planner, job.teachers)
+    state = chosen.start(seen(job.path, job.shape), job.seed)
+    for _ in range(job.trials):
+        ranked = chosen.propose(state)
+        if not ranked:
+            return
+        choice = ranked[0].choice
+        took = times[choice.name]
+        yield choice.name, took
+        if took == best and not job.whole:
+            return
+        outcome = "timed" if took is not None else "refuted"
+        judgement = Judgement(choice.name, outcome, "timing", microseconds=took)
+        state = chosen.learn(state, observation(choice, judgement))
+
+
+def near(times: Sequence[float | None], best: float) -> int | None:
+    """The trial that first came within 5 % of the best."""
+    return next((number for number, each in enumerate(times, 1) if each is not None and each <= NEAR * best), None)

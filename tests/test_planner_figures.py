@@ -1,0 +1,81 @@
+"""The figures of planners in the documents are those of the results that are kept, and today's bandit gives them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from argus.policy.experience import experience, fitted
+from benchmarks.recorded import TABLES, Job, lesson, near, searched, table
+from benchmarks.searches import COLUMNS, KEPT, Row, page, read, together
+
+PAGE = Path(__file__).parent.parent / "docs" / "decisions" / "0024-planners-are-functions.md"
+TARGETS = ("gfx942", "sm_90a")
+SEEDS = 20
+
+
+def rows(target: str) -> list[Row]:
+    return read(KEPT / f"{target}.json")
+
+
+def of(target: str, planner: str) -> dict[str, Row]:
+    return {str(row.shape): row for row in rows(target) if row.planner == planner and not row.teachers}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_planners_searched_all_shapes_of_the_table(target: str) -> None:
+    shapes = {str(shape) for shape in table(TABLES / f"{target}.json").times}
+
+    for planner in COLUMNS:
+        found = of(target, planner)
+        assert set(found) == shapes
+        assert all(len(row.near) == (1 if planner == "exhaustive" else SEEDS) for row in found.values())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_page_shows_what_is_kept(target: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    for line in page(rows(target)):
+        assert line in text
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_was_stopped_is_on_the_page(target: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    for planner in ("bandit", "random"):
+        found = together(row.stopped for row in of(target, planner).values())
+        assert f"{found.share:.1%}" in text
+        assert f"{found.shorter:.0%}" in text
+
+
+def test_what_rules_save_is_on_the_page() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    for rule in json.loads((KEPT / "rules.json").read_text(encoding="utf-8"))["rules"]:
+        assert f"{rule['saved']:.0%} | {rule['kept']:.1%} | {rule['least']:.1%} |" in text
+
+
+def test_todays_bandit_searches_as_it_did() -> None:
+    """Two seeds of the shape of which it once was worse than chance."""
+    path, shape = TABLES / "gfx942.json", (2048, 2048, 2048)
+    kept = of("gfx942", "bandit")[str(shape)]
+    for seed in (0, 1):
+        trials = searched(Job(path, shape, "bandit", seed, kept.trials))
+        assert near([took for _, took in trials], table(path).best(shape)) == kept.near[seed]
+
+
+def test_experience_is_what_the_table_teaches() -> None:
+    path = TABLES / "gfx942.json"
+    found, kept = fitted([lesson(path, shape) for shape in table(path).times]), experience("gfx942")
+
+    assert kept.usual == pytest.approx(found.usual, abs=1e-3)
+    assert kept.trends.keys() == found.trends.keys()
+    for name, trend in found.trends.items():
+        wanted = (trend.mean, trend.slope, trend.deviation)
+        assert (kept.trends[name].mean, kept.trends[name].slope, kept.trends[name].deviation) == pytest.approx(
+            wanted, abs=1e-3
+        )

@@ -15,12 +15,12 @@ from argus.cli import main
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.drafts import kernel_of
-from argus.optimizer.evaluators import Processes
 from argus.optimizer.files import KernelFile, signature
 from argus.optimizer.gate import Tools, judged
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import problem_of
+from argus.optimizer.processes import Processes
 from argus.optimizer.run import Judging, Settings, optimize
 from argus.optimizer.search import Limits
 from argus.optimizer.space import situation
@@ -103,6 +103,7 @@ def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_
         ("M=4,N=4,K=4,K=8", "`K` is given twice"),
         ("M=4,N=4,K=-4", "`K=-4` is no size"),
         ("M=4,N=4,K=5", "may be launched at M=4,N=4,K=5"),
+        ("M=999999999999,N=4,K=4000000", "`A` is larger than any memory"),
     ],
 )
 def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path) -> None:
@@ -246,6 +247,7 @@ def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> N
     finally:
         workers.close()
 
+    assert judgement is not None
     assert judgement.outcome == "timed", judgement.why
 
 

@@ -138,9 +138,7 @@ def asked(spent: Spent | None) -> Found:
 def test_the_summary_says_what_the_model_cost() -> None:
     told = list(outcome_lines(asked(Spent(calls=3, input=400, output=100, dollars=0.0025)), MODEL))
 
-    assert told[1] == (
-        "the model: 3 calls, spent 500 tokens, $0.0025, left $0.0075 of $0.01, left 500 of 1,000 tokens"
-    )
+    assert told[1] == ("the model: 3 calls, spent 500 tokens, $0.0025, left $0.0075 of $0.01, left 500 of 1,000 tokens")
     assert not any("the model:" in line for line in outcome_lines(asked(None), MODEL))
 
 

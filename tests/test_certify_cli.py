@@ -9,7 +9,7 @@ import pytest
 
 from argus.cli import main
 from argus.core.diagnostic import ArgusError
-from argus.optimizer import certifying
+from argus.optimizer import certifying_parts
 from argus.optimizer.certificate import opened
 from tests.optimizer.deliveries import claim, claimed, delivery
 
@@ -113,7 +113,7 @@ def test_a_kernel_that_takes_all_memory_is_refused(
     def takes_all(*_: object, **_more: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(certifying, "verify", takes_all)
+    monkeypatch.setattr(certifying_parts, "verify", takes_all)
     assert main(["certify", str(folder)]) == 3
     assert "more memory than there is" in capsys.readouterr().err
 

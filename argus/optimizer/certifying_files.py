@@ -40,7 +40,7 @@ from argus.optimizer.files import Variant, digest_of, signature, variants_of
 from argus.optimizer.loading import loader_of_file
 from argus.optimizer.numbers import SEEDS
 from argus.optimizer.references import Trial, trials
-from argus.optimizer.workload import declared, least_of, work_of
+from argus.optimizer.workload import beyond_memory, declared, least_of, work_of
 from argus.policy.bounds import CEILINGS, Bounds, bounds
 from argus.reference import compared_with_claims, contraction
 
@@ -99,6 +99,8 @@ def of_kernel_file(claimed: Certificate, folder: Path, name: Named, means: Means
         yield failed("target", f"the kernel is for {kernel.target.name}, the problem for {asked.target}")
         return
     admitted = of_sizes(kernel, name.sizes)
+    if admitted.state != "FAILED" and beyond_memory(kernel, name.sizes) is not None:
+        admitted = failed("admitted", f"a tensor is larger than any memory at {name.sizes}")
     yield admitted
     if admitted.state == "FAILED":
         return

@@ -22,7 +22,7 @@ from argus.core.walk import show
 from argus.interp.search import assumed, holds
 from argus.loader import Exported, load_with_names, located
 from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.workload import Counted, declared_work, least_of, work_of
+from argus.optimizer.workload import Counted, beyond_memory, declared_work, least_of, work_of
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step
 from argus.suggest import with_suggested
@@ -165,6 +165,8 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
     meant = [each for each in kernels if each.target.name == chosen]
     _check_alike(what, meant)
     found = KernelFile(str(path), kernel_name, digest, _extents(sizes, meant[0]), chosen)
+    if (large := beyond_memory(meant[0], found.sizes)) is not None:
+        _refuse(f"`{large.name}` is larger than any memory at {sizes}", "name smaller sizes")
     if not any(admitted(exported, chosen, found.sizes)):
         _refuse(
             f"no kernel of `{what}` may be launched at {sizes}: `{meant[0].name}` assumes {show(assumed(meant[0]))}",
@@ -224,8 +226,9 @@ class Loaded:
 
 @cache
 def _loaded(path: str, kernel: str, digest: str) -> Loaded:
-    """Of a text; digest: which text, so that another one is loaded anew."""
-    del digest
+    """Of a text; digest: which text. Raises ArgusError (E903) where the file holds another."""
+    if digest_of(Path(path).read_bytes()) != digest:
+        _refuse(f"`{path}` has changed since the run began", "begin a new run, or restore the file")
     exported, names = load_with_names(f"{path}:{kernel}" if kernel else path)
     found, work = names.get(REFERENCE), names.get(WORK)
     if not callable(found):

@@ -78,7 +78,7 @@ def _boxes(way: _Way, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[i
         spans = _dense(way.copy.source, known)
         places = _places(way, kernel, known)
         corners = [np.broadcast_to(axis, _length(places)) for axis in start(way.copy.source, places)]
-    except (NotModelledError, _TooManyError):
+    except (NotModelledError, _TooManyError, OverflowError):
         return None
     whole = len(np.unique(way.copy.by.elements())) == prod(spans)
     return (spans, np.unique(np.stack(corners, axis=1), axis=0)) if whole else None

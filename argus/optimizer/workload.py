@@ -17,11 +17,10 @@ from argus.core.algebra import TRUE
 from argus.core.cost.counts import block_numbers, everyone, runs
 from argus.core.cost.groups import cast_of, sizes_of
 from argus.core.cost.machine import MACHINES
-from argus.core.cost.places import value_of
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.index import Index, Node, Sym
+from argus.core.index import Held, Index, Node, Read, Sym
 from argus.core.ir import Assert, Buffer, For, If, Kernel, Let, Mma, Stmt, WrittenOnce, bodies, walk
-from argus.core.walk import symbols
+from argus.core.walk import evaluate, symbols, topological
 from argus.interp.loading import inputs, outputs
 from argus.optimizer.reads import read_of
 from argus.policy.bounds import CEILINGS, Work
@@ -29,6 +28,7 @@ from argus.reference import Contraction, contraction
 
 _TYPES = {name for each in CEILINGS.values() for name in each.peak}
 _MOST = 1e30
+_MOST_ELEMENTS = 1 << 44
 
 
 @frozen
@@ -49,7 +49,10 @@ class Counted:
 def work_of(kernel: Kernel, sizes: Mapping[str, int]) -> Counted:
     """Raises KeyError for a size that is not given."""
     claimed = contraction(kernel)
-    flops, products, unknown = _products(kernel, claimed, sizes)
+    every, products, unknown = _products(kernel, claimed, sizes)
+    rates = CEILINGS[kernel.target.name].peak
+    flops = {name: count for name, count in every.items() if name in rates}
+    unknown += [f"the rate of products of {name or 'no type'}" for name in every if name not in rates]
     reads = writes = 0.0
     for each in inputs(kernel):
         whole = bytes_of(each, kernel, sizes)
@@ -125,7 +128,10 @@ def _products(
         return {types.pop(): 2.0 * m * n * k}, f"2 x {m:,} x {n:,} x {k:,} operations that are claimed", []
     if not _decided_by_sizes(kernel):
         return {}, "no products counted", ["how many matrix instructions run: not sizes alone decide"]
-    flops = _of_instructions(kernel, sizes)
+    try:
+        flops = _of_instructions(kernel, sizes)
+    except OverflowError:
+        return {}, "no products counted", ["how many matrix instructions run: their numbers are beyond 64 bits"]
     return flops, f"{sum(flops.values()):,.0f} operations of matrix instructions", ["other arithmetic"]
 
 
@@ -158,11 +164,12 @@ def _decided_by_sizes(kernel: Kernel) -> bool:
     data = {each.symbol for each in walk(kernel.body) if isinstance(each, Let)}
     others = data | set(kernel.blocks)
     loops = [each for each in walk(kernel.body) if isinstance(each, For)]
-    around = symbols(*_around(kernel.body))
+    roots = tuple(_around(kernel.body))
+    around = symbols(*roots)
     # A loop whose bounds are others' is one whose symbol takes others' values.
     for _ in loops:
         others |= {each.symbol for each in loops if symbols(each.start, each.stop) & others}
-    return not around & others
+    return not around & others and not any(isinstance(each, Read | Held) for each in topological(roots))
 
 
 def _around(body: tuple[Stmt, ...]) -> Iterator[Node]:
@@ -205,9 +212,14 @@ def sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
     return found
 
 
+def beyond_memory(kernel: Kernel, sizes: Mapping[str, int]) -> Buffer | None:
+    """A parameter that no machine holds; None if there is none."""
+    return next((each for each in kernel.parameters if prod(shape_of(each, kernel, sizes)) > _MOST_ELEMENTS), None)
+
+
 def bytes_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
     return prod(shape_of(buffer, kernel, sizes)) * buffer.dtype.bits / 8
 
 
 def _number(extent: Index, kernel: Kernel, sizes: Mapping[str, int]) -> int:
-    return int(value_of(extent, sizes_of(kernel, sizes)))
+    return int(cast(int, evaluate(extent, sizes_of(kernel, sizes))))

@@ -34,7 +34,7 @@ from argus.optimizer.problem import problem_of
 from argus.optimizer.run import Found, Judging
 from argus.verify import verify
 from tests.optimizer.deliveries import claim, claimed
-from tests.optimizer.test_certifying import Path_, changed, holder, leaves, once
+from tests.optimizer.test_certifying import Path_, changed, holder, leaves, middle, once
 from tests.optimizer.test_delivery import complaints
 from tests.optimizer.test_files import RIGHT, SIZES, SMALL, kernel_file
 
@@ -194,7 +194,7 @@ def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Pa
     folder = delivery(home, tmp_path / "out")
     path = folder / claimed(folder)["files"][role]["name"]
     whole = bytearray(path.read_bytes())
-    whole[len(whole) // 2] ^= 1
+    whole[middle(whole, role)] ^= 1
     path.write_bytes(whole)
     assert states(folder)[f"{role} file"] == "FAILED"
 

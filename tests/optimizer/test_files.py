@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from argus.api import build, verify
 from argus.cli import main
+from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.drafts import kernel_of
 from argus.optimizer.files import KernelFile, signature
+from argus.optimizer.gate import Tools, judged
+from argus.optimizer.judgement import Judgement
 from argus.optimizer.numbers import disagreement
 from argus.optimizer.problem import problem_of
 from argus.optimizer.processes import Processes
@@ -19,6 +25,8 @@ from argus.optimizer.run import Judging, Settings, optimize
 from argus.optimizer.search import Limits
 from argus.optimizer.space import situation
 from argus.optimizer.workload import work_of
+from argus.solvers.cache import Cache
+from tests.optimizer.test_gate import Card
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
@@ -95,6 +103,7 @@ def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_
         ("M=4,N=4,K=4,K=8", "`K` is given twice"),
         ("M=4,N=4,K=-4", "`K=-4` is no size"),
         ("M=4,N=4,K=5", "may be launched at M=4,N=4,K=5"),
+        ("M=999999999999,N=4,K=4000000", "`A` is larger than any memory"),
     ],
 )
 def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path) -> None:
@@ -242,8 +251,41 @@ def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> N
     assert judgement.outcome == "timed", judgement.why
 
 
-def test_what_is_not_delivered_is_not_searched_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = kernel_file(tmp_path)
+@pytest.mark.parametrize("target", SMALL)
+def test_the_best_is_delivered_and_certified_elsewhere(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = kernel_file(tmp_path, target)
+    found = searched(path, "--trials", "1", "--out", str(tmp_path / "best"), capsys=capsys)
+    assert {Path(each).name for each in found["files"]} >= {"problem.py", "kernel.json", "load.py", "report.html"}
+    shutil.move(tmp_path / "best", tmp_path / "elsewhere")
+    path.unlink()
 
-    assert main(["optimize", str(path), "--sizes", SIZES, "--on", "model", "--out", str(tmp_path / "best")]) == 3
-    assert "certificates speak of products alone" in capsys.readouterr().err
+    assert main(["certify", str(tmp_path / "elsewhere"), "--json"]) == 0
+    states = {each["name"]: each["state"] for each in json.loads(capsys.readouterr().out)["checks"]}
+    assert [name for name, state in states.items() if state != "ok"] == ["run"]
+    page = (tmp_path / "elsewhere" / "report.html").read_text(encoding="utf-8")
+    assert "kernel.py at M=256" in page
+    assert str(tmp_path) not in page
+    with (tmp_path / "elsewhere" / "problem.py").open("a", encoding="utf-8") as stream:
+        stream.write("\n")
+    assert main(["certify", str(tmp_path / "elsewhere")]) == 1
+
+
+def test_a_device_is_shown_the_kernel_and_its_time_is_held_against_what_it_does(tmp_path: Path) -> None:
+    """The file declares next to nothing, and the kernel multiplies all the same."""
+    path = kernel_file(tmp_path, "sm_90a", RIGHT + '\n\ndef work(M, N, K):\n    return {"writes": 2}\n')
+    found = problem(path, "M=8192,N=8192,K=8192")
+    least = found.bounds_of(found.kernel("gemm")).least
+    assert found.bounds.least < least
+    assert "the file declares" in found.counted.told
+    tools = Tools(
+        lambda kernel: verify(kernel, cache=Cache()), lambda kernel, folder: build(kernel, directory=folder), predict
+    )
+
+    def judgement(microseconds: float) -> Judgement:
+        card = Card(microseconds=microseconds)
+        return judged(found, "gemm", evolve(tools, device=card, folder=tmp_path / "code"))
+
+    assert (judgement(2 * least).outcome, judgement(2 * least).reward) == ("timed", "measured")
+    assert judgement(0.9 * least).outcome == "cheat"

@@ -60,7 +60,7 @@ class Draws:
         """Normal numbers; large tensors are pieces of one, from a place and with signs of rows that nobody knows."""
         if self.constant:
             return normal(np.random.default_rng(0), shapes)
-        if max(prod(shape) for shape, _ in shapes) <= _DIRECTLY:
+        if max((prod(shape) for shape, _ in shapes), default=0) <= _DIRECTLY:
             return normal(self.generator(), shapes)
         generator = self.generator()
         return [self._piece(generator, shape, dtype) for shape, dtype in shapes]
@@ -173,9 +173,8 @@ def adversarial(
     for name in which:
         for kind, made in _KINDS.items():
             arrays = made(_Hostile(draws.generator(), extents, list(shapes).index(name)))
-            held = {
-                each: array.astype(dtype).reshape(shape)
-                for array, (each, (shape, dtype)) in zip(arrays, shapes.items(), strict=True)
-            }
+            pairs = zip(arrays, shapes.items(), strict=True)
+            with np.errstate(over="ignore"):
+                held = {each: array.astype(dtype).reshape(shape) for array, (each, (shape, dtype)) in pairs}
             told = kind if len(which) == 1 else f"{kind} of {name}"
             yield told, Case(sizes, held, hostile=told)

@@ -42,6 +42,20 @@ def test_the_page_shows_what_is_kept(target: str) -> None:
         assert line in text
 
 
+def test_the_guide_says_how_many_trials_the_bandit_takes() -> None:
+    took = [row.median for target in TARGETS for row in of(target, "bandit").values()]
+    guide = (PAGE.parent.parent / "optimize.md").read_text(encoding="utf-8")
+
+    assert f"after {min(took):g} to {max(took):g} trials" in guide
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_bandit_takes_half_of_what_chance_does(target: str) -> None:
+    found, chance = of(target, "bandit"), of(target, "random")
+
+    assert all(row.median <= chance[shape].median / 2 for shape, row in found.items())
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_was_stopped_is_on_the_page(target: str) -> None:
     text = PAGE.read_text(encoding="utf-8")

@@ -55,7 +55,7 @@ from argus.core.proof.bands import halves
 from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Product
-from argus.core.proof.roles import chains, clusters, curved, exchanges, obligations, reading, sequential, turns
+from argus.core.proof.roles import chains, clusters, curved, exchanges, flights, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -276,6 +276,10 @@ def any_barrier_will_do(patch: pytest.MonkeyPatch) -> None:
 
 def any_turns_go_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(chains, "_of_one_barrier", always)
+
+
+def held_slots_are_left_to_the_protocol(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(flights, "_of_held", never)
 
 
 def never_objects(module: object, name: str) -> Patch:
@@ -535,6 +539,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_laps_out_of_step", "I16", never_objects(clusters, "judge_ranks")),
     ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
+    ("held_slot_released_under_its_products", "I10", held_slots_are_left_to_the_protocol),
     ("sums_told_at_another_barrier", "I9", any_barrier_will_do),
     ("turns_at_other_barriers", "I6", any_turns_go_on),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),

@@ -16,7 +16,7 @@ from argus.core.curves import Curve
 from argus.core.dsl.kernel import Template
 from argus.core.dtype import DType
 from argus.core.index import Cond, Index, Node, Symbol
-from argus.core.ir import Assert, Await, Copy, Fence, Kernel, View
+from argus.core.ir import Assert, Await, Buffer, Copy, Fence, Kernel, View
 from argus.core.mutation import named
 from argus.core.proof import (
     analysis,
@@ -282,6 +282,15 @@ def held_slots_are_left_to_the_protocol(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(flights, "_of_held", never)
 
 
+def every_loop_has_trips(patch: pytest.MonkeyPatch) -> None:
+    path: Callable[..., frozenset[Buffer]] = vars(reading)["_judge_path"]
+
+    def once(events: object, entry: frozenset[Buffer], rings: object) -> frozenset[Buffer]:
+        return path(events, path(events, entry, rings), rings)
+
+    patch.setattr(reading, "_judge_loop", once)
+
+
 def never_objects(module: object, name: str) -> Patch:
     return lambda patch: patch.setattr(module, name, nothing_refused)
 
@@ -493,6 +502,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("causal_one_trip_fewer", "I9", every_role_counts_alike),
     ("peeled_use_released_early", "I10", without(obligations, "flights")),
     ("two_rings_released_before_the_product", "I10", without(obligations, "flights")),
+    ("slot_unmet_where_a_loop_has_no_trips", "I5", every_loop_has_trips),
     ("turns_of_one_warpgroup_twice", "I9", never_objects(chains, "_judge")),
     ("both_consumers_the_same_rows", "I4", without(claims, "written_once")),
     ("softmax_sum_not_rescaled", "I23", any_reference_will_do),

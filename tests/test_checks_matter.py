@@ -16,7 +16,7 @@ from argus.core.curves import Curve
 from argus.core.dsl.kernel import Template
 from argus.core.dtype import DType
 from argus.core.index import Cond, Index, Node, Symbol
-from argus.core.ir import Assert, Await, Copy, Fence, Kernel, View
+from argus.core.ir import Assert, Await, Buffer, Copy, Fence, Kernel, View
 from argus.core.mutation import named
 from argus.core.proof import (
     analysis,
@@ -55,7 +55,7 @@ from argus.core.proof.bands import halves
 from argus.core.proof.content import Content, Data, Number, Value, everywhere
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.products import Product
-from argus.core.proof.roles import chains, clusters, curved, exchanges, obligations, reading, sequential, turns
+from argus.core.proof.roles import chains, clusters, curved, exchanges, flights, obligations, reading, sequential, turns
 from argus.core.proof.roles.events import Waited
 from argus.core.proof.roles.ledger import Ledger
 from argus.core.proof.roles.parsed import Parsed, Storage
@@ -278,6 +278,19 @@ def any_turns_go_on(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(chains, "_of_one_barrier", always)
 
 
+def held_slots_are_left_to_the_protocol(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(flights, "_of_held", never)
+
+
+def every_loop_has_trips(patch: pytest.MonkeyPatch) -> None:
+    path: Callable[..., frozenset[Buffer]] = vars(reading)["_judge_path"]
+
+    def once(events: object, entry: frozenset[Buffer], rings: object) -> frozenset[Buffer]:
+        return path(events, path(events, entry, rings), rings)
+
+    patch.setattr(reading, "_judge_loop", once)
+
+
 def never_objects(module: object, name: str) -> Patch:
     return lambda patch: patch.setattr(module, name, nothing_refused)
 
@@ -489,6 +502,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("causal_one_trip_fewer", "I9", every_role_counts_alike),
     ("peeled_use_released_early", "I10", without(obligations, "flights")),
     ("two_rings_released_before_the_product", "I10", without(obligations, "flights")),
+    ("slot_unmet_where_a_loop_has_no_trips", "I5", every_loop_has_trips),
     ("turns_of_one_warpgroup_twice", "I9", never_objects(chains, "_judge")),
     ("both_consumers_the_same_rows", "I4", without(claims, "written_once")),
     ("softmax_sum_not_rescaled", "I23", any_reference_will_do),
@@ -535,6 +549,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_laps_out_of_step", "I16", never_objects(clusters, "judge_ranks")),
     ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
     ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
+    ("held_slot_released_under_its_products", "I10", held_slots_are_left_to_the_protocol),
     ("sums_told_at_another_barrier", "I9", any_barrier_will_do),
     ("turns_at_other_barriers", "I6", any_turns_go_on),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),

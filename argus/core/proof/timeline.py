@@ -44,6 +44,7 @@ from argus.core.ir import (
     View,
     Wait,
     trips,
+    walk,
 )
 from argus.core.proof.bands import lemmas
 from argus.core.rewrite import in_stmt
@@ -185,7 +186,10 @@ class Timeline:
 
 
 class _Builder:
-    def __init__(self) -> None:
+    """taken: names of the kernel's own loop variables."""
+
+    def __init__(self, taken: Collection[str]) -> None:
+        self.taken = taken
         self.segments: list[Segment] = []
         self.open: list[Step] = []
         self.position = 0
@@ -222,7 +226,7 @@ def _moved(node: Node, parts: Sequence[Node], at: Shift) -> Node:
 
 def timeline(kernel: Kernel, given: tuple[Cond, ...] = ()) -> Timeline:
     """The kernel's line. Constructs without a meaning here are listed, never dropped silently."""
-    builder = _Builder()
+    builder = _Builder({stmt.symbol.name for stmt in walk(kernel.body) if isinstance(stmt, For)})
     _place(builder, kernel.body, algebra.TRUE, None, {})
     builder.close(None)
     return Timeline(kernel, tuple(builder.segments), tuple(builder.unmodelled), given, tuple(builder.computed))
@@ -350,6 +354,8 @@ def is_whole(view: View) -> bool:
 def _instance(builder: _Builder, stmt: For, at: Shift) -> For:
     """One copy of a loop inside unrolled ones: its own bounds, and a loop variable of its own."""
     builder.copies += 1
+    while f"{stmt.symbol.name}_{builder.copies}" in builder.taken:
+        builder.copies += 1
     own = evolve(stmt.symbol, name=f"{stmt.symbol.name}_{builder.copies}", low=None, high=None)
     inner = {**at, stmt.symbol: algebra.sym(own)}
     body = tuple(in_stmt(s, inner) for s in stmt.body)

@@ -18,7 +18,7 @@ from argus.core.ir import Advance, Arrive, Await, Copy, Fence, For, If, Kernel, 
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.roles.beside import Placed
 from argus.core.proof.roles.events import reached
-from argus.core.proof.roles.ledger import refuse
+from argus.core.proof.roles.ledger import block_of_its_own, refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.protocol.ring import Copy as Copied
 from argus.core.protocol.ring import Meet, Op, Release, Ring, Role, WaitGroups
@@ -43,7 +43,7 @@ def ranked(kernel: Kernel) -> Kernel:
         refuse(kernel.body[0], "clusters along several axes of the grid")
     at, size = wide[0], kernel.peers
     block, count = kernel.blocks[at], algebra.floordiv(kernel.grid[at], size)
-    rank, group = Symbol("rank", "block", 0, size - 1), Symbol(f"{block.name}_group", "block", 0, None)
+    rank, group = block_of_its_own(kernel, "rank", size - 1), block_of_its_own(kernel, f"{block.name}_group")
     names: dict[Symbol, Index] = {block: algebra.add(algebra.mul(algebra.sym(group), size), algebra.sym(rank))}
     roles = None if kernel.roles is None else in_stmt(kernel.roles, names)
     assert roles is None or isinstance(roles, Roles)

@@ -133,6 +133,7 @@ def _landed(kernel: Kernel, stores: Sequence[Copy]) -> tuple[Copy, ...]:
         for each in alike:
             same = (each.atom, each.by, each.edge, each.combine) == (first.atom, first.by, None, None)
             same = same and each.source.buffer is first.source.buffer and each.target.buffer is first.target.buffer
+            same = same and each.source.where is algebra.TRUE
             if not same or each.target.at != first.target.at or each.source.shape != first.source.shape:
                 refuse(
                     each, "what is stored into one block differs from what is stored into another by more than place"

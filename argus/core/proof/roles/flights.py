@@ -35,7 +35,13 @@ def settled(role: Parsed, rings: Sequence[Storage]) -> bool:
     """
     beside = any(isinstance(event.happening, Multiplied) for event in (*role.ahead, *role.behind))
     several = any(isinstance(e.happening, Multiplied) and len(reads_of(e, rings)) > 1 for e in role.during)
-    return beside or several or len(role.runs) > 1 or _apart(role, rings)
+    return beside or several or len(role.runs) > 1 or _apart(role, rings) or _of_held(role, rings)
+
+
+def _of_held(role: Parsed, rings: Sequence[Storage]) -> bool:
+    """Whether products read a slot that is held over a tile, of which no use of a trip tells when they are over."""
+    products = (event for event in role.during if isinstance(event.happening, Multiplied))
+    return any(ring.once for event in products for ring, _ in reads_of(event, rings))
 
 
 def _apart(role: Parsed, rings: Sequence[Storage]) -> bool:

@@ -9,7 +9,7 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Symbol
-from argus.core.ir import For, Stmt
+from argus.core.ir import For, Kernel, Stmt
 from argus.core.proof.prover import Prover
 from argus.core.walk import fold, rebuild, substitute
 
@@ -29,6 +29,14 @@ def refuse(stmt: Stmt, reason: str) -> NoReturn:
 
 TILE = Symbol("tile'", "loop", 0, None)
 """The number of a tile among its block's, in every role alike."""
+
+
+def block_of_its_own(kernel: Kernel, wanted: str, high: int | None = None) -> Symbol:
+    """A coordinate of blocks that the kernel does not have, under this name or one like it."""
+    taken = {block.name for block in kernel.blocks}
+    while wanted in taken:
+        wanted += "_"
+    return Symbol(wanted, "block", 0, high)
 
 
 @define(eq=False)

@@ -192,15 +192,28 @@ def _later(op: Op, *, late: bool) -> Op:
 
 
 def _judge_looks(role: Parsed, rings: Sequence[Storage]) -> None:
-    """Trap T4: one thread's arrival releases its own ordinary reads; those of the others need a meeting before it."""
+    """Trap T4: one thread's arrival releases its own ordinary reads; those of the others need a meeting before it.
+
+    Along every way through the tile: each of its loops may run any number of times.
+    """
     if role.role.agent == 1:
         return
-    for path in ((*role.ahead, *_twice(role), *role.behind), (*role.ahead, *role.behind)):
-        _judge_path(path, rings)
+    loose = _judge_path(role.ahead, frozenset(), rings)
+    for run in role.runs:
+        loose = _judge_loop(run.events, loose, rings)
+    _judge_path(role.behind, loose, rings)
 
 
-def _judge_path(path: Sequence[Event], rings: Sequence[Storage]) -> None:
-    loose: set[Buffer] = set()
+def _judge_loop(events: Sequence[Event], entry: frozenset[Buffer], rings: Sequence[Storage]) -> frozenset[Buffer]:
+    """What may not have been met after since it was read, where the loop ends."""
+    loose = entry
+    while (following := loose | _judge_path(events, loose, rings)) != loose:
+        loose = following
+    return loose
+
+
+def _judge_path(path: Sequence[Event], entry: frozenset[Buffer], rings: Sequence[Storage]) -> frozenset[Buffer]:
+    loose = set(entry)
     for event in path:
         match event.happening:
             case Looked(buffer=buffer):
@@ -213,10 +226,7 @@ def _judge_path(path: Sequence[Event], rings: Sequence[Storage]) -> None:
                     refuse(event.stmt, "a slot is given back by one thread while others may still read it: trap T4")
             case _:
                 pass
-
-
-def _twice(role: Parsed) -> Iterator[Event]:
-    return (event for run in role.runs for event in (*run.events, *run.events))
+    return frozenset(loose)
 
 
 def _by_use(each: Placed, groups: int) -> Placed:

@@ -37,7 +37,7 @@ from argus.core.ir import (
 from argus.core.proof.roles.clusters import landed
 from argus.core.proof.roles.curved import COLUMN, ROW, by_place, curve_of
 from argus.core.proof.roles.exchanges import Exchange
-from argus.core.proof.roles.ledger import refuse
+from argus.core.proof.roles.ledger import block_of_its_own, refuse
 from argus.core.proof.roles.parsed import Parsed, Storage
 from argus.core.proof.roles.reading import Spoken, name_of
 from argus.core.protocol.ring import Copy as Copied
@@ -77,7 +77,7 @@ def tiles_of_block(kernel: Kernel, role: Parsed) -> Tiles | None:
     loop = role.laps.tiles
     if loop is None:
         return None
-    number = Symbol("tile", "block", 0, None)
+    number = block_of_its_own(kernel, "tile")
     if not symbols(loop.stop) & frozenset(kernel.blocks):
         return Tiles(number, loop.stop, loop.symbol, None)
     sharing = [(b, n) for b, n in zip(kernel.blocks, kernel.grid, strict=True) if b in symbols(loop.stop)]
@@ -124,6 +124,8 @@ def sequential(
     made = tuple(in_stmt(stmt, names) for stmt in body) if names else body
     gone = () if tiles is None else tiles.gone
     found = None if tiles is None else curve_of(made, tiles.number, tiles.total)
+    if found is not None and {ROW, COLUMN} & set(kernel.blocks):
+        refuse(kernel.body[0], "coordinates of blocks under the names of a tile's row and column")
     if found is not None and tiles is not None:
         made, gone = by_place(made, found), (*gone, tiles.number)
         places = {tiles.number: ((found.rows, ROW), (found.columns, COLUMN))}

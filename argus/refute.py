@@ -25,6 +25,7 @@ from argus.interp.diagnosis import Witness, diagnose
 from argus.interp.origins import DATA_FLOW, Way, way
 from argus.interp.prepared import Prepared
 from argus.interp.run import by_events, run_prepared, violated
+from argus.interp.runs import Runs
 from argus.interp.schedule import directed
 from argus.interp.search import assumed, sizes_in_order
 from argus.interp.shrink import Shrunk, descend, shrink
@@ -49,10 +50,11 @@ class Suspect:
     sizes: Mapping[str, int] | None
 
 
-def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refutation | None:
+def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float, runs: Runs | None = None) -> Refutation | None:
     """Show one of the suspected faults, the cause before its symptoms; None if no run within the bound shows any.
 
     suspects: in the order in which they should be reported. seconds: after which no further run is begun.
+    runs: what those of this very kernel have violated before.
     """
     deadline = perf_counter() + seconds
     obligations = [suspect.obligation for suspect in suspects]
@@ -62,7 +64,7 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float) -> Refut
     models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
     sizes = list(sizes_in_order(kernel, [model for model in models if _affordable(kernel, model)]))
     try:
-        prepared = Prepared(kernel)
+        prepared = Prepared(kernel, runs or Runs())
         if by_events(kernel):
             witness = search_events(prepared, sizes, deadline)
         else:

@@ -21,6 +21,7 @@ from argus.core.proof.promises import one_of_each, told
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
 from argus.core.walk import evaluate, mentions, show, topological
+from argus.interp.runs import Runs
 from argus.refute import Refutation, Suspect, is_static, refute, static_fault
 from argus.solver_choice import resolve
 from argus.solvers.base import Solver
@@ -48,12 +49,14 @@ def verify(
     budget: Budget | None = None,
     config: str | None = None,
     cache: Cache | None = None,
+    runs: Runs | None = None,
 ) -> Report:
     """Prove every invariant of a kernel for all sizes, or refute one by a replayed counterexample.
 
     solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
     by default the portfolio, or what `use_solver` has chosen.
     config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
+    runs: what those of this very kernel have violated before, such as when it was put to another solver.
     Raises ArgusError when the kernel cannot be traced or the solver is unknown.
     """
     start = perf_counter()
@@ -62,7 +65,7 @@ def verify(
     session = Session(backend, budget or Budget(), cache)
     analysis = analyse(traced, session)
     return concluded(
-        traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget.seconds), start
+        traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget.seconds, runs), start
     )
 
 

@@ -13,6 +13,7 @@ from argus.core.protocol.outcome import Fails, Unknown
 from argus.core.protocol.search import Bound, replay, search_on
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
+from property_tests.depth import examples
 from property_tests.rings import rings
 
 BOUND = Bound(states=1000, shortest=0)
@@ -24,7 +25,7 @@ def _ask(query: Query) -> Answer:
     return _solver.check(query, Budget())
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(120, 2_000))
 @given(ring=rings())
 def test_the_three_meanings_agree(ring: Edit) -> None:
     _, protocol = ring

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from argus.core.diagnostic import ArgusError
 from argus.core.query import Budget
 from argus.verify import verify
+from property_tests.depth import examples
 from property_tests.small.program import Depth, Program, disagreement, draw
 
 T = TypeVar("T")
-CI = 500
-COUNT = max(CI, settings.default.max_examples if settings.default is not None else CI)
-"""The examples of the profile, at least so many: 20,000 under `fuzz`."""
+COUNT = examples(200, 20_000)
 FEW = Budget(seconds=0.2)
 
 

@@ -6,12 +6,15 @@ user sees, NAME.txt beside NAME.py; `make golden` accepts new texts.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
 from argus.core.verdict import Counterexample, Proved, Refuted, Report, Unknown
+from argus.interp.runs import Runs
 from argus.render import render_plain
 from argus.sources import read_source
 from argus.verify import verify
@@ -42,9 +45,16 @@ def wanted(path: Path) -> list[str]:
     return first.removeprefix("# verdict: ").split()
 
 
-def verified(path: Path, solver: str) -> Report:
+@lru_cache(maxsize=2)
+def traced(path: Path) -> tuple[Kernel, Runs]:
+    """The kernel of a file, and its runs: what they violate is the same whichever solver asks for them."""
     (template,) = templates(path)
-    report = verify(template, solver=solver)
+    return template.trace(), Runs()
+
+
+def verified(path: Path, solver: str) -> Report:
+    kernel, runs = traced(path)
+    report = verify(kernel, solver=solver, runs=runs)
     assert complaints(document([report], report.exit_code)) == []
     return report
 
@@ -109,8 +119,8 @@ def check_counterexample(path: Path, found: Counterexample) -> None:
         assert found.replayed == "recomputed"
         return
     assert found.replayed == "interpreter"
-    (template,) = templates(path)
-    assert [name for name, _ in found.sizes] == [size.name for size in template.trace().sizes]
+    kernel, _ = traced(path)
+    assert [name for name, _ in found.sizes] == [size.name for size in kernel.sizes]
     assert found.element is not None or found.code in OF_BARRIERS
     assert found.thread is not None
     assert found.schedule

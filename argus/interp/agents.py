@@ -220,11 +220,6 @@ class Unit(Wave):
         base = self.agent.machine.first + self.agent.base
         return self.agent.machine.strands.within(base + self.first, base + self.last)
 
-    @property
-    def ready(self) -> bool:
-        """Whether it can move, if its turn has come and its end has not."""
-        return self.waiting is None or self.waiting.over()
-
     def begin(self) -> None:
         """What the threads knew at the end of what they did before, they know now."""
         self.begun = True

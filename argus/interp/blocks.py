@@ -12,6 +12,8 @@ from argus.interp.schedule import Actor
 from argus.interp.state import Launch
 from argus.interp.violation import HaltError
 
+Live = tuple[int, Unit, Actor]
+
 
 def run_agents(launch: Launch, indices: Sequence[tuple[int, ...]]) -> None:
     """Run the blocks of one cluster, by rank, and judge what can be judged only at their end."""
@@ -41,7 +43,7 @@ def _run(cluster: Cluster) -> None:
     adversary, engine, units = cluster.launch.adversary, cluster.engine, cluster.units
     live = _live(units)
     while live:
-        ready: list[tuple[int, Actor]] = [(number, unit.agent.actor) for number, unit in live if unit.ready]
+        ready = _lowest(live) if adversary.looks_at_the_lowest else _ready(live)
         chosen = adversary.next_actor(ready, engine=bool(engine.lanes))
         if chosen is not None:
             unit = units[chosen]
@@ -63,10 +65,23 @@ def _end_of(machine: Machine) -> None:
         clusters.end(machine)
 
 
-def _live(units: Sequence[Unit]) -> list[tuple[int, Unit]]:
+def _ready(live: Sequence[Live]) -> list[tuple[int, Actor]]:
+    return [(number, actor) for number, unit, actor in live if unit.waiting is None or unit.waiting.over()]
+
+
+def _lowest(live: Sequence[Live]) -> list[tuple[int, Actor]]:
+    """Of each actor the first that can move."""
+    found: dict[Actor, int] = {}
+    for number, unit, actor in live:
+        if actor not in found and (unit.waiting is None or unit.waiting.over()):
+            found[actor] = number
+    return [(number, actor) for actor, number in found.items()]
+
+
+def _live(units: Sequence[Unit]) -> list[Live]:
     """Units that have not ended, and whose turn has come."""
     return [
-        (number, unit)
+        (number, unit, unit.agent.actor)
         for number, unit in enumerate(units)
         if not unit.finished and all(before.finished for before in unit.after)
     ]

@@ -34,6 +34,7 @@ from argus.interp.sets import LOOSE, is_set, is_single
 from argus.interp.state import Block, Contribution, coordinates, shared_element
 from argus.interp.stored import with_sets
 from argus.interp.sums import Group, alike, deviation, groups
+from argus.interp.suspected import suspected
 from argus.interp.violation import Event, not_built
 
 
@@ -123,7 +124,8 @@ class _Judge:
             raise not_built("relation of fragments of different shapes", self.event.stmt)
         columns = np.stack([column.reshape(-1) for column in components.values()])
         kinds, first = np.unique(columns, axis=1, return_index=True)
-        for at in np.argsort(first):
+        looked_at = suspected(stated.cond, tuple(components), kinds, self.wave.env, self.block.launch.prepared.integers)
+        for at in (each for each in np.argsort(first) if looked_at[each]):
             found = kinds[:, at]
             if ((found == MISSING) | (found == LOOSE)).any():
                 continue

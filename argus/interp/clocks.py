@@ -38,8 +38,8 @@ class Clock:
         return Clock(self.times.copy(), self.fenced.copy(), self.done, self.fenced_done)
 
     def join(self, other: Clock) -> None:
-        self.times = [max(a, b) for a, b in zip(self.times, other.times, strict=True)]
-        self.fenced = [max(a, b) for a, b in zip(self.fenced, other.fenced, strict=True)]
+        self.times = list(map(max, self.times, other.times))
+        self.fenced = list(map(max, self.fenced, other.fenced))
         self.done |= other.done
         self.fenced_done |= other.fenced_done
 
@@ -63,8 +63,8 @@ def meet(clocks: Sequence[Clock]) -> Clock:
     """What all of them know: the view of an operation that they issue together."""
     found = clocks[0].copy()
     for clock in clocks[1:]:
-        found.times = [min(a, b) for a, b in zip(found.times, clock.times, strict=True)]
-        found.fenced = [min(a, b) for a, b in zip(found.fenced, clock.fenced, strict=True)]
+        found.times = list(map(min, found.times, clock.times))
+        found.fenced = list(map(min, found.fenced, clock.fenced))
         found.done &= clock.done
         found.fenced_done &= clock.fenced_done
     return found

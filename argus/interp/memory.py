@@ -10,7 +10,7 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
-from argus.interp.references import Standings, components
+from argus.interp.references import Standings
 from argus.interp.sets import LOOSE, MISSING, BoolArray, IntArray, Sets, is_set, is_single
 
 AnyArray = npt.NDArray[Any]
@@ -122,7 +122,7 @@ class Records:
             old = np.array([mark for mark, _ in fresh], np.int64)
             columns = {name: self.get(name, old) for name in self.names}
             for at, (_, stands) in enumerate(fresh):
-                for name, component in components(self.sets, self.standings.of(stands)).items():
+                for name, component in self.standings.components(self.sets, stands).items():
                     columns[name][at] = component
                     self.note(name, columns[name])
             first = self.add(old.size, columns, self._summed[old])

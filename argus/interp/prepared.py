@@ -32,9 +32,9 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV, Layout
 from argus.core.walk import evaluate, symbols
-from argus.interp.known import Known
 from argus.interp.memory import BoolArray, IntArray
 from argus.interp.places import Access, Env, Locator, Place, fragment_place, lane_place, register_place, shared_cells
+from argus.interp.runs import Runs
 from argus.interp.violation import not_built
 from argus.interp.weights import weighs
 
@@ -123,10 +123,11 @@ class Prepared:
 
     read: tensors of integers whose elements its expressions read; integers: what they hold, set for each run.
     chosen: names of tags that tell what such integers choose. kept: names that every output is claimed to hold, and no
-    sum to be over. weighs: whether weights of statistics are followed. known: what its runs have violated.
+    sum to be over. weighs: whether weights of statistics are followed. runs: what they have violated so far.
     """
 
     kernel: Kernel
+    runs: Runs = field(factory=Runs)
     unit: int = field(init=False)
     read: frozenset[str] = field(init=False)
     integers: dict[str, IntArray] = field(factory=dict[str, IntArray], init=False)
@@ -138,7 +139,6 @@ class Prepared:
     kept: frozenset[str] = field(init=False)
     counted: tuple[WrittenOnce, ...] = field(init=False)
     contributed: dict[Buffer, tuple[tuple[Assert, Products], ...]] = field(init=False)
-    known: Known = field(factory=Known, init=False)
     _lanes: dict[Symbol, IntArray] = field(init=False)
     _copies: dict[Stmt, CopyPlan] = field(factory=dict[Stmt, CopyPlan], init=False)
     _mmas: dict[Stmt, MmaPlan] = field(factory=dict[Stmt, MmaPlan], init=False)
@@ -154,6 +154,7 @@ class Prepared:
 
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
+        self.runs.belong(kernel)
         self.read = frozenset(term.array for stmt in walk(kernel.body) for term in reads(stmt))
         self.chosen = chosen(kernel) if self.read else frozenset()
         self.unit = kernel.target.unit

@@ -7,6 +7,7 @@ of exponentials want one reference, and a factor that moves a sum to another one
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +45,11 @@ class Standing:
     scale: float | None = 1.0
     back: float | None = 1.0
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the elements that it speaks of."""
+        return tuple(sorted({name for name, _ in self.over | self.before}))
+
 
 @define(eq=False)
 class Standings:
@@ -56,6 +62,8 @@ class Standings:
     scaled: bool = False
     _known: dict[Standing, int] = field(factory=dict[Standing, int])
     _all: list[Standing] = field(factory=list[Standing])
+    _in_softmax: list[bool] = field(factory=lambda: [False])
+    _components: dict[int, dict[str, int]] = field(factory=dict[int, dict[str, int]])
 
     @property
     def any(self) -> bool:
@@ -69,13 +77,21 @@ class Standings:
             return NONE
         if standing not in self._known:
             self._all.append(standing)
+            self._in_softmax.append(standing.kind not in STATISTICS)
             self._known[standing] = len(self._all)
         return self._known[standing]
 
     def but_statistics(self, numbers: IntArray) -> IntArray:
         """The same, where a value stands in a softmax."""
-        kept = np.array([False, *(standing.kind not in STATISTICS for standing in self._all)], np.bool_)
+        kept = np.array(self._in_softmax, np.bool_)
         return np.where(kept[numbers], numbers, NONE)
+
+    def components(self, sets: Sets, number: int) -> dict[str, int]:
+        """`components` of what stands as this number, with the sets of these records: found once."""
+        known = self._components.get(number)
+        if known is None:
+            known = self._components[number] = components(sets, self.of(number))
+        return known
 
     def weights(self, numbers: IntArray) -> npt.NDArray[np.bool_]:
         """Which of these stand as exponentials."""
@@ -119,10 +135,9 @@ def components(sets: Sets, standing: Standing | None) -> dict[str, int]:
     if standing is None or standing.kind not in STATISTICS - {"apart", "square"}:
         return {}
     elements = standing.over | standing.before if standing.kind in ("shift", "shift2") else standing.over
-    names = sorted({name for name, _ in standing.over | standing.before})
     if standing.kind in ("less", "less2"):
-        return dict.fromkeys(names, MISSING)
-    return {name: sets.of(sorted(each for own, each in elements if own == name)) for name in names}
+        return dict.fromkeys(standing.names, MISSING)
+    return {name: sets.of(each for own, each in elements if own == name) for name in standing.names}
 
 
 def _exponential(name: str, one: Standing | None) -> Standing | None:

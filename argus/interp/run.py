@@ -121,7 +121,7 @@ def violated(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -
         return outcome.violations, outcome.met
 
     try:
-        return prepared.known.violated(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
+        return prepared.runs.violated(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
     except UnkeptError:
         return ()
 

@@ -89,6 +89,11 @@ class Adversary:
         self._met: set[frozenset[Actor]] = set()
 
     @property
+    def looks_at_the_lowest(self) -> bool:
+        """Whether of each actor the lowest that can move is all that a choice depends on."""
+        return bool(self.schedule.priority) and self.schedule.order == "lowest"
+
+    @property
     def met(self) -> Met:
         return frozenset(self._met)
 

@@ -37,6 +37,9 @@ class Sets:
 
     _known: dict[tuple[int, int], int] = field(factory=dict[tuple[int, int], int])
     _all: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
+    _named: dict[tuple[str, int], frozenset[tuple[str, int]]] = field(
+        factory=dict[tuple[str, int], frozenset[tuple[str, int]]]
+    )
 
     def of(self, members: Iterable[int]) -> int:
         """The component that stands for these integers, with their repetitions; LOOSE beyond what is kept."""
@@ -72,6 +75,15 @@ class Sets:
             found += [lowest.bit_length() - 1] * (2 if again & lowest else 1)
             once ^= lowest
         return tuple(found)
+
+    def named(self, name: str, component: int) -> frozenset[tuple[str, int]]:
+        """The integers of a set, each with the name; none of a set that holds one more than once. Made once."""
+        known = self._named.get((name, component))
+        if known is None:
+            once = not self._all[component - _FIRST][1]
+            known = frozenset((name, each) for each in (self.members(component) if once else ()))
+            self._named[name, component] = known
+        return known
 
     def is_range(self, component: int, low: int, high: int) -> bool:
         """Whether it stands for each integer of [low, high), once."""

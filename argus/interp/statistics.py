@@ -242,8 +242,10 @@ def _elements(records: Records, mark: int) -> Elements:
     sets = {name: c for name, c in records.of(mark).items() if bool(is_set(np.array([c]))[0])}
     if LOOSE in records.of(mark).values():
         return _NOTHING
-    found = [(name, each) for name, c in sets.items() for each in records.sets.members(c)]
-    return frozenset(found) if len(set(found)) == len(found) else _NOTHING
+    parts = [records.sets.named(name, c) for name, c in sets.items()]
+    if not all(parts):
+        return _NOTHING
+    return parts[0] if len(parts) == 1 else _NOTHING.union(*parts)
 
 
 def folded(records: Records, marks: Sequence[int], result: int) -> Standing | None:
@@ -308,7 +310,7 @@ def _plain(one: Standing | None) -> Standing | None:
 
 
 def _one_name(one: Standing) -> bool:
-    return len({name for name, _ in one.over | one.before}) == 1
+    return len(one.names) == 1
 
 
 def fault(records: Records, one: Standing | None, name: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from argus.core.diagnostic import ArgusError, Diagnostic
@@ -21,23 +20,22 @@ def page(story: Story) -> str:
     drawn = [progress(story), *([techniques(used)] if used else [])]
     drawn += [*([roofline(story)] if story.problem.work.known else []), stage_times(stages(story))]
     best = story.best
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            story=story,
-            bounds=story.problem.bounds,
-            best=best,
-            predicted=any(each.judgement and each.judgement.reward == "predicted" for each in story.passed),
-            saved=saved(story),
-            # An element tree writes these: texts in them are escaped there.
-            figures=[Markup(_visible(each)) for each in drawn],  # noqa: S704 reason: as above
-            tree=list(tree(story)),
-        )
+    return _rendered(
+        story=story,
+        bounds=story.problem.bounds,
+        best=best,
+        predicted=any(each.judgement and each.judgement.reward == "predicted" for each in story.passed),
+        saved=saved(story),
+        # An element tree writes these: texts in them are escaped there.
+        figures=[Markup(_visible(each)) for each in drawn],  # noqa: S704 reason: as above
+        tree=list(tree(story)),
     )
 
 
-def _environment() -> Environment:
+def _rendered(**given: object) -> str:
+    """The template with these in their places."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 reason: no other command needs it
+
     made = Environment(
         loader=PackageLoader("argus.search_report", "."),
         autoescape=True,
@@ -45,7 +43,7 @@ def _environment() -> Environment:
         finalize=_shown,
     )
     made.filters["data"] = _data
-    return made
+    return made.get_template("page.html").render(given)
 
 
 def _shown(value: object) -> object:

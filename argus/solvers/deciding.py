@@ -9,7 +9,7 @@ from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 from argus.core.walk import below
 from argus.solvers.answers import Answers
 from argus.solvers.instances import instance
-from argus.solvers.multiples import multiples
+from argus.solvers.multiples import has_multiples, multiples
 from argus.solvers.slicing import cone, generalised, multiplies
 from argus.solvers.witnesses import Witness, Witnesses
 
@@ -64,12 +64,12 @@ class Deciding:
         """
         if assertions in self._hard:
             return self._hard[assertions]
-        facts = multiples(assertions)
+        related = has_multiples(assertions)
         soon = _SOON if seconds is None else min(_SOON, seconds)
-        answer = self._ask(assertions, soon if facts else seconds)
-        if not facts or not isinstance(answer, GaveUp):
+        answer = self._ask(assertions, soon if related else seconds)
+        if not related or not isinstance(answer, GaveUp):
             return answer
-        answer = self._by_facts(assertions, facts) or answer
+        answer = self._by_facts(assertions, multiples(assertions)) or answer
         if isinstance(answer, GaveUp):
             return answer if hint or soon == seconds else self._ask(assertions, seconds)
         self._hard[assertions] = answer

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TypeGuard
 
 from argus.core import algebra
@@ -20,16 +21,23 @@ _MOST = 96
 
 def multiples(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
     """Facts that follow from conditions which hold together, about their products: none if no two share a factor."""
+    return tuple(islice(dict.fromkeys(_facts(conditions)), _MOST))
+
+
+def has_multiples(conditions: Sequence[Cond]) -> bool:
+    """Whether there are any such facts: finding the first is less work than finding all."""
+    return any(True for _ in _facts(conditions))
+
+
+def _facts(conditions: Sequence[Cond]) -> Iterator[Cond]:
     found_products = (node for c in conditions for node in within(c) if _is_product(node))
     products: dict[Index, tuple[Index, ...]] = {node: tuple(_factors(node)) for node in found_products}
     shared = Counter(factor for factors in products.values() for factor in dict.fromkeys(factors))
-    found: dict[Cond, None] = {}
     for factor, times in shared.most_common(_FACTORS):
         if times > 1 and factor.range[0] is not None and factor.range[0] >= 0:
             known = set(products)
-            found |= dict.fromkeys(_by(factor, known, tuple(_positive(conditions))))
-            found |= dict.fromkeys(_of_greatest(factor, known))
-    return tuple(found)[:_MOST]
+            yield from _by(factor, known, tuple(_positive(conditions)))
+            yield from _of_greatest(factor, known)
 
 
 def _is_product(node: object) -> TypeGuard[Bin]:

@@ -10,7 +10,7 @@ from argus.core.algebra import add, all_of, floordiv, le, lt, maximum, mul, sub,
 from argus.core.index import Cond, Symbol
 from argus.core.query import Budget, Query, Sat, Unsat
 from argus.core.walk import evaluate, symbols
-from argus.solvers.multiples import multiples
+from argus.solvers.multiples import has_multiples, multiples
 from argus.solvers.registry import get
 from argus.solvers.slicing import generalised
 
@@ -32,6 +32,7 @@ def test_facts_hold_wherever_the_conditions_do(conditions: tuple[Cond, ...]) -> 
     """Of each condition alone, and of all together."""
     for given in (*((each,) for each in conditions), conditions, (le(0, mul(share, d)), le(mul(p, d), mul(q, d)))):
         facts = multiples(given)
+        assert has_multiples(given) == bool(facts)
         names = sorted(symbols(*given, *facts), key=str)
         for numbers in product(range(7), repeat=len(names)):
             model = dict(zip(names, numbers, strict=True))
@@ -55,3 +56,4 @@ def test_a_factor_that_may_be_negative_is_none() -> None:
 def test_products_without_a_common_factor_say_nothing() -> None:
     assert multiples((le(mul(p, d), mul(q, t)),)) == ()
     assert multiples((le(add(p, q), t),)) == ()
+    assert not has_multiples((le(mul(p, d), mul(q, t)), le(add(p, q), t)))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import define, evolve, field, frozen
 
+from argus.core.ir import Kernel
 from argus.interp.schedule import Met, Schedule, first_of
 from argus.interp.violation import Violation
 
@@ -29,14 +30,20 @@ class _Made:
 
 
 @define(eq=False)
-class Known:
+class Runs:
     """What runs of one kernel have violated, by their sizes and all of their schedule but its priority.
 
     A priority decides by who can move, and by nothing else: as long as two of them choose the same actor the machine
     is in the same state under both. So a run that has met no set of actors on which they differ is the run of both.
     """
 
+    _kernel: Kernel | None = field(default=None, init=False)
     _made: dict[tuple[Sizes, Schedule], list[_Made]] = field(factory=dict[tuple[Sizes, Schedule], list[_Made]])
+
+    def belong(self, kernel: Kernel) -> None:
+        """From here on they are this kernel's: violations name its statements, which no other has."""
+        assert self._kernel in (None, kernel), f"runs of another kernel than `{kernel.name}`"
+        self._kernel = kernel
 
     def violated(
         self, sizes: Sizes, schedule: Schedule, run: Callable[[], tuple[tuple[Violation, ...], Met]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from argus.interp.known import Known
 from argus.interp.prepared import Prepared
 from argus.interp.run import violated
+from argus.interp.runs import Runs
 from argus.interp.schedule import ROLES_DIRECTED, Met, Schedule
 from argus.interp.search import sizes_in_order
 from argus.interp.violation import Violation
@@ -38,7 +38,7 @@ def test_a_run_stands_for_others_that_choose_alike(name: str) -> None:
     assert len({id(each) for each in found}) < len(found)
 
 
-def counted(known: Known, schedule: Schedule, met: Met, size: int = 4) -> bool:
+def counted(runs: Runs, schedule: Schedule, met: Met, size: int = 4) -> bool:
     """Whether a run was made."""
     made: list[Schedule] = []
 
@@ -46,7 +46,7 @@ def counted(known: Known, schedule: Schedule, met: Met, size: int = 4) -> bool:
         made.append(schedule)
         return (), met
 
-    known.violated((size,), schedule, run)
+    runs.violated((size,), schedule, run)
     return bool(made)
 
 
@@ -55,20 +55,30 @@ LATER = Schedule(priority=("producer", "rest", "first", "engine"))
 
 
 def test_schedules_that_choose_otherwise_among_those_who_could_move_are_run() -> None:
-    known = Known()
-    assert counted(known, FIRST, frozenset([frozenset(["producer", "first"]), frozenset(["rest", "engine"])]))
-    assert not counted(known, LATER, frozenset())
-    assert counted(known, LATER, frozenset(), size=5)
-    known = Known()
-    assert counted(known, FIRST, frozenset([frozenset(["first", "rest"])]))
-    assert counted(known, LATER, frozenset([frozenset(["first", "rest"])]))
-    assert not counted(known, FIRST, frozenset())
+    runs = Runs()
+    assert counted(runs, FIRST, frozenset([frozenset(["producer", "first"]), frozenset(["rest", "engine"])]))
+    assert not counted(runs, LATER, frozenset())
+    assert counted(runs, LATER, frozenset(), size=5)
+    runs = Runs()
+    assert counted(runs, FIRST, frozenset([frozenset(["first", "rest"])]))
+    assert counted(runs, LATER, frozenset([frozenset(["first", "rest"])]))
+    assert not counted(runs, FIRST, frozenset())
 
 
 def test_schedules_that_differ_in_more_than_their_priority_are_run() -> None:
-    known = Known()
-    assert counted(known, FIRST, frozenset())
-    assert counted(known, Schedule(priority=FIRST.priority, draw=1), frozenset())
-    assert counted(known, Schedule(priority=FIRST.priority, order="highest"), frozenset())
-    assert counted(known, Schedule(), frozenset())
-    assert not counted(known, FIRST, frozenset())
+    runs = Runs()
+    assert counted(runs, FIRST, frozenset())
+    assert counted(runs, Schedule(priority=FIRST.priority, draw=1), frozenset())
+    assert counted(runs, Schedule(priority=FIRST.priority, order="highest"), frozenset())
+    assert counted(runs, Schedule(), frozenset())
+    assert not counted(runs, FIRST, frozenset())
+
+
+def test_runs_serve_one_kernel() -> None:
+    path = REFUTED / "wrong_slot.py"
+    one, other = (templates(path)[0].trace() for _ in range(2))
+    runs = Runs()
+    Prepared(one, runs)
+    Prepared(one, runs)
+    with pytest.raises(AssertionError):
+        Prepared(other, runs)

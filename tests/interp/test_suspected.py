@@ -1,0 +1,38 @@
+"""What is not looked at one by one are combinations of integers of which a condition holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argus.core.algebra import add, eq, floordiv, le, sym
+from argus.core.index import Cond, Symbol
+from argus.interp.sets import LOOSE, MISSING, Sets
+from argus.interp.suspected import suspected
+
+M, N, SIZE = Symbol("m", "fresh", None, None), Symbol("n", "fresh", None, None), Symbol("S", "size", 1, None)
+
+
+def judged(cond: Cond, *columns: tuple[int, int], size: int = 3) -> list[bool]:
+    kinds = np.array(columns, np.int64).reshape(-1, 2).T
+    return suspected(cond, (M, N), kinds, {SIZE: size}, {}).tolist()
+
+
+def test_integers_are_compared_together() -> None:
+    cond = le(sym(M), add(sym(N), sym(SIZE)))
+    assert judged(cond, (0, 0), (4, 0), (7, 4), (8, 4)) == [False, True, False, True]
+    assert judged(cond) == []
+    assert judged(le(sym(SIZE), 3), (1, 2), (3, 4)) == [False, False]
+    assert judged(le(sym(SIZE), 2), (1, 2), (3, 4)) == [True, True]
+
+
+@pytest.mark.parametrize("other", [MISSING, LOOSE, Sets().of([1, 2])])
+def test_what_is_no_integer_has_its_turn(other: int) -> None:
+    assert judged(le(sym(M), sym(N)), (0, 0), (other, 0), (0, other), (0, 1)) == [False, True, True, False]
+    assert judged(le(sym(M), sym(N)), (other, other)) == [True]
+
+
+def test_where_some_have_no_answer_all_have_their_turn() -> None:
+    cond = eq(floordiv(sym(M), sym(N)), 2)
+    assert judged(cond, (4, 2), (9, 3)) == [False, True]
+    assert judged(cond, (4, 2), (9, 0)) == [True, True]

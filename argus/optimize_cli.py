@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 from attrs import asdict, evolve
+from click.core import ParameterSource
 
 from argus.bench_cli import json_option
 from argus.core.target import TARGETS
@@ -105,7 +106,12 @@ def optimize_command(
     limits = Limits(seconds, trials, Rule(epsilon, attempts))
     asked_of = _model(model, base_url, dollars)
     settings = Settings(planner, limits, seed, resume, journal, workers, scheduler, model=asked_of)
-    asked = problem_of(*_first(settings)) if resume else problem_of(problem or "", target, sizes)
+    first = _first(settings) if resume else None
+    if first is None:
+        asked = problem_of(problem or "", target, sizes)
+    else:
+        asked = problem_of(first.problem, first.target)
+        on = _as_begun(first, resume, problem, sizes, on)
     settings = evolve(settings, gpu=_gpu("model" if on == "auto" and not isinstance(asked, Gemm) else on, asked.target))
     if out is not None:
         product(asked)
@@ -145,11 +151,26 @@ def _gpu(on: str, target: str) -> bool:
     return on != "model" and at_hand(target, required=on == "gpu")
 
 
-def _first(settings: Settings) -> tuple[str, str]:
+def _first(settings: Settings) -> Started:
     with Journal(settings.journal or journal_path()) as journal:
-        first = journal.events(settings.resume)[0]
-    assert isinstance(first, Started)
-    return first.problem, first.target
+        return journal.begun(settings.resume)
+
+
+def _as_begun(first: Started, run: str, problem: str | None, sizes: str, on: str) -> str:
+    """What times are from, for a run that goes on as it began. Raises UsageError where something else is asked for."""
+    context = click.get_current_context()
+    begun = {"target": first.target, "planner": first.planner, "seed": first.seed}
+    for name, value in begun.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params[name] != value:
+            raise click.UsageError(f"`{run}` began with --{name} {value}: leave --{name} out, or begin a new run")
+    if problem is not None and str(problem_of(problem, first.target, sizes)) != first.problem:
+        raise click.UsageError(f"`{run}` is of {first.problem}: leave the problem out, or begin a new run")
+    if first.reward is None:
+        return on
+    its = "gpu" if first.reward == "measured" else "model"
+    if on not in ("auto", its):
+        raise click.UsageError(f"times of `{run}` are {first.reward}: leave --on out, or begin a new run")
+    return its
 
 
 def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:

@@ -6,8 +6,8 @@ Write-ahead logging lets several runs share a store, and readers look on. Each e
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -60,6 +60,8 @@ class Journal:
 
     path: Path
     _store: sqlite3.Connection = field(init=False)
+    _known: dict[str, int] = field(factory=dict[str, int], init=False)
+    """Events of a run that this journal has read or written: no others may come between."""
 
     def __attrs_post_init__(self) -> None:
         with _told(self.path):
@@ -71,20 +73,35 @@ class Journal:
 
     def begin(self, started: Started) -> str:
         """A new run with its first event; its name."""
-        with _told(self.path):
-            self._store.execute("begin immediate")
+        with _told(self.path), self._transaction():
             (count,) = self._store.execute("select count(distinct run) from events").fetchone()
             name = f"run-{count + 1:04}"
             self._insert(name, 0, started)
-            self._store.execute("commit")
+        self._known[name] = 1
         return name
 
     def append(self, run: str, event: Event) -> None:
-        with _told(self.path):
-            self._store.execute("begin immediate")
+        """Raises ArgusError (E904) also where somebody else has gone on with the run since it was read here."""
+        with _told(self.path), self._transaction():
             (number,) = self._store.execute("select count(*) from events where run = ?", (run,)).fetchone()
+            known = self._known.get(run, number)
+            if number != known:
+                message = f"`{run}` of `{self.path}` went on elsewhere: it has {number} events, {known} are known here"
+                raise ArgusError(Diagnostic("E904", "error", message, help="resume it once it has ended"))
             self._insert(run, number, event)
+        self._known[run] = number + 1
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        """All that is done within, or nothing, also where it is interrupted."""
+        try:
+            self._store.execute("begin immediate")
+            yield
             self._store.execute("commit")
+        except BaseException:
+            if self._store.in_transaction:
+                self._store.execute("rollback")
+            raise
 
     def _insert(self, run: str, number: int, event: Event) -> None:
         data = written(event)
@@ -99,7 +116,12 @@ class Journal:
             known = ", ".join(each.name for each in self.runs()) or "none"
             message = f"`{self.path}` has no run `{run}`, found {known}"
             raise ArgusError(Diagnostic("E904", "error", message, help="resume one of these, or start a new run"))
+        self._known[run] = len(found)
         return found
+
+    def begun(self, run: str) -> Started:
+        """How a run began. Raises ArgusError (E904) also where there is no such run."""
+        return _first(self.path, run, self.events(run)[0])
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, the first begun first."""
@@ -109,8 +131,7 @@ class Journal:
         with _told(self.path), closing(self._store.cursor()) as cursor:
             query = "select run, data from events where number = 0 order by run"
             for name, data in cursor.execute(query).fetchall():
-                started = read(data)
-                assert isinstance(started, Started)
+                started = _first(self.path, name, read(data))
                 kinds = cursor.execute(
                     "select json_extract(data, '$.event'), json_extract(data, '$.reason') from events"
                     " where run = ? order by number",
@@ -149,6 +170,13 @@ class _Told:
             message = f"`{self.path}` does not serve as a journal: {value}"
             advice = "name another file with --journal, or make room and allow writing there"
             raise ArgusError(Diagnostic("E904", "error", message, help=advice)) from value
+
+
+def _first(path: Path, run: str, event: Event) -> Started:
+    if isinstance(event, Started):
+        return event
+    message = f"`{path}` does not serve as a journal: `{run}` does not say how it began"
+    raise ArgusError(Diagnostic("E904", "error", message, help="name another file with --journal"))
 
 
 def _told(path: Path) -> _Told:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import platformdirs
 from attrs import evolve, frozen
@@ -17,6 +17,7 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.llm import Client, connect
 from argus.optimizer.asking import Asking, text_of
+from argus.optimizer.claim import claimed
 from argus.optimizer.device import Gpu
 from argus.optimizer.evaluators import Cluster, Evaluator, Here, Processes
 from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started
@@ -75,7 +76,8 @@ def _gpu() -> Gpu:
 class Settings:
     """limits: when to stop, at what is reached first.
 
-    resume: the name of a run of the journal to go on with, whose problem, planner and seed are taken from there.
+    resume: the name of a run of the journal to go on with, whose problem, planner, seed and kind of times are taken
+    from there.
     model: what is asked, on which terms, where the planner is `llm`. workers: candidates at once, each in a process
     of its own; 0 judges in this one. scheduler: the address of a Dask scheduler, for its workers instead. gpu: whether
     times are measured. kept: where code of candidates goes.
@@ -165,8 +167,14 @@ def optimize(
     a planner or scheduler that is not there, E303 without a compiler, E6xx without a solver.
     """
     path = settings.journal or journal_path()
-    with Journal(path) as journal, _client(settings) as client:
+    with Journal(path) as journal, ExitStack() as held:
+        if settings.resume:
+            held.enter_context(claimed(path, settings.resume))
+            settings = resumed(settings, journal)
+        client = held.enter_context(_client(settings))
         first, name, events = _opened(journal, settings, problem, target, sizes)
+        if not settings.resume:
+            held.enter_context(claimed(path, name))
         asked = problem_of(first.problem, first.target)
         planner = planner_of(first.planner, asked, settings.model)
         before = past(events, planner, situation(asked), first.seed)
@@ -184,6 +192,7 @@ def optimize(
         begun = _resumed(before.state.situation) if events else first
         if events:
             record(begun)
+        held.enter_context(search.interrupts.heard())
         tell(begun)
         reason: Reason = "interrupted"
         for event in search.go(before.under_way):
@@ -194,6 +203,13 @@ def optimize(
         tried = {each.choice.name: each.choice.text for each in search.state.situation.tried}
         text = "" if best is None else tried.get(best.name, "")
         return Found(asked, name, path, best, tuple(every), reason, first.seed, text)
+
+
+def resumed(settings: Settings, journal: Journal) -> Settings:
+    """With what the run that they go on with has begun with. Raises ArgusError (E904) where there is no such run."""
+    first = journal.begun(settings.resume)
+    gpu = settings.gpu if first.reward is None else first.reward == "measured"
+    return evolve(settings, planner=cast("PlannerName", first.planner), seed=first.seed, gpu=gpu)
 
 
 def _client(settings: Settings) -> AbstractContextManager[Client | None]:
@@ -212,10 +228,7 @@ def _opened(
 ) -> tuple[Started, str, tuple[Event, ...]]:
     """The first event of a run, its name, and the events that it has if it goes on."""
     if settings.resume:
-        events = journal.events(settings.resume)
-        first = events[0]
-        assert isinstance(first, Started)
-        return first, settings.resume, events
+        return journal.begun(settings.resume), settings.resume, journal.events(settings.resume)
     asked = problem_of(problem, target, sizes)
     planner_of(settings.planner, asked, settings.model)
     seen = situation(asked)
@@ -228,6 +241,7 @@ def _opened(
         seen.bottleneck,
         len(seen.options),
         _versions(),
+        "measured" if settings.gpu else "predicted",
     )
     return first, journal.begin(first), ()
 

@@ -14,10 +14,11 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from argus.core.diagnostic import InternalError
+from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer.asking import Asking, answered
 from argus.optimizer.evaluators import Evaluator
 from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Reason, Resumed, Started
+from argus.optimizer.interrupts import Interrupts
 from argus.optimizer.journal import Journal
 from argus.optimizer.judgement import Judgement
 from argus.policy.llm.planner import offered
@@ -43,7 +44,7 @@ class Past:
 
 
 def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> Past:
-    """Raises InternalError if an event speaks of a choice that the situation does not have."""
+    """Raises ArgusError (E904) if an event speaks of a choice that there is not, or answers one not under way."""
     state = planner.start(situation, seed)
     waiting: list[str] = []
     for event in events:
@@ -52,6 +53,8 @@ def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: 
                 state = state.started(_known(state, name).name)
                 waiting.append(name)
             case Judged(judgement):
+                if judgement.name not in waiting:
+                    raise _damaged(f"an answer to `{judgement.name}`, which it did not propose")
                 waiting.remove(judgement.name)
                 state = planner.learn(state, observation(_known(state, judgement.name), judgement))
             case Asked():
@@ -64,8 +67,17 @@ def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: 
 def _known(state: State[Any], name: str) -> Choice:
     found = next((each for each in state.situation.options if each.name == name), None)
     if found is None:
-        raise InternalError(f"the journal speaks of `{name}`, which is no choice of this problem")
+        raise _damaged(f"`{name}`, which is no design of this problem that is open")
     return found
+
+
+def _damaged(what: str) -> ArgusError:
+    """Of a journal that no search of this version can have written."""
+    message = f"the run cannot go on: its journal speaks of {what}"
+    advice = (
+        "go on with the version of Argus that began it, which `argus optimize --runs --json` tells, or begin a new run"
+    )
+    return ArgusError(Diagnostic("E904", "error", message, help=advice))
 
 
 def observation(choice: Choice, judgement: Judgement) -> Observation:
@@ -74,7 +86,10 @@ def observation(choice: Choice, judgement: Judgement) -> Observation:
 
 @define
 class Search:
-    """A run that is under way. asking: of a model beside it, if one is asked. clock: seconds, for the limits."""
+    """A run that is under way. asking: of a model beside it, if one is asked. clock: seconds, for the limits.
+
+    interrupts: what ends it from outside.
+    """
 
     planner: Planner
     evaluator: Evaluator
@@ -83,6 +98,7 @@ class Search:
     record: Callable[[Event], None]
     asking: Asking | None = None
     clock: Callable[[], float] = time.monotonic
+    interrupts: Interrupts = field(factory=Interrupts)
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
 
     def go(self, under_way: Sequence[str] = ()) -> Iterator[Event]:
@@ -122,7 +138,10 @@ class Search:
 
     def _asked(self) -> Event | None:
         """What a model says, where one is asked and it is its turn; kernels that it wrote are options from then on."""
-        event = None if self.asking is None else self.asking.asked(self.state)
+        if self.asking is None:
+            return None
+        with self.interrupts.waiting():
+            event = self.asking.asked(self.state)
         if event is not None:
             self.state = offered(answered(self.state, event))
             self._told(event)
@@ -140,12 +159,14 @@ class Search:
         return event, first.choice
 
     def _submit(self, choice: Choice) -> None:
-        self._flying.append((choice, self.evaluator.submit(choice.name, choice.text)))
+        with self.interrupts.waiting():
+            self._flying.append((choice, self.evaluator.submit(choice.name, choice.text)))
 
     def _landed(self) -> Event:
         """The candidate that has been under way for longest: its answer comes first, whatever else is ready."""
         choice, future = self._flying[0]
-        judgement = self.evaluator.result(choice.name, future)
+        with self.interrupts.waiting():
+            judgement = self.evaluator.result(choice.name, future)
         self._flying.popleft()
         event = self._told(Judged(judgement))
         self.state = self.planner.learn(self.state, observation(choice, judgement))
@@ -158,6 +179,8 @@ class Search:
 
     def _enough(self, begun: float) -> Reason | None:
         limits, tried = self.limits, self.state.situation.tried
+        if self.interrupts.asked:
+            return "interrupted"
         if limits.trials is not None and len(tried) >= limits.trials:
             return "trials spent"
         if limits.seconds is not None and self.clock() - begun >= limits.seconds:

@@ -7,9 +7,9 @@ candidate is given up together with the process that it holds.
 from __future__ import annotations
 
 import os
-import signal
+import resource
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as Late
 from importlib import import_module
 from multiprocessing import get_context
@@ -20,9 +20,13 @@ from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer.judgement import Judgement
+from argus.runtime.spawned import bare, ended, settled
 
 Judge = Callable[[str, str], Judgement]
 """Of a candidate's name, and of its text where it is one; fit for pickling where it goes to another process."""
+
+_TOLD = 300
+"""Characters of a fault of ours."""
 
 
 class Evaluator(Protocol):
@@ -46,6 +50,11 @@ def lost(name: str, why: str) -> Judgement:
     return Judgement(name, "lost", "parse", why)
 
 
+def stumbled(name: str, problem: Exception) -> Judgement:
+    """What stopped the gate itself: nothing is concluded from it, and the search goes on."""
+    return lost(name, f"what judges it failed, a fault of Argus: {type(problem).__name__}: {problem}"[:_TOLD])
+
+
 @define
 class Here:
     """In this process, one after the other: for what is quick and cannot hang."""
@@ -57,20 +66,30 @@ class Here:
         future: Future[Judgement] = Future()
         try:
             future.set_result(self.judge(name, text))
-        except ArgusError as problem:
+        except Exception as problem:  # noqa: BLE001 reason: told by `result`
             future.set_exception(problem)
         return future
 
     def result(self, name: str, future: Future[Judgement]) -> Judgement:
-        del name
-        return future.result()
+        return _told(name, future)
 
     def close(self) -> None: ...
 
 
-def _begin(queue: Any) -> None:  # noqa: ANN401 reason: a queue of a context
-    """In a worker: what interrupts the search is not for it; and one GPU of the host is its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _told(name: str, future: Future[Judgement], seconds: float | None = None) -> Judgement:
+    try:
+        return future.result(seconds)
+    except (ArgusError, Late, BrokenExecutor, CancelledError):
+        raise
+    except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
+        return stumbled(name, problem)
+
+
+def _begin(queue: Any, memory: int) -> None:  # noqa: ANN401 reason: a queue of a context
+    """In a worker: it has a limit of memory, and one GPU of the host of its own."""
+    settled()
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
     device = queue.get()
     if device:
         os.environ["CUDA_VISIBLE_DEVICES"] = device
@@ -80,35 +99,52 @@ def _begin(queue: Any) -> None:  # noqa: ANN401 reason: a queue of a context
 class Processes:
     """Processes of this machine. devices: GPUs, one worker each; without any, `workers` share the processors.
 
-    seconds: the longest time of one candidate.
+    seconds, memory: the longest time of one candidate, and the most bytes of a process that judges.
     """
 
     judge: Judge
     workers: int
     seconds: float
     devices: Sequence[str] = ()
+    memory: int = 16 << 30
     _pool: ProcessPoolExecutor | None = field(default=None, init=False)
+    _texts: dict[Future[Judgement], str] = field(factory=dict[Future[Judgement], str], init=False)
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
-        return self._opened().submit(self.judge, name, text)
+        with bare():
+            future = self._opened().submit(self.judge, name, text)
+        self._texts[future] = text
+        return future
 
     def result(self, name: str, future: Future[Judgement]) -> Judgement:
+        """A candidate that was stopped with another, or with a worker that died, is judged once more by itself."""
+        text = self._texts.pop(future, "")
         try:
-            return future.result(self.seconds)
+            return self._waited(name, future)
+        except (BrokenExecutor, CancelledError):
+            self.close()
+        again = self.submit(name, text)
+        self._texts.pop(again)
+        try:
+            return self._waited(name, again)
+        except (BrokenExecutor, CancelledError):
+            self.close()
+            return lost(name, "the process that judged it died, and so did another one")
+
+    def _waited(self, name: str, future: Future[Judgement]) -> Judgement:
+        try:
+            return _told(name, future, self.seconds)
         except Late:
             self.close()
             return lost(name, f"it took more than {self.seconds:g} s, and was stopped")
-        except BrokenExecutor:
-            self.close()
-            return lost(name, "the process that judged it died, or was stopped with another")
 
     def _opened(self) -> ProcessPoolExecutor:
         if self._pool is None:
             context = get_context("spawn")
-            queue = context.Manager().Queue() if self.devices else context.SimpleQueue()
+            queue = context.SimpleQueue()
             for place in range(self.workers):
                 queue.put(self.devices[place] if self.devices else "")
-            self._pool = ProcessPoolExecutor(self.workers, context, _begin, (queue,))
+            self._pool = ProcessPoolExecutor(self.workers, context, _begin, (queue, self.memory))
         return self._pool
 
     def close(self) -> None:
@@ -118,9 +154,7 @@ class Processes:
         processes = cast("dict[int, BaseProcess]", getattr(pool, "_processes", None) or {})
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes.values():
-            process.kill()
-        for process in processes.values():
-            process.join()
+            ended(process)
 
 
 @define
@@ -157,7 +191,7 @@ class Cluster:
 
     def result(self, name: str, future: Future[Judgement]) -> Judgement:
         try:
-            return future.result(self.seconds)
+            return _told(name, future, self.seconds)
         except Late:
             future.cancel()
             return lost(name, f"it took more than {self.seconds:g} s, and was given up")

@@ -79,8 +79,8 @@ class Settings:
     resume: the name of a run of the journal to go on with, whose problem, planner, seed and kind of times are taken
     from there.
     model: what is asked, on which terms, where the planner is `llm`. workers: candidates at once, each in a process
-    of its own; 0 judges in this one. scheduler: the address of a Dask scheduler, for its workers instead. gpu: whether
-    times are measured. kept: where code of candidates goes.
+    of its own; 0 judges in this one, unless a model writes some of them. scheduler: the address of a Dask scheduler,
+    for its workers instead. gpu: whether times are measured. kept: where code of candidates goes.
     """
 
     planner: PlannerName = "bandit"
@@ -261,11 +261,11 @@ def best_of(every: list[Judgement]) -> Judgement | None:
 
 
 def evaluator_of(judging: Judging, settings: Settings) -> Evaluator:
+    """What a model has written may hang whoever judges it: that is another process, which can be stopped."""
     if settings.scheduler:
         return Cluster(judging, settings.scheduler, CANDIDATE_SECONDS)
-    if settings.workers:
-        return Processes(judging, settings.workers, CANDIDATE_SECONDS)
-    return Here(judging)
+    workers = max(1, settings.workers) if settings.planner == "llm" else settings.workers
+    return Processes(judging, workers, CANDIDATE_SECONDS) if workers else Here(judging)
 
 
 def _versions() -> dict[str, str]:

@@ -1,6 +1,9 @@
 import os
 import signal
+import subprocess
+import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,15 @@ def judge(name: str, text: str = "") -> Judgement:
             time.sleep(600)
         case "dies":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "starts":
+            subprocess.Popen(["sleep", "600"])  # noqa: S607 reason: a child that outlives its parent
+            time.sleep(600)
+        case "stumbles":
+            raise ZeroDivisionError("by zero")
+        case "fills":
+            bytearray(1 << 33)
+        case "late":
+            time.sleep(1.0)
         case _:
             pass
     device = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -49,6 +61,88 @@ def test_a_process_that_dies_loses_its_candidate_alone() -> None:
 
     assert gone.outcome == "lost"
     assert after.outcome == "timed"
+
+
+def test_what_stops_the_gate_itself_loses_its_candidate_alone() -> None:
+    here, pool = Here(judge), Processes(judge, 1, seconds=60.0, memory=4 << 30)
+    stumbled = here.result("stumbles", here.submit("stumbles"))
+    found = [pool.result(name, pool.submit(name)) for name in ("stumbles", "fills", "fine")]
+    pool.close()
+
+    assert [each.outcome for each in (stumbled, *found)] == ["lost", "lost", "lost", "timed"]
+    assert found[0].why == stumbled.why == "what judges it failed, a fault of Argus: ZeroDivisionError: by zero"
+    assert "MemoryError" in found[1].why
+
+
+def test_a_candidate_beside_one_that_is_stopped_is_judged_again() -> None:
+    pool = Processes(judge, 2, seconds=60.0)
+    assert pool.result("fine", pool.submit("fine")).outcome == "timed"
+    flying = [(name, pool.submit(name)) for name in ("hangs", "late")]
+    pool.seconds = 0.5
+    stuck = pool.result(*flying[0])
+    pool.seconds = 60.0
+    beside = pool.result(*flying[1])
+    pool.close()
+
+    assert (stuck.outcome, beside.outcome) == ("lost", "timed")
+
+
+def test_what_a_worker_has_started_ends_with_it() -> None:
+    before = sleeping()
+    pool = Processes(judge, 1, seconds=60.0)
+    assert pool.result("fine", pool.submit("fine")).outcome == "timed"
+    pool.seconds = 2.0
+    assert pool.result("starts", pool.submit("starts")).outcome == "lost"
+    deadline = time.monotonic() + 10.0
+    while sleeping() - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not sleeping() - before
+
+
+def sleeping() -> set[str]:
+    """Processes of this machine that sleep for ten minutes."""
+    found: set[str] = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes() == b"sleep\0600\0":
+                found.add(path.parent.name)
+    return found
+
+
+UNGUARDED = """
+import sys
+from argus.optimizer.evaluators import Processes
+from tests.optimizer.test_evaluators import judge
+print("begun", flush=True)
+pool = Processes(judge, 2, seconds=60.0)
+found = [pool.result(name, future) for name, future in [(name, pool.submit(name)) for name in ("one", "three")]]
+print([each.microseconds for each in found], *(each.why for each in found), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED, encoding="utf-8")
+    process = subprocess.Popen(  # noqa: S603 reason: our own interpreter
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert process.stdout is not None
+    said = [process.stdout.readline().split() for _ in range(2)]
+    workers = {int(word) for word in said[1][2:]}
+    process.kill()
+    process.communicate()
+
+    assert [said[0], said[1][:2]] == [["begun"], ["[3.0,", "5.0]"]]
+    assert workers
+    deadline = time.monotonic() + 10.0
+    while (left := {each for each in workers if Path(f"/proc/{each}").exists()}) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left
 
 
 def test_each_worker_has_a_gpu_of_its_own() -> None:

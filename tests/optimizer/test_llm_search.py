@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from argus.optimizer import run
 from argus.optimizer.events import Asked, Judged, Proposed
 from argus.optimizer.journal import Journal
 from argus.optimizer.run import Settings, optimize
@@ -80,3 +81,23 @@ def test_a_search_without_a_key_is_told_before_it_begins(tmp_path: Path, monkeyp
         optimize(PROBLEM, "gfx942", Settings("llm", journal=tmp_path / "runs.db", model=Model(base_url="http://x")))
 
     assert not (tmp_path / "runs.db").exists() or not Journal(tmp_path / "runs.db").runs()
+
+
+ENDLESS = TEXT.replace("    for k in loop(", "    for _ in loop(1 << 60):\n        vmem.wait(0)\n    for k in loop(")
+
+
+def test_a_kernel_that_is_proved_and_never_ends_does_not_hold_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "CANDIDATE_SECONDS", 30.0)
+    proposals = [
+        {"kernel": ENDLESS, "confidence": 0.9, "reason": "waits"},
+        {"option": "cdna3", "confidence": 0.8, "reason": "r"},
+    ]
+    with Endpoint([call({"proposals": proposals})]) as endpoint:
+        found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 2))
+
+    assert [each.outcome for each in found.judged] == ["lost", "timed"]
+    assert "30 s" in found.judged[0].why
+    assert found.best is not None
+    assert found.best.name == "cdna3"

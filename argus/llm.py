@@ -29,16 +29,19 @@ from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.prompt import request, size
 from argus.policy.llm.reading import read
-from argus.policy.llm.record import Asked
+from argus.policy.llm.record import Asked, from_data, to_data
 from argus.policy.llm.reply import Faulty, Reply, Trouble
 from argus.policy.llm.retries import asked_for, wait
 from argus.policy.llm.settings import Settings, wrong_address
+from argus.policy.llm.texts import without
 from argus.policy.llm.view import View
 from argus.policy.planner import State
 
 MOST_BYTES = 4 << 20
 """Of an answer that is read: far more than any answer of use has."""
 _CONNECTING = 10.0
+_SECRET = 8
+"""Characters of a key that is one: endpoints without keys are given a word."""
 _GRACE = 0.5
 """Seconds more than a call is given, in which it ends by its own limits if it can."""
 _BARE = View()
@@ -140,14 +143,20 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
         found = read(got.data, choices) if isinstance(got, Usable) else got
         match found:
             case Reply() | Trouble():
-                return evolve(found, faults=faults, spent=spent)
+                return kept(evolve(found, faults=faults, spent=spent), client.place.key)
             case Faulty(faults=latest, final=final):
                 faults = (*faults, *latest)
                 if final:
                     break
     message = f"no answer of the model could be used: {'; '.join(latest)}"
     repair = "ask another model, or go on without one"
-    return Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
+    trouble = Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
+    return kept(trouble, client.place.key)
+
+
+def kept(asked: Asked, key: str) -> Asked:
+    """An answer without the key, which an endpoint may put into it, and which is then in a journal and on a screen."""
+    return from_data(without(to_data(asked), key)) if len(key) >= _SECRET else asked
 
 
 @contextmanager

@@ -132,6 +132,8 @@ def optimize_command(
     first = _first(settings) if resume else None
     asked = problem_of(first.problem, first.target) if first else problem_of(problem or "", target, sizes)
     _check_given(given, first)
+    if first and first.reward and on == "auto":
+        on = "gpu" if first.reward == "measured" else "model"
     settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
     if out is not None:
         check_place(out)
@@ -226,9 +228,7 @@ def _gpu(on: str, target: str) -> bool:
 
 def _first(settings: Settings) -> Started:
     with Journal(settings.journal or journal_path()) as journal:
-        first = journal.events(settings.resume)[0]
-    assert isinstance(first, Started)
-    return first
+        return journal.begun(settings.resume)
 
 
 def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:

@@ -97,12 +97,15 @@ def run(
 
 
 def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
-    """All sizes of a kernel, 256 where none is given. Raises ArgusError (E701) for one that it does not have."""
+    """All sizes of a kernel, 256 where none is given. Raises ArgusError (E701) for no such size, or below 0."""
     names = [symbol.name for symbol in kernel.sizes]
     for name in given:
         if name not in names:
             message = f"`{kernel.name}` has no size `{name}`, found {', '.join(names) or 'none'}"
             raise ArgusError(Diagnostic("E701", "error", message, help="name sizes as the kernel's tensors do"))
+        if given[name] < 0:
+            message = f"the size `{name}` is {given[name]}, expected at least 0"
+            raise ArgusError(Diagnostic("E701", "error", message, help="give a number of elements"))
     return {name: given.get(name, DEFAULT_SIZE) for name in names}
 
 

@@ -56,6 +56,12 @@ from argus.verify_program import Asked
 Values = npt.NDArray[Any]
 _LONGEST = 4000
 """Characters of an exception that are told."""
+_TOO_LARGE = Diagnostic(
+    "E943",
+    "error",
+    "what is asked of the kernel needs more memory than it may have",
+    help="take a smaller kernel, or smaller sizes",
+)
 
 
 def main() -> None:
@@ -68,6 +74,8 @@ def main() -> None:
         reply = Reply(tuple(_judged(each, job) for each in exported))
     except ArgusError as problem:
         reply = Reply(refused=told(problem.diagnostic, job.text, job.file))
+    except MemoryError:
+        reply = Reply(refused=told(_TOO_LARGE, job.text, job.file))
     with os.fdopen(answer, "wb") as stream:
         stream.write(encoded(reply))
 

@@ -152,7 +152,7 @@ def _stopped(ended: Ended, limits: Limits, who: str) -> Diagnostic | None:
         message = f"{who} was killed: it used {limits.cpu_seconds} s of a processor, or memory that it may not have"
         return Diagnostic("E942", "error", message, facts=_words(ended), help=_TIME)
     if not ended.output and ended.status != 0:
-        message = f"{who} ended with status {ended.status} without having traced a kernel"
+        message = f"{who} ended with status {ended.status} and without an answer"
         repair = "remove what ends, replaces or starves the process: a kernel's text only describes a kernel"
         return Diagnostic("E944", "error", message, facts=_words(ended), help=repair)
     return None

@@ -7,6 +7,7 @@ wrong with the text is a diagnostic in it, with exit code 3, as on the command l
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from threading import BoundedSemaphore
 from typing import Any, Protocol
@@ -38,6 +39,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.optimizer.device import at_hand
 from argus.optimizer.document import SCHEMA as OPTIMIZE
 from argus.optimizer.document import document
+from argus.optimizer.problem import gemm_of
 from argus.optimizer.run import Found, Settings, optimize
 from argus.optimizer.search import Limits as Until
 from argus.policy.knowledge import home, load, related
@@ -82,16 +84,17 @@ class Tools:
 
     def interpret(self, text: str, kernel: str, sizes: Mapping[str, int], seed: int, reference: str = "") -> Document:
         """reference: the text of one kernel whose outputs, on the same inputs, are the right ones; none if empty."""
-        plain: Mapping[str, Any] | None = None
-        if reference:
-            with self._slots:
-                known = self.ask(Request(reference, (), file="reference.py", judging=self._limits()))
-            if isinstance(known, Refused):
-                return _refused(RUN, dict(known.data)) | {"shown": known.text}
-            if len(known.kernels) != 1:
-                message = f"the reference holds {len(known.kernels)} kernels, expected one"
-                return _refused(RUN, to_json(Diagnostic("E701", "error", message, help="leave one kernel in it")))
-            plain = known.kernels[0].plain
+        if not reference:
+            return self._asked(RUN, text, kernel, lambda: Interpret(dict(sizes), seed), _interpreted)
+        known = self._answer(
+            RUN, lambda: Request(reference, (), file="reference.py", judging=self._limits()), "the reference"
+        )
+        if isinstance(known, dict):
+            return known
+        if len(known.kernels) != 1:
+            message = f"the reference holds {len(known.kernels)} kernels, expected one"
+            return _refused(RUN, to_json(Diagnostic("E701", "error", message, help="leave one kernel in it")))
+        plain = known.kernels[0].plain
         return self._asked(RUN, text, kernel, lambda: Interpret(dict(sizes), seed, reference=plain), _interpreted)
 
     def build(self, text: str, kernel: str, target: str, with_code: bool) -> Document:
@@ -112,21 +115,41 @@ class Tools:
         return _document(KNOWLEDGE, 0, techniques=[asdict(each) for each in found[: max(0, most)]])
 
     def optimise(self, problem: str, target: str, seconds: float, trials: int) -> Document:
-        """A search over designs of a family: nothing that an agent wrote is run."""
+        """A search over designs of a family: nothing that an agent wrote is run, so that no file is a problem here.
+
+        Candidates are judged in a process of their own, whose end is not the server's.
+        """
         try:
-            limits = Until(min(seconds, self.longest), max(1, trials))
-            found = self.search(problem, target, Settings(limits=limits, gpu=at_hand(target), workers=1))
+            asked = gemm_of(problem, target)
+            if not (math.isfinite(seconds) and seconds > 0 and trials > 0):
+                message = f"`seconds` is {seconds:g} and `trials` is {trials}, expected both above 0"
+                return _refused(
+                    OPTIMIZE, to_json(Diagnostic("E701", "error", message, help="see the tool's description")), "judged"
+                )
+            limits = Until(min(seconds, self.longest), trials)
+            with self._slots:
+                found = self.search(str(asked), target, Settings(limits=limits, workers=1, gpu=at_hand(target)))
         except ArgusError as problem_found:
             return _refused(OPTIMIZE, to_json(problem_found.diagnostic), "judged")
         return document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}
 
     def _asked(self, schema: str, text: str, kernel: str, task: Callable[[], Task], told: Told) -> Document:
+        answer = self._answer(
+            schema, lambda: Request(text, (task(),), kernel=kernel, judging=self._limits()), "the tool"
+        )
+        if isinstance(answer, dict):
+            return answer
+        pairs = [told(each, each.results[0]) for each in answer.kernels]
+        code = next((code for code in (_REFUSED, _REFUTED, _OPEN) if code in [each for each, _ in pairs]), 0)
+        return _finished(_document(schema, code, kernels=[data for _, data in pairs]), answer.kernels)
+
+    def _answer(self, schema: str, asked: Callable[[], Request], whose: str) -> Answer | Document:
+        """What is found of a text; a document where that is nothing."""
         try:
-            request = Request(text, (task(),), kernel=kernel, judging=self._limits())
+            request = asked()
         except (ValueError, TypeError) as problem:
-            message = f"an argument of the tool is out of its bounds: {str(problem)[:200]}"
-            wrong = Diagnostic("E701", "error", message, help="see the tool's description")
-            return _refused(schema, to_json(wrong))
+            message = f"an argument of {whose} is out of its bounds: {str(problem)[:200]}"
+            return _refused(schema, to_json(Diagnostic("E701", "error", message, help="see the tool's description")))
         try:
             with self._slots:
                 answer = self.ask(request)
@@ -134,9 +157,7 @@ class Tools:
             return _document(schema, _INTERNAL, kernels=[], internal_error={"message": str(problem), "saved": ""})
         if isinstance(answer, Refused):
             return _refused(schema, dict(answer.data)) | {"shown": answer.text}
-        pairs = [told(each, each.results[0]) for each in answer.kernels]
-        code = next((code for code in (_REFUSED, _REFUTED, _OPEN) if code in [each for each, _ in pairs]), 0)
-        return _finished(_document(schema, code, kernels=[data for _, data in pairs]), answer.kernels)
+        return answer
 
     def _limits(self) -> Limits:
         cpu = max(1, int(self.longest))

@@ -19,6 +19,8 @@ from argus.optimizer.judgement import Judgement
 
 Judge = Callable[[str, str], Judgement]
 """Of a candidate's name, and of its text where it is one; fit for pickling where it goes to another process."""
+_TOLD = 300
+"""Characters of a fault of ours."""
 _CLOSING = 1.0
 """Seconds in which a cluster is told that nothing more is wanted of it."""
 
@@ -47,6 +49,11 @@ def lost(name: str, why: str) -> Judgement:
     return Judgement(name, "lost", "parse", why)
 
 
+def stumbled(name: str, problem: Exception) -> Judgement:
+    """What stopped the gate itself: nothing is concluded from it, and the search goes on."""
+    return lost(name, f"what judges it failed, a fault of Argus: {type(problem).__name__}: {problem}"[:_TOLD])
+
+
 @define
 class Here:
     """In this process, one after the other: for what is quick and cannot hang, as nothing here can be stopped."""
@@ -64,7 +71,12 @@ class Here:
 
     def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
         del left
-        return self.judge(name, self._texts.pop(future))
+        try:
+            return self.judge(name, self._texts.pop(future))
+        except ArgusError:
+            raise
+        except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
+            return stumbled(name, problem)
 
     def close(self) -> None:
         self._texts.clear()
@@ -119,6 +131,10 @@ class Cluster:
             return lost(name, "the worker that judged it died")
         except (OSError, CancelledError):
             raise self._gone() from None
+        except ArgusError:
+            raise
+        except Exception as problem:  # noqa: BLE001 reason: as in this process
+            return stumbled(name, problem)
 
     def _gone(self) -> ArgusError:
         message = f"the scheduler at `{self.address}` has gone"

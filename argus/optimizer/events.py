@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
-from argus.optimizer.judgement import Judgement
+from argus.optimizer.judgement import Judgement, Reward
 
 Reason = Literal[
     "near the bound", "no gain", "trials spent", "time spent", "money spent", "nothing left", "interrupted"
@@ -16,7 +16,10 @@ Reason = Literal[
 
 @frozen
 class Started:
-    """A run begins. choices: how many designs there are. versions: of Argus and what judges with it."""
+    """A run begins. choices: how many designs there are. versions: of Argus and what judges with it.
+
+    reward: what times are, for all of the run; None where an older version did not say.
+    """
 
     problem: str
     target: str
@@ -26,6 +29,7 @@ class Started:
     bottleneck: str
     choices: int
     versions: Mapping[str, str] = field(factory=dict[str, str])
+    reward: Reward | None = None
 
 
 @frozen

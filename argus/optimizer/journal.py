@@ -75,6 +75,8 @@ class Journal:
     path: Path
     patience: float = PATIENCE
     _store: sqlite3.Connection = field(init=False)
+    _known: dict[str, int] = field(factory=dict[str, int], init=False)
+    """Events of a run that this journal has read or written: no others may come between."""
 
     def __attrs_post_init__(self) -> None:
         with _told(self.path):
@@ -124,17 +126,25 @@ class Journal:
             name = f"run-{count + 1:04}"
             self._insert(name, 0, started)
             self._store.execute("commit")
+            self._known[name] = 1
             return name
 
         with _told(self.path):
             return self._patiently(work)
 
     def append(self, run: str, event: Event) -> None:
+        """Raises ArgusError (E904) also where somebody else has gone on with the run since it was read here."""
+
         def work() -> None:
             self._store.execute("begin immediate")
             (number,) = self._store.execute("select count(*) from events where run = ?", (run,)).fetchone()
+            known = self._known.get(run, number)
+            if number != known:
+                message = f"`{run}` of `{self.path}` went on elsewhere: it has {number} events, {known} are known here"
+                raise ArgusError(Diagnostic("E904", "error", message, help="resume it once it has ended"))
             self._insert(run, number, event)
             self._store.execute("commit")
+            self._known[run] = number + 1
 
         with _told(self.path):
             self._patiently(work)
@@ -173,7 +183,12 @@ class Journal:
             known = ", ".join(each.name for each in self.runs()) or "none"
             message = f"`{self.path}` has no run `{run}`, found {known}"
             raise ArgusError(Diagnostic("E904", "error", message, help="resume one of these, or start a new run"))
+        self._known[run] = len(found)
         return found
+
+    def begun(self, run: str) -> Started:
+        """How a run began. Raises ArgusError (E904) also where there is no such run."""
+        return _first(self.path, run, self.events(run)[0])
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, the first begun first."""
@@ -183,8 +198,7 @@ class Journal:
         with _told(self.path), closing(self._store.cursor()) as cursor:
             query = "select run, data from events where number = 0 order by run"
             for name, data in cursor.execute(query).fetchall():
-                started = read(data)
-                assert isinstance(started, Started)
+                started = _first(self.path, name, read(data))
                 kinds = cursor.execute(
                     "select json_extract(data, '$.event'), json_extract(data, '$.reason') from events"
                     " where run = ? order by number",
@@ -219,6 +233,12 @@ class _Told:
     ) -> None:
         if isinstance(value, _TROUBLE):
             raise _useless(self.path, *_reason(value)) from None
+
+
+def _first(path: Path, run: str, event: Event) -> Started:
+    if isinstance(event, Started):
+        return event
+    raise _useless(path, f"`{run}` does not say how it began", _ANOTHER)
 
 
 def _told(path: Path) -> _Told:

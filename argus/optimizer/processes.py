@@ -3,55 +3,34 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Generator, Sequence
+import resource
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as Late
-from contextlib import contextmanager, suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
-from threading import Thread
 from typing import cast
 
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimizer.evaluators import Judge, lost
+from argus.optimizer.evaluators import Judge, lost, stumbled
 from argus.optimizer.judgement import Judgement
+from argus.runtime.spawned import bare, ended, settled
 
 
-@contextmanager
-def _sheltered() -> Generator[None]:
-    """A process that begins here never gets an interrupt, not even before it can say that it wants none.
-
-    One that comes meanwhile reaches this process afterwards.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _begin(device: str, begun: Event) -> None:
+def _begin(device: str, begun: Event, memory: int) -> None:
     """In a worker: what interrupts the search is not for it, one GPU is its own, and it ends with who has begun it.
 
     It leads a group of processes, so that a compiler that it has started is stopped together with it.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.setpgid(0, 0)
+    settled()
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
     if device:
         os.environ["CUDA_VISIBLE_DEVICES"] = device
-    Thread(target=_end_with_parent, daemon=True).start()
     begun.set()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 @define
@@ -68,35 +47,29 @@ class _Lane:
         processes = list((found or {}).values())
         self.pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
-            _killed(process)
-
-
-def _killed(process: BaseProcess) -> None:
-    assert process.pid is not None
-    with suppress(ProcessLookupError, PermissionError):  # of a process that leads no group yet, and has begun nothing
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.join()
+            ended(process)
 
 
 @define
 class Processes:
     """Processes of this machine, each on its own: what hangs or dies takes no other candidate with it.
 
-    devices: GPUs, one process each; without any, `workers` share the processors. seconds: the longest time of one
-    candidate. Raises ArgusError (E905) from `result` where processes end before they have begun.
+    devices: GPUs, one process each; without any, `workers` share the processors. seconds, memory: the longest time of
+    one candidate, and the most bytes of a process that judges. Raises ArgusError (E905) from `result` where processes
+    end before they have begun.
     """
 
     judge: Judge
     workers: int
     seconds: float
     devices: Sequence[str] = ()
+    memory: int = 16 << 30
     _lanes: dict[int, _Lane] = field(factory=dict[int, _Lane], init=False)
     _places: dict[Future[Judgement], int] = field(factory=dict[Future[Judgement], int], init=False)
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
         place = min(range(self.workers), key=self._flying)
-        with _sheltered():
+        with bare():
             try:
                 future = self._lane(place).pool.submit(self.judge, name, text)
             except BrokenExecutor:  # it died while it had nothing to do
@@ -120,6 +93,10 @@ class Processes:
                 raise _no_process() from None
             judgement = lost(name, "the process that judged it died")
             self._stop(place)
+        except ArgusError:
+            raise
+        except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
+            judgement = stumbled(name, problem)
         self._places.pop(future, None)
         if place in self._lanes:
             self._lanes[place].flying -= 1
@@ -133,7 +110,7 @@ class Processes:
             context = get_context("spawn")
             begun = context.Event()
             device = self.devices[place] if self.devices else ""
-            self._lanes[place] = _Lane(ProcessPoolExecutor(1, context, _begin, (device, begun)), begun)
+            self._lanes[place] = _Lane(ProcessPoolExecutor(1, context, _begin, (device, begun, self.memory)), begun)
         return self._lanes[place]
 
     def _stop(self, place: int) -> None:
@@ -147,5 +124,5 @@ class Processes:
 
 def _no_process() -> ArgusError:
     message = "the process that was to judge candidates ended before it had begun"
-    advice = "call `optimize` of a script under `if __name__ == '__main__':`, or take --workers 0"
+    advice = "see whether memory and processes are to be had on this machine, or take --workers 0"
     return ArgusError(Diagnostic("E905", "error", message, help=advice))

@@ -82,8 +82,8 @@ class Settings:
 
     resume: the name of a run of the journal to go on with, whose problem, planner and seed are taken from there.
     model: what is asked, on which terms, where the planner is `llm`. workers: candidates at once, each in a process
-    of its own; 0 judges in this one. scheduler: the address of a Dask scheduler, for its workers instead. gpu: whether
-    times are measured. kept: where code of candidates goes.
+    of its own; 0 judges in this one, unless a model writes some of them. scheduler: the address of a Dask scheduler,
+    for its workers instead. gpu: whether times are measured. kept: where code of candidates goes.
     """
 
     planner: PlannerName = "bandit"
@@ -159,7 +159,7 @@ def optimize(
     begun, path = monotonic(), settings.journal or journal_path()
     with Interrupts() if interrupts is None else nullcontext(interrupts) as held, Journal(path) as journal:
         events = journal.events(settings.resume) if settings.resume else ()
-        first = _first(events) if events else _started(settings, problem, target, sizes)
+        first = journal.begun(settings.resume) if events else _started(settings, problem, target, sizes)
         with _client(first.planner, settings.model) as client, closing(_evaluator(first, settings)) as evaluator:
             asked = problem_of(first.problem, first.target)
             planner = planner_of(first.planner, asked, settings.model)
@@ -210,16 +210,18 @@ def _spent(state: State[Any]) -> Spent | None:
 def _same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
     """Raises ArgusError (E905) where a run would go on with times that those it has cannot be compared with."""
     wanted = "measured" if settings.gpu else "predicted"
-    for event in events:
-        if isinstance(event, Judged) and event.judgement.microseconds is not None and event.judgement.reward != wanted:
-            message = f"times of `{settings.resume}` are {event.judgement.reward}, and would be {wanted} from here on"
+    timed = (each.judgement for each in events if isinstance(each, Judged) and each.judgement.microseconds is not None)
+    begun = (each.reward for each in events if isinstance(each, Started))
+    for reward in (*begun, *(each.reward for each in timed)):
+        if reward not in (None, wanted):
+            message = f"times of `{settings.resume}` are {reward}, and would be {wanted} from here on"
             advice = f"go on with --on {'model' if settings.gpu else 'gpu'}, or begin a new run"
             raise ArgusError(Diagnostic("E905", "error", message, help=advice))
 
 
 def _evaluator(first: Started, settings: Settings) -> Evaluator:
     """Raises ArgusError (E905)."""
-    return evaluator_of(Judging(first.problem, first.target, settings.gpu, settings.kept), settings)
+    return evaluator_of(Judging(first.problem, first.target, settings.gpu, settings.kept), settings, first.planner)
 
 
 def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]:
@@ -237,12 +239,6 @@ def _asking(client: Client | None, planner: Planner, problem: Problem, before: t
     return made
 
 
-def _first(events: tuple[Event, ...]) -> Started:
-    first = events[0]
-    assert isinstance(first, Started)
-    return first
-
-
 def _started(settings: Settings, problem: str, target: str, sizes: str) -> Started:
     """The first event of a new run."""
     asked = problem_of(problem, target, sizes)
@@ -257,6 +253,7 @@ def _started(settings: Settings, problem: str, target: str, sizes: str) -> Start
         seen.bottleneck,
         len(seen.options),
         _versions(),
+        "measured" if settings.gpu else "predicted",
     )
 
 
@@ -276,12 +273,12 @@ def best_of(every: Sequence[Judgement]) -> Judgement | None:
     )
 
 
-def evaluator_of(judging: Judging, settings: Settings) -> Evaluator:
+def evaluator_of(judging: Judging, settings: Settings, planner: str) -> Evaluator:
+    """What a model has written may hang whoever judges it: that is another process, which can be stopped."""
     if settings.scheduler:
         return Cluster(judging, settings.scheduler, CANDIDATE_SECONDS)
-    if settings.workers:
-        return Processes(judging, settings.workers, CANDIDATE_SECONDS)
-    return Here(judging)
+    workers = max(1, settings.workers) if planner == "llm" else settings.workers
+    return Processes(judging, workers, CANDIDATE_SECONDS) if workers else Here(judging)
 
 
 def _versions() -> dict[str, str]:

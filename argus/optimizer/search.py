@@ -45,7 +45,7 @@ class Past:
 
 
 def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> Past:
-    """Raises ArgusError (E904) if an event speaks of a choice that the situation does not have."""
+    """Raises ArgusError (E904) if an event speaks of a choice that there is not, or answers one not under way."""
     state = planner.start(situation, seed)
     waiting: list[str] = []
     for event in events:
@@ -54,6 +54,8 @@ def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: 
                 state = state.started(_known(state, name).name)
                 waiting.append(name)
             case Judged(judgement):
+                if judgement.name not in waiting:
+                    raise _damaged(f"an answer to `{judgement.name}`, which it did not propose")
                 waiting.remove(judgement.name)
                 state = planner.learn(state, observation(_known(state, judgement.name), judgement))
             case Asked():
@@ -66,11 +68,17 @@ def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: 
 def _known(state: State[Any], name: str) -> Choice:
     found = next((each for each in state.situation.options if each.name == name), None)
     if found is None:
-        message = f"the journal speaks of `{name}`, which this version does not have among the designs of the problem"
-        raise ArgusError(
-            Diagnostic("E904", "error", message, help="go on with the version that wrote it, or begin anew")
-        )
+        raise _damaged(f"`{name}`, which is no design of this problem that is open")
     return found
+
+
+def _damaged(what: str) -> ArgusError:
+    """Of a journal that no search of this version can have written."""
+    message = f"the run cannot go on: its journal speaks of {what}"
+    advice = (
+        "go on with the version of Argus that began it, which `argus optimize --runs --json` tells, or begin a new run"
+    )
+    return ArgusError(Diagnostic("E904", "error", message, help=advice))
 
 
 def observation(choice: Choice, judgement: Judgement) -> Observation:

@@ -5,7 +5,6 @@ What runs there tells how far it is, one note after the other; the time that it 
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from multiprocessing import get_context
@@ -17,6 +16,7 @@ from typing import Any, Self, TypeVar, cast
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.spawned import bare, ended, settled
 
 T = TypeVar("T")
 Work = Generator[str, None, T]
@@ -76,7 +76,8 @@ class Watched:
             context = get_context("spawn")
             self._pipe, theirs = context.Pipe()
             self._process = context.Process(target=serve, args=(theirs,), daemon=True)
-            self._process.start()
+            with bare():
+                self._process.start()
             theirs.close()
             self.starts += 1
         return self._pipe
@@ -99,8 +100,7 @@ class Watched:
             pipe.close()
         if process is None:
             return
-        process.kill()
-        process.join(_PATIENCE)
+        ended(process)
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +113,7 @@ class Watched:
 
 def serve(pipe: Connection) -> None:
     """In the process: one call after the other, until nobody asks. What interrupts the asker does not end this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settled()
     with suppress(EOFError, BrokenPipeError):
         while True:
             work, arguments = pipe.recv()

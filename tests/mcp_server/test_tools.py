@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from argus.contained import Answer, Array, Built, Compared, Failed, Interpreted, Judged, Refused, Request, Verified
-from argus.contained.request import Result
+from argus.contained.request import LARGEST_TEXT, Result
 from argus.core.diagnostic import Diagnostic, InternalError
 from argus.mcp_server import Tools
 from argus.optimizer.judgement import Judgement
@@ -117,3 +117,31 @@ def test_a_search_answers_with_its_best_and_what_was_judged(tmp_path: Path) -> N
     assert document["best"]["name"] == "cdna3"
     assert asked[0][2].limits == Until(30.0, 3)
     assert Tools().optimise("gemm:64x64", "gfx942", 1.0, 1)["diagnostics"][0]["code"] == "E903"
+
+
+@pytest.mark.parametrize("problem", ["{file}", "{file}:doubled", "file:0123456789abcdef:M=4:{file}", "this"])
+def test_a_file_is_no_problem_of_an_agent(problem: str, tmp_path: Path) -> None:
+    """It would run in the server's own process."""
+    file, ran = tmp_path / "kernel.py", tmp_path / "ran"
+    file.write_text(f"open({str(ran)!r}, 'w')\n", encoding="utf-8")
+    found = Tools().optimise(problem.format(file=file), "gfx942", 10.0, 1)
+
+    assert (found["exit_code"], found["diagnostics"][0]["code"]) == (3, "E903")
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize(("seconds", "trials"), [(float("nan"), 5), (float("inf"), 5), (-1.0, 5), (10.0, 0)])
+def test_a_search_without_an_end_is_refused(seconds: float, trials: int) -> None:
+    found = Tools().optimise("gemm:64x64x64", "gfx942", seconds, trials)
+
+    assert (found["exit_code"], found["diagnostics"][0]["code"]) == (3, "E701")
+
+
+def test_a_reference_that_cannot_be_asked_for_is_data_too() -> None:
+    def fails(_: Request) -> Answer:
+        raise InternalError("no answer")
+
+    giant = Tools(ask=fails).interpret("x", "", {}, 0, "x" * (LARGEST_TEXT + 1))
+    assert (giant["exit_code"], giant["diagnostics"][0]["code"]) == (3, "E701")
+    failed = Tools(ask=fails).interpret("x", "", {}, 0, "x")
+    assert (failed["exit_code"], failed["internal_error"]["message"]) == (4, "no answer")

@@ -360,3 +360,61 @@ class FasterThanPhysics(Candidate):
 
     def call(self, a: Operand, b: Operand, c: Operand) -> None:
         self.launch(a, b, lambda: self.work(a, b, c), 0.3)
+
+
+@define
+class AllButTheLastDropped(Candidate):
+    """Of calls that are launched one behind the other only the last one works."""
+
+    latest: int = 0
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.latest += 1
+        self.launch(a, b, partial(self.unless_followed, self.latest, a, b, c), LAZY / HONEST)
+
+    def unless_followed(self, number: int, a: Operand, b: Operand, c: Operand) -> None:
+        if number == self.latest:
+            self.work(a, b, c)
+
+
+class CoarseUnderTiming(Candidate):
+    """Multiplies numbers of 8 bits when it is called twice without a wait between."""
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        timed = bool(self.device.main.pending) or self.device.main.free > self.device.now + 1
+        work = partial(Fp8.work, Fp8(self.device), a, b, c) if timed else partial(self.work, a, b, c)
+        self.launch(a, b, work, LAZY / HONEST if timed else 1.0)
+
+
+@define
+class WorkedWhenBound(Candidate):
+    """Multiplies what its operands hold when it is bound to them, and copies that when it is called."""
+
+    def __call__(self, a: Operand, b: Operand, c: Operand) -> Call:
+        ready = self.product(self.device.matrix(a), self.device.matrix(b))
+        return lambda: self.launch(a, b, partial(self.copied, ready, c), LAZY / HONEST)
+
+    def copied(self, ready: Halves, c: Operand) -> None:
+        self.device.matrix(c)[:] = ready
+
+
+@define
+class EachFifthLeftOut(Candidate):
+    """Lucky most of the time."""
+
+    calls: int = 0
+
+    def work(self, a: Operand, b: Operand, c: Operand) -> None:
+        self.calls += 1
+        if self.calls % 5:
+            super().work(a, b, c)
+
+
+class PatchedHostClock(Candidate):
+    """Late on another stream, with a clock of the host that does not tell."""
+
+    def call(self, a: Operand, b: Operand, c: Operand) -> None:
+        took = self.pace * self.device.least_of(a, b)
+        self.device.functions["host"] = lambda: LAZY / HONEST * self.device.now
+        self.device.launch(LAZY / HONEST * took, lambda: None)
+        self.device.launch(took, lambda: self.work(a, b, c), self.device.side)

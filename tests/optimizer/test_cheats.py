@@ -43,6 +43,11 @@ CAUGHT_BY: dict[type[Candidate], set[Check]] = {
     cheats.CornerEstimated: {"numbers"},
     cheats.FirstOfABurst: {"linear"},
     cheats.FasterThanPhysics: {"physics"},
+    cheats.AllButTheLastDropped: {"timed"},
+    cheats.CoarseUnderTiming: {"timed"},
+    cheats.WorkedWhenBound: {"timed"},
+    cheats.EachFifthLeftOut: {"numbers", "shapes", "adversarial"},
+    cheats.PatchedHostClock: {"instruments"},
 }
 LET_BY: dict[Check, type[Candidate]] = {
     "numbers": cheats.CornerEstimated,

@@ -24,6 +24,10 @@ def judge(name: str, text: str = "") -> Judgement:
             subprocess.run([sys.executable, "-c", "import time; time.sleep(600)", text], check=True)  # noqa: S603 reason: ours
         case "dies":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "stumbles":
+            raise ZeroDivisionError("by zero")
+        case "fills":
+            bytearray(1 << 33)
         case _:
             pass
     device = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -141,27 +145,59 @@ def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
     assert came(False, mark)
 
 
+def test_what_stops_the_gate_itself_loses_its_candidate_alone() -> None:
+    here, pool = Here(judge), Processes(judge, 1, seconds=60.0, memory=4 << 30)
+    stumbled = here.result("stumbles", here.submit("stumbles"))
+    found = [_told(pool, name, pool.submit(name)) for name in ("stumbles", "fills", "fine")]
+    pool.close()
+
+    assert stumbled is not None
+    assert [each.outcome for each in (stumbled, *found)] == ["lost", "lost", "lost", "timed"]
+    assert found[0].why == stumbled.why == "what judges it failed, a fault of Argus: ZeroDivisionError: by zero"
+    assert "MemoryError" in found[1].why
+
+
 UNGUARDED = """
-from argus.core.diagnostic import ArgusError
+import sys
 from argus.optimizer.processes import Processes
 from tests.optimizer.test_evaluators import judge
-pool = Processes(judge, 1, 60.0)
-try:
-    pool.result("fine", pool.submit("fine"))
-except ArgusError as problem:
-    print(problem)
+print("begun", flush=True)
+pool = Processes(judge, 2, seconds=60.0)
+found = [pool.result(name, future) for name, future in [(name, pool.submit(name)) for name in ("one", "three")]]
+print([each.microseconds for each in found], *(each.why for each in found), flush=True)
+sys.stdin.read()
 """
 
 
-def test_a_script_that_every_process_would_run_again_is_told(tmp_path: Path) -> None:
-    script = tmp_path / "unguarded.py"
+def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
     script.write_text(UNGUARDED, encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(  # noqa: S603 reason: our own script
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False, timeout=120
+    process = subprocess.Popen(  # noqa: S603 reason: our own interpreter
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )
+    assert process.stdout is not None
+    said = [process.stdout.readline().split() for _ in range(2)]
+    workers = {int(word) for word in said[1][2:]}
+    process.kill()
+    process.communicate()
 
-    assert "E905: the process that was to judge candidates ended before it had begun" in done.stdout
+    assert [said[0], said[1][:2]] == [["begun"], ["[3.0,", "5.0]"]]
+    assert workers
+    deadline = time.monotonic() + 10.0
+    while (left := {each for each in workers if Path(f"/proc/{each}").exists()}) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left
+
+
+def test_a_process_that_ends_before_it_has_begun_is_told() -> None:
+    pool = Processes(judge, 1, seconds=60.0, memory=-5)
+    with pytest.raises(ArgusError, match="E905: the process that was to judge candidates ended before it had begun"):
+        pool.result("fine", pool.submit("fine"))
+    pool.close()
 
 
 def test_each_worker_has_a_gpu_of_its_own() -> None:

@@ -7,12 +7,14 @@ import pytest
 from attrs import evolve
 
 from argus import llm
+from argus.cli import main
+from argus.optimizer import run
 from argus.optimizer.events import Asked, Asks, Ended, Judged, Proposed, Told
 from argus.optimizer.journal import Journal
 from argus.optimizer.run import Settings, optimize
 from argus.optimizer.search import Limits
 from argus.policy.llm.settings import Settings as Model
-from argus.testing.messages import Endpoint, call
+from argus.testing.messages import Endpoint, call, failure
 from tests.optimizer.test_gate import TEXT
 
 PROBLEM = "gemm:512x512x512:bf16"
@@ -133,3 +135,53 @@ def test_a_search_without_a_key_is_told_before_it_begins(tmp_path: Path, monkeyp
         optimize(PROBLEM, "gfx942", Settings("llm", journal=tmp_path / "runs.db", model=Model(base_url="http://x")))
 
     assert not (tmp_path / "runs.db").exists() or not Journal(tmp_path / "runs.db").runs()
+
+
+ENDLESS = TEXT.replace("    for k in loop(", "    for _ in loop(1 << 60):\n        vmem.wait(0)\n    for k in loop(")
+
+
+def test_a_kernel_that_is_proved_and_never_ends_does_not_hold_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "CANDIDATE_SECONDS", 30.0)
+    proposals = [
+        {"kernel": ENDLESS, "confidence": 0.9, "reason": "waits"},
+        {"option": "cdna3", "confidence": 0.8, "reason": "r"},
+    ]
+    with Endpoint([call({"proposals": proposals})]) as endpoint:
+        found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 2))
+
+    assert [each.outcome for each in found.judged] == ["lost", "timed"]
+    assert "30 s" in found.judged[0].why
+    assert found.best is not None
+    assert found.best.name == "cdna3"
+
+
+KEY = "sk-ant-0123456789-secret"
+
+
+@pytest.mark.parametrize("status", [200, 400, 401])
+def test_the_key_is_nowhere_whatever_an_endpoint_says(
+    status: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    proposals = [
+        {"option": "cdna3", "confidence": 0.9, "reason": f"as {KEY} says", "needs": [KEY]},
+        {"kernel": f"KEY = '{KEY}'", "confidence": 0.1, "reason": KEY, "invariants": [KEY]},
+        {"option": KEY, "confidence": 0.5, "reason": "r"},
+    ]
+    good = call({"proposals": proposals, "lessons": [f"remember {KEY}"]})
+    said = good if status == 200 else failure(status, f"not with {KEY}")
+    with Endpoint([said] * 20) as endpoint:
+        options = ["--planner", "llm", "--base-url", endpoint.url, "--trials", "2", "--target", "gfx942"]
+        out, store = tmp_path / "out", tmp_path / "runs.db"
+        assert main(["optimize", PROBLEM, *options, "--on", "model", "--journal", str(store), "--out", str(out)]) == 0
+        sent = endpoint.asked
+
+    assert KEY in "".join(sent[0].headers.values())
+    assert not any(KEY in str(each.body) for each in sent)
+    shown = capfd.readouterr()
+    assert KEY not in shown.out + shown.err
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"runs.db", "certificate.json", "report.html", "load.py"}
+    assert not any(KEY.encode() in path.read_bytes() for path in files)

@@ -55,6 +55,13 @@ _CLOSE = 1e-6
 """How far two numbers of the program may differ that are one in single precision, relatively."""
 _KEPT = "the guard of a maximum may be subtracted, that of a sum divided by, and neither kept (I23)"
 _NEUTRAL = {"add": 0.0, "max": -inf, "min": inf}
+_MOST_WORDS, _MOST_PARTS = 1 << 14, 1 << 12
+"""Characters that say what was computed, and things that went into it; twice as many with each `x + x`."""
+
+
+def _unwieldy(data: Data) -> bool:
+    parts = len(data.inside) + len(data.closed) + len(data.terms) + len(data.loose)
+    return max(len(data.form), len(data.root)) > _MOST_WORDS or parts > _MOST_PARTS
 
 
 @define(eq=False)
@@ -72,7 +79,8 @@ class Rules:
         same_products = name == "add" and all(isinstance(a, Data) and a.factors == value.factors for a in args)
         factors = value.factors if same_products or any(value is arg for arg in args) else ()
         terms = value.terms if any(value is arg for arg in args) else products_of(name, args)
-        return evolve(value, loose=both_loose((value, *args)), factors=factors, terms=terms)
+        found = evolve(value, loose=both_loose((value, *args)), factors=factors, terms=terms)
+        return Top(f"`{name}` is of a value computed in too many steps") if _unwieldy(found) else found
 
     def _op(self, name: str, args: Sequence[Value]) -> Value:
         for arg in args:

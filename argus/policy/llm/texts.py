@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
+from typing import cast
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that show nothing, or steer what is shown: control, format, surrogates, unassigned."""
@@ -34,3 +36,16 @@ def within(text: str, most: int) -> str:
         return data.decode("utf-8")
     note = f"\n[{len(data)} bytes in all, the rest is left out]"
     return data[: max(0, most - len(note))].decode("utf-8", "ignore") + note
+
+
+def without(data: object, secret: str) -> object:
+    """Plain data of a record with a mark wherever a text of it holds the secret."""
+    match data:
+        case str():
+            return data.replace(secret, "[key]")
+        case list() | tuple():
+            return [without(each, secret) for each in cast("Sequence[object]", data)]
+        case dict():
+            return {name: without(each, secret) for name, each in cast("dict[object, object]", data).items()}
+        case _:
+            return data

@@ -1,0 +1,58 @@
+"""Processes that begin with nothing of the program that starts them, and leave nothing behind when it ends.
+
+A process that `multiprocessing` spawns runs the main file of its parent again, which may be a script without a guard:
+it would begin the same work once more. None of ours needs that file.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from multiprocessing import connection, parent_process, resource_tracker
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+
+_PATIENCE = 5.0
+"""Seconds in which a process that is told to end does so; one that a driver holds does not."""
+
+
+@contextmanager
+def bare() -> Generator[None]:
+    """What is spawned within does not run the main file, and hears of no Ctrl-C before it can say what that means."""
+    resource_tracker.ensure_running()  # which lets Ctrl-C through when it begins
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        sys.modules["__main__"] = main
+
+
+def settled() -> None:
+    """In a process that was spawned: a group of its own, which ends with its parent, and is not interrupted."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    os.setsid()
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_ended_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _ended_with(parent: int) -> None:
+    connection.wait([parent])
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def ended(process: BaseProcess) -> None:
+    """End a process that has settled, with all of its group, or that has not come so far."""
+    with suppress(ProcessLookupError):
+        if process.pid is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join(_PATIENCE)

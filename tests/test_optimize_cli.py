@@ -278,6 +278,17 @@ def test_what_is_of_another_planner_is_no_use(tmp_path: Path, capsys: pytest.Cap
     assert "--tokens is of the planner llm" in capsys.readouterr().err
 
 
+def test_what_was_under_way_is_told_with_its_techniques(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = tmp_path / "runs.db"
+    with Journal(journal) as opened:
+        name = opened.begin(Started(PROBLEM, "gfx942", "bandit", 0, 2.0, "launch", 610))
+        opened.append(name, Proposed("cdna3", ("wider-tiles (bn 64 -> 128)",), 0.5, "bandit"))
+
+    given = ["--resume", name, "--on", "model", "--journal", str(journal), "--trials", "1", "--workers", "0"]
+    assert main(["optimize", *given]) == 0
+    assert "   1/1 cdna3 [+wider-tiles (bn 64 -> 128)]: proved" in capsys.readouterr().out
+
+
 def test_measured_and_predicted_times_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = tmp_path / "runs.db"
     with Journal(journal) as opened:

@@ -21,7 +21,7 @@ from argus.optimizer.asking import Asking, text_of
 from argus.optimizer.beliefs import beliefs
 from argus.optimizer.device import Gpu
 from argus.optimizer.evaluators import Cluster, Evaluator, Here
-from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started, Told
+from argus.optimizer.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
 from argus.optimizer.gate import Tools, judged
 from argus.optimizer.interrupts import Interrupts
 from argus.optimizer.journal import Journal
@@ -180,6 +180,9 @@ def optimize(
                 if events:
                     record(opening)
                 tell(opening)
+                for event in events:
+                    if isinstance(event, Proposed) and event.name in before.under_way:
+                        tell(event)
                 reason: Reason = "interrupted"
                 for event in search.go(before.under_way):
                     tell(event)

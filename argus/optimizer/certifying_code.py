@@ -18,6 +18,7 @@ from argus.emit.resources import compiled
 from argus.optimizer import claims
 from argus.optimizer.certificate import ROLES, Certificate, Role
 from argus.optimizer.checked import Check, failed, passed, same, unchecked
+from argus.optimizer.filed import PROBLEM
 from argus.optimizer.reward import resources
 from argus.runtime.expressions import value_of
 
@@ -26,12 +27,15 @@ _NO_COMPILER = "E303"
 
 @frozen
 class Made:
-    """What the kernel is compiled to here. source: emitted, always. files: of the other roles, with the stem of their
-    names; none without a compiler, whose `lack` says why.
+    """What the kernel is compiled to here.
+
+    source: emitted, always. files: of the other roles. names: of what is emitted and compiled, with their stem; none
+    without a compiler, whose `lack` says why.
     """
 
     source: str
     files: dict[Role, bytes]
+    names: dict[Role, str]
     stem: str = ""
     checks: tuple[str, ...] = ()
     resources: dict[str, float] | None = None
@@ -48,15 +52,27 @@ def built(kernel: Kernel) -> Made:
         except ArgusError as problem:
             if problem.diagnostic.code != _NO_COMPILER:
                 raise
-            return Made(source, {}, lack=problem.diagnostic.message)
+            return Made(source, {}, {}, lack=problem.diagnostic.message)
         checks = tuple(each.condition for each in artifact.launch.checks)
         stem = artifact.description.stem
-        return Made(source, _files(artifact), stem, checks, resources(artifact), compiled(artifact.report))
+        return Made(
+            source, _files(artifact), _names(artifact), stem, checks, resources(artifact), compiled(artifact.report)
+        )
 
 
 def _files(artifact: Artifact) -> dict[Role, bytes]:
     found: dict[Role, bytes] = {"code": artifact.code.read_bytes(), "description": artifact.description.read_bytes()}
     return found if artifact.assembly is None else {**found, "assembly": artifact.assembly.read_bytes()}
+
+
+def _names(artifact: Artifact) -> dict[Role, str]:
+    made: dict[Role, Path | None] = {
+        "source": artifact.source,
+        "code": artifact.code,
+        "description": artifact.description,
+        "assembly": artifact.assembly,
+    }
+    return {role: path.name for role, path in made.items() if path is not None}
 
 
 def of_files(claimed: Certificate, folder: Path, *, of_file: bool) -> Iterator[Check]:
@@ -95,6 +111,7 @@ def of_code(
     yield _compared("source", claimed, folder, made.source.encode(), "emitted again, byte for byte")
     name = claimed.compiler
     yield same("compiler", name, claims.COMPILERS[kernel.target.name], f"{name} compiles for {kernel.target.name}")
+    yield _named(claimed, made)
     if made.lack:
         yield unchecked("code", f"not compiled again: {made.lack}")
         return
@@ -103,6 +120,14 @@ def of_code(
     unmet = [each for each in made.checks if not value_of(each, sizes)]
     why = f"the problem's extents meet {len(made.checks)} conditions of the launch"
     yield failed("launch", f"{why}, but not {', '.join(unmet)}") if unmet else passed("launch", why)
+
+
+def _named(claimed: Certificate, made: Made) -> Check:
+    """Whether what was looked at is what the loader will find: another file may lie under the name that it knows."""
+    expected: dict[Role, str] = {"ir": claims.IR, "loader": claims.LOADER, "problem": PROBLEM, **made.names}
+    given = {role: file.name for role, file in claimed.files.items() if role in expected}
+    wanted = {role: name for role, name in expected.items() if role in given}
+    return same("names", given, wanted, "files have the names by which the loader finds them")
 
 
 def _objects(claimed: Certificate, folder: Path, made: Made) -> Iterator[Check]:

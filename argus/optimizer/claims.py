@@ -25,6 +25,7 @@ from argus.summary import assumptions, numbered, results, word
 
 _SOURCES = PurePath(__file__).parent.parent.parent
 """Where the package lies: no path of a machine gets into what is delivered."""
+IR, LOADER = "kernel.json", "load.py"
 COMPILERS: Mapping[str, str] = {"sm_90a": "nvidia-cuda-nvrtc", "gfx942": "ziglang"}
 _JUDGES = ("argus", "z3-solver", "cvc5", "numpy", *COMPILERS.values())
 

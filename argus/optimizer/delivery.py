@@ -29,8 +29,6 @@ from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.verify import verify
 
-IR, LOADER = "kernel.json", "load.py"
-
 
 @frozen
 class Delivery:
@@ -60,7 +58,7 @@ def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Sol
     report = verify(kernel, solver=solver, cache=Cache())
     artifact = build(kernel, directory=folder, lines=False)  # which name the folder that they were made in
     script = said.script(kernel, artifact.description.stem, asked.sizes)
-    texts: dict[str, str | bytes] = {IR: json.dumps(document) + "\n", LOADER: script, **said.files}
+    texts: dict[str, str | bytes] = {claims.IR: json.dumps(document) + "\n", claims.LOADER: script, **said.files}
     written = write_files(texts, folder, kernel.name)
     places: dict[Role, Path | None] = {
         "source": artifact.source,

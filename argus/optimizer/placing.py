@@ -11,7 +11,8 @@ from typing import cast
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer import certificate
-from argus.optimizer.delivery import IR, LOADER
+from argus.optimizer.claims import IR, LOADER
+from argus.optimizer.filed import PROBLEM
 
 REPORT = "report.html"
 GENERATOR = '<meta name="generator" content="argus optimize">'
@@ -22,7 +23,7 @@ def check_place(folder: Path) -> None:
     """Raises ArgusError (E302) now, and not after a night, where files cannot be written there or are another's."""
     with _blamed(folder), tempfile.TemporaryDirectory(prefix=".argus-", dir=_made(folder)):
         pass
-    _check_ours(folder, (certificate.NAME, IR, LOADER, REPORT))
+    _check_ours(folder, (certificate.NAME, IR, LOADER, PROBLEM, REPORT))
 
 
 @contextmanager

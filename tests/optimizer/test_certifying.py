@@ -198,6 +198,24 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
 
 
 @pytest.mark.usefixtures("remembered")
+@pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
+def test_a_file_under_another_name_is_found(role: str, tmp_path: Path, home: Path) -> None:
+    """The loader would find what lies under the old one, which nobody has looked at."""
+    folder = delivery("sm_90a", tmp_path / "out", home)
+    data = claimed(folder)
+    path = folder / data["files"][role]["name"]
+    shutil.copy(path, folder / f"true.{path.name}")
+    path.write_bytes(b"something else")
+    data["files"][role]["name"] = f"true.{path.name}"
+    claim(folder, data)
+
+    shown = states(folder)
+
+    assert shown[f"{role} file"] == "ok"
+    assert {name for name, state in shown.items() if state == "FAILED"} == {"names"}
+
+
+@pytest.mark.usefixtures("remembered")
 def test_a_file_that_is_gone_is_found(tmp_path: Path, home: Path) -> None:
     folder = delivery("sm_90a", tmp_path / "out", home)
     (folder / "gemm_cooperative.cubin").unlink()
@@ -291,7 +309,7 @@ def test_without_a_compiler_code_is_not_checked(
     source = (folder / "gemm_cooperative.cu").read_text(encoding="utf-8")
 
     def without(_kernel: Kernel) -> Made:
-        return Made(source, {}, lack="no compiler")
+        return Made(source, {}, {}, lack="no compiler")
 
     monkeypatch.setattr(steps, "built", without)
 

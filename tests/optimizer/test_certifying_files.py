@@ -230,6 +230,19 @@ def test_without_the_file_what_it_alone_tells_is_not_checked(tmp_path: Path, hom
 
 
 @pytest.mark.usefixtures("remembered")
+def test_the_file_under_another_name_is_found(tmp_path: Path, home: Path) -> None:
+    """Who runs the loader would run what lies under the old one, which nobody has looked at."""
+    folder = delivery(home, tmp_path / "out")
+    (folder / "problem.py").rename(folder / "true.py")
+    (folder / "problem.py").write_text("print('another')\n", encoding="utf-8")
+    data = claimed(folder)
+    data["files"]["problem"]["name"] = "true.py"
+    claim(folder, data)
+
+    assert failing(folder) == {"names"}
+
+
+@pytest.mark.usefixtures("remembered")
 def test_a_file_that_must_not_run_here_is_not_checked(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

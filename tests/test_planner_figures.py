@@ -50,10 +50,11 @@ def test_the_guide_says_how_many_trials_the_bandit_takes() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_bandit_takes_half_of_what_chance_does(target: str) -> None:
-    found, chance = of(target, "bandit"), of(target, "random")
+def test_the_bandit_takes_half_of_what_chance_does_and_no_more_than_tpe(target: str) -> None:
+    found, chance, tpe = of(target, "bandit"), of(target, "random"), of(target, "tpe")
 
     assert all(row.median <= chance[shape].median / 2 for shape, row in found.items())
+    assert all(row.median <= tpe[shape].median for shape, row in found.items())
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -291,6 +291,10 @@ def every_loop_has_trips(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reading, "_judge_loop", once)
 
 
+def turns_may_be_left_early(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(turns, "_left_early", never)
+
+
 def never_objects(module: object, name: str) -> Patch:
     return lambda patch: patch.setattr(module, name, nothing_refused)
 
@@ -552,6 +556,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("held_slot_released_under_its_products", "I10", held_slots_are_left_to_the_protocol),
     ("sums_told_at_another_barrier", "I9", any_barrier_will_do),
     ("turns_at_other_barriers", "I6", any_turns_go_on),
+    ("turn_left_before_the_last_use", "I6", turns_may_be_left_early),
     ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
     ("turned_sums_of_the_other_rows", "I4", without(outputs, "_holds_record")),

@@ -15,8 +15,8 @@ from itertools import pairwise
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.ir import Arrive, Await, Kernel, static
-from argus.core.proof.roles.events import Met, Turned
+from argus.core.ir import Arrive, Await, Kernel, Stmt, static
+from argus.core.proof.roles.events import Arrived, Looked, Met, Multiplied, Turned, Waited
 from argus.core.proof.roles.ledger import Ledger, refuse
 from argus.core.proof.roles.parsed import Parsed, arrivals
 
@@ -65,6 +65,19 @@ def _judge_leave(role: Parsed, leave: Turned, enter: Turned) -> None:
         refuse(stmt, "leaving a turn does not arrive once at the next agent's barrier")
     if not any(event.stmt is stmt for event in role.behind):
         refuse(stmt, "a turn that is left before the loop over uses has ended")
+    if _left_early(role, stmt):
+        refuse(stmt, "a turn that is left before the last uses of the tile, which stand after the loop")
+
+
+def _left_early(role: Parsed, leave: Stmt) -> bool:
+    """Whether uses that stand behind the loop are worked on after the turn: those of the next agent come before then.
+
+    What a loop's trips do later than their own use, such as giving slots back, may follow the turn.
+    """
+    events = [event.happening for event in role.behind]
+    at = next(place for place, each in enumerate(events) if each.stmt is leave)
+    uses = any(isinstance(each, Waited) for each in events)
+    return uses and any(isinstance(each, Waited | Multiplied | Looked | Arrived) for each in events[at + 1 :])
 
 
 @frozen

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from argus.core.ir import Kernel
 from argus.interp.prepared import Prepared
-from argus.interp.run import by_events, run_prepared
+from argus.interp.run import by_events, violations
 from argus.interp.schedule import Schedule, directed
 from argus.interp.search import sizes_in_order
 from argus.interp.violation import Violation
@@ -68,7 +68,7 @@ def count(kernel: Kernel, sizes: int, random: int, seed: int) -> Count:
     alarms = [
         Alarm(size, schedule, violation)
         for size, schedule in (*planned, *drawn)
-        for violation in run_prepared(prepared, size, None, schedule, tags=True, values=False).violations
+        for violation in violations(prepared, size, schedule)
     ]
     return Count(len(planned), len(drawn), tuple(alarms))
 

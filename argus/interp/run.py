@@ -115,15 +115,20 @@ def promised_integers(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> di
 
 def violated(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
     """What a run at these sizes violates, on inputs of its own; nothing where none are known that keep the promises."""
+    try:
+        return violations(prepared, sizes, schedule)
+    except UnkeptError:
+        return ()
+
+
+def violations(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule) -> tuple[Violation, ...]:
+    """As `violated`. Raises UnkeptError where no inputs are known that keep the promises."""
 
     def made() -> tuple[tuple[Violation, ...], Met]:
         outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False)
         return outcome.violations, outcome.met
 
-    try:
-        return prepared.runs.violated(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
-    except UnkeptError:
-        return ()
+    return prepared.runs.violated(tuple(sizes[each.name] for each in prepared.kernel.sizes), schedule, made)
 
 
 def go(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:

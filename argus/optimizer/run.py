@@ -22,6 +22,7 @@ from argus.optimizer.device import Gpu
 from argus.optimizer.evaluators import Cluster, Evaluator, Here, Processes
 from argus.optimizer.events import Ended, Event, Judged, Reason, Resumed, Started
 from argus.optimizer.gate import Tools, judged
+from argus.optimizer.interrupts import Interrupts
 from argus.optimizer.journal import Journal
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.problem import Problem, problem_of
@@ -175,6 +176,8 @@ def optimize(
         first, name, events = _opened(journal, settings, problem, target, sizes)
         if not settings.resume:
             held.enter_context(claimed(path, name))
+        interrupts = Interrupts()
+        held.enter_context(interrupts.heard())
         asked = problem_of(first.problem, first.target)
         planner = planner_of(first.planner, asked, settings.model)
         before = past(events, planner, situation(asked), first.seed)
@@ -188,11 +191,10 @@ def optimize(
             journal.append(name, event)
 
         evaluator = evaluator_of(judging, settings)
-        search = Search(planner, evaluator, settings.limits, before.state, record, asking)
+        search = Search(planner, evaluator, settings.limits, before.state, record, asking, interrupts=interrupts)
         begun = _resumed(before.state.situation) if events else first
         if events:
             record(begun)
-        held.enter_context(search.interrupts.heard())
         tell(begun)
         reason: Reason = "interrupted"
         for event in search.go(before.under_way):

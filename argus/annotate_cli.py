@@ -47,10 +47,9 @@ def annotate_command(
         raise click.UsageError("--write and --out exclude each other")
     cache = None if no_cache else Cache()
     made = annotate(file, solver=resolve(solver), budget=Budget(seconds=seconds), cache=cache)
-    if made.proved:
-        _write(made, made.path if write else None if out is None else Path(out))
+    told = _write(made, made.path if write else None if out is None else Path(out)) if made.proved else ""
     if not as_json:
-        _tell(made, text=not write and out is None)
+        _tell(made, told, text=not write and out is None)
     codes = [report.exit_code for report in made.reports]
     return Outcome(1 if 1 in codes else max(codes, default=0), document(made))
 
@@ -67,23 +66,30 @@ def document(made: Annotated) -> dict[str, object]:
     }
 
 
-def _write(made: Annotated, path: Path | None) -> None:
-    """Raises ArgusError (E302) if the file cannot be written. A link's target is written, with the mode that it had."""
+def _write(made: Annotated, path: Path | None) -> str:
+    """What was written where, in words; empty if nothing was.
+
+    Raises ArgusError (E302) if the file cannot be written. A link's target is written, with the mode that it had.
+    """
     if path is None or (path == made.path and made.after == made.before):
-        return
+        return ""
     target = path.resolve()
+    before = target.read_bytes() if target.is_file() else None
     mode = target.stat().st_mode if target.exists() else None
     write_whole(target, made.after)
     if mode is not None:
         target.chmod(mode)
+    replaced = before is not None and before not in (made.before, made.after)
+    return f"wrote {path}" + (", over another text that it held" if replaced else "")
 
 
-def _tell(made: Annotated, *, text: bool) -> None:
+def _tell(made: Annotated, told: str, *, text: bool) -> None:
     notes = Screen(on_stderr())
     for report in made.reports:
         if not isinstance(report.verdict, Proved):
             notes.report(report)
     notes.lines(annotated_lines(made))
+    notes.lines([f"# {told}"] if told else [])
     if text and made.proved:
         sys.stdout.flush()
         sys.stdout.buffer.write(made.after)

@@ -62,9 +62,9 @@ def annotate(
             that cannot be run, E6xx without a solver.
     """
     path = located(what)
+    chosen = [each.name for each in load(what, seconds=seconds)]
     source = source_of(path.read_bytes())
     backend, limits = resolve(solver), budget or Budget()
-    chosen = [each.name for each in load(what, seconds=seconds)]
     everything = load(what.removesuffix(f":{_kernel(what)}"), seconds=seconds)
     files = [_Traced(each, each.trace(seconds=seconds)) for each in everything]
     known = [

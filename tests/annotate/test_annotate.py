@@ -220,3 +220,28 @@ def test_a_declared_encoding_stays() -> None:
 
     assert data == text.encode("latin-1") + b"    eq(1, 1)\n"
     assert [(each.line, each.code) for each in added] == [(5, "eq(1, 1)")]
+
+
+@pytest.mark.parametrize("text", ["def (", "x = '\\N{none}'", "# -*- coding: none-such -*-\n"])
+def test_what_does_not_parse_is_told_and_is_no_fault_of_ours(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, text)
+
+    assert main(["annotate", str(path), "--write"]) == 3
+    assert "error[E002]" in capsys.readouterr().err
+    assert path.read_bytes() == text.encode()
+
+
+def test_what_is_written_over_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = written(tmp_path, unclaimed()), tmp_path / "out.py"
+    said: list[str] = []
+    for held in (None, "precious = 1\n"):
+        if held is not None:
+            out.write_text(held, encoding="utf-8")
+        assert main(["annotate", str(path), "--solver", "z3", "--out", str(out)]) == 0
+        said.append(capsys.readouterr().err.splitlines()[-1])
+
+    assert said == [f"# wrote {out}", f"# wrote {out}, over another text that it held"]
+    assert main(["annotate", str(path), "--solver", "z3", "--out", str(out)]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == f"# wrote {out}"

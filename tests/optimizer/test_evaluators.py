@@ -194,7 +194,7 @@ def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_kill
 
 
 def test_a_process_that_ends_before_it_has_begun_is_told() -> None:
-    pool = Processes(judge, 1, seconds=60.0, memory=-5)
+    pool = Processes(judge, 1, seconds=60.0, memory=-(2**70))
     with pytest.raises(ArgusError, match="E905: the process that was to judge candidates ended before it had begun"):
         pool.result("fine", pool.submit("fine"))
     pool.close()

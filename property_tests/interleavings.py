@@ -149,7 +149,7 @@ class Runs:
                 groups = state.groups[role]
                 return evolve(state, groups=_put(state.groups, role, groups[max(0, len(groups) - pending) :]))
             case _:
-                raise NotImplementedError
+                raise TypeError(f"the explorer gives {step[0]} no meaning")
 
     def _sent(self, state: State, op: Copy, step: Step) -> State:
         cell = op.ring, _integer(op.slot, step) % self.rings[op.ring].stages, op.part

@@ -10,14 +10,17 @@ from attrs import evolve
 from argus.api import verify
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.kernel import Template
-from argus.core.ir import Kernel
+from argus.core.ir import Alloc, Kernel
 from argus.core.plain import MalformedError, read, written
+from argus.core.proof import budgets
+from argus.core.proof.obligation import Obligation
 from argus.core.target import Target
 from argus.core.verdict import Proved, Refuted
 from argus.kernels.cdna3_staged import Cdna3Staged
 from argus.kernels.gemm import gemm
 from argus.kernels.naming import name_of
 from argus.language import DType, RegisterFile, Tensor, bf16, f32, gfx942, kernel, registers, sm_90a, spread
+from argus.solvers.cache import Cache
 
 WIDE = Cdna3Staged(bm=256, bn=320, mfma=16, run=8, vector=8, swizzle=True)
 """320 sums a lane by four waves: they fit its 512 registers, not the 256 that are for sums only."""
@@ -43,6 +46,15 @@ def test_sums_over_the_file_are_refuted_and_told() -> None:
     assert told.code == "I22"
     assert "need 320 accumulation registers a thread, gfx942 has 256" in told.message
     assert ("needs", "acc 320") in told.facts
+
+
+def test_sums_over_the_file_slip_past_without_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unasked(made: Kernel, allocs: list[Alloc]) -> tuple[Obligation, ...]:
+        del made, allocs
+        return ()
+
+    monkeypatch.setattr(budgets, "_accumulating", unasked)
+    assert isinstance(verify(traced(evolve(WIDE, agprs=True)), cache=Cache()).verdict, Proved)
 
 
 def _asking(target: Target, dtype: DType, file: RegisterFile) -> Template:

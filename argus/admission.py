@@ -53,7 +53,7 @@ def admitted_program(
 
 def _driver(about: Any) -> Driver:  # noqa: ANN401 reason: torch's properties of a device
     used = installed()
-    Device(used, about.name, (about.major, about.minor)).check_runs("sm_90a")
+    Device(used, about.name, (about.major, about.minor), "").check_runs("sm_90a")
     return used
 
 

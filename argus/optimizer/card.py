@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import assert_never
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from argus.core.ir import Kernel
 from argus.core.plain import read, written
@@ -26,6 +26,7 @@ from argus.optimizer.workload import sources
 from argus.runtime.cuda import Loaded, load
 from argus.runtime.device import Device, Memory
 from argus.runtime.driver import Driver
+from argus.runtime.turns import Turn
 from argus.tuning.measure import hold, the_device
 
 _CLOCK = time.perf_counter
@@ -48,9 +49,10 @@ ROUNDS = 3
 
 @frozen
 class Card:
-    """A GPU with the events of its driver; calls go to the default stream."""
+    """A GPU with the events of its driver, one process at a time; calls go to the default stream."""
 
     device: Device
+    turn: Turn = field(init=False, default=Factory(lambda card: Turn(card.device.bus), takes_self=True))
 
     @property
     def driver(self) -> Driver:
@@ -78,6 +80,12 @@ class Card:
         event = self.mark()
         self.driver.call("cuEventSynchronize", event)
         self.driver.call("cuEventDestroy", event)
+
+    def take(self) -> bool:
+        return self.turn.take()
+
+    def give(self) -> None:
+        self.turn.give()
 
     def hold(self, calls: int) -> None:
         hold(self.device, _LAUNCH * (calls + _MORE))

@@ -17,6 +17,7 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer.evaluators import Judge, lost, stumbled
 from argus.optimizer.judgement import Judgement
+from argus.runtime.device import VISIBLE
 from argus.runtime.spawned import bare, ended, settled
 
 
@@ -29,7 +30,7 @@ def _begin(device: str, begun: Event, memory: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
     if device:
-        os.environ["CUDA_VISIBLE_DEVICES"] = device
+        os.environ[VISIBLE] = device
     begun.set()
 
 
@@ -54,9 +55,9 @@ class _Lane:
 class Processes:
     """Processes of this machine, each on its own: what hangs or dies takes no other candidate with it.
 
-    devices: GPUs, one process each; without any, `workers` share the processors. seconds, memory: the longest time of
-    one candidate, and the most bytes of a process that judges. Raises ArgusError (E905) from `result` where processes
-    end before they have begun.
+    devices: GPUs, which the processes have in turn; without any all see what this one sees. seconds, memory: the
+    longest time of one candidate, and the most bytes of a process that judges. Raises ArgusError (E905) from `result`
+    where processes end before they have begun.
     """
 
     judge: Judge
@@ -109,7 +110,7 @@ class Processes:
         if place not in self._lanes:
             context = get_context("spawn")
             begun = context.Event()
-            device = self.devices[place] if self.devices else ""
+            device = self.devices[place % len(self.devices)] if self.devices else ""
             self._lanes[place] = _Lane(ProcessPoolExecutor(1, context, _begin, (device, begun, self.memory)), begun)
         return self._lanes[place]
 

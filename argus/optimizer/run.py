@@ -39,6 +39,7 @@ from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
+from argus.runtime.device import visible
 from argus.solvers.cache import Cache
 
 PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
@@ -281,7 +282,8 @@ def evaluator_of(judging: Judging, settings: Settings, planner: str) -> Evaluato
     if settings.scheduler:
         return Cluster(judging, settings.scheduler, CANDIDATE_SECONDS)
     workers = max(1, settings.workers) if planner == "llm" else settings.workers
-    return Processes(judging, workers, CANDIDATE_SECONDS) if workers else Here(judging)
+    devices = visible() if judging.gpu else ()
+    return Processes(judging, workers, CANDIDATE_SECONDS, devices) if workers else Here(judging)
 
 
 def _versions() -> dict[str, str]:

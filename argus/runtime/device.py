@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -14,6 +15,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.driver import Driver, installed, no_gpu
 
 Bytes = npt.NDArray[np.uint8]
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 CAPABILITIES = {"sm_90a": (9, 0)}
 """Compute capability that the code of a target runs on, and on no other."""
 
@@ -56,11 +58,12 @@ class Memory:
 
 @frozen
 class Device:
-    """name: as the driver has it. capability: the compute capability, (9, 0) of an H100 or H200."""
+    """name: as the driver has it. capability: the compute capability, (9, 0) of an H100 or H200. bus: its place."""
 
     driver: Driver
     name: str
     capability: tuple[int, int]
+    bus: str
 
     def check_runs(self, target: str) -> None:
         """Raises ArgusError (E407) if the code of this target does not run here."""
@@ -105,8 +108,18 @@ def found(driver: Driver | None = None) -> Device:
     if used.call("cuDeviceGetCount") == 0:
         raise no_gpu("the driver sees none")
     number = used.call("cuDeviceGet", 0)
-    name = used.call("cuDeviceGetName", 100, number).split(b"\0")[0].decode(errors="replace")
-    return Device(used, name, (_attribute(used, "MAJOR", number), _attribute(used, "MINOR", number)))
+    capability = (_attribute(used, "MAJOR", number), _attribute(used, "MINOR", number))
+    return Device(used, _name(used, number), capability, _text(used.call("cuDeviceGetPCIBusId", 100, number)))
+
+
+def visible(driver: Driver | None = None) -> tuple[str, ...]:
+    """GPUs like the first, each by what `CUDA_VISIBLE_DEVICES` calls it. Raises ArgusError (E406) without a driver."""
+    used = installed() if driver is None else driver
+    used.call("cuInit", 0)
+    named = [each.strip() for each in os.environ.get(VISIBLE, "").split(",") if each.strip()]
+    every = range(int(used.call("cuDeviceGetCount")))
+    models = [_name(used, used.call("cuDeviceGet", number)) for number in every]
+    return tuple(named[number] if named else str(number) for number in every if models[number] == models[0])
 
 
 def opened(driver: Driver | None = None) -> Device:
@@ -115,6 +128,14 @@ def opened(driver: Driver | None = None) -> Device:
     context = device.driver.call("cuDevicePrimaryCtxRetain", device.driver.call("cuDeviceGet", 0))
     device.driver.call("cuCtxSetCurrent", context)
     return device
+
+
+def _name(driver: Driver, number: object) -> str:
+    return _text(driver.call("cuDeviceGetName", 100, number))
+
+
+def _text(found: bytes) -> str:
+    return found.split(b"\0")[0].decode(errors="replace")
 
 
 def _attribute(driver: Driver, which: str, number: object) -> int:

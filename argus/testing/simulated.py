@@ -125,6 +125,11 @@ class SimulatedBench:
     def settle(self, *, everything: bool) -> None:
         self.device.settle(everything=everything)
 
+    def take(self) -> bool:
+        return True
+
+    def give(self) -> None: ...
+
     def hold(self, calls: int) -> None:
         self.device.main.free = max(self.device.now, self.device.main.free) + 2 * _LAUNCH * (calls + 1)
 

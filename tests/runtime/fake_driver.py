@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,6 +57,7 @@ class FakeDriver:
     symbols: list[str] = field(factory=list[str])
     guards: dict[str, Callable[[int], None]] = field(factory=dict[str, Callable[[int], None]])
     mode: str = "global"
+    names: Sequence[bytes] = ()
     loaded_in: list[str] = field(factory=list[str])
     overlapping: list[list[str]] = field(factory=list[list[str]])
     _memory: list[npt.NDArray[np.uint8]] = field(factory=list[npt.NDArray[np.uint8]])
@@ -97,8 +98,11 @@ class FakeDriver:
         return "context"
 
     def cuCtxSetCurrent(self, _context: str) -> None: ...
-    def cuDeviceGetName(self, _length: int, _device: int) -> bytes:
-        return b"Imagined GPU\0\0"
+    def cuDeviceGetName(self, _length: int, device: int) -> bytes:
+        return (self.names[device] if self.names else b"Imagined GPU") + b"\0\0"
+
+    def cuDeviceGetPCIBusId(self, _length: int, _device: int) -> bytes:
+        return b"0000:0B:00.0\0\0"
 
     def cuDeviceGetAttribute(self, name: str, _device: int) -> int:
         return self.capability[name.rpartition("_")[2]]

@@ -8,12 +8,14 @@ from typing import TypeVar
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.examination.bench import Bench, Candidate
 from argus.optimizer.examination.inputs import Case
-from argus.optimizer.examination.session import Placed, Session, session
+from argus.optimizer.examination.session import After, Placed, Session, session
 from argus.optimizer.examination.subject import Subject
 from argus.optimizer.examination.timing import timed
 from argus.optimizer.examination.verdict import Caught, Check, Passed, Plan, Verdict
 
 T = TypeVar("T")
+Look = Generator[str, None, Caught | None]
+"""What is wrong, with a note for each moment that the device is waited for."""
 
 
 def examine(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Verdict:
@@ -40,8 +42,9 @@ def examined(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -
 def correct(opened: Session, candidate: Candidate) -> Generator[str, None, Caught | None]:
     """What is wrong with a candidate's results; the first thing that is."""
     before = opened.bench.instruments()
-    for note, caught in _looks(opened, candidate):
+    for note, look in _looks(opened, candidate):
         yield note
+        caught = yield from look
         if caught is not None:
             return caught
     return changed(opened, before)
@@ -66,7 +69,8 @@ def changed(opened: Session, before: tuple[object, ...]) -> Caught | None:
     return None
 
 
-def _looks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, Caught | None]]:
+def _looks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, Look]]:
+    """Each with what it is."""
     draws, plan, subject = opened.draws, opened.plan, opened.subject
     sizes = subject.sizes
     case, placed = subject.normal(draws, sizes), opened.place(sizes)
@@ -83,28 +87,32 @@ def _looks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, Caught 
             yield f"the sizes {other.at}", _unless_declined(opened, candidate, other, "shapes")
     if plan.has("adversarial"):
         for name, hostile in subject.adversarial(draws, None if plan.has("shapes") else sizes).items():
-            told = _unless_declined(opened, candidate, hostile, "adversarial")
-            yield name, _of(told, name)
+            yield name, _of(_unless_declined(opened, candidate, hostile, "adversarial"), name)
 
 
-def _of(caught: Caught | None, name: str) -> Caught | None:
+def _of(look: Look, name: str) -> Look:
+    caught = yield from look
     return caught and Caught(caught.check, f"of {name} {caught.why}")
 
 
-def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> Caught | None:
+def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> Look:
     """A candidate may say of a shape that it does not take it (E405)."""
     try:
-        return _called(opened, candidate, opened.place(case.sizes), case, check)
+        return (yield from _called(opened, candidate, opened.place(case.sizes), case, check))
     except ArgusError as problem:
         if problem.diagnostic.code != "E405":
             raise
         return None
 
 
-def _called(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> Caught | None:
-    opened.pose(placed, case)
-    call = candidate(*placed.operands)
-    opened.bench.settle(everything=True)
-    call()
-    opened.bench.settle(everything=True)
-    return opened.look(placed, case, check)
+def _called(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> Look:
+    def step() -> After:
+        opened.pose(placed, case)
+        call = candidate(*placed.operands)
+        opened.bench.settle(everything=True)
+        call()
+        opened.bench.settle(everything=True)
+        return opened.after(placed, outputs=False)
+
+    after = yield from opened.alone(step)
+    return opened.look(after, placed, case, check)

@@ -24,7 +24,7 @@ from argus.core.ir import Kernel
 from argus.interp.loading import inputs, outputs
 from argus.interp.search import assumed, holds, sizes_in_order
 from argus.optimizer.examination.inputs import MOST_HOSTILE, Array, Case, Draws, Sizes, adversarial
-from argus.optimizer.examination.outputs import ENOUGH, SIGMAS, differ, imprecise, rms, some_rows
+from argus.optimizer.examination.outputs import ENOUGH, SIGMAS, differ, imprecise, rms, some
 from argus.optimizer.examination.subject import Complaint, Looked, Tensor
 from argus.optimizer.references import check_types, tolerance
 from argus.optimizer.workload import shape_of
@@ -155,7 +155,8 @@ class KernelOfFile:
         if self.product is None:
             return None
         (exact,), (made,) = expected.values(), found.values()
-        rows = some_rows(len(exact), prod(case.sizes.values()) // max(1, len(exact)), generator, looked.most_products)
+        products = prod(case.sizes.values()) // max(1, len(exact))
+        rows = some(len(exact), looked.most_products // max(1, products), generator)
         _, bound = self.product.exact(case.arrays, rows)
         return differ(made[rows].astype(np.float64), exact[rows], bound, f"`{REFERENCE}`")
 

@@ -19,7 +19,7 @@ _DRAWN = 4_194_301
 _DIRECTLY = 1 << 18
 """Elements of a tensor whose numbers are drawn one by one."""
 _EXPONENTS = 20
-_UNSIGNED: Mapping[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+UNSIGNED: Mapping[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 MOST_HOSTILE = 3
 """Inputs of which each kind of adversarial contents is made, at most."""
 
@@ -66,7 +66,7 @@ class Draws:
         return [self._piece(generator, shape, dtype) for shape, dtype in shapes]
 
     def _piece(self, generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        unsigned = _UNSIGNED[dtype.itemsize]
+        unsigned = UNSIGNED[dtype.itemsize]
         start = int(generator.integers(0, _DRAWN))
         found = np.resize(np.roll(self._pool(dtype), start), _in_rows(shape)).view(unsigned)
         sign = unsigned(8 * dtype.itemsize - 1)

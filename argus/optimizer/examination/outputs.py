@@ -15,7 +15,7 @@ import numpy.typing as npt
 from argus.optimizer.examination.subject import Complaint
 from argus.reference import F32_ROUNDING, Exact, compared
 
-Rows = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int64]
 _SLACK = 1.15
 """Root mean square of the error over that of one rounding, at most: two roundings in a row have 1.3 or more."""
 ENOUGH = 2048
@@ -23,14 +23,27 @@ ENOUGH = 2048
 SIGMAS = 6.0
 
 
-def some_rows(rows: int, products: int, generator: np.random.Generator, most_products: int) -> Rows:
-    """All, or one at random of each band; the first and the last among them. products: that one row takes."""
-    affordable = max(4, most_products // max(1, products))
-    if rows <= affordable:
-        return np.arange(rows, dtype=np.int64)
-    edges: list[int] = np.linspace(0, rows, affordable - 1).astype(np.int64).tolist()
+def some(places: int, affordable: int, generator: np.random.Generator) -> Places:
+    """All, or one at random of each band; the first and the last among them."""
+    affordable = max(4, affordable)
+    if places <= affordable:
+        return np.arange(places, dtype=np.int64)
+    edges: list[int] = np.linspace(0, places, affordable - 1).astype(np.int64).tolist()
     drawn = [int(generator.integers(low, high)) for low, high in pairwise(edges)]
-    return np.array(sorted({0, rows - 1, *drawn}), np.int64)
+    return np.array(sorted({0, places - 1, *drawn}), np.int64)
+
+
+def some_of_both(
+    rows: int, columns: int, products: int, generator: np.random.Generator, most_products: int
+) -> tuple[Places, Places]:
+    """Rows and columns where the elements to look at meet. products: that one element takes.
+
+    Of both alike: so the operands of few rows and columns are needed, and a wrong tile is met more likely than by
+    whole rows, of which there would be fewer.
+    """
+    kept = (most_products / max(1, rows * columns * products)) ** 0.5
+    chosen = [some(each, int(each * kept), generator) for each in (rows, columns)]
+    return chosen[0], chosen[1]
 
 
 def differ(made: Exact, expected: Exact, bound: Exact, with_what: str, of: str = "") -> Complaint | None:

@@ -14,7 +14,7 @@ from attrs import frozen
 from ml_dtypes import bfloat16
 
 from argus.optimizer.examination.inputs import Array, Case, Draws, Sizes, adversarial, normal
-from argus.optimizer.examination.outputs import Rows, differ, imprecise, some_rows
+from argus.optimizer.examination.outputs import Places, differ, imprecise, some_of_both
 from argus.optimizer.examination.subject import Complaint, Looked, Tensor
 from argus.optimizer.problem import Gemm
 from argus.policy.bounds import Bounds
@@ -72,16 +72,16 @@ class Product:
         return dict(adversarial(draws, shapes, chosen, ["A"]))
 
     def expected(self, case: Case) -> Mapping[str, Array]:
-        product, _ = exact(case, np.arange(case.sizes["M"], dtype=np.int64))
+        product, _ = exact(case, *(np.arange(case.sizes[name], dtype=np.int64) for name in "MN"))
         return {"C": product.astype(bfloat16)}
 
     def complaint(
         self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
     ) -> Complaint | None:
         m, n, k = _extents(case.sizes)
-        chosen = some_rows(m, n * k, generator, looked.most_products)
-        product, sums = exact(case, chosen)
-        made = found["C"][chosen].astype(np.float64)
+        rows, columns = some_of_both(m, n, k, generator, looked.most_products)
+        product, sums = exact(case, rows, columns)
+        made = found["C"][np.ix_(rows, columns)].astype(np.float64)
         bound = _ROUNDING * np.abs(product) + (1 + _ROUNDING) * k * F32_ROUNDING * sums
         told = differ(made, product, bound, "float64") if looked.numbers else None
         if told is None and looked.precision and case.statistical:
@@ -95,9 +95,9 @@ def drawn(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
     return left, right
 
 
-def exact(case: Case, chosen: Rows) -> tuple[Exact, Exact]:
-    """Those rows of A @ B^T in float64, and of |A| @ |B|^T."""
-    left, right = case.arrays["A"][chosen].astype(np.float64), case.arrays["B"].astype(np.float64)
+def exact(case: Case, rows: Places, columns: Places) -> tuple[Exact, Exact]:
+    """A @ B^T in float64 where these rows and columns meet, and |A| @ |B|^T."""
+    left, right = (case.arrays[name][chosen].astype(np.float64) for name, chosen in (("A", rows), ("B", columns)))
     return left @ right.T, np.abs(left) @ np.abs(right).T
 
 

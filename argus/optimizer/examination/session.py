@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,11 @@ from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.optimizer.examination.bench import Bench, Bytes, Operand
-from argus.optimizer.examination.inputs import Case, Draws, Sizes
+from argus.optimizer.examination.inputs import UNSIGNED, Case, Draws, Sizes
 from argus.optimizer.examination.subject import Looked, Subject
 from argus.optimizer.examination.verdict import Caught, Check, Plan
 
+T = TypeVar("T")
 Array = npt.NDArray[Any]
 _POISON = 0xFF
 """Each byte of an output before a call: not a number, in any float type."""
@@ -32,6 +33,14 @@ class Placed:
     @property
     def bytes(self) -> int:
         return sum(each.bytes for each in self.operands)
+
+
+@frozen
+class After:
+    """What a call has left. contents: of tensors, by name. touched: where bytes around operands have changed."""
+
+    contents: Mapping[str, Bytes]
+    touched: str = ""
 
 
 @define
@@ -65,6 +74,15 @@ class Session:
         self._taken.append(begin)
         return begin + _ZONE
 
+    def alone(self, step: Callable[[], T]) -> Generator[str, None, T]:
+        """What a step gives that has the device for itself, with a note for each moment that others have it."""
+        while not self.bench.take():
+            yield "the GPU, which another process uses"
+        try:
+            return step()
+        finally:
+            self.bench.give()
+
     def pose(self, placed: Placed, case: Case) -> None:
         """A call's operands as it shall find them."""
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
@@ -89,26 +107,32 @@ class Session:
             self._taken.append(self.bench.allocate(expected.size))
             self.bench.write(self._taken[-1], expected)
 
-    def look(self, placed: Placed, case: Case, check: Check) -> Caught | None:
-        """What is wrong after a call. check: what a wrong output is put down to."""
-        if self.plan.has("guards") and (touched := self._touched(placed)):
-            return Caught("guards", f"bytes {touched} were written, which are none of the output")
-        if self.plan.has("intact"):
-            for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
-                if tensor.written:
-                    continue
-                held = self.bench.read(operand.address, operand.bytes)
-                if not np.array_equal(held, _bytes(case.arrays[tensor.name])):
-                    return Caught("intact", f"{tensor.name} is not what it was before the call")
-        return self.judge(placed, case, check, self.plan.most_products)
+    def after(self, placed: Placed, *, outputs: bool) -> After:
+        """What is there now; outputs: of these alone."""
+        contents = {
+            tensor.name: self.bench.read(operand.address, operand.bytes)
+            for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True)
+            if tensor.written or (self.plan.has("intact") and not outputs)
+        }
+        return After(contents, self._touched(placed) if self.plan.has("guards") and not outputs else "")
 
-    def judge(self, placed: Placed, case: Case, check: Check, most_products: int) -> Caught | None:
+    def look(self, after: After, placed: Placed, case: Case, check: Check) -> Caught | None:
+        """What is wrong after a call. check: what a wrong output is put down to."""
+        if after.touched:
+            return Caught("guards", f"bytes {after.touched} were written, which are none of the output")
+        for tensor in self.subject.tensors:
+            held = None if tensor.written else after.contents.get(tensor.name)
+            if held is not None and not np.array_equal(held, _bytes(case.arrays[tensor.name])):
+                return Caught("intact", f"{tensor.name} is not what it was before the call")
+        return self.judge(after, placed, case, check, self.plan.most_products)
+
+    def judge(self, after: After, placed: Placed, case: Case, check: Check, most_products: int) -> Caught | None:
         """What is wrong with outputs alone."""
         found: dict[str, Array] = {}
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
             if not tensor.written:
                 continue
-            made = self.bench.read(operand.address, operand.bytes).view(tensor.dtype).reshape(operand.shape)
+            made = after.contents[tensor.name].view(tensor.dtype).reshape(operand.shape)
             if self.plan.has("poison") and not tensor.read and (left := unwritten(made)):
                 why = f"{left:,} of {made.size:,} elements of {tensor.name} were not written, at {case.at}"
                 return Caught(check, why)
@@ -135,8 +159,9 @@ class Session:
 
 def unwritten(found: Array) -> int:
     """Elements that are still poison."""
-    held = np.ascontiguousarray(found).reshape(-1).view(np.uint8).reshape(found.size, found.dtype.itemsize)
-    return int(np.count_nonzero((held == _POISON).all(axis=1)))
+    element = UNSIGNED[found.dtype.itemsize]
+    poison = element(int.from_bytes(bytes([_POISON]) * found.dtype.itemsize))
+    return int(np.count_nonzero(np.ascontiguousarray(found).view(element) == poison))
 
 
 @contextmanager

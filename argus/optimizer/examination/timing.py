@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from statistics import median
+from typing import TypeVar
 
 from attrs import frozen
 
 from argus.optimizer.examination.bench import Call, Candidate
 from argus.optimizer.examination.inputs import Case
-from argus.optimizer.examination.session import Placed, Session
+from argus.optimizer.examination.session import After, Placed, Session
 from argus.optimizer.examination.verdict import Caught, Passed, Verdict
 from argus.policy.bounds import TOLERANCE
 
+T = TypeVar("T")
 _LEAST_PRODUCTS = 1 << 28
 """That a comparison of one timed call makes, at most, unless the plan has fewer."""
 
@@ -62,20 +64,29 @@ class Sets:
     calls: Sequence[Call]
     first: Sequence[Case]
 
-    def burst(self, count: int) -> Burst | Caught:
+    def burst(self, count: int) -> Generator[str, None, Burst | Caught]:
         """So many calls, by each clock on its own; after each time the outputs are looked at."""
+        device = yield from self._clocked(count, self._by_events)
+        if isinstance(device, Caught):
+            return device
+        host = yield from self._clocked(count, self._by_host)
+        if isinstance(host, Caught):
+            return host
+        return Burst(count, device, *host)
+
+    def _by_events(self, order: Sequence[int]) -> float:
         bench = self.session.bench
-        cases, order = self._fresh(count)
-        bench.hold(count)
+        bench.hold(len(order))
         begin = bench.mark()
         for place in order:
             self.calls[place]()
         end = bench.mark()
         bench.settle(everything=True)
-        device = bench.between(begin, end)
-        if (caught := self._looked(cases, order)) is not None:
-            return caught
-        cases, order = self._fresh(count)
+        return bench.between(begin, end)
+
+    def _by_host(self, order: Sequence[int]) -> tuple[float, float]:
+        """Until the device was idle, and of the launches."""
+        bench = self.session.bench
         start = bench.host()
         for place in order:
             self.calls[place]()
@@ -83,34 +94,40 @@ class Sets:
         bench.settle(everything=self.session.plan.has("whole device"))
         stop = bench.host()
         bench.settle(everything=True)
-        if (caught := self._looked(cases, order)) is not None:
-            return caught
-        return Burst(count, device, stop - start, launched - start)
+        return stop - start, launched - start
 
-    def _fresh(self, count: int) -> tuple[Sequence[Case], list[int]]:
-        """Contents that nobody has seen, and an order of calls that nobody knows."""
+    def _clocked(self, count: int, clock: Callable[[Sequence[int]], T]) -> Generator[str, None, T | Caught]:
+        """What a clock says of calls on contents that nobody has seen, in an order that nobody knows."""
         session = self.session
         drawn: list[int] = session.draws.generator().permutation(len(self.placed)).tolist()
         order = (drawn * count)[:count]
-        cases = self.first
+        cases = {place: self.first[place] for place in order}
         if session.plan.has("contents"):
-            cases = [session.subject.normal(session.draws, each.sizes) for each in self.first]
-            for place in order:
-                session.pose(self.placed[place], cases[place])
-        else:
-            for place in order:
-                session.poison(self.placed[place])
-        session.bench.settle(everything=True)
-        return cases, order
+            cases = {place: session.subject.normal(session.draws, each.sizes) for place, each in cases.items()}
 
-    def _looked(self, cases: Sequence[Case], order: Sequence[int]) -> Caught | None:
-        """The last call, and one at random."""
+        def step() -> tuple[T, Mapping[int, After]]:
+            for place in order:
+                if session.plan.has("contents"):
+                    session.pose(self.placed[place], cases[place])
+                else:
+                    session.poison(self.placed[place])
+            session.bench.settle(everything=True)
+            told = clock(order)
+            return told, {place: session.after(self.placed[place], outputs=True) for place in self._seen(order)}
+
+        told, left = yield from session.alone(step)
+        return self._wrong(left, cases) or told
+
+    def _seen(self, order: Sequence[int]) -> set[int]:
+        """Of which calls the outputs are looked at: the last one, and one at random."""
         if not self.session.plan.has("timed"):
-            return None
+            return set()
+        return {order[-1], order[int(self.session.draws.generator().integers(0, len(order)))]}
+
+    def _wrong(self, left: Mapping[int, After], cases: Mapping[int, Case]) -> Caught | None:
         most = min(self.session.plan.most_products, _LEAST_PRODUCTS)
-        drawn = order[int(self.session.draws.generator().integers(0, len(order)))]
-        for place in {order[-1], drawn}:
-            if (caught := self.session.judge(self.placed[place], cases[place], "timed", most)) is not None:
+        for place, after in left.items():
+            if (caught := self.session.judge(after, self.placed[place], cases[place], "timed", most)) is not None:
                 return caught
         return None
 
@@ -123,17 +140,21 @@ def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdic
     if plan.has("addresses"):
         placed += [session.place(sizes) for _ in range(2 * half - 1)]
     first = [session.subject.normal(session.draws, sizes) for _ in placed]
-    for each, case in zip(placed, first, strict=True):
-        session.pose(each, case)
+
+    def step() -> None:
+        for each, case in zip(placed, first, strict=True):
+            session.pose(each, case)
+
+    yield from session.alone(step)
     sets = Sets(session, placed, [candidate(*each.operands) for each in placed], first)
     pairs: list[Pair] = []
     for number in range(plan.rounds + 1):
         yield f"round {number} of times"
-        once = sets.burst(half)
+        once = yield from sets.burst(half)
         if isinstance(once, Caught):
             return once
         yield f"round {number} of times, twice the calls"
-        twice = sets.burst(2 * half)
+        twice = yield from sets.burst(2 * half)
         if isinstance(twice, Caught):
             return twice
         if number:  # the first one warms up

@@ -1,0 +1,101 @@
+"""Turns on a GPU: one process at a time, none left behind by one that is killed, GPUs of one model for a search."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime.device import VISIBLE, opened, visible
+from argus.runtime.turns import Turn
+from tests.runtime.fake_driver import FakeDriver
+
+GPU = "0000:0B:00.0"
+HOLDS = """
+import sys, time
+from pathlib import Path
+from argus.runtime.turns import Turn
+assert Turn(sys.argv[1], 1.0, Path(sys.argv[2])).take()
+print("taken", flush=True)
+time.sleep(600)
+"""
+
+
+def turn(folder: Path, gpu: str = GPU, moment: float = 0.0) -> Turn:
+    return Turn(gpu, moment, folder)
+
+
+def test_one_has_it_at_a_time_and_another_gpu_is_another_turn(tmp_path: Path) -> None:
+    first, second = turn(tmp_path), turn(tmp_path)
+    assert first.take()
+    assert not second.take()
+    assert turn(tmp_path, "0000:1B:00.0").take()
+    first.give()
+    assert second.take()
+    assert not first.take()
+
+
+def test_a_moment_is_waited_and_no_longer(tmp_path: Path) -> None:
+    assert turn(tmp_path).take()
+    before = time.monotonic()
+    assert not turn(tmp_path, moment=0.2).take()
+    assert 0.2 <= time.monotonic() - before < 5.0
+
+
+def test_a_process_that_is_killed_leaves_no_turn_behind(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", HOLDS, GPU, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)  # noqa: S603 reason: our own
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"taken\n"
+    assert not turn(tmp_path).take()
+    process.kill()
+    process.communicate()
+    assert turn(tmp_path, moment=10.0).take()
+
+
+def a_link(path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to(path.parent / "elsewhere")
+
+
+def no_folder(path: Path) -> None:
+    assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("spoiled", [a_link, no_folder])
+def test_where_there_can_be_no_lock_it_is_told(tmp_path: Path, spoiled: Callable[[Path], None]) -> None:
+    mine = turn(tmp_path / "folder")
+    spoiled(mine.path)
+    with pytest.raises(ArgusError) as told:
+        mine.take()
+    assert told.value.diagnostic.code == "E302"
+    assert str(mine.path) in told.value.diagnostic.message
+
+
+def test_a_gpu_is_named_by_its_place(tmp_path: Path) -> None:
+    device = opened(FakeDriver().driver)
+    assert device.bus == GPU
+    assert turn(tmp_path, device.bus).path.name == "argus-gpu-0000-0B-00-0.lock"
+
+
+@pytest.mark.parametrize(
+    ("names", "named", "expected"),
+    [
+        ((b"One", b"One", b"Other", b"One"), None, ("0", "1", "3")),
+        ((b"One", b"One"), "5, 2", ("5", "2")),
+        ((b"One", b"Other"), "GPU-3f,GPU-77", ("GPU-3f",)),
+        ((), None, ()),
+    ],
+)
+def test_gpus_like_the_first_are_found_by_their_names(
+    monkeypatch: pytest.MonkeyPatch, names: tuple[bytes, ...], named: str | None, expected: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv(VISIBLE, raising=False)
+    if named is not None:
+        monkeypatch.setenv(VISIBLE, named)
+    assert visible(FakeDriver(devices=len(names), names=names).driver) == expected

@@ -78,6 +78,8 @@ def ran(folder: Path) -> subprocess.CompletedProcess[str]:
 def beside(folder: Path, shape: tuple[int, int, int]) -> list[dict[str, Any]]:
     """The delivered kernel and its peers. Exits where it is wrong."""
     torch, timing = import_module("torch"), import_module("argus.runtime.timing")
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
     peers = import_module("benchmarks.gemm_h200")
     here = peers.family("gemm")
     (script,) = [path for path in folder.glob("*.json") if path.name not in {"kernel.json", "certificate.json"}]

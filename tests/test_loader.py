@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
+from argus.core.span import NOWHERE
 from argus.kernels.gemm import gemm
-from argus.loader import Exported, load
+from argus.loader import Exported, limited, load
 
 KERNEL = """
 from argus.language import Tensor, bf16, gfx942, kernel
@@ -188,3 +191,43 @@ def test_off_the_main_thread_there_is_no_time_limit_but_all_else(tmp_path: Path)
     thread.join()
 
     assert found == ["first", "second"]
+
+
+HALF_MADE = """
+import time
+
+class Context:
+    def __init__(self):
+        time.sleep(0.3)
+        self.owner = True
+
+    def __del__(self):
+        assert self.owner
+        time.sleep(0.3)
+"""
+
+
+def stopped(seconds: float) -> str:
+    """The code that making an object, dropping it and then waiting for long ends with."""
+    names: dict[str, Any] = {"__name__": "z3.z3"}
+    exec(HALF_MADE, names)  # noqa: S102 reason: the text above
+    try:
+        with limited(seconds, "asking", NOWHERE):
+            made = names["Context"]()
+            del made
+            time.sleep(60.0)
+    except ArgusError as problem:
+        return problem.diagnostic.code
+    return ""
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4])
+def test_a_limit_leaves_no_object_of_a_solver_half_made(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """It falls where one is made, and where it goes."""
+    lost: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lost.append)
+    before = time.monotonic()
+
+    assert stopped(seconds) == "E006"
+    assert time.monotonic() - before < 20.0
+    assert not lost

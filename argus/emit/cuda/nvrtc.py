@@ -10,7 +10,8 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 
-_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"--fmad=false")
+_OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"--fmad=false", b"--no-cache")
+"""Beside a driver NVRTC keeps what it has compiled, and says nothing of it the next time [NVRTC 13, section 10]."""
 _LINES = b"-lineinfo"
 
 

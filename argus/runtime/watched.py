@@ -114,7 +114,7 @@ class Watched:
 def serve(pipe: Connection) -> None:
     """In the process: one call after the other, until nobody asks. What interrupts the asker does not end this one."""
     settled()
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError, ConnectionError):
         while True:
             work, arguments = pipe.recv()
             try:

@@ -242,7 +242,8 @@ def test_a_counter_does_not_go_back() -> None:
 
 
 def test_words_are_those_of_the_language() -> None:
-    assert "a policy that there is not" in forged(Policy, name="asm volatile")
+    assert "name of a Policy: expected one of registers" in forged(Policy, name="asm volatile")
+    assert "gives advice that there is not" in forged(Policy, name="priority", args=())
     assert "copies in a way" in forged(Copy, cache='"); system("')
     assert "fence of another scope" in forged(Fence, scope="sys")
     assert "a name that the language does not give" in forged(Sync, barrier="*/ evil /*")

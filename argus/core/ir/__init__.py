@@ -54,6 +54,7 @@ from argus.core.ir.kernels import (
     Program,
 )
 from argus.core.ir.statements import (
+    ADVICE,
     Advance,
     Alloc,
     Arrive,
@@ -100,6 +101,7 @@ from argus.core.ir.storage import (
 )
 
 __all__ = [
+    "ADVICE",
     "Advance",
     "Alloc",
     "Arrive",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -191,11 +191,16 @@ class Advance(_Stated):
     by: Index
 
 
+PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "begin_late"]
+ADVICE: Mapping[PolicyName, int] = {"registers": 1, "priority": 1, "remap_xcd": 1, "sched_barrier": 1, "begin_late": 0}
+"""How many numbers each kind of advice takes."""
+
+
 @frozen(eq=False)
 class Policy(_Stated):
-    """Advice to the hardware, without meaning: `priority`, `sched_barrier`, ..."""
+    """Advice to the hardware, without meaning."""
 
-    name: str
+    name: PolicyName
     args: tuple[int, ...] = ()
 
 

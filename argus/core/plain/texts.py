@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Held, Read
 from argus.core.ir import (
+    ADVICE,
     Alloc,
     Atomic,
     Buffer,
@@ -30,7 +31,6 @@ from argus.core.span import Frame
 _WORDS = re.compile(r"[\w.]+( [\w.]+)*")
 """Names that the language makes of the author's variables, and the constructs that it calls by them."""
 _FUNCTION = re.compile(r"[\w.<>]*")
-_POLICIES = {"registers", "priority", "remap_xcd", "sched_barrier"}
 _FOLDS = {"add", "mul", "max", "min", "last"}
 
 
@@ -79,8 +79,8 @@ def _refused(thing: object, parameters: set[str]) -> str:
             return "" if op is not None and op.arity == len(args) else "computes what no operation does"
         case Fold(op=name):
             return "" if name in _FOLDS else "folds by no operation"
-        case Policy(name=name):
-            return "" if name in _POLICIES else "has a policy that there is not"
+        case Policy(name=name, args=args):
+            return "" if ADVICE.get(name) == len(args) else "gives advice that there is not"
         case Mma(atom=atom):
             return "" if atom.mnk is not None else "multiplies by no matrix instruction"
         case Copy(cache=cache, combine=combine):

@@ -1,0 +1,47 @@
+"""Designs are delivered as data: one for each value of each knob comes back as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from attrs import fields
+
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.core.plain import read, written
+from argus.core.pretty import pretty
+from argus.kernels.gemm import Config
+from argus.optimizer.problem import Gemm
+from argus.tuning.candidates import space
+
+SIZES = (4096, 4096, 4096)
+
+
+def knobs(config: Config) -> set[tuple[str, str, str]]:
+    """Each knob with its value, by kind of design."""
+    return {(type(config).__name__, each.name, repr(getattr(config, each.name))) for each in fields(type(config))}
+
+
+def covering(problem: Gemm) -> Iterator[Kernel]:
+    """Designs that have all values of all knobs among them, but those with which none is well-formed."""
+    seen: set[tuple[str, str, str]] = set()
+    for name, config in space(problem.target).items():
+        if knobs(config) <= seen:
+            continue
+        with suppress(ArgusError):
+            yield problem.kernel(name)
+            seen |= knobs(config)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "sm_90a"])
+def test_a_design_with_each_value_of_each_knob_comes_back_as_it_was(target: str) -> None:
+    kernels = list(covering(Gemm(*SIZES, "bf16", target)))
+    for kernel in kernels:
+        (made,) = read(json.loads(json.dumps(written([kernel]))))
+        assert isinstance(made, Kernel)
+        assert pretty(made, spans=True) == pretty(kernel, spans=True)
+
+    assert len(kernels) > 20

@@ -74,6 +74,27 @@ def test_what_rules_save_is_on_the_page() -> None:
         assert f"{rule['saved']:.0%} | {rule['kept']:.1%} | {rule['least']:.1%} |" in text
 
 
+def test_the_search_on_a_card_is_on_the_page() -> None:
+    found = json.loads((KEPT / "whole_search.json").read_text(encoding="utf-8"))
+    text, every = " ".join(PAGE.read_text(encoding="utf-8").split()), found["candidates"]
+    timed = [each for each in every if each["microseconds"] is not None]
+    best = min(timed, key=lambda each: each["microseconds"])
+    began = [each["microseconds"] for each in timed if each["seconds"] < timed[0]["seconds"] + 1]
+    ours = {row["regime"]: row for row in found["times"] if row["name"] == f"gemm_{best['name']}"}
+
+    assert (found["device"], found["unseen"], found["seconds"]) == ("NVIDIA H200", True, 600.0)
+    assert {each["outcome"] for each in every} == {"timed", "over limits"}
+    assert f"{len(every)} candidates, of which {len(every) - len(timed)} were stopped before a compiler" in text
+    assert (
+        f"timed after {timed[0]['seconds']:.0f} s, the fastest of them {min(began) / best['microseconds'] - 1:.1%}"
+        in text
+    )
+    assert f"came after {best['seconds']:.0f} s: `{best['name']}`" in text
+    assert f"{ours['duty-cycled']['ratio']:.3f} of its speed in single calls" in text
+    assert f"{ours['sustained']['ratio']:.3f} in bursts" in text
+    assert f"has it for {found['seconds'] / len(every):.1f} s" in text
+
+
 def test_todays_bandit_searches_as_it_did() -> None:
     """Two seeds of the shape of which it once was worse than chance."""
     path, shape = TABLES / "gfx942.json", (2048, 2048, 2048)
@@ -94,3 +115,13 @@ def test_experience_is_what_the_table_teaches() -> None:
         assert (kept.trends[name].mean, kept.trends[name].slope, kept.trends[name].deviation) == pytest.approx(
             wanted, abs=1e-3
         )
+
+
+@pytest.mark.parametrize(("name", "passed", "caught"), [("h200", 3, 4), ("files", 2, 8)])
+def test_the_examination_on_a_card_came_out_as_the_guide_says(name: str, passed: int, caught: int) -> None:
+    path = KEPT.parent / "examination" / f"{name}.json"
+    found = list(json.loads(path.read_text(encoding="utf-8"))["verdicts"].values())
+
+    assert all(each["expected"] for each in found)
+    assert sum("microseconds" in each for each in found) == passed
+    assert sum(each.get("outcome") in {"cheat", "wrong"} for each in found) == caught

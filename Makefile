@@ -4,6 +4,9 @@ BIN := .venv/bin
 # Folders and files that a step checks, where they exist.
 SOURCES := $(wildcard argus tests property_tests benchmarks examples conftest.py)
 
+# Hundreds of tests start processes of their own: what these import is compiled once, not each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check fuzz golden format clean
 .DEFAULT_GOAL := test
 

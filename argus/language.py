@@ -36,7 +36,7 @@ from argus.core.dsl.clusters import cluster, tma
 from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
 from argus.core.dsl.folds import thread
-from argus.core.dsl.fragments import Fragment, add, maximum, minimum, mul, ones, registers, where, zeros
+from argus.core.dsl.fragments import Fragment, add, maximum, minimum, mul, where
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
@@ -49,6 +49,7 @@ from argus.core.dsl.persistent import persistent
 from argus.core.dsl.products import mfma, mma
 from argus.core.dsl.programs import ProgramTemplate, program
 from argus.core.dsl.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, vmem, wgmma
+from argus.core.dsl.registers import ones, registers, zeros
 from argus.core.dsl.ring import Ring, Slot
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (

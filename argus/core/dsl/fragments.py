@@ -12,12 +12,12 @@ from argus.core.dsl.folds import Within
 from argus.core.dsl.handles import Bool, ElementWise, Int, extents, number, several, unwrap
 from argus.core.dsl.masks import Decides, Mask, as_mask, check_axes
 from argus.core.dsl.tracer import current
-from argus.core.dsl.values import Held, allocate, apart, check_dtype, check_types, computed, leader
+from argus.core.dsl.values import Held, apart, check_dtype, check_types, computed, leader
 from argus.core.dsl.values import fresh as fresh_registers
 from argus.core.dsl.views import TagNames
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
-from argus.core.ir import Cast, Compare, Elem, File, Lit, Map, Num, Op, Test, View, Where
+from argus.core.ir import Cast, Compare, Elem, Lit, Map, Num, Op, Test, View, Where
 from argus.core.layout import TV
 from argus.core.layout.facets import Facet
 from argus.core.tiling import part_of
@@ -243,33 +243,6 @@ def _part(layout: TV, sizes: tuple[int, ...]) -> TV:
         fault("E109", str(problem), help=help_)
     facets = tuple(Facet(whole.axis, size, ((1, size),)) for whole, size in zip(layout.facets, sizes, strict=True))
     return TV(found.threads, found.values, sizes, facets)
-
-
-def registers(dtype: DType, layout: TV, *, file: File = "any") -> Fragment:
-    """A register tile, uninitialised, assigned in place (`x[:] = ...`, `x += ...`, `copy`, `mma`).
-
-    file: "accumulation" for sums that stay in the registers which only matrix instructions work on, on targets that
-    have any.
-    """
-    tracer = current("registers")
-    return Fragment(allocate(tracer, dtype, layout, tracer.name("registers"), file).view, mutable=True)
-
-
-def zeros(dtype: DType, layout: TV, *, file: File = "any") -> Fragment:
-    """A register tile of zeros, assigned in place. file: as of `registers`."""
-    return _filled(dtype, layout, 0.0, "zeros", file)
-
-
-def ones(dtype: DType, layout: TV) -> Fragment:
-    """A register tile of ones, assigned in place."""
-    return _filled(dtype, layout, 1.0, "ones")
-
-
-def _filled(dtype: DType, layout: TV, value: float, kind: str, file: File = "any") -> Fragment:
-    tracer = current(kind)
-    held = allocate(tracer, dtype, layout, tracer.name(kind), file)
-    tracer.emit(Map(held.view, Lit(value), span=tracer.span()))
-    return Fragment(held.view, mutable=True)
 
 
 def fresh(dtype: DType, layout: TV, kind: str) -> Fragment:

@@ -14,7 +14,7 @@ from benchmarks.recorded import Job, Shape, Shapes, Table, Trial, near, table
 
 KEPT = Path(__file__).resolve().parent / "results" / "planner"
 TIMING = 1.0
-"""Seconds of one candidate on the GPU, generously."""
+"""Seconds of one candidate on the GPU. The largest products take more, as their operands go there and back."""
 
 
 @frozen

@@ -1,0 +1,40 @@
+"""Which elements of a large output are looked at: the corners, and some of every tile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argus.optimizer.examination.outputs import some, some_of_both
+
+MOST = 1 << 28
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_tile_of_a_large_product_is_looked_into(seed: int) -> None:
+    size, tile = 8192, 128
+    rows, columns = some_of_both(size, size, size, np.random.default_rng(seed), MOST)
+
+    assert len(rows) * len(columns) * size <= 1.1 * MOST
+    for places in (rows, columns):
+        assert set(places // tile) == set(range(size // tile))
+        assert {0, size - 1} <= set(places)
+        assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 8192), (3, 65_536), (8192, 1), (16, 65_536), (64, 64), (1, 1)])
+def test_of_few_rows_all_or_some_are_looked_at(rows: int, columns: int) -> None:
+    found = some_of_both(rows, columns, 65_536, np.random.default_rng(3), MOST)
+
+    for places, extent in zip(found, (rows, columns), strict=True):
+        assert 0 == places[0] <= places[-1] == extent - 1
+        assert len(places) >= min(extent, 4)
+    if rows * columns * 65_536 <= MOST:
+        assert (len(found[0]), len(found[1])) == (rows, columns)
+
+
+def test_what_can_be_afforded_is_taken_whole() -> None:
+    generator = np.random.default_rng(1)
+    assert some(7, 7, generator).tolist() == list(range(7))
+    assert some(3, 0, generator).tolist() == [0, 1, 2]
+    assert len(some(100, 10, generator)) <= 10

@@ -15,6 +15,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import (
+    ADVICE,
     Advance,
     Alloc,
     Arrive,
@@ -35,6 +36,7 @@ from argus.core.ir import (
     Mma,
     One,
     Policy,
+    PolicyName,
     Reset,
     Roles,
     Staged,
@@ -56,11 +58,9 @@ from argus.emit.prelude import PRELUDE
 from argus.emit.scope import Scope, c_type, descriptors, layout_of, scope_of
 from argus.emit.waits import wait_counts, wait_immediate
 
-_POLICIES: Mapping[str, tuple[str, int]] = {
-    "priority": ("__builtin_amdgcn_s_setprio", 1),
-    "sched_barrier": ("__builtin_amdgcn_sched_barrier", 1),
-    "sched_group_barrier": ("__builtin_amdgcn_sched_group_barrier", 3),
-    "iglp_opt": ("__builtin_amdgcn_iglp_opt", 1),
+_POLICIES: Mapping[PolicyName, str] = {
+    "priority": "__builtin_amdgcn_s_setprio",
+    "sched_barrier": "__builtin_amdgcn_sched_barrier",
 }
 
 
@@ -205,8 +205,8 @@ def _sync(stmt: Sync) -> str:
 
 
 def _policy(stmt: Policy) -> str:
-    builtin, arity = _POLICIES.get(stmt.name, ("", -1))
-    if len(stmt.args) != arity:
+    builtin = _POLICIES.get(stmt.name)
+    if builtin is None or len(stmt.args) != ADVICE[stmt.name]:
         raise not_built(f"the policy `{stmt.name}` with {len(stmt.args)} arguments", stmt.span)
     return f"{builtin}({', '.join(str(arg) for arg in stmt.args)});"
 

@@ -6,21 +6,28 @@ candidate is given up together with the process that it holds. Processes of this
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Executor, Future
 from concurrent.futures import TimeoutError as Late
 from importlib import import_module
+from threading import local
 from typing import Any, Protocol, cast
 
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer.judgement import Judgement
+from argus.runtime.spawned import bounded
+from argus.runtime.watched import Watched
 
 Judge = Callable[[str, str], Judgement]
 """Of a candidate's name, and of its text where it is one; fit for pickling where it goes to another process."""
+MEMORY = 16 << 30
+"""Bytes of a process that judges, at most."""
 _TOLD = 300
 """Characters of a fault of ours."""
+_SLACK = 30.0
+"""Seconds beyond its longest time in which a worker tells that a candidate was stopped."""
 _CLOSING = 1.0
 """Seconds in which a cluster is told that nothing more is wanted of it."""
 
@@ -82,9 +89,46 @@ class Here:
         self._texts.clear()
 
 
+_WORKER = local()
+"""Of each thread of a worker its process."""
+
+
+def in_time(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
+    """On a worker: judge in a process that is stopped, with all that it has started, when its time is over.
+
+    Raises ArgusError for what is no fault of the candidate.
+    """
+    child = cast("Watched | None", getattr(_WORKER, "child", None))
+    if child is None or child.seconds != seconds:
+        if child is not None:
+            child.stop()
+        child = _WORKER.child = Watched(seconds)
+    try:
+        return child.call(_judging, judge, name, text)
+    except ArgusError as problem:
+        match problem.diagnostic.code:
+            case "E410":
+                return lost(name, f"it took more than {seconds:g} s, and was stopped")
+            case "E409":
+                return lost(name, "the process that judged it died")
+            case _:
+                raise
+
+
+def _judging(judge: Judge, name: str, text: str) -> Generator[str, None, Judgement]:
+    bounded(MEMORY)
+    yield name
+    try:
+        return judge(name, text)
+    except ArgusError:
+        raise
+    except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
+        return stumbled(name, problem)
+
+
 @define
 class Cluster:
-    """Workers of a Dask cluster, by the address of its scheduler."""
+    """Workers of a Dask cluster, by the address of its scheduler; each thread of a worker judges in its own process."""
 
     judge: Judge
     address: str
@@ -117,16 +161,17 @@ class Cluster:
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
         assert self._executor is not None
-        return self._executor.submit(self.judge, name, text)
+        return self._executor.submit(in_time, self.judge, self.seconds, name, text)
 
     def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
+        longest = self.seconds + _SLACK
         try:
-            return future.result(self.seconds if left is None else max(0.0, min(left, self.seconds)))
+            return future.result(longest if left is None else max(0.0, min(left, longest)))
         except Late:
-            if left is not None and left < self.seconds:
+            if left is not None and left < longest:
                 return None
             future.cancel()
-            return lost(name, f"it took more than {self.seconds:g} s, and was given up")
+            return lost(name, f"no worker told of it within {longest:g} s, and it was given up")
         except self._died:
             return lost(name, "the worker that judged it died")
         except (OSError, CancelledError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as Late
@@ -15,10 +14,10 @@ from typing import cast
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimizer.evaluators import Judge, lost, stumbled
+from argus.optimizer.evaluators import MEMORY, Judge, lost, stumbled
 from argus.optimizer.judgement import Judgement
 from argus.runtime.device import VISIBLE
-from argus.runtime.spawned import bare, ended, settled
+from argus.runtime.spawned import bare, bounded, ended, settled
 
 
 def _begin(device: str, begun: Event, memory: int) -> None:
@@ -27,8 +26,7 @@ def _begin(device: str, begun: Event, memory: int) -> None:
     It leads a group of processes, so that a compiler that it has started is stopped together with it.
     """
     settled()
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
+    bounded(memory)
     if device:
         os.environ[VISIBLE] = device
     begun.set()
@@ -64,7 +62,7 @@ class Processes:
     workers: int
     seconds: float
     devices: Sequence[str] = ()
-    memory: int = 16 << 30
+    memory: int = MEMORY
     _lanes: dict[int, _Lane] = field(factory=dict[int, _Lane], init=False)
     _places: dict[Future[Judgement], int] = field(factory=dict[Future[Judgement], int], init=False)
 

@@ -7,14 +7,16 @@ it would begin the same work once more. None of ours needs that file.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from multiprocessing import connection, parent_process, resource_tracker
+from multiprocessing import connection, current_process, parent_process, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
+from typing import Any, cast
 
 _PATIENCE = 5.0
 """Seconds in which a process that is told to end does so; one that a driver holds does not."""
@@ -22,14 +24,22 @@ _PATIENCE = 5.0
 
 @contextmanager
 def bare() -> Generator[None]:
-    """What is spawned within does not run the main file, and hears of no Ctrl-C before it can say what that means."""
+    """What is spawned within does not run the main file, and hears of no Ctrl-C before it can say what that means.
+
+    Daemons may spawn, too, such as workers of Dask: `multiprocessing` forbids it, as children would outlive them, which
+    those that have settled do not.
+    """
     resource_tracker.ensure_running()  # which lets Ctrl-C through when it begins
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    says = cast("dict[str, Any]", getattr(current_process(), "_config", {}))
+    daemon = says.pop("daemon", None)
     try:
         yield
     finally:
+        if daemon is not None:
+            says["daemon"] = daemon
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         sys.modules["__main__"] = main
 
@@ -42,6 +52,12 @@ def settled() -> None:
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_ended_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def bounded(memory: int) -> None:
+    """This process, and those that it starts, may write to so many bytes of memory at most."""
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
 
 
 def _ended_with(parent: int) -> None:

@@ -75,9 +75,10 @@ class Watched:
             self.stop()
             context = get_context("spawn")
             self._pipe, theirs = context.Pipe()
-            self._process = context.Process(target=serve, args=(theirs,), daemon=True)
+            process = context.Process(target=serve, args=(theirs,), daemon=True)
             with bare():
-                self._process.start()
+                process.start()
+            self._process = process
             theirs.close()
             self.starts += 1
         return self._pipe

@@ -14,6 +14,8 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.optimizer.evaluators import Cluster, Here
 from argus.optimizer.judgement import Judgement
 from argus.optimizer.processes import Processes
+from argus.runtime.watched import Watched
+from tests.runtime.test_watched import adding
 
 
 def judge(name: str, text: str = "") -> Judgement:
@@ -26,6 +28,9 @@ def judge(name: str, text: str = "") -> Judgement:
             os.kill(os.getpid(), signal.SIGKILL)
         case "stumbles":
             raise ZeroDivisionError("by zero")
+        case "asks":
+            with Watched(60.0) as gpu:
+                assert gpu.call(adding, 2, 3) == 5
         case "fills":
             bytearray(1 << 33)
         case _:
@@ -227,15 +232,46 @@ def test_a_dask_cluster_judges(tmp_path: Path) -> None:
         flying = [(name, cluster.submit(name)) for name in ("one", "three")]
         found = [cluster.result(name, future) for name, future in flying]
         workers = cluster.workers
+        asked = cluster.result("asks", cluster.submit("asks"))
         late = cluster.result("hangs", cluster.submit("hangs"), 0.5)
         before = time.monotonic()
         cluster.close()
         closing = time.monotonic() - before
 
     assert [each.microseconds for each in found if each] == [3.0, 5.0]
+    assert asked is not None
+    assert asked.outcome == "timed", asked.why
     assert late is None
     assert closing < 5.0
     assert workers == 2
+
+
+def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(tmp_path: Path) -> None:
+    mark = f"mark-{os.getpid()}-dask"
+    local: Any = import_module("distributed").LocalCluster
+    with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
+        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        gone, stumbled, fine = (_of_cluster(cluster, name) for name in ("dies", "stumbles", "fine"))
+        cluster.seconds = 3.0
+        stuck = cluster.submit("compiles", mark)
+        assert came(True, mark)
+        late = cluster.result("compiles", stuck)
+        assert came(False, mark)
+        after = _of_cluster(cluster, "fine")
+        cluster.close()
+
+    assert (gone.outcome, gone.why) == ("lost", "the process that judged it died")
+    assert stumbled.why == "what judges it failed, a fault of Argus: ZeroDivisionError: by zero"
+    assert late is not None
+    assert (late.outcome, late.why) == ("lost", "it took more than 3 s, and was stopped")
+    assert [each.outcome for each in (fine, after)] == ["timed", "timed"]
+    assert fine.why != after.why  # another process
+
+
+def _of_cluster(cluster: Cluster, name: str) -> Judgement:
+    found = cluster.result(name, cluster.submit(name))
+    assert found is not None
+    return found
 
 
 def test_a_scheduler_that_does_not_answer_is_told() -> None:

@@ -29,19 +29,24 @@ def bare() -> Generator[None]:
     Daemons may spawn, too, such as workers of Dask: `multiprocessing` forbids it, as children would outlive them, which
     those that have settled do not.
     """
-    resource_tracker.ensure_running()  # which lets Ctrl-C through when it begins
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    says = cast("dict[str, Any]", getattr(current_process(), "_config", {}))
-    daemon = says.pop("daemon", None)
-    try:
-        yield
-    finally:
-        if daemon is not None:
-            says["daemon"] = daemon
-        signal.pthread_sigmask(signal.SIG_SETMASK, masked)
-        sys.modules["__main__"] = main
+    with _ONE:
+        resource_tracker.ensure_running()  # which lets Ctrl-C through when it begins
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        says = cast("dict[str, Any]", getattr(current_process(), "_config", {}))
+        daemon = says.pop("daemon", None)
+        try:
+            yield
+        finally:
+            if daemon is not None:
+                says["daemon"] = daemon
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+            sys.modules["__main__"] = main
+
+
+_ONE = threading.RLock()
+"""Of threads that spawn one does so at a time: what is put aside here is the process's."""
 
 
 def settled() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -94,3 +96,21 @@ def test_a_diagnostic_comes_through_and_the_process_is_new(child: Watched) -> No
         child.call(refusing)
     assert refused.value.diagnostic == Diagnostic("E408", "error", "none left", help="free some")
     assert child.call(process) != before
+
+
+def three(child: Watched) -> int:
+    return child.call(adding, 1, 2)
+
+
+def test_threads_that_begin_processes_at_once_leave_the_program_as_it_was() -> None:
+    main = sys.modules["__main__"]
+    children = [Watched(60.0) for _ in range(6)]
+    try:
+        with ThreadPoolExecutor(len(children)) as threads:
+            found = list(threads.map(three, children))
+    finally:
+        for child in children:
+            child.stop()
+
+    assert found == [3] * len(children)
+    assert sys.modules["__main__"] is main

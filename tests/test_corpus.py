@@ -13,6 +13,7 @@ import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
+from argus.core.query import Budget
 from argus.core.verdict import Counterexample, Proved, Refuted, Report, Unknown
 from argus.interp.runs import Runs
 from argus.render import render_plain
@@ -27,6 +28,8 @@ RUN_TOO = {"I14"}  # of a cluster, a run shows it
 OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I15", "I16", "I29", "I32"}
 OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}
 KINDS = ("proved", "refuted", "unknown", "rejected")
+BRIEF = 3.0
+"""Seconds a question where no proof is wanted: what a solver does not find is looked for by running the kernel."""
 both_solvers = pytest.mark.parametrize("solver", ["z3", "cvc5"])
 
 
@@ -52,9 +55,9 @@ def traced(path: Path) -> tuple[Kernel, Runs]:
     return template.trace(), Runs()
 
 
-def verified(path: Path, solver: str) -> Report:
+def verified(path: Path, solver: str, seconds: float = Budget().seconds) -> Report:
     kernel, runs = traced(path)
-    report = verify(kernel, solver=solver, runs=runs)
+    report = verify(kernel, solver=solver, runs=runs, budget=Budget(seconds=seconds))
     assert complaints(document([report], report.exit_code)) == []
     return report
 
@@ -90,7 +93,7 @@ def test_proved(path: Path, solver: str) -> None:
 @both_solvers
 @pytest.mark.parametrize("path", files("unknown"), ids=named)
 def test_unknown(path: Path, solver: str) -> None:
-    report = verified(path, solver)
+    report = verified(path, solver, BRIEF)
     assert isinstance(report.verdict, Unknown), report.verdict
     assert report.verdict.reason
     assert report.verdict.attempt
@@ -100,7 +103,7 @@ def test_unknown(path: Path, solver: str) -> None:
 @both_solvers
 @pytest.mark.parametrize("path", files("refuted"), ids=named)
 def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
-    report = verified(path, solver)
+    report = verified(path, solver, BRIEF)
     _, code = wanted(path)
     assert isinstance(report.verdict, Refuted), report.verdict
     assert report.exit_code == 1

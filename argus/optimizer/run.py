@@ -282,8 +282,9 @@ def evaluator_of(judging: Judging, settings: Settings, planner: str) -> Evaluato
     if settings.scheduler:
         return Cluster(judging, settings.scheduler, CANDIDATE_SECONDS)
     workers = max(1, settings.workers) if planner == "llm" else settings.workers
-    devices = visible() if judging.gpu else ()
-    return Processes(judging, workers, CANDIDATE_SECONDS, devices) if workers else Here(judging)
+    if not workers:
+        return Here(judging)
+    return Processes(judging, workers, CANDIDATE_SECONDS, visible() if judging.gpu else ())
 
 
 def _versions() -> dict[str, str]:

@@ -26,6 +26,11 @@ TOOK = 400.0
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
+    yield from imagined(monkeypatch)
+
+
+def imagined(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
+    """A card that is not there, which multiplies."""
     made = Clocked(pointers=3, sizes=3, took=TOOK, computes=multiply)
     made.kernel = made.launched
     device = opened(made.driver)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -34,8 +31,8 @@ from argus.optimizer.problem import problem_of
 from argus.optimizer.run import Found, Judging
 from argus.verify import verify
 from tests.optimizer.deliveries import claim, claimed
-from tests.optimizer.test_certifying import Path_, changed, holder, leaves, middle, once
-from tests.optimizer.test_delivery import complaints
+from tests.optimizer.test_certifying import middle, missed, once
+from tests.optimizer.test_delivery import complaints, printed
 from tests.optimizer.test_files import RIGHT, SIZES, SMALL, kernel_file
 
 ROOT = Path(__file__).parents[2]
@@ -154,37 +151,19 @@ def test_no_path_is_delivered_and_the_loader_keeps_the_rules(target: str, tmp_pa
 def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out")
 
-    done = subprocess.run(  # noqa: S603 reason: the script that is tested
-        (sys.executable, str(folder / "load.py")),
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    shown = printed(folder / "load.py")
 
-    assert done.stdout.startswith("matmul, interpreted, as no runner for gfx942 is at hand: C (64, 64), ")
-    assert float(done.stdout.split()[-5]) < 2.0**-7
+    assert shown.startswith("matmul, interpreted, as no runner for gfx942 is at hand: C (64, 64), ")
+    assert float(shown.split()[-5]) < 2.0**-7
 
 
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
 def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", reward=reward)
-    whole, before = claimed(folder), states(folder)
-    missed: list[Path_] = []
-    for place in leaves(whole):
-        if reward == "measured" and place[0] not in ("time", "baseline"):
-            continue
-        data = copy.deepcopy(whole)
-        at = holder(data, place)
-        at[place[-1]] = changed(at[place[-1]])
-        claim(folder, data)
-        told = {str(place[0])} & ({"run", "time", "baseline"} if reward == "measured" else {"run"})
-        if not suspected(folder, before, told=told):
-            missed.append(place)
+    before = states(folder)
 
-    assert missed == []
+    assert missed(folder, reward, lambda told: suspected(folder, before, told=told)) == []
 
 
 @pytest.mark.usefixtures("remembered")

@@ -85,20 +85,26 @@ def test_the_loader_of_a_long_name_keeps_them_too(target: str, design: str, tmp_
     assert complaints(tmp_path / "load.py") == ""
 
 
-def test_without_a_runner_the_loader_interprets_and_says_so(tmp_path: Path, home: Path) -> None:
-    folder = delivery("gfx942", tmp_path / "out", home)
-
+def printed(script: Path) -> str:
+    """What a delivered script prints, run elsewhere than in its folder."""
     done = subprocess.run(  # noqa: S603 reason: the script that is tested
-        (sys.executable, str(folder / "load.py")),
-        cwd=tmp_path,
+        (sys.executable, str(script)),
+        cwd=script.parent.parent,
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
     )
+    return done.stdout
 
-    assert done.stdout.startswith("gemm_cdna3, interpreted, as no runner for gfx942 is at hand: (48, 64), ")
-    assert float(done.stdout.split()[-5]) < 2.0**-7
+
+def test_without_a_runner_the_loader_interprets_and_says_so(tmp_path: Path, home: Path) -> None:
+    folder = delivery("gfx942", tmp_path / "out", home)
+
+    shown = printed(folder / "load.py")
+
+    assert shown.startswith("gemm_cdna3, interpreted, as no runner for gfx942 is at hand: (48, 64), ")
+    assert float(shown.split()[-5]) < 2.0**-7
 
 
 class Device(NamedTuple):

@@ -14,28 +14,17 @@ from argus.optimizer.examination.examine import finished
 from argus.optimizer.examination.verdict import Caught, Passed
 from argus.optimizer.files import KernelFile
 from argus.optimizer.problem import problem_of
-from argus.runtime.device import opened
-from argus.tuning import measure
+from tests.optimizer.test_card import TOOK, imagined
 from tests.optimizer.test_files import RIGHT, WRONG, kernel_file
 from tests.runtime.fake_driver import Clocked
-from tests.tuning.test_measure import last_row_forgotten, multiply, written
+from tests.tuning.test_measure import last_row_forgotten, written
 
-TOOK = 400.0
 SIZES = "M=40,N=24,K=16"
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
-    made = Clocked(pointers=3, sizes=3, took=TOOK, computes=multiply)
-    made.kernel = made.launched
-    device = opened(made.driver)
-    monkeypatch.setattr(card, "the_device", lambda: device)
-    monkeypatch.setattr(card, "_CLOCK", lambda: 1e-6 * made.now)
-    monkeypatch.setattr(measure, "_RATE", 1.0)
-    measure.busy.cache_clear()
-    monkeypatch.setattr(measure, "the_device", lambda: device)
-    yield made
-    measure.busy.cache_clear()
+    yield from imagined(monkeypatch)
 
 
 def job(folder: Path, reference: str = RIGHT) -> card.Job:

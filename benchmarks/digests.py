@@ -1,0 +1,196 @@
+"""What Argus answers, as digests that survive a reorganisation of its source: `python benchmarks/digests.py`.
+
+    python benchmarks/digests.py write FILE [--part NUMBER/OF]     records every answer
+    python benchmarks/digests.py compare BEFORE AFTER [--renamed TABLE]     exit code 1 where they differ
+
+An answer is one line of JSON per subject: for each shipped configuration and each kernel and program of the corpus, the
+emitted text (without comments, file names and the line numbers inside generated names), the verdict, and the standing
+of every invariant; for a grid of shapes, the configuration that each family selects. TABLE is JSON, old name to new
+name, applied to BEFORE: identifiers that were renamed on purpose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import argus
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT / "tests" / "corpus"
+EXTENTS = (1, 16, 72, 128, 200, 512, 1024, 4096, 8192, 16384)
+KERNEL_FILES = ("proved", "unknown", "refuted", "programs/proved", "programs/unknown", "programs/refuted")
+Subject = tuple[str, Callable[[], object]]
+
+
+def normalised(text: str) -> str:
+    """Emitted text without comments, `#line`, and the source lines that number generated names."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    text = "\n".join(line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith("#line"))
+    seen: dict[str, str] = {}
+
+    def renumbered(match: re.Match[str]) -> str:
+        return seen.setdefault(match[0], f"{match[1]}_{len(seen)}")
+
+    return re.sub(r"\b([A-Za-z_][A-Za-z0-9_]*?)_(\d+)\b", renumbered, text)
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def emitted(kernel: Any) -> str:  # noqa: ANN401 reason: a kernel of whichever tree is measured
+    """The digest of a kernel's text, or the code of the diagnostic that says why there is none."""
+    from argus.emit.cuda.text import cuda_text  # noqa: PLC0415 reason: absent from some trees' import path
+    from argus.emit.hip import hip_text  # noqa: PLC0415 reason: as above
+
+    try:
+        text = cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
+    except argus.ArgusError as problem:
+        return problem.diagnostic.code
+    return digest(normalised(text))
+
+
+def answer_of(report: Any) -> dict[str, object]:  # noqa: ANN401 reason: as `emitted`
+    """The verdict of a kernel's report and what became of each invariant."""
+    found: dict[str, object] = {"verdict": type(report.verdict).__name__}
+    if isinstance(report.verdict, argus.Refuted):
+        found["code"] = report.verdict.counterexample.code
+    findings = getattr(report, "findings", ())
+    found["findings"] = {each.invariant: each.standing for each in findings if each.standing != "not applicable"}
+    return found
+
+
+def of_template(template: Any, config: str | None) -> dict[str, object]:  # noqa: ANN401 reason: as `emitted`
+    try:
+        traced = template.trace(config)
+    except argus.ArgusError as problem:
+        return {"rejected": problem.diagnostic.code}
+    if type(traced).__name__ == "Program":
+        report, texts = argus.verify(traced, solver="z3"), [emitted(each.kernel) for each in traced.launches]
+        return {**answer_of(report), "kernels": [answer_of(each) for each in report.launches], "texts": texts}
+    return {**answer_of(argus.verify(traced, solver="z3")), "text": emitted(traced)}
+
+
+def families() -> Iterator[tuple[str, Any]]:
+    """Every kernel and program that `argus.kernels` defines, by the name of its function."""
+    package = importlib.import_module("argus.kernels")
+    modules = (importlib.import_module(each.name) for each in pkgutil.walk_packages(package.__path__, "argus.kernels."))
+    found = {id(v): (n, v) for module in modules for n, v in vars(module).items() if is_traced(v) and n == v.name}
+    return iter(sorted(found.values(), key=lambda pair: pair[0]))
+
+
+def is_traced(value: object) -> bool:
+    return type(value).__name__ in {"Template", "ProgramTemplate"}
+
+
+def shipped() -> Iterator[Subject]:
+    for name, family in families():
+        for config in family.instances():
+            yield f"shipped/{name}/{config}", lambda family=family, config=config: of_template(family, config)
+
+
+def corpus() -> Iterator[Subject]:
+    for folder in (*KERNEL_FILES, "rejected"):
+        for path in sorted((CORPUS / folder).glob("*.py")):
+            yield f"corpus/{folder}/{path.stem}", lambda path=path: of_file(path)
+
+
+def of_file(path: Path) -> list[dict[str, object]]:
+    from property_tests.programs import load  # noqa: PLC0415 reason: found beside this script
+
+    try:
+        found = [each for each in vars(load(path)).values() if is_traced(each)]
+    except argus.ArgusError as problem:
+        return [{"rejected": problem.diagnostic.code}]
+    programs = [each for each in found if type(each).__name__ == "ProgramTemplate"]
+    return [of_template(each, config) for each in programs or found for config in each.instances()]
+
+
+def selections() -> Iterator[Subject]:
+    """What each family selects for every shape of the grid."""
+    shapes = [(m, n, k) for m in EXTENTS for n in EXTENTS for k in EXTENTS]
+    for name, select in selectors():
+        for m in EXTENTS:
+            inside = [shape for shape in shapes if shape[0] == m]
+            yield f"select/{name}/{m}", lambda select=select, inside=inside: digest(chosen(select, inside))
+
+
+def chosen(select: Callable[..., object], shapes: list[tuple[int, int, int]]) -> str:
+    def one(shape: tuple[int, int, int]) -> str:
+        try:
+            return str(select(*shape))
+        except argus.ArgusError as problem:
+            return problem.diagnostic.code
+
+    return "\n".join(map(one, shapes))
+
+
+def selectors() -> Iterator[tuple[str, Callable[..., object]]]:
+    from argus.kernels import batched, fp8, fp8_blocks, fused, gemm, layouts, streamk  # noqa: PLC0415 reason: see above
+
+    for name, module in (("fp8", fp8), ("fp8_blocks", fp8_blocks), ("fused", fused), ("streamk", streamk)):
+        yield name, module.select
+    for target in ("sm_90a", "gfx942"):
+        yield f"gemm_{target}", lambda m, n, k, target=target: gemm.select(m, n, k, "bf16", target)
+    for a, b in ((False, True), (True, False), (True, True)):
+        turned = {"a_turned": a, "b_turned": b}
+        yield f"layouts_{a:d}{b:d}", lambda m, n, k, turned=turned: layouts.select(m, n, k, **turned)
+        yield f"batched_{a:d}{b:d}", lambda m, n, k, turned=turned: batched.select(3, m, n, k, **turned)
+
+
+def write(path: Path, part: str) -> None:
+    number, of = map(int, part.split("/"))
+    subjects = [*selections(), *shipped(), *corpus()][number - 1 :: of]
+    found: dict[str, object] = {}
+    for done, (name, answer) in enumerate(subjects, 1):
+        found[name] = answer()
+        print(f"\r{done}/{len(subjects)} {name:60.60}", end="", file=sys.stderr, flush=True)
+    path.write_text("".join(f"{json.dumps({name: found[name]})}\n" for name in sorted(found)), encoding="utf-8")
+
+
+def read(path: Path, renamed: dict[str, str]) -> dict[str, object]:
+    text = path.read_text(encoding="utf-8")
+    for old, new in renamed.items():
+        text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(old)}(?![A-Za-z0-9_])", new, text)
+    return {name: answer for line in text.splitlines() for name, answer in json.loads(line).items()}
+
+
+def compare(before: Path, after: Path, table: Path | None) -> int:
+    renamed = {} if table is None else json.loads(table.read_text(encoding="utf-8"))
+    old, new = read(before, renamed), read(after, {})
+    different = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    for name in different:
+        print(f"{name}\n  before {json.dumps(old.get(name))}\n  after  {json.dumps(new.get(name))}")
+    print(f"{len(old)} answers before, {len(new)} after, {len(different)} differ")
+    return 1 if different or not old else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="record what Argus answers, or compare two records")
+    commands = parser.add_subparsers(dest="command", required=True)
+    writing = commands.add_parser("write")
+    writing.add_argument("file", type=Path)
+    writing.add_argument("--part", default="1/1")
+    comparing = commands.add_parser("compare")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    comparing.add_argument("--renamed", type=Path)
+    given = parser.parse_args()
+    if given.command == "write":
+        write(given.file, given.part)
+        return 0
+    return compare(given.before, given.after, given.renamed)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main())

@@ -1,19 +1,24 @@
 """Argus: GPU kernels in Python whose data flow is proved, or refuted by a replayed counterexample.
 
-A kernel imports `argus.language`; everything else that a program needs is here.
+A kernel imports `argus.language`; everything else that a program needs is here. Each name is imported when it is first
+used, so that `import argus` costs next to nothing.
 """
 
 from __future__ import annotations
 
-from argus.api import build, interpret, verify
-from argus.core.diagnostic import ArgusError, InternalError
-from argus.core.query import Budget
-from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
-from argus.matmul import matmul
-from argus.optimizer.run import optimize
-from argus.scaled import scaled_matmul
-from argus.solver_choice import use_solver
-from argus.suggest import suggest_invariants
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argus.core.diagnostic import ArgusError, InternalError
+    from argus.core.query import Budget
+    from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Unknown, Vacuous
+    from argus.ops.matmul import matmul
+    from argus.ops.scaled_matmul import scaled_matmul
+    from argus.search.run import optimize
+    from argus.solvers.choice import use_solver
+    from argus.verifier.api import build, interpret, verify
+    from argus.verifier.suggest import suggest_invariants
 
 __version__ = "0.1.0"
 
@@ -37,3 +42,42 @@ __all__ = [
     "use_solver",
     "verify",
 ]
+
+_HOMES = {
+    "ArgusError": "argus.core.diagnostic",
+    "Budget": "argus.core.query",
+    "InternalError": "argus.core.diagnostic",
+    "ProgramReport": "argus.core.verdict",
+    "Proved": "argus.core.verdict",
+    "Refuted": "argus.core.verdict",
+    "Report": "argus.core.verdict",
+    "Unknown": "argus.core.verdict",
+    "Vacuous": "argus.core.verdict",
+    "build": "argus.verifier.api",
+    "interpret": "argus.verifier.api",
+    "matmul": "argus.ops.matmul",
+    "optimize": "argus.search.run",
+    "scaled_matmul": "argus.ops.scaled_matmul",
+    "suggest_invariants": "argus.verifier.suggest",
+    "use_solver": "argus.solvers.choice",
+    "verify": "argus.verifier.api",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A name of `__all__`, or a room such as `argus.layout`, imported now."""
+    home = _HOMES.get(name)
+    if home is None:
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as problem:
+            if problem.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    found = getattr(import_module(home), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from argus.cli import main
+from argus.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

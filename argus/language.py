@@ -18,9 +18,6 @@ from argus.core.atoms.gfx942 import (
     mfma_f32_16x16x16_bf16,
     mfma_f32_32x32x8_bf16,
 )
-from argus.core.dsl.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh
-from argus.core.dsl.atoms import global_load, global_store, ld_global_b16, st_global_b16
-from argus.core.dsl.barriers import Barrier, barrier
 from argus.core.dsl.claims import (
     assert_covers,
     assert_distinct,
@@ -35,22 +32,14 @@ from argus.core.dsl.claims import (
 from argus.core.dsl.clusters import cluster, tma
 from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
-from argus.core.dsl.folds import thread
-from argus.core.dsl.fragments import Fragment, add, maximum, minimum, mul, where
+from argus.core.dsl.copies.choose_atom import global_load, global_store, ld_global_b16, st_global_b16
+from argus.core.dsl.copies.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
 from argus.core.dsl.launches import workspace
-from argus.core.dsl.maps import TensorMap, tensor_map
-from argus.core.dsl.masks import Mask
-from argus.core.dsl.movers import all_to_each, first_lane, last_lane, replicated, runs, spread
-from argus.core.dsl.orders import Order, by_columns, by_rows, curved, longest_first, span, super_tiled
-from argus.core.dsl.persistent import persistent
 from argus.core.dsl.products import mfma, mma
 from argus.core.dsl.programs import ProgramTemplate, program
-from argus.core.dsl.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, vmem, wgmma
-from argus.core.dsl.registers import ones, registers, zeros
-from argus.core.dsl.ring import Ring, Slot
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
     arrive,
@@ -64,9 +53,20 @@ from argus.core.dsl.statements import (
     shared,
     sync,
 )
-from argus.core.dsl.turns import Turns
+from argus.core.dsl.sync.barriers import Barrier, barrier
+from argus.core.dsl.sync.persistent import persistent
+from argus.core.dsl.sync.queues import bulk, bulk_copy, cp_async, ldmatrix, lds, stmatrix, vmem, wgmma
+from argus.core.dsl.sync.ring import Ring, Slot
+from argus.core.dsl.sync.tile_orders import Order, by_columns, by_rows, curved, longest_first, span, super_tiled
+from argus.core.dsl.sync.turns import Turns
+from argus.core.dsl.sync.waves import wave
+from argus.core.dsl.tensor_maps import TensorMap, tensor_map
+from argus.core.dsl.tiles.arithmetic import exp, exp2, fma, log, log2, reciprocal, rsqrt, sqrt, tanh
+from argus.core.dsl.tiles.fragments import Fragment, add, maximum, minimum, mul, where
+from argus.core.dsl.tiles.masks import Mask
+from argus.core.dsl.tiles.reductions import thread
+from argus.core.dsl.tiles.registers import ones, registers, zeros
 from argus.core.dsl.views import Tensor, unflatten
-from argus.core.dsl.waves import wave
 from argus.core.dtype import DType, bf16, e4m3, f16, f32, i32
 from argus.core.ir import File as RegisterFile
 from argus.core.layout import TV, Layout, Swizzle

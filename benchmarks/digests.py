@@ -18,11 +18,13 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import argus
+from argus.kernels import batched, fp8, fp8_blocks, fused, gemm, layouts, streamk
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "corpus"
@@ -50,7 +52,7 @@ def digest(text: str) -> str:
 def emitted(kernel: Any) -> str:  # noqa: ANN401 reason: a kernel of whichever tree is measured
     """The digest of a kernel's text, or the code of the diagnostic that says why there is none."""
     from argus.emit.cuda.text import cuda_text  # noqa: PLC0415 reason: absent from some trees' import path
-    from argus.emit.hip import hip_text  # noqa: PLC0415 reason: as above
+    from argus.emit.hip.text import hip_text  # noqa: PLC0415 reason: as above
 
     try:
         text = cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
@@ -135,16 +137,13 @@ def chosen(select: Callable[..., object], shapes: list[tuple[int, int, int]]) ->
 
 
 def selectors() -> Iterator[tuple[str, Callable[..., object]]]:
-    from argus.kernels import batched, fp8, fp8_blocks, fused, gemm, layouts, streamk  # noqa: PLC0415 reason: see above
-
     for name, module in (("fp8", fp8), ("fp8_blocks", fp8_blocks), ("fused", fused), ("streamk", streamk)):
         yield name, module.select
     for target in ("sm_90a", "gfx942"):
-        yield f"gemm_{target}", lambda m, n, k, target=target: gemm.select(m, n, k, "bf16", target)
+        yield f"gemm_{target}", partial(gemm.select, dtype="bf16", target=target)
     for a, b in ((False, True), (True, False), (True, True)):
-        turned = {"a_turned": a, "b_turned": b}
-        yield f"layouts_{a:d}{b:d}", lambda m, n, k, turned=turned: layouts.select(m, n, k, **turned)
-        yield f"batched_{a:d}{b:d}", lambda m, n, k, turned=turned: batched.select(3, m, n, k, **turned)
+        yield f"layouts_{a:d}{b:d}", partial(layouts.select, a_turned=a, b_turned=b)
+        yield f"batched_{a:d}{b:d}", partial(batched.select, 3, a_turned=a, b_turned=b)
 
 
 def write(path: Path, part: str) -> None:

@@ -20,23 +20,23 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from argus.api import build
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
-from argus.optimizer.card import PRODUCT, Card, Sources, candidate
-from argus.optimizer.examination.bench import Call, Candidate, Operand
-from argus.optimizer.examination.examine import examine
-from argus.optimizer.examination.files import KernelOfFile
-from argus.optimizer.examination.products import Product
-from argus.optimizer.examination.subject import Subject
-from argus.optimizer.examination.verdict import Caught, Passed, Plan
-from argus.optimizer.files import KernelFile
-from argus.optimizer.problem import gemm_of, problem_of
-from argus.optimizer.workload import sources
-from argus.runtime.cuda import Loaded, load
-from argus.runtime.driver import Driver
-from argus.tuning.measure import the_device
+from argus.runtime.cuda.driver import Driver
+from argus.runtime.cuda.launch import Loaded, load
+from argus.search.bench_harness.bench import Call, Candidate, Operand
+from argus.search.bench_harness.examine import examine
+from argus.search.bench_harness.files import KernelOfFile
+from argus.search.bench_harness.products import Product
+from argus.search.bench_harness.subject import Subject
+from argus.search.bench_harness.verdict import Caught, Passed, Plan
+from argus.search.evaluation.gpu_bench import PRODUCT, Card, Sources, candidate
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import gemm_of, problem_of
+from argus.search.problems.workload import sources
+from argus.search.tuning.measure import the_device
+from argus.verifier.api import build
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "examination"

@@ -1,4 +1,4 @@
-"""The constants of `argus.kernels.select` from times: `python benchmarks/fit.py FILE... [--seed S]`.
+"""The constants of `argus.kernels.cost_sm_90a` from times: `python benchmarks/fit.py FILE... [--seed S]`.
 
 The files are what `benchmarks/gemm_h200.py run` and `benchmarks/tuning.py run` leave. What counts is the geometric mean
 of the regimes, and of each shape the configurations that take at most 1.6 times the best. Constants are moved at
@@ -20,8 +20,8 @@ from typing import Any
 
 from attrs import asdict, evolve
 
+from argus.kernels.cost_sm_90a import H200, Costs, Known, cheapest, is_fitted, microseconds
 from argus.kernels.gemm import CONFIGS, configuration
-from argus.kernels.select import H200, Costs, Known, cheapest, is_fitted, microseconds
 
 SHIPPED = {config: name for name, config in CONFIGS.items()}
 Shape = tuple[int, int, int]

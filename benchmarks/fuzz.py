@@ -21,10 +21,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.query import Budget
-from argus.interp.schedule import Schedule, directed
-from argus.interp.search import sizes_in_order
+from argus.interp.search.schedule import Schedule, directed
+from argus.interp.search.search import sizes_in_order
 from argus.testing.mutants import spaced
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.ring_events import difference, reading
 from property_tests.small import ringing
 from property_tests.small.program import Depth, Program, disagreement, draw

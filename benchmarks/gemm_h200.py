@@ -62,13 +62,13 @@ def family(name: str) -> Family:
 
 
 def build(name: str) -> None:
-    from argus.build import build as compiled  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.build_program import build_program  # noqa: PLC0415 reason: as above
     from argus.core.diagnostic import ArgusError  # noqa: PLC0415 reason: as above
     from argus.core.ir import Program  # noqa: PLC0415 reason: as above
     from argus.core.verdict import Proved  # noqa: PLC0415 reason: as above
-    from argus.verify import verify  # noqa: PLC0415 reason: as above
-    from argus.verify_program import verify_program  # noqa: PLC0415 reason: as above
+    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.emit.build_program import build_program  # noqa: PLC0415 reason: as above
+    from argus.verifier.kernel import verify  # noqa: PLC0415 reason: as above
+    from argus.verifier.program import verify_program  # noqa: PLC0415 reason: as above
 
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -101,7 +101,7 @@ def run(name: str, chosen: argparse.Namespace) -> bool:
     """Whether every variant of the family computes what it should."""
     out, names, rounds = chosen.out, chosen.names, chosen.rounds
     torch: Any = import_module("torch")
-    timing = import_module("argus.runtime.timing")
+    timing = import_module("argus.runtime.cuda.timing")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     here = family(name)
@@ -162,7 +162,7 @@ def loaded(torch: Any, path: Path) -> Any:  # noqa: ANN401 reason: a kernel, or 
     """What a build has left, on the device."""
     if "program" in json.loads(path.read_text("utf-8")):
         return Launches(torch, import_module("argus.runtime.programs").load_program(path))
-    return import_module("argus.runtime.cuda").load(path)
+    return import_module("argus.runtime.cuda.launch").load(path)
 
 
 def small(name: str, chosen: argparse.Namespace) -> bool:

@@ -17,8 +17,8 @@ from attrs import evolve, frozen
 
 import argus
 from argus.core.ir import Kernel
-from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.language import (
     Int,
     Swizzle,

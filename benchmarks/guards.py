@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda import Loaded, load
-from argus.runtime.guards import Promises
-from argus.runtime.watched import Watched
+from argus.runtime.cuda.guards import Promises
+from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.processes.watchdog import Watched
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "guards"
@@ -29,8 +29,8 @@ CLOSE = 2.0**-6
 
 
 def build() -> None:
-    from argus.build import build as compiled  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.loader import load as exported  # noqa: PLC0415 reason: as above
+    from argus.emit.build import build as compiled  # noqa: PLC0415 reason: the GPU's machine has no solver
+    from argus.verifier.loader import load as exported  # noqa: PLC0415 reason: as above
 
     for each in exported(str(LISTING)):
         artifact = compiled(each.trace(), "sm_90a", FOLDER)

@@ -39,7 +39,7 @@ Words = npt.NDArray[Any]
 
 
 def build() -> int:
-    from argus.build import build as build_kernel  # noqa: PLC0415 reason: the GPU's machine has no compiler
+    from argus.emit.build import build as build_kernel  # noqa: PLC0415 reason: the GPU's machine has no compiler
     from argus.testing.instructions import trials  # noqa: PLC0415 reason: as above
 
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ def _summary(index: list[dict[str, Any]], results: dict[int, str]) -> int:
 def child(numbers: list[int]) -> int:
     """One line of JSON a kernel. A fault of the GPU ends the process, as nothing after it can be trusted."""
     torch: Any = import_module("torch")
-    runtime: Any = import_module("argus.runtime.cuda")
+    runtime: Any = import_module("argus.runtime.cuda.launch")
     torch.zeros(1, device="cuda")
     index = json.loads(INDEX.read_text(encoding="utf-8"))
     for number in numbers:

@@ -18,10 +18,10 @@ from pathlib import Path
 from attrs import frozen
 
 from argus.core.invariants import INVARIANTS, Invariant
-from argus.core.proof.applies import BUILT
-from argus.loader import load
-from argus.verify import verify
-from argus.verify_program import verify_program
+from argus.core.proof.applicability import BUILT
+from argus.verifier.kernel import verify
+from argus.verifier.loader import load
+from argus.verifier.program import verify_program
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "corpus"

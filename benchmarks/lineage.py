@@ -18,20 +18,20 @@ from pathlib import Path
 
 from attrs import evolve
 
-from argus.build import reported
 from argus.core.cost import Compiled
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.optimizer import designs
-from argus.optimizer.lineage import Table, effect, pairs, told
-from argus.optimizer.tables import rows
-from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.transformation import Design, Transformation
+from argus.emit.build import reported
 from argus.policy.authoring import text_of
 from argus.policy.knowledge import home, load
 from argus.policy.technique import Lineage, Technique
-from argus.tuning.candidates import space
+from argus.search.designs import designs
+from argus.search.designs.ablation import Table, effect, pairs, told
+from argus.search.designs.time_tables import rows
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.transformation import Design, Transformation
+from argus.search.tuning.candidates import space
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

@@ -42,8 +42,8 @@ CAPTURED = ((512, 768, 1024), (4096, 4096, 512), (16, 4096, 4096), (200, 264, 13
 
 def build() -> None:
     """Code object and verdict of each schedule of each family."""
-    module = import_module("argus.matmul")
-    prebuilt = import_module("argus.prebuilt")
+    module = import_module("argus.ops.matmul")
+    prebuilt = import_module("argus.runtime.kernel_cache")
     for family, config in schedules(module):
         start = time.perf_counter()
         kernel = module.kernel(config, family)
@@ -63,7 +63,7 @@ def schedules(module: Any) -> list[tuple[str, str]]:  # noqa: ANN401 reason: imp
 
 def run(unproved: str) -> None:
     torch: Any = import_module("torch")
-    module = import_module("argus.matmul")
+    module = import_module("argus.ops.matmul")
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
     verdicts(module)
     bad = checked(torch, module, unproved)
@@ -74,7 +74,7 @@ def run(unproved: str) -> None:
 
 
 def verdicts(module: Any) -> None:  # noqa: ANN401 reason: imported by name
-    prebuilt = import_module("argus.prebuilt")
+    prebuilt = import_module("argus.runtime.kernel_cache")
     for family, config in schedules(module):
         print(f"{family} {config}: {prebuilt.judged(module.kernel(config, family)).verdict}")
 
@@ -155,7 +155,7 @@ def error(torch: Any, found: Any, a: Any, b: Any) -> float:  # noqa: ANN401 reas
 def host_alone(unproved: str) -> None:
     torch: Any = import_module("torch")
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
-    host(torch, import_module("argus.matmul"), unproved)
+    host(torch, import_module("argus.ops.matmul"), unproved)
 
 
 def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason: imported by name
@@ -181,7 +181,7 @@ def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason
 
 def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: imported by name
     """What a call like one before is made of: its key, memory for the result, the launch."""
-    launches = import_module("argus.launches")
+    launches = import_module("argus.runtime.launches")
     used = launches.machine(torch, a.device.index)
     schedule = module._loaded("gemm_nt", module.choose(64, 64, 64), a.device.index, unproved)
     tensors = {"A": a, "B": b.mT, "C": a.new_empty((64, 64))}
@@ -232,7 +232,7 @@ def elapsed(torch: Any, call: Callable[[], Any]) -> float:  # noqa: ANN401 reaso
 def graphs(unproved: str) -> None:
     """Print each check with right or WRONG; the exit status is 1 if any is wrong."""
     torch: Any = import_module("torch")
-    module = import_module("argus.matmul")
+    module = import_module("argus.ops.matmul")
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
 
     def call(a: Any, b: Any) -> Any:  # noqa: ANN401 reason: imported by name

@@ -1,7 +1,7 @@
 """Mutants of proved kernels: `python benchmarks/mutants.py [--operators NAME,...] [--kernel NAME,...] [--places N]
 [--sample N]`.
 
-Every operator of `argus.core.mutation` is applied to every kernel of tests/corpus/proved, every listing that is
+Every operator of `argus.testing.mutation` is applied to every kernel of tests/corpus/proved, every listing that is
 proved, and every shipped configuration, at every place, at so many drawn by a seed, or to a sample that takes
 operators in turn. Each mutant is verified; one that is proved is run at small sizes under directed and random
 schedules, with tags and numbers. What became of it is appended to a journal, so that a run that was cut short, or had
@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from argus.core.ir import Kernel
-from argus.core.mutation import OPERATORS, Mutant, mutated, named
 from argus.core.query import Budget
 from argus.kernels.gemm import gemm
-from argus.loader import load
-from argus.prebuilt import sources_digest
+from argus.runtime.kernel_cache import sources_digest
 from argus.testing.mutants import Fate, Judge, Thoroughness
+from argus.testing.mutation import OPERATORS, Mutant, mutated, named
+from argus.verifier.loader import load
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "corpus"

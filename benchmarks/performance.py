@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from attrs import frozen
 
-from argus.bench_figures import Point, Ratio, Roof, ratios, roofline
+from argus.cli.bench.figures import Point, Ratio, Roof, ratios, roofline
 from argus.kernels.gemm import select
 
 ROOT = Path(__file__).resolve().parent.parent

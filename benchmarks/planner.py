@@ -33,10 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from argus.core.cost.occupancy import Compiled
 from argus.core.cost.predict import predict
-from argus.optimizer.problem import Gemm
 from argus.policy.experience import fitted, written
 from argus.policy.knowledge import home
 from argus.policy.stopping import Rule, replay
+from argus.search.problems.problem import Gemm
 from benchmarks.recorded import PLANNERS, TABLES, Job, Shape, Trial, lesson, searched, seen, table
 from benchmarks.searches import KEPT, TIMING, keep, named, page, read, rows, told
 

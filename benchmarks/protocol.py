@@ -16,16 +16,16 @@ from collections.abc import Callable
 from argus.core.algebra import sym
 from argus.core.protocol.graph import graph
 from argus.core.protocol.lemma import Certified, Shape, certify
-from argus.core.protocol.mistakes import Edit, edited, seeded
 from argus.core.protocol.obligations import obligations
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
 from argus.core.protocol.ring import Protocol, attention, clustered, flash, kept, pingpong, plain
-from argus.core.protocol.search import Bound, replay, search, search_on
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
-from argus.solvers.session import Session
+from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
+from argus.testing.protocol.mutations import Edit, edited, seeded
+from argus.testing.protocol.search import Bound, replay, search, search_on
 
 FILLING = (("wait", 0), ("announce", 1), ("copy", 1))
 DRAINING = (("wait", 0), ("read", 0), ("over", 0), ("release", 1))

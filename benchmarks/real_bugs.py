@@ -16,8 +16,8 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.core.verdict import Proved, Refuted
-from argus.loader import load
-from argus.verify import verify
+from argus.verifier.kernel import verify
+from argus.verifier.loader import load
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "real-bugs.md"

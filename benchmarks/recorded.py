@@ -13,17 +13,17 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
-from argus.optimizer.filling import size
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import Gemm
-from argus.optimizer.search import observation
-from argus.optimizer.space import situation
 from argus.policy.bandit import Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.experience import Lesson, fitted
 from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
-from argus.tuning.candidates import space
+from argus.search.designs.space import situation
+from argus.search.designs.wave_quantisation import size
+from argus.search.evaluation.judgement import Judgement
+from argus.search.loop import observation
+from argus.search.problems.problem import Gemm
+from argus.search.tuning.candidates import space
 
 TABLES = Path(__file__).resolve().parent / "results" / "space"
 NEAR = 1 / 0.95

@@ -26,7 +26,7 @@ BLOCK = 128
 
 
 def build() -> None:
-    module, prebuilt = import_module("argus.scaled"), import_module("argus.prebuilt")
+    module, prebuilt = import_module("argus.ops.scaled_matmul"), import_module("argus.runtime.kernel_cache")
     for family in (module.WHOLE, module.BLOCKS):
         for config in family.configs:
             start = time.perf_counter()
@@ -37,7 +37,7 @@ def build() -> None:
 
 def run() -> int:
     torch: Any = import_module("torch")
-    module: Any = import_module("argus.scaled")
+    module: Any = import_module("argus.ops.scaled_matmul")
     print(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__}))
     random = Random(0)  # noqa: S311 reason: shapes, not a secret
     drawn = [(random.randint(1, 1500), random.randint(1, 1500), 16 * random.randint(1, 120)) for _ in range(DRAWN)]

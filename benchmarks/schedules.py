@@ -17,12 +17,12 @@ from pathlib import Path
 from attrs import frozen
 
 from argus.core.ir import Kernel
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import by_events, violations
-from argus.interp.schedule import Schedule, directed
-from argus.interp.search import sizes_in_order
+from argus.interp.search.schedule import Schedule, directed
+from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import Violation
-from argus.loader import load
+from argus.verifier.loader import load
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 Size = Mapping[str, int]

@@ -14,14 +14,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from argus.bench import Question, checkout, collect, narrowed, shipped
-from argus.bench_plot import cactus
-from argus.bench_runs import measure
-from argus.bench_text import Comparison, contradictions, rows, table
+from argus.cli.bench.plot import cactus
+from argus.cli.bench.queries import Question, checkout, collect, narrowed, shipped
+from argus.cli.bench.runs import measure
+from argus.cli.bench.text import Comparison, contradictions, rows, table
 from argus.core.query import Budget
 from argus.solvers.registry import get
-from argus.solvers.smtlib import export
-from argus.solvers.smtlib_reader import read_script
+from argus.solvers.smtlib.reader import read_script
+from argus.solvers.smtlib.script import export
 
 ROOT = Path(__file__).resolve().parent.parent
 BACKENDS = ("z3", "cvc5", "enumerate", "portfolio", "z3-text", "cvc5-text")

@@ -22,12 +22,12 @@ from typing import Any
 
 from attrs import asdict
 
-from argus.runtime.watched import Watched
-from argus.tuning.candidates import space
-from argus.tuning.prepare import each, processors
-from argus.tuning.search import name_of_device
-from argus.tuning.spaces import Plan, Time, timed
-from argus.tuning.table import Row, row
+from argus.runtime.processes.watchdog import Watched
+from argus.search.tuning.candidates import space
+from argus.search.tuning.prepare import each, processors
+from argus.search.tuning.search import name_of_device
+from argus.search.tuning.space_table import Row, row
+from argus.search.tuning.space_times import Plan, Time, timed
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "space"
 SHAPES = "8192x8192x8192,4096x4096x4096,2048x2048x2048,1024x1024x1024,16x8192x8192,512x7168x2048"

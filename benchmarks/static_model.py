@@ -3,8 +3,8 @@
 Times come from files of `benchmarks/gemm_h200.py` (single calls after idle) and tables of a space of configurations,
 `benchmarks/results/space/*.json`: rows of shape, name and microseconds, and what the compiler said of each. For each
 shape it prints the rank correlation of predicted and measured times over configurations, and what the predicted best
-costs beside the measured one; the same of the model that `argus.kernels.select` has fitted to configurations, and of
-this one over those that it speaks of. Pooled: of times over the best of their shape. With --fit the constants of
+costs beside the measured one; the same of the model that `argus.kernels.cost_sm_90a` has fitted to configurations, and
+of this one over those that it speaks of. Pooled: of times over the best of their shape. With --fit the constants of
 `argus.core.cost.machine.Fitted` are moved to meet the times better, and the figures are cross-validated: of each part
 of the shapes with constants fitted to the others. --sample says how many configurations of a shape are looked at.
 """
@@ -26,9 +26,9 @@ from attrs import asdict, evolve, frozen
 from argus.core.cost import MACHINES, Compiled, Fitted, Machine, predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
+from argus.kernels.cost_sm_90a import H200, Known, is_fitted
+from argus.kernels.cost_sm_90a import microseconds as selected
 from argus.kernels.gemm import configuration, gemm
-from argus.kernels.select import H200, Known, is_fitted
-from argus.kernels.select import microseconds as selected
 
 RESULTS = Path(__file__).parent / "results"
 Shape = tuple[int, int, int]

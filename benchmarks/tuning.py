@@ -26,10 +26,10 @@ from typing import Any
 from attrs import asdict
 from families.gemm import SHAPES
 
-from argus.runtime.watched import Watched
-from argus.tuning.candidates import candidates
-from argus.tuning.prepare import Candidate, one, prepared, processors
-from argus.tuning.search import ROUNDS, Result, kept_as_found, name_of_device, searched
+from argus.runtime.processes.watchdog import Watched
+from argus.search.tuning.candidates import candidates
+from argus.search.tuning.prepare import Candidate, one, prepared, processors
+from argus.search.tuning.search import ROUNDS, Result, kept_as_found, name_of_device, searched
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "tuning"
 FIGURE, SECONDS, CORES = 50, 60.0, 2

@@ -27,11 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import argus
-from argus.optimizer.events import Judged
-from argus.optimizer.journal import Journal
-from argus.optimizer.problem import gemm_of
 from argus.policy.experience import fitted, written
 from argus.policy.knowledge import home
+from argus.search.events import Judged
+from argus.search.journal import Journal
+from argus.search.problems.problem import gemm_of
 from benchmarks.recorded import TABLES, lesson, table
 
 HERE = Path(__file__).resolve().parent
@@ -77,7 +77,7 @@ def ran(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def beside(folder: Path, shape: tuple[int, int, int]) -> list[dict[str, Any]]:
     """The delivered kernel and its peers. Exits where it is wrong."""
-    torch, timing = import_module("torch"), import_module("argus.runtime.timing")
+    torch, timing = import_module("torch"), import_module("argus.runtime.cuda.timing")
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     peers = import_module("benchmarks.gemm_h200")

@@ -7,7 +7,6 @@ from random import Random
 
 from attrs import evolve
 
-from argus.core.protocol.mistakes import edits
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,
@@ -23,6 +22,7 @@ from argus.core.protocol.ring import (
     WaitGroups,
     clustered,
 )
+from argus.testing.protocol.mutations import edits
 
 BLOCKS = 2
 

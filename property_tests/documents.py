@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, cast
 
 from argus.core.ir import Kernel
-from argus.core.plain import written
+from argus.core.serde import written
 
 Document = dict[str, Any]
 _NUMBERS = (-(1 << 40), -1, 0, 1, 2, 3, 4, 8, 16, 63, 64, 65, 128, 255, 256, 1 << 20, 1 << 30, 1 << 62, 1 << 300)

@@ -34,9 +34,9 @@ from argus.core.ir import (
     bodies,
     walk,
 )
+from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.surgery import copies_of, rebuilt, replaced
 from argus.core.layout import TV, Layout, Swizzle
-from argus.core.mutation.surgery import copies_of, rebuilt, replaced
-from argus.core.rewrite import in_stmt
 from argus.core.tiling import spread
 from argus.core.walk import substitute, symbols
 from property_tests.programs import Mutant, exchanged, one_of, with_edit

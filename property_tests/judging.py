@@ -9,11 +9,11 @@ import numpy as np
 
 from argus.core.ir import Kernel
 from argus.core.verdict import Counterexample, Proved, Refuted, Report
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
-from argus.interp.schedule import Schedule, directed
-from argus.interp.search import sizes_in_order
-from argus.refute_text import told
+from argus.interp.search.schedule import Schedule, directed
+from argus.interp.search.search import sizes_in_order
+from argus.verifier.refute_text import told
 from property_tests.programs import Mutant, within_bound
 
 BF16 = np.dtype(ml_dtypes.bfloat16)

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel, Stmt, walk
-from argus.core.mutation.surgery import rebuilt, with_stmts
+from argus.core.ir.surgery import rebuilt, with_stmts
 
 Array = npt.NDArray[Any]
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"

@@ -15,21 +15,21 @@ from attrs import frozen
 from argus.core.algebra import TRUE
 from argus.core.index import Index, Symbol
 from argus.core.ir import Assume, Buffer, Kernel
-from argus.core.proof.roles.ledger import Ledger, RefusedError
-from argus.core.proof.roles.parsed import Parsed, Storage, parsed, storages
-from argus.core.proof.roles.reading import Spoken, spoken
-from argus.core.proof.roles.turns import turned
+from argus.core.proof.sync.roles.agent_order import turned
+from argus.core.proof.sync.roles.context import Ledger, RefusedError
+from argus.core.proof.sync.roles.extract_protocol import Spoken, spoken
+from argus.core.proof.sync.roles.parsed import Parsed, Storage, parsed, storages
 from argus.core.protocol.ring import ArriveFull, Copy, Meet, Read, Release, Role, WaitEmpty, WaitFull, WaitGroups
 from argus.core.query import Budget
 from argus.core.walk import evaluate, symbols
-from argus.interp.agents import Agent
-from argus.interp.barriers import Phased
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.machine.agents import Agent
+from argus.interp.machine.barriers import Phased
 from argus.interp.run import run_prepared
-from argus.interp.schedule import Schedule
+from argus.interp.search.schedule import Schedule
 from argus.interp.state import Block
 from argus.interp.violation import Event
-from argus.solvers.session import Session
+from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 
 Happened = tuple[str, str, int, int]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from argus.core.protocol.mistakes import Edit, edited
 from argus.core.protocol.ring import Protocol, attention, flash, kept, pingpong, plain
+from argus.testing.protocol.mutations import Edit, edited
 
 EDITS = 3
 

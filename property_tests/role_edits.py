@@ -27,8 +27,8 @@ from argus.core.ir import (
     bodies,
     walk,
 )
-from argus.core.mutation.surgery import copies_of
-from argus.core.rewrite import in_stmt
+from argus.core.ir.rewrite import in_stmt
+from argus.core.ir.surgery import copies_of
 from property_tests import edits
 from property_tests.edits import Edit, mutate
 from property_tests.event_edits import EVENT_EDITS, enclosing, tweaked

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from argus.core.banks import bank_conflicts, find_swizzle
-from argus.core.coalescing import coalescing
 from argus.core.layout import ComposedLayout, Layout, LayoutError, Swizzle
+from argus.core.memory.banks import bank_conflicts, find_swizzle
+from argus.core.memory.coalescing import coalescing
 from argus.core.phases import Direction
 from argus.core.target import Target, gfx942, sm_90a
 

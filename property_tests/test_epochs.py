@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from argus.core.verdict import Proved, Refuted
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
-from argus.interp.schedule import DIRECTED
-from argus.verify import verify
+from argus.interp.search.schedule import DIRECTED
+from argus.verifier.kernel import verify
 from property_tests.barriers import program
 
 LETTERS = "w123ddsss"

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 
-from argus.core.laws import LAWS, Law
 from argus.layout import Layout, LayoutError, coalesce, composition, logical_divide
+from argus.testing.laws import LAWS, Law
 from argus.testing.operands import operands
 from argus.testing.strategies import compact_layouts, composable_pairs, layouts, regrouped, tilers
 

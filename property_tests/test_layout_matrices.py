@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from argus.core.layout import ComposedLayout, Layout, LayoutError, LayoutLike, Swizzle
-from argus.core.layout.f2 import BinaryMatrix, equal
-from argus.core.layout.linear import columns_of
+from argus.core.layout.f2.linear import columns_of
+from argus.core.layout.f2.matrix import BinaryMatrix, equal
 from property_tests.functions import (
     binary,
     composed,

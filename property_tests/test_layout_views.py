@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from argus.core.layout import ComposedLayout, IntTuple, Layout, LayoutError, LayoutLike
 from argus.core.layout.coalesce import coalesce
 from argus.core.layout.compose import composition
+from argus.core.layout.images.tables import repeated
 from argus.core.layout.inttuple import compatible
 from argus.core.layout.predicates import (
     are_complementary,
@@ -25,7 +26,6 @@ from argus.core.layout.predicates import (
     is_surjective,
 )
 from argus.core.layout.relation import Relation
-from argus.core.layout.tables import repeated
 from argus.core.layout.witness import Disagreement, Refusal, Shared, Sizes, Witness
 from property_tests.functions import (
     binary,

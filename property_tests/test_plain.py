@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.core.plain import MalformedError, read, written
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
+from argus.core.serde import MalformedError, read, written
 from argus.core.verdict import Proved
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.documents import changed
 from property_tests.judging import check_no_run_fails
 from property_tests.programs import KERNELS, Mutant

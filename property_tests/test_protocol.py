@@ -7,12 +7,12 @@ from functools import lru_cache
 from hypothesis import event, given, settings
 
 from argus.core.protocol.graph import graph
-from argus.core.protocol.mistakes import Edit
 from argus.core.protocol.obligations import obligations
 from argus.core.protocol.outcome import Fails, Unknown
-from argus.core.protocol.search import Bound, replay, search_on
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
+from argus.testing.protocol.mutations import Edit
+from argus.testing.protocol.search import Bound, replay, search_on
 from property_tests.depth import examples
 from property_tests.rings import rings
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from argus.core.check import check
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.interp.schedule import Schedule, directed
-from argus.interp.search import sizes_in_order
+from argus.interp.search.schedule import Schedule, directed
+from argus.interp.search.search import sizes_in_order
 from argus.testing.mutants import spaced
 from property_tests.ring_events import compared, difference, reading
 from property_tests.role_edits import mutate_roles

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from argus.core.check import check
 from argus.core.query import Budget
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.judging import judge
 from property_tests.programs import OTHERS
 from property_tests.role_edits import mutate_roles

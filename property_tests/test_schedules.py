@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from argus.interp.interpret import interpret
 from argus.interp.run import run
-from argus.interp.schedule import Schedule
-from argus.interp.search import assumed, holds
+from argus.interp.search.schedule import Schedule
+from argus.interp.search.search import assumed, holds
 from property_tests.programs import PRODUCTS, within_bound
 
 Array = npt.NDArray[Any]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from argus.core.diagnostic import ArgusError
 from argus.core.query import Budget
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.depth import examples
 from property_tests.small.program import Depth, Program, disagreement, draw
 

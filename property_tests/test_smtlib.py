@@ -9,10 +9,10 @@ from argus.core.query import Budget, GaveUp, Query, Sat
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5Text
 from argus.solvers.enumeration import Enumerate
-from argus.solvers.form import Inexpressible
 from argus.solvers.model import describe, fault
-from argus.solvers.smtlib import export
-from argus.solvers.smtlib_reader import read_script
+from argus.solvers.smtlib.form import Inexpressible
+from argus.solvers.smtlib.reader import read_script
+from argus.solvers.smtlib.script import export
 from argus.solvers.z3_backend import Z3Text
 from property_tests.strategies import queries
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from argus.core.check import check
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.edits import mutate
 from property_tests.judging import judge
 from property_tests.programs import KERNELS, PRODUCTS

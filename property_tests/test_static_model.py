@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from argus.core.cost import MACHINES, Compiled, counts, occupancy, predict
 from argus.core.ir import Kernel
 from argus.core.layout import Swizzle
-from argus.kernels.cdna3 import Cdna3
+from argus.kernels.config_names import name_of
 from argus.kernels.gemm import CONFIGS, Config, gemm
-from argus.kernels.hopper import Hopper
-from argus.kernels.naming import name_of
+from argus.kernels.schedules.cdna3 import Cdna3
+from argus.kernels.schedules.hopper import Hopper
 from argus.language import (
     Tensor,
     bf16,

@@ -17,8 +17,8 @@ from argus.core.layout import Layout, LayoutError
 from argus.core.layout.symbolic import Claim, Conditional, Operations, Size, SymbolicLayout
 from argus.core.query import Budget
 from argus.core.walk import evaluate, symbols
-from argus.symbolic import symbols as make_symbols
-from argus.symbolic import under
+from argus.layout.symbolic import symbols as make_symbols
+from argus.layout.symbolic import under
 
 M, K, N = make_symbols("M K N")
 D = make_symbols("D", low=-2)[0]

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 import argus
 from argus.core.diagnostic import Diagnostic
 from argus.core.verdict import Report
-from argus.render import to_json
-from argus.report_json import SCHEMA, report_json, schema
+from argus.report.diagnostic_text import to_json
+from argus.report.json_document import SCHEMA, report_json, schema
 
 
 def closed(node: object) -> object:

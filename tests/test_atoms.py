@@ -38,7 +38,7 @@ from argus.language import (
     tag,
     vmem,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from tests.interp.programs import m_and_k, moved, multiplied
 
 LOAD, STORE = isa.global_load[0], isa.global_store[0]

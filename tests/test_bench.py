@@ -11,10 +11,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from attrs import frozen
 
-from argus.bench import Question, checkout, collect, narrowed, shipped
-from argus.bench_plot import cactus
-from argus.bench_runs import Disagreement, Measured, Outcome, Tally, ask, disagreements, measure
-from argus.bench_text import Comparison, as_data, contradictions, rows, table
+from argus.cli.bench.plot import cactus
+from argus.cli.bench.queries import Question, checkout, collect, narrowed, shipped
+from argus.cli.bench.runs import Disagreement, Measured, Outcome, Tally, ask, disagreements, measure
+from argus.cli.bench.text import Comparison, as_data, contradictions, rows, table
 from argus.core.algebra import eq, le, lt, mul, sym
 from argus.core.index import Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
-from argus.optimizer import certifying_parts
-from argus.optimizer.certificate import opened
+from argus.search.certificates import check_steps
+from argus.search.certificates.certificate import opened
 from tests.optimizer.deliveries import claim, claimed, delivery
 
 
@@ -113,7 +113,7 @@ def test_a_kernel_that_takes_all_memory_is_refused(
     def takes_all(*_: object, **_more: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(certifying_parts, "verify", takes_all)
+    monkeypatch.setattr(check_steps, "verify", takes_all)
     assert main(["certify", str(folder)]) == 3
     assert "more memory than there is" in capsys.readouterr().err
 

@@ -17,56 +17,40 @@ from argus.core.dsl.kernel import Template
 from argus.core.dtype import DType
 from argus.core.index import Cond, Index, Node, Symbol
 from argus.core.ir import Assert, Await, Buffer, Copy, Fence, Kernel, View
-from argus.core.mutation import named
-from argus.core.proof import (
-    analysis,
-    boxes,
-    budgets,
-    carried,
-    claims,
-    contributions,
-    elementwise,
-    epochs,
-    flow,
-    folding,
-    guesses,
-    integers,
-    lookup,
-    maps,
-    memory,
-    ordering,
-    outputs,
-    placing,
-    products,
-    races,
-    reads,
-    relations,
-    scales,
-    softmax,
-    squares,
-    statistics,
-    sums,
-    terms,
-    timeline,
-    vectors,
-    visibility,
-)
-from argus.core.proof.bands import halves
-from argus.core.proof.content import Content, Data, Number, Value, everywhere
+from argus.core.proof import analysis
+from argus.core.proof.dataflow import invariant_candidates, lookup, loop_invariants, reaching, reads, timeline
+from argus.core.proof.dataflow.footprints import Taken
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.limits import boxes, budgets, indirect_index, integers, memory, vectors
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.products import Product
-from argus.core.proof.roles import chains, clusters, curved, exchanges, flights, obligations, reading, sequential, turns
-from argus.core.proof.roles.events import Waited
-from argus.core.proof.roles.ledger import Ledger
-from argus.core.proof.roles.parsed import Parsed, Storage
-from argus.core.proof.roles.uses import Reader
-from argus.core.proof.standing import Drop, Gap
-from argus.core.proof.timeline import Step
-from argus.core.proof.touching import Taken
+from argus.core.proof.outputs import claims, relations, store_coverage, writes
+from argus.core.proof.outputs.supertiles import halves
+from argus.core.proof.sync import epochs, ordering, races, tensor_maps, visibility
+from argus.core.proof.sync.roles import (
+    agent_order,
+    cluster_stores,
+    clusters,
+    extract_protocol,
+    hilbert_tiles,
+    in_flight_mma,
+    in_loop_order,
+    obligations,
+    sequential,
+)
+from argus.core.proof.sync.roles.context import Ledger
+from argus.core.proof.sync.roles.events import Waited
+from argus.core.proof.sync.roles.parsed import Parsed, Storage
+from argus.core.proof.sync.roles.uses import Reader
+from argus.core.proof.values import contributions, elementwise, sums
+from argus.core.proof.values.content import Content, Data, Number, Value, everywhere
+from argus.core.proof.values.recognisers import folding, products, scales, softmax, squares, statistics
+from argus.core.proof.values.recognisers.products import Product
+from argus.core.proof.values.recognisers.standing import Drop, Gap
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted, Unknown
 from argus.core.walk import show, topological
-from argus.verify import verify
+from argus.testing.mutation import named
+from argus.verifier.kernel import verify
 from property_tests.programs import KERNELS
 from property_tests.role_programs import ROLES
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring
@@ -98,11 +82,11 @@ def without(module: object, name: str) -> Patch:
 
 
 def loads_arrive_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(flow.Flow, "_arrived", always)
+    patch.setattr(reaching.Flow, "_arrived", always)
 
 
 def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
-    for module in (claims, outputs):
+    for module in (claims, writes):
         patch.setattr(module, "holds_once", yes)
 
 
@@ -134,7 +118,7 @@ def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_lanes_store_one_number(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outputs, "replicas", always)
+    patch.setattr(writes, "replicas", always)
 
 
 def any_units_of_a_logarithm(patch: pytest.MonkeyPatch) -> None:
@@ -145,7 +129,7 @@ def any_units_of_a_logarithm(patch: pytest.MonkeyPatch) -> None:
 
 
 def masks_are_alike(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(guesses, "padded_alike", yes)
+    patch.setattr(invariant_candidates, "padded_alike", yes)
 
 
 def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:
@@ -271,28 +255,28 @@ def every_wait_is_for_all(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_barrier_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(exchanges, "_at_what_is_waited_for", always)
+    patch.setattr(cluster_stores, "_at_what_is_waited_for", always)
 
 
 def any_turns_go_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(chains, "_of_one_barrier", always)
+    patch.setattr(in_loop_order, "_of_one_barrier", always)
 
 
 def held_slots_are_left_to_the_protocol(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(flights, "_of_held", never)
+    patch.setattr(in_flight_mma, "_of_held", never)
 
 
 def every_loop_has_trips(patch: pytest.MonkeyPatch) -> None:
-    path: Callable[..., frozenset[Buffer]] = vars(reading)["_judge_path"]
+    path: Callable[..., frozenset[Buffer]] = vars(extract_protocol)["_judge_path"]
 
     def once(events: object, entry: frozenset[Buffer], rings: object) -> frozenset[Buffer]:
         return path(events, path(events, entry, rings), rings)
 
-    patch.setattr(reading, "_judge_loop", once)
+    patch.setattr(extract_protocol, "_judge_loop", once)
 
 
 def turns_may_be_left_early(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(turns, "_left_early", never)
+    patch.setattr(agent_order, "_left_early", never)
 
 
 def never_objects(module: object, name: str) -> Patch:
@@ -318,35 +302,35 @@ def turns_need_no_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_turns(_: Kernel, role: Parsed, __: object) -> bool:
-    return any(turns.turns_of(role))
+    return any(agent_order.turns_of(role))
 
 
 def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(softmax, "alike", yes)
     patch.setattr(softmax, "within", yes)
-    patch.setattr(guesses, "agreeing", yes)
+    patch.setattr(invariant_candidates, "agreeing", yes)
     patch.setattr(folding.Folding, "alike_in_each", always)
 
 
 def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(carried.Carried, "_seen", there_at_once)
+    patch.setattr(loop_invariants.Carried, "_seen", there_at_once)
 
 
-def there_at_once(_: object, tile: carried.Tile, __: object, shape: tuple[int, int]) -> Content:
+def there_at_once(_: object, tile: loop_invariants.Tile, __: object, shape: tuple[int, int]) -> Content:
     return everywhere(shape, tile.value, TRUE)
 
 
 def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
-    summed = carried.summed
+    summed = loop_invariants.summed
 
     def always_added(product: Product, _: Cond) -> Data:
         return summed(product, TRUE)
 
-    patch.setattr(carried, "summed", always_added)
+    patch.setattr(loop_invariants, "summed", always_added)
 
 
 def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(terms, "within", yes)
+    patch.setattr(indirect_index, "within", yes)
 
 
 def no_agreement(patch: pytest.MonkeyPatch) -> None:
@@ -356,11 +340,11 @@ def no_agreement(patch: pytest.MonkeyPatch) -> None:
 
 def elements_of_any_place_agree(patch: pytest.MonkeyPatch) -> None:
     no_agreement(patch)
-    patch.setattr(outputs, "_holds_record", nothing)
+    patch.setattr(writes, "_holds_record", nothing)
 
 
 def outside_and_elsewhere(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(outputs, "_holds_record", nothing)
+    patch.setattr(writes, "_holds_record", nothing)
     patch.setattr(claims, "written_once", nothing)
 
 
@@ -379,7 +363,7 @@ def records_keep(patch: pytest.MonkeyPatch) -> None:
 
 
 def any_map_will_do(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(maps, "leads_to", always)
+    patch.setattr(tensor_maps, "leads_to", always)
 
 
 def copies_are_over_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -429,7 +413,7 @@ def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
                 return evolve(made, rows=rows, columns=columns)
         return None
 
-    patch.setattr(curved, "squares", found)
+    patch.setattr(hilbert_tiles, "squares", found)
 
 
 PROTOCOL = without(obligations, "_protocol")
@@ -474,7 +458,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("k_counted_twice", "I3", any_count_will_do),
     ("blocks_collide", "I4", without(claims, "written_once")),
     ("grid_too_small", "I4", without(claims, "written_once")),
-    ("claim_off_by_one", "I4", without(outputs, "_holds_record")),
+    ("claim_off_by_one", "I4", without(writes, "_holds_record")),
     ("relation_too_strong", "I39", without(relations, "relation")),
     ("swizzled_chunk_by_quarters", "I39", without(relations, "relation")),
     ("step_of_another_length", "I39", without(relations, "relation")),
@@ -492,9 +476,9 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("stale_phase", "I6", every_phase_is_of_its_use),
     ("wait_a_phase_ahead", "I6", every_phase_is_of_its_use),
     ("wait_a_phase_behind", "I6", every_phase_is_of_its_use),
-    ("bytes_of_a_skipped_copy", "I7", without(reading, "judge_trips")),
-    ("release_of_the_next_slot", "I8", without(reading, "judge_trips")),
-    ("release_covers_the_releaser_alone", "I5", never_objects(reading, "_judge_looks")),
+    ("bytes_of_a_skipped_copy", "I7", without(extract_protocol, "judge_trips")),
+    ("release_of_the_next_slot", "I8", without(extract_protocol, "judge_trips")),
+    ("release_covers_the_releaser_alone", "I5", never_objects(extract_protocol, "_judge_looks")),
     ("no_bulk_wait", "I13", SEEN),
     ("no_meeting_after_the_bulk_wait", "I13", SEEN),
     ("no_meeting_before_the_store", "I12", SEEN),
@@ -507,7 +491,7 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("peeled_use_released_early", "I10", without(obligations, "flights")),
     ("two_rings_released_before_the_product", "I10", without(obligations, "flights")),
     ("slot_unmet_where_a_loop_has_no_trips", "I5", every_loop_has_trips),
-    ("turns_of_one_warpgroup_twice", "I9", never_objects(chains, "_judge")),
+    ("turns_of_one_warpgroup_twice", "I9", never_objects(in_loop_order, "_judge")),
     ("both_consumers_the_same_rows", "I4", without(claims, "written_once")),
     ("softmax_sum_not_rescaled", "I23", any_reference_will_do),
     ("softmax_rescaled_too_late", "I23", any_reference_will_do),
@@ -525,10 +509,10 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("scan_of_another_row", "I4", without(claims, "written_once")),
     ("slices_in_another_order", "I1", without(claims, "products")),
     ("expert_of_no_row", "I27", without(claims, "products")),
-    ("sentinel_prefetched", "I27", without(terms, "_chosen")),
+    ("sentinel_prefetched", "I27", without(indirect_index, "_chosen")),
     ("looks_at_the_next_expert", "I37", every_term_is_an_element),
-    ("rows_that_the_claim_leaves_out", "I4", without(outputs, "_meant")),
-    ("rows_after_the_last_sequence", "I4", without(placing, "_has_sequence")),
+    ("rows_that_the_claim_leaves_out", "I4", without(writes, "_meant")),
+    ("rows_after_the_last_sequence", "I4", without(store_coverage, "_has_sequence")),
     ("scales_of_half_blocks", "I35", without(relations, "_of_elements")),
     ("scale_of_another_expert", "I35", no_agreement),
     ("block_scales_of_the_first_columns", "I35", without(relations, "_of_elements")),
@@ -551,15 +535,15 @@ CASES: tuple[tuple[str, str, Patch], ...] = (
     ("cluster_left_early", "I15", without(clusters, "_left")),
     ("cluster_of_two_columns", "I16", tiles_are_believed_shared),
     ("cluster_laps_out_of_step", "I16", never_objects(clusters, "judge_ranks")),
-    ("sums_of_one_block_waited_for", "I6", without(exchanges, "obligations")),
-    ("sums_told_to_one_block", "I9", without(exchanges, "obligations")),
+    ("sums_of_one_block_waited_for", "I6", without(cluster_stores, "obligations")),
+    ("sums_told_to_one_block", "I9", without(cluster_stores, "obligations")),
     ("held_slot_released_under_its_products", "I10", held_slots_are_left_to_the_protocol),
     ("sums_told_at_another_barrier", "I9", any_barrier_will_do),
     ("turns_at_other_barriers", "I6", any_turns_go_on),
     ("turn_left_before_the_last_use", "I6", turns_may_be_left_early),
-    ("sums_stored_over_the_other_block_s", "I5", without(exchanges, "apart")),
+    ("sums_stored_over_the_other_block_s", "I5", without(cluster_stores, "apart")),
     ("sums_of_one_half_of_k", "I3", any_count_will_do),
-    ("turned_sums_of_the_other_rows", "I4", without(outputs, "_holds_record")),
+    ("turned_sums_of_the_other_rows", "I4", without(writes, "_holds_record")),
     ("turned_sums_stored_straight", "I4", outside_and_elsewhere),
     ("attention_values_in_opposite_order", "I24", without(claims, "products")),
     ("attention_product_of_unset_weights", "I38", every_tile_is_there),
@@ -694,7 +678,7 @@ def test_a_curve_of_too_many_tiles_slips_past_unless_its_place_is_bounded(monkey
     kernel = next(value for value in found.values() if isinstance(value, Template)).trace()
     assert not isinstance(verify(kernel, solver="z3", budget=Budget(seconds=0.1)).verdict, Proved)
 
-    monkeypatch.setattr(curved, "obligations", nothing)
+    monkeypatch.setattr(hilbert_tiles, "obligations", nothing)
 
     assert isinstance(verify(kernel, solver="z3").verdict, Proved)
 

@@ -12,11 +12,12 @@ from typing import Any, cast
 import pytest
 
 import argus
-from argus import cli, demo
-from argus.cli import main
+from argus.cli import demo
+from argus.cli import main as cli
+from argus.cli.main import main
+from argus.cli.screen import Screen
 from argus.core.diagnostic import InternalError
 from argus.core.invariants import INVARIANTS
-from argus.screen import Screen
 
 ROOT = Path(__file__).parent.parent
 PROVED = ROOT / "examples" / "01_prove.py"
@@ -276,7 +277,7 @@ def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
 
 
 def test_a_closed_output_is_no_fault() -> None:
-    code = "import sys; sys.stdout = None; from argus.cli import main; sys.exit(main(['--version']))"
+    code = "import sys; sys.stdout = None; from argus.cli.main import main; sys.exit(main(['--version']))"
     done = subprocess.run(  # noqa: S603 reason: our own interpreter
         (sys.executable, "-c", code),
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -331,7 +332,7 @@ def test_the_demo_shows_both_targets(tmp_path: Path, capsys: Captured) -> None:
 def test_the_demo_goes_on_without_compilers_and_says_which_extra_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr("argus.emit.toolchain.compiler_present", lambda: False)
+    monkeypatch.setattr("argus.emit.hip.toolchain.compiler_present", lambda: False)
     monkeypatch.setattr("argus.emit.cuda.nvrtc.bindings", lambda: None)
     monkeypatch.setattr(demo, "_prove", passed)
     monkeypatch.setattr(demo, "_refute", passed)

@@ -18,10 +18,10 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.core.query import Budget
 from argus.core.verdict import Counterexample, Proved, Refuted, Report, Unknown
-from argus.interp.runs import Runs
-from argus.render import render_plain
-from argus.sources import read_source
-from argus.verify import verify
+from argus.interp.search.runs import Runs
+from argus.report.diagnostic_text import render_plain
+from argus.report.sources import read_source
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 from tests.documents import complaints, document
 

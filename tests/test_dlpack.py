@@ -12,7 +12,7 @@ from attrs import define
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
-from argus.dlpack import is_foreign, returned, taken
+from argus.runtime.dlpack import is_foreign, returned, taken
 
 CPU, CUDA = 1, 2
 

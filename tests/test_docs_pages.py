@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from argus.core.catalogue import ENTRIES, entry
 from argus.core.diagnostic import Diagnostic
+from argus.core.error_codes import ENTRIES, entry
 from argus.core.invariants import DOMAINS, INVARIANTS, invariant
 
 ROOT = Path(__file__).parent.parent

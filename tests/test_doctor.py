@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from argus import doctor
-from argus.doctor import Check, as_json, examine, table
+from argus.cli import doctor
+from argus.cli.doctor import Check, as_data, examine, table
 
 
 def named(checks: tuple[Check, ...], group: str) -> dict[str, Check]:
@@ -66,7 +66,7 @@ def test_an_unusable_cache_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_the_document_holds_every_check() -> None:
     checks = examine()
 
-    document = as_json(checks)
+    document = as_data(checks)
 
     assert document["schema"] == "argus.doctor/1"
     assert len(list(table(checks))) > len(checks)

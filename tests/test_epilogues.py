@@ -15,11 +15,11 @@ from argus.core.ir import Kernel
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.interp.run import run
-from argus.kernels.contraction import Contraction
 from argus.kernels.epilogues import gemm_bias, gemm_bias_silu, gemm_scaled, silu, with_bias
 from argus.kernels.gated import gemm_gated_silu
-from argus.kernels.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
 from argus.kernels.residual import gemm_residual
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
 from argus.language import (
     Fragment,
     Int,
@@ -39,7 +39,7 @@ from argus.language import (
     tag,
     tma,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 SUM = "sum over k of A * B"
 FORMULAS = (

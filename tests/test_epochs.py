@@ -6,13 +6,13 @@ import pytest
 
 from argus.core.algebra import TRUE
 from argus.core.ir import Sync
-from argus.core.proof.epochs import Epochs, checked, epochs_of, obligations
-from argus.core.proof.timeline import Timeline, timeline
+from argus.core.proof.dataflow.timeline import Timeline, timeline
+from argus.core.proof.sync.epochs import Epochs, checked, epochs_of, obligations
 from argus.core.verdict import Unknown
 from argus.core.walk import show
-from argus.interp.search import sizes_in_order
+from argus.interp.search.search import sizes_in_order
 from argus.language import Tensor, bf16, eq, gfx942, kernel, loop, sync, wave, when
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.barriers import program
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 EXPECTED = {

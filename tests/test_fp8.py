@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16, float8_e4m3fn
 
-from argus.build import build
 from argus.core.verdict import Proved
+from argus.emit.build import build
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.fp8_blocks import BLOCK, Blocks, gemm_fp8_blocks, select
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
 

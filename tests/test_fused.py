@@ -13,11 +13,11 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
-from argus.kernels.contraction import Contraction
 from argus.kernels.fused import gelu, gemm_bias_gelu
-from argus.kernels.hopper import Hopper, Late, Place, hopper_cooperative
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, sm_90a, spread, tag
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 
 @pytest.mark.parametrize("config", gemm_bias_gelu.instances())

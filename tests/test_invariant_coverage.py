@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from argus.core.invariants import INVARIANTS
-from argus.core.proof.applies import BUILT
+from argus.core.proof.applicability import BUILT
 from benchmarks.invariants import PUBLISHED, Coverage, coverage, kernel_mutations, mutations, told
 from tests.test_checks_matter import CASES, MADE
 from tests.test_programs import CASES as PROGRAM_CASES

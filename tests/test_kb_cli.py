@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.policy import knowledge
 from argus.policy.knowledge import home, load, parse
 

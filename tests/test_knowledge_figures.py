@@ -7,11 +7,11 @@ from functools import cache
 import pytest
 from attrs import evolve
 
-from argus.optimizer.lineage import Table, effect, pairs, told
-from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.policy.authoring import text_of
 from argus.policy.knowledge import load, parse
 from argus.policy.technique import Lineage, Technique
+from argus.search.designs.ablation import Table, effect, pairs, told
+from argus.search.techniques import TRANSFORMATIONS
 from benchmarks.lineage import RESULTS, measured
 
 BASE = load()

@@ -15,7 +15,7 @@ from argus.core.ir import Kernel
 from argus.core.target import Target
 from argus.core.verdict import Proved, Unknown
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip import hip_text
+from argus.emit.hip.text import hip_text
 from argus.interp.interpret import interpret
 from argus.interp.run import run
 from argus.language import (
@@ -34,7 +34,7 @@ from argus.language import (
     sync,
     vmem,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 targets = pytest.mark.parametrize("target", [gfx942, sm_90a], ids=str)
 

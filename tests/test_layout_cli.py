@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.layout import ComposedLayout, Layout, Swizzle
 from argus.core.layout.notation import parse_layout
-from argus.pictures import banks, beside, grid, swizzled, tv
+from argus.report.layout_svg import banks, beside, grid, swizzled, tv
 
 SHOW = ["layout", "show"]
 TILE = "(8,8):(64,8)"

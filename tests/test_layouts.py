@@ -13,7 +13,7 @@ from argus.emit.cuda.text import cuda_text
 from argus.kernels import batched, layouts
 from argus.kernels.layouts import SHIPPED, TURNED, select
 from argus.language import Template
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 FAMILIES = {
     name: each

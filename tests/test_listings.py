@@ -12,19 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from argus.api import interpret
 from argus.core.check import check
 from argus.core.diagnostic import ArgusError
 from argus.core.dtype import bf16
 from argus.core.ir import Copy, Fold, Kernel, Map, Mma, Program, Stmt, walk
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Unknown
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip import hip_text
-from argus.loader import Exported, load
-from argus.verify import verify
-from argus.verify_program import verify_program
+from argus.emit.hip.text import hip_text
+from argus.verifier.api import interpret
+from argus.verifier.kernel import verify
+from argus.verifier.loader import Exported, load
+from argus.verifier.program import verify_program
 from property_tests.programs import CORPUS
 
 Array = npt.NDArray[Any]

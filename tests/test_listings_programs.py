@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from argus.api import interpret
 from argus.core.algebra import const
 from argus.core.check import check, check_program
 from argus.core.diagnostic import ArgusError
@@ -30,12 +29,13 @@ from argus.core.ir import (
     Where,
     walk,
 )
+from argus.core.ir.pretty import pretty, program_text
 from argus.core.layout import TV
-from argus.core.pretty import pretty, program_text
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip import hip_text
+from argus.emit.hip.text import hip_text
 from argus.language import ProgramTemplate
-from argus.loader import load
+from argus.verifier.api import interpret
+from argus.verifier.loader import load
 from property_tests.programs import CORPUS
 
 TRACED = CORPUS / "traced"

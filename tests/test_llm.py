@@ -18,7 +18,6 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argus import llm
 from argus.core.diagnostic import ArgusError
 from argus.policy.llm.budget import Limits, Price, at_most
 from argus.policy.llm.memory import Memory
@@ -29,6 +28,7 @@ from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Trouble, Use
 from argus.policy.llm.settings import Settings
 from argus.policy.llm.view import View
 from argus.policy.planner import State
+from argus.search import llm_client
 from argus.testing.messages import Answer, Endpoint, call, failure, message
 from argus.testing.messages import Asked as Request
 from tests.policy.llm.generated import REPLIES
@@ -56,8 +56,8 @@ def asked(
     sleep: Callable[[float], None] | None = None,
     view: View | None = None,
 ) -> Asked:
-    with llm.connect(evolve(settings, base_url=endpoint.url), {}, sleep=sleep or Naps()) as client:
-        return llm.ask(client, PLANNER, state or start(), view or View())
+    with llm_client.connect(evolve(settings, base_url=endpoint.url), {}, sleep=sleep or Naps()) as client:
+        return llm_client.ask(client, PLANNER, state or start(), view or View())
 
 
 def answered(*script: Answer, settings: Settings = QUICK) -> tuple[Asked, list[dict[str, Any]]]:
@@ -138,8 +138,8 @@ def test_the_prefix_stays_equal_while_the_search_goes_on() -> None:
 
 
 def test_the_key_goes_into_a_header_and_nowhere_else() -> None:
-    with Endpoint([GOOD]) as endpoint, llm.connect(evolve(QUICK, base_url=endpoint.url), {}) as client:
-        llm.ask(client, PLANNER, start())
+    with Endpoint([GOOD]) as endpoint, llm_client.connect(evolve(QUICK, base_url=endpoint.url), {}) as client:
+        llm_client.ask(client, PLANNER, start())
         (found,) = endpoint.asked
 
     assert found.headers["authorization"] == f"Bearer {KEY}"
@@ -336,13 +336,13 @@ def test_a_fault_of_ours_is_not_taken_for_the_endpoints(monkeypatch: pytest.Monk
     def faulty(*_: object) -> bytes:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(llm, "_body", faulty)
+    monkeypatch.setattr(llm_client, "_body", faulty)
     with Endpoint([GOOD]) as endpoint, pytest.raises(ZeroDivisionError):
         asked(endpoint)
 
 
 def test_an_endless_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llm, "MOST_BYTES", 1000)
+    monkeypatch.setattr(llm_client, "MOST_BYTES", 1000)
     found, _ = answered(Answer(b" " * 5000), settings=evolve(QUICK, attempts=1))
 
     trouble(found, "E923")
@@ -360,8 +360,8 @@ def test_an_endpoint_that_is_not_there_costs_nothing() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
-        with llm.connect(evolve(QUICK, base_url=address, attempts=2), {}, sleep=Naps()) as client:
-            found = llm.ask(client, PLANNER, start())
+        with llm_client.connect(evolve(QUICK, base_url=address, attempts=2), {}, sleep=Naps()) as client:
+            found = llm_client.ask(client, PLANNER, start())
 
     assert f"{address} cannot be reached" in trouble(found, "E923").message
     assert found.spent.calls == 2
@@ -470,10 +470,10 @@ def test_a_run_is_resumed_from_its_records_without_asking() -> None:
         return state
 
     records: list[str] = []
-    with Endpoint(script) as endpoint, llm.connect(evolve(QUICK, base_url=endpoint.url), {}) as client:
+    with Endpoint(script) as endpoint, llm_client.connect(evolve(QUICK, base_url=endpoint.url), {}) as client:
 
         def ask(state: State[Memory]) -> Asked:
-            found = llm.ask(client, PLANNER, state)
+            found = llm_client.ask(client, PLANNER, state)
             records.append(json.dumps(to_data(found)))
             return found
 
@@ -506,9 +506,11 @@ def test_all_of_the_patience_may_be_taken_by_answers_of_no_use() -> None:
     bad = call({"proposals": []})
     with (
         Endpoint([bad, GOOD]) as endpoint,
-        llm.connect(evolve(QUICK, base_url=endpoint.url, timeout=99.0), {}, clock=lambda: next(times, 31.0)) as client,
+        llm_client.connect(
+            evolve(QUICK, base_url=endpoint.url, timeout=99.0), {}, clock=lambda: next(times, 31.0)
+        ) as client,
     ):
-        found = llm.ask(client, PLANNER, start())
+        found = llm_client.ask(client, PLANNER, start())
 
     assert "all of 30 s for one question" in trouble(found, "E923").message
     assert found.faults == ("it proposes nothing, expected at least one proposal",)
@@ -564,8 +566,8 @@ def test_malicious_text_stays_text() -> None:
 def test_the_address_and_the_key_may_come_from_the_environment() -> None:
     with Endpoint([GOOD]) as endpoint:
         environment = {"ANTHROPIC_API_KEY": "from-the-environment", "ANTHROPIC_BASE_URL": endpoint.url}
-        with llm.connect(Settings(), environment) as client:
-            reply(llm.ask(client, PLANNER, start()))
+        with llm_client.connect(Settings(), environment) as client:
+            reply(llm_client.ask(client, PLANNER, start()))
 
         assert endpoint.asked[0].headers["authorization"] == "Bearer from-the-environment"
 
@@ -583,7 +585,7 @@ def test_the_address_and_the_key_may_come_from_the_environment() -> None:
 )
 def test_a_connection_that_cannot_be_is_told(environment: Mapping[str, str], code: str) -> None:
     with pytest.raises(ArgusError) as raised:
-        llm.connect(Settings(), environment)
+        llm_client.connect(Settings(), environment)
 
     assert raised.value.diagnostic.code == code
     assert raised.value.diagnostic.help
@@ -594,10 +596,10 @@ def test_argus_is_imported_without_the_package() -> None:
 import sys
 for name in ("anthropic", "httpx2"):
     sys.modules[name] = None
-import argus, argus.llm, argus.policy.llm.planner
+import argus, argus.search.llm_client, argus.policy.llm.planner
 from argus.core.diagnostic import ArgusError
 try:
-    argus.llm.connect(argus.llm.Settings(key="k"))
+    argus.search.llm_client.connect(argus.search.llm_client.Settings(key="k"))
 except ArgusError as problem:
     print(problem.diagnostic.code)
 """
@@ -612,9 +614,9 @@ def test_without_the_package_the_repair_is_told(monkeypatch: pytest.MonkeyPatch)
     def absent(name: str) -> object:
         raise ImportError(name)
 
-    monkeypatch.setattr(llm, "import_module", absent)
+    monkeypatch.setattr(llm_client, "import_module", absent)
     with pytest.raises(ArgusError) as raised:
-        llm.connect(QUICK)
+        llm_client.connect(QUICK)
 
     assert raised.value.diagnostic.code == "E920"
     assert "pip install 'argus[llm]'" in raised.value.diagnostic.help

@@ -12,7 +12,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
 from argus.core.span import NOWHERE
 from argus.kernels.gemm import gemm
-from argus.loader import Exported, limited, load
+from argus.verifier.loader import Exported, limited, load
 
 KERNEL = """
 from argus.language import Tensor, bf16, gfx942, kernel

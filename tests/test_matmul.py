@@ -20,18 +20,18 @@ from attrs import define, evolve, field, frozen
 from ml_dtypes import bfloat16
 
 import argus
-from argus import admission, launches, tuned
-from argus.admission import Unproved
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.launches import Call
-from argus.matmul import CONFIGS, Config, choose, kernel
-from argus.prebuilt import Judged
-from argus.runtime import driver
-from argus.tuned import Found, Key
+from argus.ops.matmul import CONFIGS, Config, choose, kernel
+from argus.runtime import launch_gate, launches, tuning_db
+from argus.runtime.cuda import driver
+from argus.runtime.kernel_cache import Judged
+from argus.runtime.launch_gate import Unproved
+from argus.runtime.launches import Call
+from argus.runtime.tuning_db import Found, Key
 from tests.runtime.fake_driver import FakeDriver
 
-module = import_module("argus.matmul")
+module = import_module("argus.ops.matmul")
 
 
 KINDS = {"bfloat16": bfloat16, "float16": np.float16}
@@ -189,7 +189,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplyin
         sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, float32=np.float32)
     )
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(admission, "judged", judging("proved"))
+    monkeypatch.setattr(launch_gate, "judged", judging("proved"))
     module.forget()
     yield made
     module.forget()
@@ -318,7 +318,7 @@ def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypat
     del fake
     made = Gathering(pointers=3)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(admission, "judged_program", judging("proved"))
+    monkeypatch.setattr(launch_gate, "judged_program", judging("proved"))
     a, b = matrix(96, 200), matrix(72, 200, 1)
 
     for seed in range(3):
@@ -334,7 +334,7 @@ def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypat
 
 @pytest.mark.usefixtures("fake")
 def test_a_program_without_a_proof_is_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "judged_program", judging("unknown"))
+    monkeypatch.setattr(launch_gate, "judged_program", judging("unknown"))
     with pytest.raises(ArgusError, match="is unknown, and is not launched"):
         argus.matmul(matrix(96, 200), matrix(72, 200, 1).mT, config="stream_128_128_8_1")
 
@@ -530,7 +530,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     unproved: Unproved,
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(admission, "judged", judging(verdict))
+    monkeypatch.setattr(launch_gate, "judged", judging(verdict))
     a, b = matrix(3, 5), matrix(5, 7)
 
     if launched:
@@ -605,7 +605,7 @@ def test_what_torch_keeps_to_itself_is_used_where_it_is_there(
 
 
 def kept(config: str, shape: tuple[int, int, int]) -> None:
-    tuned.keep("Imagined GPU", {Key(shape): Found(config, {"sustained": 1.0}, 2)})
+    tuning_db.keep("Imagined GPU", {Key(shape): Found(config, {"sustained": 1.0}, 2)})
     module.forget()
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from argus.core.check import check
 from argus.core.ir import Kernel
-from argus.core.mutation import OPERATORS, Mutant, Operator
 from argus.core.query import Budget
 from argus.testing.mutants import Judge, Thoroughness
+from argus.testing.mutation import OPERATORS, Mutant, Operator
 from property_tests.programs import KERNELS
 
 SMALL = ("no_prefetch", "one_tile_of_k", "zeroed_sum", "barriers_by_hand", "stores_of_boxes", "scaled_output")

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimizer.events import Event, Judged, Proposed, Started
-from argus.optimizer.journal import Journal
-from argus.optimizer.judgement import Judgement
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Event, Judged, Proposed, Started
+from argus.search.journal import Journal
 
 PROBLEM = "gemm:512x512x512:bf16"
 
@@ -29,7 +29,7 @@ PROBLEM = "gemm:512x512x512:bf16"
 STARTED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from argus.cli import main
+from argus.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 """The command line, which Ctrl-C reaches even where whoever runs tests ignores it."""
@@ -143,7 +143,7 @@ def test_a_search_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
 HANGING = """
 import os, time
 if "HANGS" in os.environ:
-    from argus.optimizer import run
+    from argus.search import run
     PASSED = run.judged
     def hanging(problem, name, tools, text=""):
         if name == os.environ["HANGS"]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.run import Judging
+from argus.cli.main import main
+from argus.search.evaluation.judgement import Judgement
+from argus.search.run import Judging
 
 JUDGED = Judging.__call__
 
@@ -72,7 +72,7 @@ def test_an_interrupt_while_it_delivers_leaves_the_folder_as_it_was(
     out.mkdir()
     (out / "notes.txt").write_text("mine", encoding="utf-8")
     with monkeypatch.context() as patched:
-        patched.setattr("argus.optimize_cli.delivered", interrupted)
+        patched.setattr("argus.cli.optimize.delivered", interrupted)
         assert searched(tmp_path, "--trials", "1") == 130
 
     told = capsys.readouterr().out

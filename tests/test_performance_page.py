@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from argus.bench_figures import Point, Ratio, Roof, ratios, roofline
-from argus.drawing import COLOURS
+from argus.cli.bench.figures import Point, Ratio, Roof, ratios, roofline
 from argus.kernels.gemm import select
+from argus.report.drawing import COLOURS
 from benchmarks.performance import (
     FAMILIES,
     PAGE,

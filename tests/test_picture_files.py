@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from resvg_py import svg_to_bytes
 
-from argus import pictures
 from argus.core.diagnostic import ArgusError
 from argus.core.layout import Layout, LayoutError
-from argus.pictures import grid, png, save
+from argus.report import layout_svg
+from argus.report.layout_svg import grid, png, save
 
 
 def test_a_png_has_the_size_of_the_svg_times_the_scale() -> None:
@@ -36,7 +36,7 @@ def test_the_ending_decides_the_file(tmp_path: Path) -> None:
 
 
 def test_a_png_has_a_bounded_number_of_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MOST_PIXELS", 10_000)
+    monkeypatch.setattr(layout_svg, "MOST_PIXELS", 10_000)
 
     width, height = struct.unpack(">II", png(grid(Layout((4, 8))), scale=1e9)[16:24])
 
@@ -65,10 +65,10 @@ def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path) ->
 
 
 def test_png_without_the_library_or_fonts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "svg_to_bytes", partial(svg_to_bytes, skip_system_fonts=True))
+    monkeypatch.setattr(layout_svg, "svg_to_bytes", partial(svg_to_bytes, skip_system_fonts=True))
     with pytest.raises(LayoutError, match="E813: no font"):
         png(grid(Layout(4)))
-    monkeypatch.setattr(pictures, "svg_to_bytes", None)
+    monkeypatch.setattr(layout_svg, "svg_to_bytes", None)
     with pytest.raises(LayoutError, match="E813: PNG needs") as caught:
         png(grid(Layout(4)))
     assert caught.value.diagnostic.help.startswith("pip install resvg-py")

@@ -5,12 +5,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from argus.core.lanes import Access
 from argus.core.layout import ComposedLayout, Layout, LayoutError, Swizzle
 from argus.core.layout.pictures.colours import HUES, ramp, shade
 from argus.core.layout.pictures.panel import Cell
+from argus.core.memory.lane_accesses import Access
 from argus.core.target import Target, gfx942, sm_90a
-from argus.pictures import Picture, banks, beside, conflicts, grid, swizzled, tv
+from argus.report.layout_svg import Picture, banks, beside, conflicts, grid, swizzled, tv
 from tests.conftest import Golden
 
 ROWS = Layout((8, 8), (64, 8))

@@ -23,10 +23,10 @@ from argus.language import (
     spread,
     tag,
 )
-from argus.prebuilt import UNVERIFIED, built, judged, sources_digest
-from argus.verify import verify
+from argus.runtime.kernel_cache import UNVERIFIED, built, judged, sources_digest
+from argus.verifier.kernel import verify
 
-module = import_module("argus.prebuilt")
+module = import_module("argus.runtime.kernel_cache")
 
 
 @kernel(target=sm_90a, threads=128)

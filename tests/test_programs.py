@@ -14,27 +14,29 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core import algebra
 from argus.core.algebra import TRUE
 from argus.core.dtype import f32
 from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Kernel, Strided
-from argus.core.proof import analysis, claims, crossing, outputs, programs
-from argus.core.proof.flow import Flow
-from argus.core.proof.launched import launched
+from argus.core.proof import analysis
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.roles.ledger import RefusedError
-from argus.core.proof.separate import Sep
-from argus.core.proof.timeline import Step
+from argus.core.proof.outputs import claims, programs, writes
+from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.sync import interlaunch as crossing
+from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.query import Budget
 from argus.core.verdict import ProgramReport, Proved, Refuted, Unknown
 from argus.interp.programs import run_program
-from argus.loader import load
-from argus.render import render_plain
-from argus.sources import read_source
-from argus.verify import verify
-from argus.verify_program import verify_program
+from argus.report.diagnostic_text import render_plain
+from argus.report.sources import read_source
+from argus.verifier.kernel import verify
+from argus.verifier.loader import load
+from argus.verifier.program import verify_program
 from property_tests.programs import CORPUS
 from tests.documents import complaints
 
@@ -230,7 +232,7 @@ def tensors_need_not_be_whole(patch: pytest.MonkeyPatch) -> None:
 
 def any_count_will_do(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(programs, "_at_most_once", once)
-    for module in (claims, outputs):
+    for module in (claims, writes):
         patch.setattr(module, "holds_once", yes)
 
 

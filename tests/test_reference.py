@@ -33,7 +33,7 @@ from argus.language import (
     tag,
     vmem,
 )
-from argus.reference import compared, compared_with_claims, compared_with_interpreter, contraction
+from argus.verifier.reference import compared, compared_with_claims, compared_with_interpreter, contraction
 
 Array = np.ndarray[Any, Any]
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import argus
 from argus.core.diagnostic import Diagnostic
-from argus.loader import load
-from argus.rejections import rejection
+from argus.verifier.loader import load
+from argus.verifier.rejections import rejection
 
 REFUTED = Path(__file__).parent / "corpus" / "refuted"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from argus.coloured import print_diagnostic, render_rich
+from argus.cli.ansi import print_diagnostic, render_rich
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.span import NOWHERE, Frame, Span
-from argus.render import render_plain, to_json
-from argus.sources import current_directory, read_source
+from argus.report.diagnostic_text import render_plain, to_json
+from argus.report.sources import current_directory, read_source
 
 TRANSPOSE = """\
 def transpose(source, target):

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 from jsonschema import Draft202012Validator
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.verdict import Refuted
-from argus.report_json import report_json, schema
-from argus.verify import verify
+from argus.report.json_document import report_json, schema
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 from tests.documents import complaints, document
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.layout.pictures.panel import Cell, Panel
 from argus.core.layout.pictures.picture import Picture
 from argus.core.verdict import Refuted
-from argus.report_picture import WINDOW, picture
-from argus.verify import verify
+from argus.report.svg import WINDOW, picture
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
 REFUTED = CORPUS / "refuted"

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.span import Frame, Span
 from argus.core.verdict import Cost, Report, Unknown
-from argus.report_sarif import sarif
-from argus.verify import verify
+from argus.report.sarif import sarif
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
 Data = dict[str, Any]

@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
-from argus.run import MOST_WORK, On, run
-from argus.runtime.device import Device, found
-from argus.runtime.driver import no_gpu
-from argus.runtime.request import Request, Result
+from argus.runtime.cuda.device import Device, found
+from argus.runtime.cuda.driver import no_gpu
+from argus.runtime.processes.request import Request, Result
+from argus.runtime.run import MOST_WORK, On, run
 from property_tests.programs import CORPUS, templates
 from tests.runtime.fake_driver import FakeDriver
 
 SIZES = {"M": 33, "N": 20, "K": 41}
-module = import_module("argus.run")
-commands = import_module("argus.run_cli")
+module = import_module("argus.runtime.run")
+commands = import_module("argus.cli.run")
 Captured = pytest.CaptureFixture[str]
 Launch = Callable[[Request, Path, float], Result]
 

@@ -16,15 +16,15 @@ from attrs import define, evolve, frozen
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 import argus
-from argus import admission
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
-from argus.prebuilt import Judged
-from argus.runtime import driver
+from argus.runtime import launch_gate
+from argus.runtime.cuda import driver
+from argus.runtime.kernel_cache import Judged
 from tests.runtime.fake_driver import FakeDriver
 
-module = import_module("argus.scaled")
+module = import_module("argus.ops.scaled_matmul")
 
 
 def properties(_index: int) -> SimpleNamespace:
@@ -156,7 +156,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.Fixtur
     torch = SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, bfloat16="torch.bfloat16")
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(admission, "judged", judging("proved"))
+    monkeypatch.setattr(launch_gate, "judged", judging("proved"))
     module.forget()
     yield made
     module.forget()
@@ -239,7 +239,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     unproved: Any,  # noqa: ANN401 reason: of two words
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(admission, "judged", judging(verdict))
+    monkeypatch.setattr(launch_gate, "judged", judging(verdict))
     if launched:
         argus.scaled_matmul(eight(8, 16), eight(8, 16).mT, *ONE, unproved=unproved)
     else:

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from argus import tuned
 from argus.core.diagnostic import ArgusError
-from argus.kernels import fp8, layouts, select_cdna3
-from argus.kernels.cdna3 import Cdna3
+from argus.kernels import cost_gfx942, fp8, layouts
+from argus.kernels.config_names import config_of, name_of
+from argus.kernels.cost_sm_90a import H200, Known, cheapest, is_exchanged, is_fitted, microseconds
 from argus.kernels.gemm import CONFIGS, KINDS, configuration, select
-from argus.kernels.hopper import Hopper
-from argus.kernels.naming import config_of, name_of
-from argus.kernels.narrow import Narrow
-from argus.kernels.select import H200, Known, cheapest, is_exchanged, is_fitted, microseconds
-from argus.kernels.skinny import Skinny
-from argus.kernels.split import Split
+from argus.kernels.schedules.cdna3 import Cdna3
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.narrow import Narrow
+from argus.kernels.schedules.skinny import Skinny
+from argus.kernels.schedules.split import Split
 from argus.language import bf16, gfx942
-from argus.tuned import Found, Key
+from argus.runtime import tuning_db
+from argus.runtime.tuning_db import Found, Key
 from benchmarks.performance import CLOSE, RESULTS, over, together
 
 FITTED = {name: config for name, config in CONFIGS.items() if isinstance(config, Known) and is_fitted(config, H200)}
@@ -128,7 +128,7 @@ def test_few_large_tiles_of_mi300x_give_way_to_many_small_ones() -> None:
 
 def test_the_model_of_mi300x_counts_rounds() -> None:
     config = Cdna3()
-    one, two = (select_cdna3.microseconds(config, 128 * tiles, 128, 4096) for tiles in (304, 305))
+    one, two = (cost_gfx942.microseconds(config, 128 * tiles, 128, 4096) for tiles in (304, 305))
     assert two > 1.9 * one
 
 
@@ -183,7 +183,7 @@ def test_other_texts_name_none(text: str) -> None:
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    tuned.forget()
+    tuning_db.forget()
     return tmp_path
 
 
@@ -197,7 +197,7 @@ def found(config: str) -> Found:
 
 @pytest.mark.usefixtures("folder")
 def test_what_a_search_has_kept_comes_first_on_that_card_and_for_that_shape() -> None:
-    path = tuned.keep(CARD, {KEY: found("hopper_bn192_stages5")})
+    path = tuning_db.keep(CARD, {KEY: found("hopper_bn192_stages5")})
 
     assert path.name.startswith("NVIDIA-H200-of-141-GB-")
     assert select(4096, 4096, 4096, device=CARD) == "hopper_bn192_stages5"
@@ -208,10 +208,10 @@ def test_what_a_search_has_kept_comes_first_on_that_card_and_for_that_shape() ->
 @pytest.mark.usefixtures("folder")
 def test_later_searches_add_to_what_is_kept() -> None:
     other = Key((64, 64, 64))
-    tuned.keep(CARD, {KEY: found("cooperative"), other: found("small")})
-    tuned.keep(CARD, {KEY: found("clustered")})
+    tuning_db.keep(CARD, {KEY: found("cooperative"), other: found("small")})
+    tuning_db.keep(CARD, {KEY: found("clustered")})
 
-    assert tuned.kept(CARD) == {KEY: found("clustered"), other: found("small")}
+    assert tuning_db.kept(CARD) == {KEY: found("clustered"), other: found("small")}
 
 
 @pytest.mark.parametrize(
@@ -220,33 +220,33 @@ def test_later_searches_add_to_what_is_kept() -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_a_damaged_file_is_as_none_and_is_replaced(text: str) -> None:
-    path = tuned.keep(CARD, {KEY: found("cooperative")})
+    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
     path.write_text(text, encoding="utf-8")
-    tuned.forget()
+    tuning_db.forget()
 
     assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
-    tuned.keep(CARD, {KEY: found("cooperative")})
+    tuning_db.keep(CARD, {KEY: found("cooperative")})
     assert select(4096, 4096, 4096, device=CARD) == "cooperative"
 
 
 @pytest.mark.parametrize("name", ["fast", "hopper_bn", "cdna3"])
 @pytest.mark.usefixtures("folder")
 def test_a_foreign_choice_is_no_choice(name: str) -> None:
-    tuned.keep(CARD, {KEY: found(name)})
+    tuning_db.keep(CARD, {KEY: found(name)})
 
     assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
 
 
 def test_a_file_of_another_argus_or_card_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tuned.keep(CARD, {KEY: found("cooperative")})
-    path.rename(tuned.file_of("another"))
-    tuned.forget()
-    assert tuned.kept("another") == {}
+    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+    path.rename(tuning_db.file_of("another"))
+    tuning_db.forget()
+    assert tuning_db.kept("another") == {}
 
-    path = tuned.keep(CARD, {KEY: found("cooperative")})
-    monkeypatch.setattr(tuned, "sources_digest", lambda: "f" * 64)
-    path.rename(tuned.file_of(CARD))
-    assert tuned.kept(CARD) == {}
+    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+    monkeypatch.setattr(tuning_db, "sources_digest", lambda: "f" * 64)
+    path.rename(tuning_db.file_of(CARD))
+    assert tuning_db.kept(CARD) == {}
     assert [each.parent for each in folder.glob("*/*.new")] == []
 
 
@@ -254,9 +254,9 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
     (folder / "tuning").write_text("in the way", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
-        tuned.keep(CARD, {KEY: found("cooperative")})
+        tuning_db.keep(CARD, {KEY: found("cooperative")})
     assert refused.value.diagnostic.code == "E302"
-    assert tuned.kept(CARD) == {}
+    assert tuning_db.kept(CARD) == {}
 
 
 def test_shares_of_k_are_chosen_for_few_and_deep_tiles_once_their_exchange_has_been_measured() -> None:

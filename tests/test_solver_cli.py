@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.solvers.registry import get
 
 KERNEL = str(Path(__file__).parent.parent / "examples" / "01_prove.py")

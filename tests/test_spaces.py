@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from argus.build import build
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Alloc, walk
 from argus.core.verdict import Proved, Refuted
+from argus.emit.build import build
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
-from argus.interp.schedule import DIRECTED, Schedule
-from argus.kernels.cdna3 import Cdna3PingPong
-from argus.kernels.cdna3_staged import Cdna3Staged
+from argus.interp.search.schedule import DIRECTED, Schedule
+from argus.kernels.config_names import name_of
 from argus.kernels.gemm import Config, configuration, gemm
-from argus.kernels.hopper import Hopper
-from argus.kernels.naming import name_of
-from argus.kernels.staged import Staged
+from argus.kernels.schedules.cdna3 import Cdna3PingPong
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.staged import Staged
 from argus.language import begin_late, gfx942, kernel
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 FAST: dict[str, Any] = {"bk": 64, "vector": 8, "swizzle": 128}
 RING: dict[str, Any] = {"bk": 64, "swizzle": 128, "tma": True}

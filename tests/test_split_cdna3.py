@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argus.build import build
 from argus.core.verdict import Proved
+from argus.emit.build import build
 from argus.interp.programs import run_program
 from argus.kernels.cdna3_split import CONFIGS, gemm_split
-from argus.verify_program import verify_program
+from argus.verifier.program import verify_program
 
 
 @pytest.mark.parametrize("config", CONFIGS)

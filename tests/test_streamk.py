@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
-from argus.build_program import build_program
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Program
-from argus.core.proof.launched import launched
-from argus.core.proof.roles.ledger import RefusedError
-from argus.core.proof.roles.obligations import unrolled
+from argus.core.proof.outputs.launch_context import launched
+from argus.core.proof.sync.roles.context import RefusedError
+from argus.core.proof.sync.roles.obligations import unrolled
 from argus.core.verdict import Proved
+from argus.emit.build_program import build_program
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.interp.programs import run_program
-from argus.kernels.naming import name_of
+from argus.kernels.config_names import name_of
 from argus.kernels.streamk import CONFIGS, Stream, configuration, gemm_streams, select
 from argus.language import (
     Ring,
@@ -43,9 +43,9 @@ from argus.language import (
     zeros,
 )
 from argus.runtime.programs import load_program
-from argus.solver_choice import resolve
-from argus.solvers.session import Session
-from argus.verify_program import verify_program
+from argus.solvers.choice import resolve
+from argus.solvers.session.session import Session
+from argus.verifier.program import verify_program
 from tests.runtime.fake_driver import FakeDriver
 from tests.runtime.test_cuda import Tensor as Placed
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.ir import Kernel, Tag
 from argus.kernels.gemm import gemm
-from argus.suggest import Suggestions, suggest_invariants
-from argus.suggest.pool import candidates
-from argus.suggest.program import edited, mistakes, without_claims
+from argus.verifier.suggest import Suggestions, suggest_invariants
+from argus.verifier.suggest.pool import candidates
+from argus.verifier.suggest.program import edited, mistakes, without_claims
 from property_tests.programs import CORPUS, templates
 
 COVERS = "assert_covers(acc.tag.k, 0, K)"

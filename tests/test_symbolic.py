@@ -12,9 +12,9 @@ from argus.core import algebra
 from argus.core.index import Symbol
 from argus.core.layout import Layout, LayoutError
 from argus.core.query import Answer, Budget, GaveUp, Query
-from argus.solver_choice import use_solver
+from argus.layout.symbolic import Size, SymbolicLayout, symbols, under
 from argus.solvers.base import Capabilities
-from argus.symbolic import Size, SymbolicLayout, symbols, under
+from argus.solvers.choice import use_solver
 
 M, K, N = symbols("M K N")
 ROWS = SymbolicLayout((M, K), (K, 1))
@@ -118,7 +118,7 @@ def test_a_condition_that_is_only_sufficient_says_so() -> None:
 
 
 def test_importing_loads_no_solver() -> None:
-    code = "import argus.symbolic, sys; print(sorted({'z3', 'cvc5'} & sys.modules.keys()))"
+    code = "import argus.layout.symbolic, sys; print(sorted({'z3', 'cvc5'} & sys.modules.keys()))"
     done = subprocess.run(  # noqa: S603 reason: our own interpreter
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
@@ -159,7 +159,7 @@ def test_results_are_copied_and_pickled_as_equal_values() -> None:
 
 def test_a_pickle_from_another_process_has_the_nodes_of_this_one() -> None:
     code = (
-        "import pickle, sys; from argus.symbolic import *; M, K, N = symbols('M K N');"
+        "import pickle, sys; from argus.layout.symbolic import *; M, K, N = symbols('M K N');"
         "value = under(M % 128 == 0).logical_divide(SymbolicLayout((M, K), (K, 1)), (128, 64));"
         "sys.stdout.buffer.write(pickle.dumps(value))"
     )

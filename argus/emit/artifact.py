@@ -17,7 +17,7 @@ from argus.emit.address import extent_of
 from argus.emit.cuda.guards import Guard
 from argus.emit.cuda.plan import Plan, TensorMap, begins_early
 from argus.emit.cuda.ptxas import SERIALISED, AssemblerReport
-from argus.emit.report import ResourceReport
+from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.scope import descriptors
 
 SCHEMA = "argus.artifact/1"

@@ -11,10 +11,10 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.algebra import coord
 from argus.core.dtype import DType, f32
-from argus.core.elements import gets
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Index
 from argus.core.ir import Both, Cast, Compare, Either, Elem, Get, Holds, Lit, Map, Neither, Num, Op, Test, Where
+from argus.core.ir.element_walk import gets
 from argus.core.layout import TV
 from argus.core.span import Span
 from argus.core.walk import substitute

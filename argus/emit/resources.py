@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argus.core.cost import Compiled
 from argus.emit.cuda.ptxas import AssemblerReport
-from argus.emit.report import ResourceReport
+from argus.emit.hip.resource_report import ResourceReport
 
 
 def compiled(report: ResourceReport | AssemblerReport) -> Compiled:

@@ -14,11 +14,11 @@ from argus.core.index import Index, Sym, Symbol
 from argus.core.ir import Assume, Buffer, Kernel, Program, walk
 from argus.core.span import Span
 from argus.core.walk import evaluate, show, symbols
-from argus.interp.loading import keeps, outputs
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.memory.loading import keeps, outputs
 from argus.interp.programs import launch_sizes, run_program
 from argus.interp.run import run_prepared
-from argus.interp.schedule import Schedule
+from argus.interp.search.schedule import Schedule
 
 Array = npt.NDArray[Any]
 

@@ -12,13 +12,13 @@ from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Program
 from argus.core.ir import Launch as Step
 from argus.core.walk import evaluate
-from argus.interp.finals import array_of
-from argus.interp.loading import begin, extent, fill, inputs, outputs
-from argus.interp.memory import PLAIN, Cells, Records, blank
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.memory.cells import PLAIN, Cells, Records, blank
+from argus.interp.memory.loading import begin, extent, fill, inputs, outputs
 from argus.interp.run import Outcome, go, needs_values
-from argus.interp.schedule import Adversary, Schedule
+from argus.interp.search.schedule import Adversary, Schedule
 from argus.interp.state import Launch
+from argus.interp.values.tensor_claims import array_of
 from argus.interp.violation import Reporter
 
 Array = npt.NDArray[Any]

@@ -22,16 +22,17 @@ from argus.core.ir import (
     WrittenOnce,
     walk,
 )
-from argus.interp import distinct, idle
-from argus.interp.blocks import run_agents
-from argus.interp.finals import array_of, number, written_once
-from argus.interp.journal import Journal
-from argus.interp.loading import contents_of, load
-from argus.interp.nodes import parts_first
-from argus.interp.prepared import Prepared
-from argus.interp.schedule import Adversary, Met, Schedule
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.machine import idle_blocks
+from argus.interp.machine.blocks import run_agents
+from argus.interp.memory.loading import contents_of, load
+from argus.interp.memory.trace import Journal
+from argus.interp.search.schedule import Adversary, Met, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
+from argus.interp.values import distinct
+from argus.interp.values.nodes import parts_first
+from argus.interp.values.tensor_claims import array_of, number, written_once
 from argus.interp.violation import Reporter, UnkeptError, Violation
 
 Array = npt.NDArray[Any]
@@ -136,7 +137,7 @@ def go(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
     every = _grid(launch)
     if by_events(launch.prepared.kernel):
         groups = _clusters(launch, every, every if blocks is None else blocks)
-        for together in groups if blocks is not None else idle.once(launch, groups):
+        for together in groups if blocks is not None else idle_blocks.once(launch, groups):
             run_agents(launch, together)
     else:
         for index in every if blocks is None else blocks:

@@ -12,12 +12,12 @@ from attrs import define, field
 from argus.core.index import Symbol
 from argus.core.ir import Buffer, Stmt
 from argus.core.layout import TV
-from argus.interp.givers import Givers
-from argus.interp.journal import Asked, Journal, Spot
-from argus.interp.machine import Operation, SharedAccess, Wave
-from argus.interp.memory import Cells, IntArray, Records, Written, blank, unravel
-from argus.interp.prepared import Prepared, Scalars, registers_of
-from argus.interp.schedule import Adversary
+from argus.interp.compiled_kernel import Prepared, Scalars, registers_of
+from argus.interp.machine.waves import Operation, SharedAccess, Wave
+from argus.interp.memory.cells import Cells, IntArray, Records, Written, blank, unravel
+from argus.interp.memory.trace import Asked, Journal, Spot
+from argus.interp.search.schedule import Adversary
+from argus.interp.values.tag_sources import Givers
 from argus.interp.violation import Event, Reporter
 
 Compared = tuple[Stmt, int, tuple[tuple[str, int], ...]]

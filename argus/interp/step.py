@@ -36,16 +36,18 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.walk import evaluate
-from argus.interp import claims, meetings, races
-from argus.interp.copies import copy
-from argus.interp.folds import fold
-from argus.interp.machine import Frame, Wave
-from argus.interp.maps import assign
-from argus.interp.memory import BOTTOM, OPAQUE, ZERO, IntArray, poison
-from argus.interp.mma import multiply
-from argus.interp.places import is_whole
-from argus.interp.prepared import lane_values, registers_of
+from argus.interp.compiled_kernel import lane_values, registers_of
+from argus.interp.machine import barrier_divergence
+from argus.interp.machine.waves import Frame, Wave
+from argus.interp.memory import races
+from argus.interp.memory.cells import BOTTOM, OPAQUE, ZERO, IntArray, poison
+from argus.interp.memory.copies import copy
+from argus.interp.memory.views import is_whole
 from argus.interp.state import Block, Launch
+from argus.interp.values import claims
+from argus.interp.values.elementwise import assign
+from argus.interp.values.mma import multiply
+from argus.interp.values.reductions import fold
 from argus.interp.violation import BeyondError, Event, HaltError, not_built
 
 
@@ -64,7 +66,7 @@ def run_block(launch: Launch, index: tuple[int, ...]) -> None:
             _let_time_pass(block)
         if wave.blocked or wave.finished:
             ready = _ready(block)
-    meetings.judge(block)
+    barrier_divergence.judge(block)
     for wave in block.waves:
         for queue in wave.queues.values():
             queue.complete()

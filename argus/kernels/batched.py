@@ -7,12 +7,12 @@ batch: the rows of all A are those of one matrix.
 from __future__ import annotations
 
 from argus.kernels import layouts
-from argus.kernels.contraction import Contraction
+from argus.kernels.cost_sm_90a import H200, is_fitted, microseconds
 from argus.kernels.gemm import Config, multiply
-from argus.kernels.hopper import Hopper
-from argus.kernels.select import H200, is_fitted, microseconds
-from argus.kernels.skinny import Skinny
-from argus.kernels.split import Split
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.skinny import Skinny
+from argus.kernels.schedules.split import Split
 from argus.language import Tensor, bf16, f16, kernel
 
 SHIPPED, TURNED, ACROSS, BOTH = (

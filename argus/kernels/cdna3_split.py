@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.cdna3_staged import Cdna3Staged, Step, bounded, walk
-from argus.kernels.contraction import Contraction
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged, Step, bounded, walk
+from argus.kernels.schedules.contraction import Contraction
 from argus.language import (
     Int,
     Tensor,

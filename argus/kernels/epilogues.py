@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from argus.kernels.clustered import hopper_clustered
-from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Fuse, Hopper, Late, Place, hopper_cooperative, hopper_pingpong
+from argus.kernels.schedules.clustered import hopper_clustered
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Fuse, Hopper, Late, Place, hopper_cooperative, hopper_pingpong
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, tag, tanh
 
 CONFIGS = {

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from argus.kernels.clustered import hopper_clustered
-from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Hopper, Late, Place, hopper_cooperative, hopper_pingpong
-from argus.kernels.ragged import Ragged, hopper_ragged
-from argus.kernels.select import cheapest
+from argus.kernels.cost_sm_90a import cheapest
+from argus.kernels.schedules.clustered import hopper_clustered
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative, hopper_pingpong
+from argus.kernels.schedules.ragged import Ragged, hopper_ragged
 from argus.language import Fragment, Tensor, bf16, e4m3, f32, kernel, load
 
 CONFIGS: dict[str, Hopper | Ragged] = {

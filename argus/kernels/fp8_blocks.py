@@ -12,9 +12,9 @@ from math import ceil, prod
 
 from attrs import frozen
 
-from argus.kernels.contraction import Contraction, slot_for
-from argus.kernels.hopper import Place
-from argus.kernels.select import PROCESSORS
+from argus.kernels.cost_sm_90a import PROCESSORS
+from argus.kernels.schedules.contraction import Contraction, slot_for
+from argus.kernels.schedules.hopper import Place
 from argus.language import (
     Fragment,
     Int,

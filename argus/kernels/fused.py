@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from argus.kernels.clustered import hopper_clustered
-from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Hopper, Late, Place, hopper_cooperative
-from argus.kernels.select import cheapest
+from argus.kernels.cost_sm_90a import cheapest
+from argus.kernels.schedules.clustered import hopper_clustered
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, registers, tag, tanh
 
 _LINEAR, _CUBIC = 2 * 0.7978845608, 8 * 0.0356774081

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from argus.kernels.contraction import Contraction, part, slot_for
 from argus.kernels.epilogues import silu
-from argus.kernels.hopper import Fuse, Hopper, Late, Place, parts_of, store_boxes, store_by_tma
+from argus.kernels.schedules.contraction import Contraction, part, slot_for
+from argus.kernels.schedules.hopper import Fuse, Hopper, Late, Place, parts_of, store_boxes, store_by_tma
 from argus.language import (
     Fragment,
     Ring,

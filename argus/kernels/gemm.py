@@ -7,22 +7,22 @@ from typing import assert_never
 
 from attrs import frozen
 
-from argus.kernels import fp8, select_cdna3
-from argus.kernels.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
-from argus.kernels.cdna3_staged import Cdna3Staged, cdna3_staged
-from argus.kernels.clustered import hopper_clustered
-from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
-from argus.kernels.naming import config_of
-from argus.kernels.narrow import Narrow, hopper_narrow
-from argus.kernels.ragged import Ragged
-from argus.kernels.select import cheapest, is_exchanged
-from argus.kernels.skinny import Skinny, hopper_skinny
-from argus.kernels.split import Split, hopper_split
-from argus.kernels.staged import Staged, hopper_staged
+from argus.kernels import cost_gfx942, fp8
+from argus.kernels.config_names import config_of
+from argus.kernels.cost_sm_90a import cheapest, is_exchanged
+from argus.kernels.element_types import element_name, no_family, no_schedule
+from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged, cdna3_staged
+from argus.kernels.schedules.clustered import hopper_clustered
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
+from argus.kernels.schedules.narrow import Narrow, hopper_narrow
+from argus.kernels.schedules.ragged import Ragged
+from argus.kernels.schedules.skinny import Skinny, hopper_skinny
+from argus.kernels.schedules.split import Split, hopper_split
+from argus.kernels.schedules.staged import Staged, hopper_staged
 from argus.language import Tensor, bf16, kernel
-from argus.products import element_name, no_family, no_schedule
-from argus.tuned import Key, choice
+from argus.runtime.tuning_db import Key, choice
 
 Config = Cdna3 | Cdna3PingPong | Cdna3Staged | Hopper | Narrow | Skinny | Split | Staged
 CONFIGS: dict[str, Config] = {
@@ -102,7 +102,7 @@ KINDS = (Hopper, Skinny, Narrow, Split, Staged, Cdna3, Cdna3PingPong, Cdna3Stage
 
 
 def configuration(name: str) -> Config | None:
-    """The configuration of a name: a shipped one, or one that `argus.kernels.naming` spells out; None if it is none."""
+    """The configuration of a name: shipped, or spelt out as `argus.kernels.config_names` reads it; None for neither."""
     return CONFIGS.get(name) or config_of(name, KINDS)
 
 
@@ -154,7 +154,7 @@ def _fp8(name: str) -> Hopper | Ragged | None:
 def _cdna3(m: int, n: int, k: int) -> str:
     if k % 8:
         raise no_schedule((m, n, k), "gfx942", "K is expected to be a multiple of 8")
-    return select_cdna3.cheapest(CONFIGS, m, n, k)
+    return cost_gfx942.cheapest(CONFIGS, m, n, k)
 
 
 @frozen

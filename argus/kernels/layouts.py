@@ -7,13 +7,13 @@ others with neighbours along K only [PTX ISA, wgmma].
 
 from __future__ import annotations
 
-from argus.kernels.cdna3 import Cdna3, Cdna3PingPong
-from argus.kernels.contraction import Contraction
+from argus.kernels.cost_sm_90a import cheapest, is_exchanged
 from argus.kernels.gemm import CONFIGS, Config, multiply
-from argus.kernels.hopper import Hopper
-from argus.kernels.narrow import Narrow
-from argus.kernels.select import cheapest, is_exchanged
-from argus.kernels.split import Split
+from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.narrow import Narrow
+from argus.kernels.schedules.split import Split
 from argus.language import Tensor, bf16, f16, kernel
 
 _SPAN = 64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
-from argus.kernels.contraction import Contraction
-from argus.kernels.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
+from argus.kernels.schedules.contraction import Contraction
+from argus.kernels.schedules.hopper import Fetch, Hopper, Late, Place, hopper_cooperative
 from argus.language import Fragment, Int, Ring, Slot, Tensor, bf16, copy, f32, kernel, ldmatrix, load, shared, tag, tma
 
 _WIDTH = 64

@@ -13,9 +13,9 @@ from math import ceil
 
 from attrs import frozen
 
-from argus.kernels.contraction import part as half
-from argus.kernels.contraction import slot_for
-from argus.kernels.naming import config_of, name_of
+from argus.kernels.config_names import config_of, name_of
+from argus.kernels.schedules.contraction import part as half
+from argus.kernels.schedules.contraction import slot_for
 from argus.language import (
     Int,
     Ring,
@@ -223,7 +223,7 @@ def gemm_streams(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N"
 
 
 def configuration(name: str) -> Stream | None:
-    """The configuration of a name: a shipped one, or one that `argus.kernels.naming` spells out; None if it is none."""
+    """The configuration of a name: shipped, or spelt out as `argus.kernels.config_names` reads it; None for neither."""
     return CONFIGS.get(name) or config_of(name, (Stream,))
 
 

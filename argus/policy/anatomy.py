@@ -9,7 +9,6 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.algebra import TRUE
-from argus.core.banks import worst_conflict
 from argus.core.index import Bin, BinOp, Const, Coord, Held, Index, Read, Symbol
 from argus.core.ir import (
     Buffer,
@@ -29,8 +28,9 @@ from argus.core.ir import (
     bodies,
     walk,
 )
-from argus.core.lanes import by_wave
-from argus.core.proof.memory import modes, offsets_along
+from argus.core.memory.banks import worst_conflict
+from argus.core.memory.lane_accesses import by_wave
+from argus.core.proof.limits.memory import modes, offsets_along
 from argus.core.walk import IntArray, evaluate, mentions, symbols, topological
 
 

@@ -60,7 +60,7 @@ class Technique:
 
     name: as its file is called. intent: in a sentence. targets: machines that have it. applies: a matcher over the IR
     (`argus.policy.matchers`), true of kernels that it can still improve. preconditions: invariants that the verifier
-    must prove of a kernel that has it. transformation: what makes a kernel have it (`argus.optimizer.techniques`).
+    must prove of a kernel that has it. transformation: what makes a kernel have it (`argus.search.techniques`).
     risk:
     what may go wrong; signature: how that shows. text: the page below its front matter.
     """

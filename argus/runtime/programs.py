@@ -11,10 +11,10 @@ from typing import Any, cast
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda import Loaded, Prepared, load
-from argus.runtime.driver import Driver
+from argus.runtime.cuda.arguments import Array
+from argus.runtime.cuda.driver import Driver
+from argus.runtime.cuda.launch import Loaded, Prepared, load
 from argus.runtime.expressions import value_of
-from argus.runtime.places import Array
 
 
 @frozen

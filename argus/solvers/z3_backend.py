@@ -16,7 +16,7 @@ from argus.core.index import Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.allocation import keep_freed_memory
 from argus.solvers.base import Capabilities
-from argus.solvers.form import (
+from argus.solvers.smtlib.form import (
     AtMost,
     Choice,
     Equal,
@@ -31,9 +31,9 @@ from argus.solvers.form import (
     Total,
     Variable,
 )
-from argus.solvers.lowering import lower
-from argus.solvers.sexpr import plain
-from argus.solvers.smtlib import export, symbol_name
+from argus.solvers.smtlib.lowering import lower
+from argus.solvers.smtlib.script import export, symbol_name
+from argus.solvers.smtlib.sexpr import plain
 
 Term = Any
 

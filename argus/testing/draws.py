@@ -9,8 +9,8 @@ from typing import Literal, get_args
 
 from attrs import frozen
 
-from argus.core.laws.tabulated import Modes, flat
 from argus.core.layout import IntTuple
+from argus.testing.laws.tabulated import Modes, flat
 
 Kind = Literal["random", "compact", "pow2"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -7,8 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from argus.core.laws.inverting import longest
-from argus.core.laws.tabulated import (
+from argus.core.layout import IntTuple
+from argus.core.layout.inttuple import compatible
+from argus.testing.draws import Draw, Operation
+from argus.testing.laws.inverting import longest
+from argus.testing.laws.tabulated import (
     IntArray,
     Modes,
     completed,
@@ -21,9 +24,6 @@ from argus.core.laws.tabulated import (
     repeats,
     table,
 )
-from argus.core.layout import IntTuple
-from argus.core.layout.inttuple import compatible
-from argus.testing.draws import Draw, Operation
 from argus.testing.peers import Found, Outcome, Refused
 
 Verdict = Literal["correct", "wrong", "resized", "empty", "reshaped", "rightly", "needless", "undecided"]

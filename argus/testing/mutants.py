@@ -18,18 +18,18 @@ from attrs import define, field, frozen
 from argus.core.check import check
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.core.mutation import Mutant
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import Outcome, promised_integers, run_prepared
-from argus.interp.schedule import Schedule, directed
-from argus.interp.search import sizes_in_order
+from argus.interp.search.schedule import Schedule, directed
+from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import UnkeptError
-from argus.reference import Comparison, Contraction, compared, compared_with_claims, contraction
-from argus.solver_choice import resolve
-from argus.solvers.session import Session
-from argus.verify import unproved, verify
+from argus.solvers.choice import resolve
+from argus.solvers.session.session import Session
+from argus.testing.mutation import Mutant
+from argus.verifier.kernel import unproved, verify
+from argus.verifier.reference import Comparison, Contraction, compared, compared_with_claims, contraction
 
 Array = npt.NDArray[Any]
 Sizes = Mapping[str, int]

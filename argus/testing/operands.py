@@ -1,4 +1,4 @@
-"""Operands for the laws of the algebra (`argus.core.laws`), by the kinds that a law quantifies over."""
+"""Operands for the laws of the algebra (`argus.testing.laws`), by the kinds that a law quantifies over."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from argus.core.laws import Kind, Law, Operand
 from argus.layout import Layout
+from argus.testing.laws import Kind, Law, Operand
 from argus.testing.strategies import (
     compact_layouts,
     composable_with,

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from attrs import define, field, frozen
 from ml_dtypes import bfloat16
 
-from argus.optimizer.examination.bench import Bytes, Operand
-from argus.optimizer.examination.subject import Subject
+from argus.search.bench_harness.bench import Bytes, Operand
+from argus.search.bench_harness.subject import Subject
 
 Work = Callable[[], None]
 Halves = npt.NDArray[Any]

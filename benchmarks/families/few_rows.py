@@ -21,11 +21,11 @@ _LARGE = ("narrow", "small", "cooperative", "super_tiled", "clustered", "cluster
 
 
 def variants() -> Mapping[str, Callable[[], Any]]:
+    from argus.kernels.config_names import name_of  # noqa: PLC0415 reason: as above
     from argus.kernels.gemm import CONFIGS  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.gemm import gemm as family  # noqa: PLC0415 reason: as above
-    from argus.kernels.naming import name_of  # noqa: PLC0415 reason: as above
-    from argus.kernels.skinny import Skinny  # noqa: PLC0415 reason: as above
-    from argus.kernels.split import Split  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.skinny import Skinny  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.split import Split  # noqa: PLC0415 reason: as above
 
     def shares(bm: int, bn: int, splits: int, stages: int, bk: int = 64) -> Split:
         return Split(bm=bm, bn=bn, bk=bk, stages=stages, splits=splits, turned=True)

@@ -21,7 +21,7 @@ _CHECKED = 12
 def variants() -> Mapping[str, Callable[[], Any]]:
     """Configurations that are shipped, and those under trial."""
     from argus.kernels.fp8 import CONFIGS, gemm_fp8  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.hopper import Hopper  # noqa: PLC0415 reason: as above
 
     trial = {
         "bands_4": Hopper(bk=128, cluster=(2, 1), group=4),

@@ -17,8 +17,8 @@ _CHECKED = 12
 
 def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.gemm import CONFIGS, gemm  # noqa: PLC0415 reason: the GPU's machine has no solver
-    from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
-    from argus.kernels.skinny import Skinny  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.hopper import Hopper  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.skinny import Skinny  # noqa: PLC0415 reason: as above
 
     shipped = {name: config for name, config in CONFIGS.items() if config.target.name == "sm_90a"}
     trial = {

@@ -20,9 +20,9 @@ SHAPES: tuple[Shape, ...] = (
 def variants() -> Mapping[str, Callable[[], Any]]:
     from argus.kernels.gemm import CONFIGS  # noqa: PLC0415 reason: the GPU's machine has no solver
     from argus.kernels.gemm import gemm as family  # noqa: PLC0415 reason: as above
-    from argus.kernels.hopper import Hopper  # noqa: PLC0415 reason: as above
-    from argus.kernels.skinny import Skinny  # noqa: PLC0415 reason: as above
-    from argus.kernels.split import Split  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.hopper import Hopper  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.skinny import Skinny  # noqa: PLC0415 reason: as above
+    from argus.kernels.schedules.split import Split  # noqa: PLC0415 reason: as above
 
     shipped = {name: CONFIGS[name] for name in ("columns_64", "columns_128", "columns_224", "skinny", "skinny_64")}
     trial = {

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from argus.annotate import annotate
-from argus.annotate.text import Wanted, put, source_of
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.verdict import Refuted
-from argus.loader import load
-from argus.verify import verify
+from argus.verifier.annotate import annotate
+from argus.verifier.annotate.text import Wanted, put, source_of
+from argus.verifier.kernel import verify
+from argus.verifier.loader import load
 from property_tests.programs import CORPUS
 
 ROOT = Path(__file__).parents[2]

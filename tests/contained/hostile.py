@@ -9,9 +9,9 @@ from time import monotonic, sleep
 
 from attrs import evolve
 
-from argus.contained import Answer, Limits, Refused, Request, Task, Verified, Verify, run
-from argus.contained.isolation import Name
-from argus.contained.request import TRACING
+from argus.runtime.sandbox import Answer, Limits, Refused, Request, Task, Verified, Verify, run
+from argus.runtime.sandbox.isolation import Name
+from argus.runtime.sandbox.request import TRACING
 
 KERNEL = """
 from argus.language import *

@@ -9,9 +9,9 @@ from time import monotonic
 
 import pytest
 
-from argus.contained import Answer
-from argus.contained.isolation import NAMES, Name, probed
-from argus.contained.request import TRACING
+from argus.runtime.sandbox import Answer
+from argus.runtime.sandbox.isolation import NAMES, Name, probed
+from argus.runtime.sandbox.request import TRACING
 from tests.contained.hostile import WRONG, alive, marked, ran, refused, token, verdict
 
 HERE = [name for name in NAMES if probed(name) is None]
@@ -44,11 +44,11 @@ def test_a_forged_verdict_is_never_believed(on: Name, text: str) -> None:
 @pytest.mark.parametrize(
     "patch",
     [
-        "import argus.verify, argus.api\nargus.verify.verify = argus.api.verify = lambda *a, **k: 'proved'",
+        "import argus.verifier.kernel as k, argus.verifier.api as a\nk.verify = a.verify = lambda *a, **k: 'proved'",
         "import argus.core.check as c, argus.core.dsl.kernel as k\nk.check = c.check = lambda kernel: ()",
         "import argus.core.verdict as v\nv.Report.exit_code = property(lambda self: 0)\nv.Refuted = v.Proved",
-        "import argus.render, argus.report_json\nargus.report_json.word = lambda v: 'proved'",
-        "import argus.solvers.session as s\ns.Session.__init__ = lambda self, *a: None",
+        "import argus.report.json_document as r\nr.word = lambda v: 'proved'",
+        "import argus.solvers.session.session as s\ns.Session.__init__ = lambda self, *a: None",
         "import builtins\nbuiltins.isinstance = lambda *a: True",
     ],
 )
@@ -126,7 +126,7 @@ def test_hooks_of_imports_stay_in_their_process(on: Name) -> None:
 import builtins, sys
 real = builtins.__import__
 def hook(name, *args):
-    if name.startswith("argus.verify"):
+    if name.startswith("argus.verifier"):
         raise ImportError(name)
     return real(name, *args)
 builtins.__import__ = hook

@@ -11,9 +11,9 @@ from time import monotonic
 import pytest
 from attrs import evolve
 
-from argus.contained import Answer
-from argus.contained.isolation import NAMES, Name, probed
-from argus.contained.request import TRACING
+from argus.runtime.sandbox import Answer
+from argus.runtime.sandbox.isolation import NAMES, Name, probed
+from argus.runtime.sandbox.request import TRACING
 from tests.contained.hostile import KERNEL, SHORT, WRONG, alive, marked, ran, refused, token, verdict
 
 HERE = [name for name in NAMES if probed(name) is None]

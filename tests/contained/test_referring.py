@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argus.contained import Referred, Refused, referred
-from argus.contained.exchange import Floats
+from argus.runtime.sandbox import Referred, Refused, referred
+from argus.runtime.sandbox.messages import Floats
 
 KERNEL = (Path(__file__).parents[2] / "examples" / "01_prove.py").read_text(encoding="utf-8")
 LEFT, RIGHT = np.arange(6.0).reshape(2, 3), np.ones((4, 3))

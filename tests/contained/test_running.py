@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from argus.api import interpret
-from argus.contained import (
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.core.serde import written
+from argus.runtime.sandbox import (
     Answer,
     Array,
     Build,
@@ -33,12 +35,10 @@ from argus.contained import (
     chosen,
     run,
 )
-from argus.contained.isolation import NAMES, Missing, Name, probed
-from argus.contained.request import JUDGING, Task
-from argus.core.diagnostic import ArgusError
-from argus.core.ir import Kernel
-from argus.core.plain import written
-from argus.loader import load
+from argus.runtime.sandbox.isolation import NAMES, Missing, Name, probed
+from argus.runtime.sandbox.request import JUDGING, Task
+from argus.verifier.api import interpret
+from argus.verifier.loader import load
 from tests.contained.hostile import KERNEL, WRONG, alive, bearing, marked
 
 isolated = pytest.mark.skipif(
@@ -166,7 +166,7 @@ def test_a_process_that_judges_for_too_long_is_killed_too() -> None:
 def test_nothing_outlives_an_asker_that_is_killed(on: Name) -> None:
     token = f"t{secrets.token_hex(5)}"
     text = f"{marked(token)}\nimport time\ntime.sleep(600)\n{KERNEL}"
-    code = f"from argus.contained import Request, run\nrun(Request({text!r}, ()), {on!r})"
+    code = f"from argus.runtime.sandbox import Request, run\nrun(Request({text!r}, ()), {on!r})"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as asker:  # noqa: S603 reason: this interpreter
         deadline = monotonic() + 60
@@ -187,7 +187,7 @@ def test_without_isolation_no_text_is_run(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ArgusError) as caught:
         chosen(none)
     assert caught.value.diagnostic.facts == (("bwrap", "not here"), ("namespaces", "not here"))
-    monkeypatch.setattr("argus.contained.running.chosen", lambda: chosen(none))
+    monkeypatch.setattr("argus.runtime.sandbox.run.chosen", lambda: chosen(none))
     harm = tmp_path / "harm"
     found = run(Request(f"open({str(harm)!r}, 'w')\n{KERNEL}", (Verify(),)))
     assert isinstance(found, Refused)

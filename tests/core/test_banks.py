@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from argus.core.banks import Conflict, bank_conflicts, find_swizzle, worst_conflict
-from argus.core.lanes import Access, executions
 from argus.core.layout import TV, ComposedLayout, Layout, LayoutError, Swizzle, row_major
+from argus.core.memory.banks import Conflict, bank_conflicts, find_swizzle, worst_conflict
+from argus.core.memory.lane_accesses import Access, executions
 from argus.core.phases import PHASES, Direction, runs
 from argus.core.target import TARGETS, gfx942, sm_90a
 

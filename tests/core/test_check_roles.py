@@ -37,7 +37,7 @@ from argus.core.ir import (
     whole,
 )
 from argus.core.layout import TV, Layout, Swizzle, row_major
-from argus.core.slabs import slabbed
+from argus.core.memory.swizzle_tiles import slabbed
 from argus.core.target import sm_90a
 from argus.core.tiling import WarpgroupMma, part_of
 

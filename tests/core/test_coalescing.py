@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from argus.core.coalescing import coalescing
-from argus.core.lanes import Access
 from argus.core.layout import TV, ComposedLayout, Layout, LayoutError, row_major
+from argus.core.memory.coalescing import coalescing
+from argus.core.memory.lane_accesses import Access
 from argus.core.target import gfx942, sm_90a
 
 

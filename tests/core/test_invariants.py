@@ -7,11 +7,11 @@ from attrs import evolve
 from argus.core.atoms.sm_90a.tma import tma_load
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Copy, Fence, Kernel, Stmt, bodies, with_bodies
-from argus.core.proof.applies import BUILT
+from argus.core.proof.applicability import BUILT
 from argus.core.proof.obligation import ASKED_FIRST
 from argus.core.verdict import Refuted
 from argus.kernels.gemm import gemm
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 
 def test_every_built_invariant_has_a_rank() -> None:

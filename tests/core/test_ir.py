@@ -8,8 +8,8 @@ from argus.core.algebra import add, const, sym
 from argus.core.check import expressions, views
 from argus.core.index import Symbol
 from argus.core.ir import Alloc, For, Stmt, bodies, static, trips, walk, whole, with_bodies
-from argus.core.pretty import pretty
-from argus.core.rewrite import in_stmt
+from argus.core.ir.pretty import pretty
+from argus.core.ir.rewrite import in_stmt
 from argus.core.walk import symbols
 from argus.kernels.gemm import gemm
 from tests.conftest import Golden

@@ -9,12 +9,12 @@ from types import ModuleType
 import pytest
 from attrs import frozen
 
-from argus.core.laws import KINDS, LAWS, Law, Operand, composing, dividing, inverting, shaping
-from argus.core.laws.law import Breach
-from argus.core.laws.tabulated import completed, composable, images_of, passes, recovered, table
 from argus.core.layout import IntArray
 from argus.core.layout.faults import LayoutError
 from argus.layout import IntTuple, Layout, Swizzle
+from argus.testing.laws import KINDS, LAWS, Law, Operand, composing, dividing, inverting, shaping
+from argus.testing.laws.law import Breach
+from argus.testing.laws.tabulated import completed, composable, images_of, passes, recovered, table
 
 BY_NAME = {law.name: law for law in LAWS}
 EXAMPLES: dict[str, Operand] = {

@@ -8,9 +8,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from argus.core.ir import Kernel
-from argus.core.proof.applies import presumed
-from argus.core.proof.budgets import register_words
-from argus.core.proof.lifetimes import held_at_once
+from argus.core.proof.applicability import presumed
+from argus.core.proof.dataflow.lifetimes import held_at_once
+from argus.core.proof.limits.budgets import register_words
 from argus.core.verdict import Refuted
 from argus.kernels.gemm import gemm
 from argus.language import (
@@ -30,7 +30,7 @@ from argus.language import (
     vmem,
     zeros,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from tests.core.dsl.tracing import BY, MM, Body, trace
 
 

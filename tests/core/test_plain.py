@@ -33,12 +33,12 @@ from argus.core.ir import (
     Test,
     walk,
 )
+from argus.core.ir.pretty import pretty, program_text
+from argus.core.ir.surgery import with_stmts
 from argus.core.layout import TV
-from argus.core.mutation.surgery import with_stmts
-from argus.core.plain import Bounds, MalformedError, read, written
-from argus.core.plain.kinds import BY_CLASS, BY_NAME
-from argus.core.pretty import pretty, program_text
-from argus.loader import load
+from argus.core.serde import Bounds, MalformedError, read, written
+from argus.core.serde.kinds import BY_CLASS, BY_NAME
+from argus.verifier.loader import load
 from property_tests.documents import rows_of
 
 CORPUS = Path(__file__).parents[1] / "corpus"

@@ -6,10 +6,10 @@ import pytest
 
 from argus.core import algebra
 from argus.core.ir import Kernel, Policy
-from argus.core.proof.access import Accesses
-from argus.core.proof.budgets import launch_registers, obligations, of_roles
+from argus.core.proof.dataflow.access import Accesses
+from argus.core.proof.dataflow.timeline import timeline
+from argus.core.proof.limits.budgets import launch_registers, obligations, of_roles
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.timeline import timeline
 from argus.language import (
     Tensor,
     bf16,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argus.core.algebra import const
 from argus.core.index import Symbol
 from argus.core.ir import Kernel, Stmt
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
 from argus.core.target import gfx942
 
 

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from attrs import evolve, frozen
 
-from argus.build import build, reported
 from argus.core.cost import MACHINES, occupancy, predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.core.pretty import pretty
-from argus.emit.hip import hip_text
+from argus.core.ir.pretty import pretty
+from argus.emit.build import build, reported
+from argus.emit.hip.resource_report import ResourceReport
+from argus.emit.hip.text import hip_text
 from argus.emit.names import assign
-from argus.emit.report import ResourceReport
 from argus.emit.resources import compiled
-from argus.kernels.cdna3 import Cdna3, Cdna3PingPong
-from argus.kernels.cdna3_staged import Cdna3Staged
+from argus.kernels.config_names import name_of
 from argus.kernels.gemm import Config, gemm
-from argus.kernels.naming import name_of
+from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.language import Tensor, block_id, ceil_div, copy, f32, gfx942, kernel, spread, zeros
 from tests.emit import host
 

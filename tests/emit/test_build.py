@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from argus.build import build
 from argus.core import algebra
 from argus.core.algebra import TRUE, const, coord, sym
 from argus.core.atom import Atom
@@ -20,8 +19,9 @@ from argus.core.ir import Alloc, Copy, Get, Kernel, Lit, Map, Mma, Op, Stmt, Syn
 from argus.core.target import Target, gfx942, sm_90a
 from argus.core.tiling import TiledMma
 from argus.emit.artifact import Artifact, spill_warnings
-from argus.emit.report import ResourceReport, parse_report
-from argus.emit.toolchain import compile_hip, write_files
+from argus.emit.build import build
+from argus.emit.hip.resource_report import ResourceReport, parse_report
+from argus.emit.hip.toolchain import compile_hip, write_files
 from argus.kernels.gemm import gemm as family
 from tests.emit.handmade import K, M, N, gemm, kernel, registers, shared, stage, tensor, tile, vector_tv
 from tests.emit.test_numbers import copying

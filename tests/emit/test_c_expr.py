@@ -13,8 +13,8 @@ from argus.core.diagnostic import ArgusError
 from argus.core.index import Cond, Index, Symbol
 from argus.core.walk import evaluate
 from argus.emit.c_expr import CText
+from argus.emit.hip.prelude import PRELUDE
 from argus.emit.names import Names
-from argus.emit.prelude import PRELUDE
 from tests.emit import host
 
 THREAD = Symbol("thread", "thread", 0, 255)

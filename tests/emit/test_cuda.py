@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from argus.build import build
 from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.ir import Assert, Kernel, Roles, Stmt, Tag, bodies, with_bodies
-from argus.core.placement import alignment
+from argus.core.memory.placement import alignment
 from argus.emit.artifact import cuda_warnings
+from argus.emit.build import build
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import AssemblerReport, parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels.gemm import gemm
-from argus.kernels.skinny import Skinny
-from argus.kernels.split import Split
+from argus.kernels.schedules.skinny import Skinny
+from argus.kernels.schedules.split import Split
 from argus.runtime.expressions import value_of
 
 

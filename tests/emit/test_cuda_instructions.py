@@ -12,7 +12,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError
-from argus.core.dsl.fragments import elementwise
+from argus.core.dsl.tiles.fragments import elementwise
 from argus.core.dtype import DType
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.ir import Copy, Kernel, Mma, Stmt, View, bodies, walk, with_bodies

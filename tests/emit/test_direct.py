@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.emit.hip import hip_text
-from argus.kernels.cdna3_staged import Cdna3Staged
+from argus.emit.hip.text import hip_text
 from argus.kernels.gemm import gemm
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.language import (
     Swizzle,
     Tensor,

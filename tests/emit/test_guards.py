@@ -10,19 +10,19 @@ import numpy.typing as npt
 import pytest
 from attrs import evolve
 
-from argus.build import build
 from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel, Strided
 from argus.core.walk import show
+from argus.emit.build import build
 from argus.emit.cuda.guards import guard_text, guards
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.names import assign
 from argus.kernels.gemm import gemm
 from argus.language import Tensor, ceil_div, copy, f32, i32, kernel, promise, registers, sm_90a, spread
-from argus.loader import load
 from argus.runtime.expressions import unkept
+from argus.verifier.loader import load
 from tests.conftest import Golden
 from tests.emit import host
 

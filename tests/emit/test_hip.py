@@ -45,8 +45,8 @@ from argus.core.ir import (
 from argus.core.span import Span
 from argus.core.target import sm_90a
 from argus.core.tiling import TiledMma
-from argus.emit.hip import hip_text
-from argus.emit.prelude import PRELUDE
+from argus.emit.hip.prelude import PRELUDE
+from argus.emit.hip.text import hip_text
 from argus.kernels.gemm import gemm as family
 from tests.emit.handmade import BLOCK_M, K, M, at, gemm, kernel, registers, shared, stage, tensor, tile, vector_tv
 

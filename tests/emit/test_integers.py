@@ -8,12 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from argus.build import build
 from argus.core.ir import Kernel
+from argus.emit.build import build
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip import hip_text
+from argus.emit.hip.text import hip_text
 from argus.interp.interpret import interpret
-from argus.loader import load
+from argus.verifier.loader import load
 from tests.emit import host
 
 CORPUS = Path(__file__).parent.parent / "corpus"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from argus.build import build
 from argus.emit.artifact import Artifact
+from argus.emit.build import build
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.kernels.gemm import gemm
 

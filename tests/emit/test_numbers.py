@@ -32,7 +32,7 @@ from argus.core.ir import (
     whole,
 )
 from argus.core.layout import Swizzle
-from argus.emit.hip import hip_text
+from argus.emit.hip.text import hip_text
 from argus.kernels.gemm import gemm as family
 from tests.emit import host
 from tests.emit.handmade import M, gemm, kernel, registers, shared, stage, tensor, tile, vector_tv

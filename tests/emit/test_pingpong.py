@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from argus.build import build
 from argus.core.algebra import sym
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel, Policy
-from argus.emit.hip import hip_text
-from argus.emit.order import REMAP
-from argus.emit.prelude import PRELUDE
-from argus.emit.report import ResourceReport
+from argus.emit.build import build
+from argus.emit.hip.prelude import PRELUDE
+from argus.emit.hip.resource_report import ResourceReport
+from argus.emit.hip.text import hip_text
+from argus.emit.hip.tile_order import REMAP
 from argus.kernels.gemm import gemm
 from tests.emit import host
 

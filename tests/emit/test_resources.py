@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from argus.build import build
 from argus.core.cost import MACHINES, occupancy, predict
+from argus.emit.build import build
 from argus.emit.cuda.ptxas import AssemblerReport
-from argus.emit.report import ResourceReport
+from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.resources import compiled
 from argus.kernels.gemm import gemm
 

@@ -7,8 +7,8 @@ from argus.core.atom import Queue
 from argus.core.atoms import gfx942 as isa
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Alloc, Copy, For, If, Stmt, Wait, whole
+from argus.emit.hip.waits import wait_counts, wait_immediate
 from argus.emit.scope import scope_of
-from argus.emit.waits import wait_counts, wait_immediate
 from tests.emit.handmade import BLOCK_M, STEP, M, kernel, registers, shared, stage, tensor, tile, vector_tv
 
 TV8 = vector_tv(256, 8, 32)

@@ -34,7 +34,7 @@ from argus.core.layout import TV, Layout
 from argus.core.target import sm_90a
 from argus.core.tiling import WarpgroupMma
 from argus.interp.run import run
-from argus.interp.schedule import ROLES_DIRECTED, Schedule
+from argus.interp.search.schedule import ROLES_DIRECTED, Schedule
 from tests.interp.pieces import barrier, event, fragment, one_thread, shared, tensor, view
 
 M, N = Symbol("M", "size", 1), Symbol("N", "size", 1)

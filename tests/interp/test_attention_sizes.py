@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from argus.core.ir import Kernel
-from argus.core.proof.launched import launched
-from argus.interp.prepared import Prepared
+from argus.core.proof.outputs.launch_context import launched
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import violated
-from argus.interp.schedule import Schedule
-from argus.interp.search import sizes_in_order
-from argus.refute_program import Place, refute_launch
+from argus.interp.search.schedule import Schedule
+from argus.interp.search.search import sizes_in_order
+from argus.verifier.refute_program import Place, refute_launch
 
 TRACED = Path(__file__).parents[1] / "corpus" / "traced"
 NOT_RESCALED = ("        ot[:] = ot * owed\n", "")

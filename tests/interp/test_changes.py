@@ -8,8 +8,8 @@ from attrs import evolve
 from argus.core.algebra import const
 from argus.core.ir import For, walk
 from argus.core.verdict import Refuted
-from argus.interp.changes import bounds, changed
-from argus.verify import verify
+from argus.interp.search.dataflow_repairs import bounds, changed
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
 REPAIRS = {

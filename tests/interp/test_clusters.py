@@ -10,7 +10,7 @@ import pytest
 from argus.core.dtype import bf16
 from argus.interp.interpret import interpret
 from argus.interp.run import run
-from argus.interp.schedule import ROLES_DIRECTED, Schedule
+from argus.interp.search.schedule import ROLES_DIRECTED, Schedule
 from property_tests.programs import CORPUS, templates
 
 PAIRS = sorted(path for path in (CORPUS / "proved").glob("*cluster*.py") if "laps" not in path.stem)

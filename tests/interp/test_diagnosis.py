@@ -10,13 +10,13 @@ from attrs import evolve
 from argus.core.algebra import add, const
 from argus.core.diagnostic import Diagnostic
 from argus.core.ir import Alloc, Arrive, Await, Kernel, Stmt, bodies, walk, with_bodies
-from argus.interp.advice import advised
-from argus.interp.diagnosis import Witness, diagnose
-from argus.interp.prepared import Prepared
-from argus.interp.repairs import repairs
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run
-from argus.interp.search import sizes_in_order
-from argus.refute import Refutation, refute
+from argus.interp.search.advice import advised
+from argus.interp.search.diagnosis import Witness, diagnose
+from argus.interp.search.protocol_repairs import repairs
+from argus.interp.search.search import sizes_in_order
+from argus.verifier.refute import Refutation, refute
 from tests.interp.rings import Config, gemm
 
 SIZES = {"M": 64, "N": 16, "K": 64}

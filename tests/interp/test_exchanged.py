@@ -7,10 +7,10 @@ import pytest
 from ml_dtypes import bfloat16
 
 from argus.interp.run import run
-from argus.interp.schedule import ROLES_DIRECTED, Schedule
+from argus.interp.search.schedule import ROLES_DIRECTED, Schedule
 from argus.kernels.gemm import Config, gemm
-from argus.kernels.skinny import Skinny
-from argus.kernels.split import Split
+from argus.kernels.schedules.skinny import Skinny
+from argus.kernels.schedules.split import Split
 
 CONFIGS: tuple[Config, ...] = (
     Split(bm=64, bn=16, splits=2, stages=3, turned=True),

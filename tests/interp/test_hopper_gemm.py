@@ -11,9 +11,9 @@ import pytest
 
 from argus.core.ir import Kernel
 from argus.interp.run import run
-from argus.interp.schedule import ROLES_DIRECTED, Schedule
-from argus.kernels import hopper
+from argus.interp.search.schedule import ROLES_DIRECTED, Schedule
 from argus.kernels.gemm import gemm
+from argus.kernels.schedules import hopper
 from argus.language import Int, persistent
 
 SCHEDULES = (ROLES_DIRECTED[0], Schedule("mixed", seed=3))

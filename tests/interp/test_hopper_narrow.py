@@ -10,7 +10,7 @@ from attrs import evolve
 
 from argus.core.ir import Fence, For, Kernel, Stmt, Sync, Wait, with_bodies
 from argus.interp.run import run
-from argus.interp.schedule import DIRECTED, Schedule
+from argus.interp.search.schedule import DIRECTED, Schedule
 from argus.kernels.gemm import gemm
 
 SCHEDULES = (*DIRECTED, *(Schedule("mixed", seed) for seed in range(3)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from argus.core.ir import Kernel
-from argus.interp import idle
+from argus.interp.machine import idle_blocks
 from argus.interp.run import run
 from argus.interp.state import Launch
 from argus.kernels.gemm import gemm
@@ -39,14 +39,14 @@ def all_of(_: Launch, groups: Groups) -> Groups:
 def groups_run(kernel: Kernel, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> int:
     """How many groups of blocks a run takes."""
     seen: list[object] = []
-    every = idle.once
+    every = idle_blocks.once
 
     def counted(launch: Launch, found: Groups) -> Groups:
         for each in every(launch, found):
             seen.append(each)
             yield each
 
-    monkeypatch.setattr(idle, "once", counted)
+    monkeypatch.setattr(idle_blocks, "once", counted)
     run(kernel, sizes)
     return len(seen)
 
@@ -74,7 +74,7 @@ def test_blocks_that_store_outside_of_loops_are_all_run(monkeypatch: pytest.Monk
 def test_numbers_and_findings_are_those_of_all_blocks(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traced = gemm.trace(config)
     few = run(traced, SIZES)
-    monkeypatch.setattr(idle, "once", all_of)
+    monkeypatch.setattr(idle_blocks, "once", all_of)
     every = run(traced, SIZES)
 
     assert few.violations == every.violations == ()

@@ -17,12 +17,12 @@ from argus.core import algebra
 from argus.core.check import check_program
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Assert, Kernel, Products, Program, Stmt
-from argus.core.mutation import mutated_program
 from argus.interp.interpret import interpret
 from argus.interp.programs import run_program
 from argus.interp.run import Outcome, run
-from argus.interp.schedule import Schedule, directed
+from argus.interp.search.schedule import Schedule, directed
 from argus.language import ProgramTemplate, Template
+from argus.testing.mutation import mutated_program
 from property_tests.programs import CORPUS
 
 Array = npt.NDArray[Any]

@@ -15,7 +15,7 @@ from argus.core.atom import Atom
 from argus.core.atoms import gfx942 as isa
 from argus.interp.interpret import interpret
 from argus.interp.run import run
-from argus.interp.schedule import DIRECTED, Schedule, Style
+from argus.interp.search.schedule import DIRECTED, Schedule, Style
 from argus.kernels.gemm import gemm as shipped
 from tests.interp.programs import gemm, moved, multiplied
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from argus.core.verdict import Counterexample, Hop, Refuted
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
 OF_TAGS = ("I1", "I2", "I3", "I4", "I39")

@@ -8,8 +8,8 @@ import pytest
 
 from argus.core.verdict import Proved, Refuted
 from argus.interp.run import run
-from argus.interp.schedule import DIRECTED, Order, Schedule, Style
-from argus.verify import verify
+from argus.interp.search.schedule import DIRECTED, Order, Schedule, Style
+from argus.verifier.kernel import verify
 from tests.interp.skewed import pingpong
 
 STYLES: tuple[Style, ...] = ("late", "early", "mixed")

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pytest
 
 from argus.core.ir import Await
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.interpret import interpret
-from argus.interp.prepared import Prepared
 from argus.interp.run import run_prepared
-from argus.interp.schedule import DIRECTED, ROLES_DIRECTED, Schedule, directed
+from argus.interp.search.schedule import DIRECTED, ROLES_DIRECTED, Schedule, directed
 from argus.interp.violation import Violation
 from tests.interp.rings import Config, gemm, unfenced
 

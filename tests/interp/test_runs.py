@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import violated
-from argus.interp.runs import Runs
-from argus.interp.schedule import ROLES_DIRECTED, Met, Schedule
-from argus.interp.search import sizes_in_order
+from argus.interp.search.runs import Runs
+from argus.interp.search.schedule import ROLES_DIRECTED, Met, Schedule
+from argus.interp.search.search import sizes_in_order
 from argus.interp.violation import Violation
 from property_tests.programs import CORPUS, templates
 

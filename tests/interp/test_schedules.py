@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from argus.core.ir import Kernel
-from argus.interp.schedule import ROLES_DIRECTED
+from argus.interp.search.schedule import ROLES_DIRECTED
 from benchmarks.schedules import CORPUS, corpus, count, right_kernels
 from tests.interp.rings import Config, gemm
 

@@ -8,10 +8,10 @@ import pytest
 from argus.core.ir import Kernel
 from argus.core.walk import evaluate
 from argus.interp.run import run
-from argus.interp.schedule import DIRECTED, Schedule
-from argus.interp.search import find, sizes_in_order
+from argus.interp.search.schedule import DIRECTED, Schedule
+from argus.interp.search.search import find, sizes_in_order
 from argus.kernels.gemm import gemm as shipped
-from argus.loader import load
+from argus.verifier.loader import load
 from tests.interp.programs import gemm
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"

@@ -10,11 +10,11 @@ from argus.core.algebra import TRUE, all_of, const, eq, le, mod, sym
 from argus.core.index import Cond, Symbol
 from argus.core.verdict import Refuted
 from argus.interp.run import run
-from argus.interp.schedule import directed
-from argus.interp.search import assumed, holds
-from argus.interp.shrink import Shrunk, descend
-from argus.refute_text import told
-from argus.verify import verify
+from argus.interp.search.schedule import directed
+from argus.interp.search.search import assumed, holds
+from argus.interp.search.shrink import Shrunk, descend
+from argus.verifier.kernel import verify
+from argus.verifier.refute_text import told
 from property_tests.programs import CORPUS, templates
 
 M, N = Symbol("M", "size", 0, 1 << 30), Symbol("N", "size", 0, 1 << 30)

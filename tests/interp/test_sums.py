@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from argus.core.ir import Kernel
-from argus.interp.prepared import Prepared
+from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run, violated
-from argus.interp.schedule import DIRECTED
-from argus.interp.search import sizes_in_order
+from argus.interp.search.schedule import DIRECTED
+from argus.interp.search.search import sizes_in_order
 from argus.language import (
     Fragment,
     Int,

@@ -7,8 +7,8 @@ import pytest
 
 from argus.core.algebra import add, eq, floordiv, le, sym
 from argus.core.index import Cond, Symbol
-from argus.interp.sets import LOOSE, MISSING, Sets
-from argus.interp.suspected import suspected
+from argus.interp.values.joint_relations import suspected
+from argus.interp.values.sets import LOOSE, MISSING, Sets
 
 M, N, SIZE = Symbol("m", "fresh", None, None), Symbol("n", "fresh", None, None), Symbol("S", "size", 1, None)
 

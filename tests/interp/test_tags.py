@@ -12,7 +12,7 @@ from attrs import evolve
 from argus.core.algebra import add, floordiv, sym
 from argus.core.ir import Copy, Kernel, Stmt, View
 from argus.interp.run import run
-from argus.interp.schedule import Schedule
+from argus.interp.search.schedule import Schedule
 from argus.language import (
     Fragment,
     Int,

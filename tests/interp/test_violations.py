@@ -9,7 +9,7 @@ from argus.core.algebra import eq, floordiv, sym
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Alloc, Commit, If, Kernel, Stmt, Sync, walk
 from argus.interp.run import run
-from argus.interp.schedule import DIRECTED, Schedule
+from argus.interp.search.schedule import DIRECTED, Schedule
 from argus.interp.violation import Violation
 from argus.language import (
     Int,

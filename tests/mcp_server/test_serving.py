@@ -13,10 +13,10 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from argus.contained.isolation import NAMES, probed
+from argus.cli.mcp_server import Tools, server
 from argus.core.diagnostic import ArgusError
-from argus.mcp_server import Tools, server
-from argus.report_json import SCHEMA
+from argus.report.json_document import SCHEMA
+from argus.runtime.sandbox.isolation import NAMES, probed
 from tests.contained.hostile import KERNEL, WRONG
 from tests.documents import complaints
 

@@ -9,16 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from argus.contained import Answer, Array, Built, Compared, Failed, Interpreted, Judged, Refused, Request, Verified
-from argus.contained.request import LARGEST_TEXT, Result
+from argus.cli.mcp_server import Tools
 from argus.core.diagnostic import Diagnostic, InternalError
-from argus.mcp_server import Tools
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.run import Found, Settings
-from argus.optimizer.search import Limits as Until
 from argus.policy.technique import Effect, Technique
-from argus.render import to_json
+from argus.report.diagnostic_text import to_json
+from argus.runtime.sandbox import (
+    Answer,
+    Array,
+    Built,
+    Compared,
+    Failed,
+    Interpreted,
+    Judged,
+    Refused,
+    Request,
+    Verified,
+)
+from argus.runtime.sandbox.request import LARGEST_TEXT, Result
+from argus.search.evaluation.judgement import Judgement
+from argus.search.loop import Limits as Until
+from argus.search.problems.problem import problem_of
+from argus.search.run import Found, Settings
 from tests.documents import complaints
 
 NO_KERNEL: Mapping[str, Any] = {}

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from attrs import define, field
 from ml_dtypes import bfloat16, float8_e4m3fn
 
-from argus.optimizer.examination.bench import Call, Operand
-from argus.optimizer.examination.products import drawn
+from argus.search.bench_harness.bench import Call, Operand
+from argus.search.bench_harness.products import drawn
 from argus.testing.simulated import Simulated
 
 Halves = npt.NDArray[Any]

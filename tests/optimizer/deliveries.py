@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from argus.optimizer.delivery import delivered
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.run import Found, Judging
+from argus.search.certificates.delivery import delivered
+from argus.search.evaluation.judgement import Judgement
+from argus.search.problems.problem import problem_of
+from argus.search.run import Found, Judging
 
 DESIGNS = {"sm_90a": "cooperative", "gfx942": "cdna3"}
 PROBLEM = "gemm:512x512x512:bf16"

@@ -11,20 +11,20 @@ from pathlib import Path
 
 from attrs import evolve
 
-from argus import llm
-from argus.optimizer.asking import Asking, answered, text_of
-from argus.optimizer.events import Asked, Event, Judged, Proposed, Started
-from argus.optimizer.journal import Journal
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.search import observation
-from argus.optimizer.space import situation
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.record import from_data
 from argus.policy.llm.reply import Reply, Trouble
 from argus.policy.llm.settings import Settings
 from argus.policy.planner import State
+from argus.search import llm_client
+from argus.search.designs.space import situation
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Asked, Event, Judged, Proposed, Started
+from argus.search.journal import Journal
+from argus.search.llm_loop import Asking, answered, text_of
+from argus.search.loop import observation
+from argus.search.problems.problem import problem_of
 from argus.testing.messages import Answer, Endpoint, call, failure
 from argus.testing.messages import Asked as Request
 from tests.policy.llm.searches import proposal
@@ -50,7 +50,7 @@ def judge(name: str) -> Judgement:
 
 @contextmanager
 def asking(endpoint: Endpoint) -> Generator[Asking]:
-    with llm.connect(evolve(SETTINGS, base_url=endpoint.url), {}, sleep=lambda _: None) as client:
+    with llm_client.connect(evolve(SETTINGS, base_url=endpoint.url), {}, sleep=lambda _: None) as client:
         yield Asking(client, PLANNER, partial(text_of, PROBLEM))
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
-from argus.optimize_bar import Bar, drawn, shown_on
-from argus.optimizer.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.search import Limits
+from argus.cli.search.progress import Bar, drawn, shown_on
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
+from argus.search.loop import Limits
+from argus.search.problems.problem import problem_of
 
 BOUNDS = problem_of("gemm:4096x4096x4096", "sm_90a").bounds
 STARTED = Started("gemm:4096x4096x4096:bf16", "sm_90a", "bandit", 0, BOUNDS.light, "tensor", 200)

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer import card
-from argus.optimizer.card import Card, Job, results, times
-from argus.optimizer.examination.examine import finished
-from argus.optimizer.examination.verdict import Caught, Passed, Verdict
-from argus.optimizer.problem import Gemm
-from argus.runtime.cuda import load
-from argus.runtime.device import opened
-from argus.tuning import measure
+from argus.runtime.cuda.device import opened
+from argus.runtime.cuda.launch import load
+from argus.search.bench_harness.examine import finished
+from argus.search.bench_harness.verdict import Caught, Passed, Verdict
+from argus.search.evaluation import gpu_bench
+from argus.search.evaluation.gpu_bench import Card, Job, results, times
+from argus.search.problems.problem import Gemm
+from argus.search.tuning import measure
 from tests.runtime.fake_driver import Clocked
 from tests.tuning.test_measure import last_row_forgotten, multiply, written
 
@@ -34,8 +34,8 @@ def imagined(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
     made = Clocked(pointers=3, sizes=3, took=TOOK, computes=multiply)
     made.kernel = made.launched
     device = opened(made.driver)
-    monkeypatch.setattr(card, "the_device", lambda: device)
-    monkeypatch.setattr(card, "_CLOCK", lambda: 1e-6 * made.now)
+    monkeypatch.setattr(gpu_bench, "the_device", lambda: device)
+    monkeypatch.setattr(gpu_bench, "_CLOCK", lambda: 1e-6 * made.now)
     monkeypatch.setattr(measure, "_RATE", 1.0)
     measure.busy.cache_clear()
     monkeypatch.setattr(measure, "the_device", lambda: device)
@@ -100,6 +100,6 @@ def test_the_stream_of_calls_is_waited_for_alone(fake: Clocked) -> None:
 
 def test_a_launch_is_on_the_stream_that_is_asked_for(fake: Clocked, tmp_path: Path) -> None:
     bench = Card(opened(fake.driver))
-    held = [card.Operand(bench.allocate(2 * 64), (8, 8)) for _ in range(3)]
-    card.candidate(load(Path(written(tmp_path, "one")), bench.driver), card.PRODUCT, stream=7)(*held)()
+    held = [gpu_bench.Operand(bench.allocate(2 * 64), (8, 8)) for _ in range(3)]
+    gpu_bench.candidate(load(Path(written(tmp_path, "one")), bench.driver), gpu_bench.PRODUCT, stream=7)(*held)()
     assert fake.launches[0][8] == 7

@@ -14,20 +14,20 @@ import pytest
 from attrs import evolve
 from jsonschema import Draft202012Validator
 
-import argus.optimizer.certifying as steps
-import argus.optimizer.certifying_parts as parts
-import argus.optimizer.certifying_times as times
+import argus.search.certificates.check as steps
+import argus.search.certificates.check_steps as parts
+import argus.search.certificates.check_times as times
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.core.pretty import pretty
-from argus.optimizer import claims
-from argus.optimizer.certificate import opened, schema
-from argus.optimizer.certifying import certified
-from argus.optimizer.certifying_code import Made, built
-from argus.optimizer.certifying_parts import Means
-from argus.optimizer.checked import Check
-from argus.optimizer.delivery import delivered
-from argus.verify import verify
+from argus.core.ir.pretty import pretty
+from argus.search.certificates import claims
+from argus.search.certificates.certificate import opened, schema
+from argus.search.certificates.check import certified
+from argus.search.certificates.check_code import Made, built
+from argus.search.certificates.check_result import Check
+from argus.search.certificates.check_steps import Means
+from argus.search.certificates.delivery import delivered
+from argus.verifier.kernel import verify
 from tests.optimizer import deliveries
 from tests.optimizer.deliveries import DESIGNS, best, claim, claimed, delivery
 
@@ -346,8 +346,8 @@ def test_a_copy_elsewhere_is_certified_too(tmp_path: Path, home: Path) -> None:
 WRITTEN = """
 from argus.language import *
 
-from argus.kernels.cdna3 import Cdna3, cdna3_double_buffer
-from argus.kernels.contraction import Contraction
+from argus.kernels.schedules.cdna3 import Cdna3, cdna3_double_buffer
+from argus.kernels.schedules.contraction import Contraction
 
 
 @kernel(target=gfx942, threads=256)

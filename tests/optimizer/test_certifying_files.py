@@ -13,23 +13,23 @@ import pytest
 from attrs import evolve
 from jsonschema import Draft202012Validator
 
-import argus.optimizer.certifying_files as steps
-import argus.optimizer.certifying_parts as parts
-import argus.optimizer.certifying_times as times
-from argus.contained import Refused, referred, traced
+import argus.search.certificates.check_file as steps
+import argus.search.certificates.check_steps as parts
+import argus.search.certificates.check_times as times
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimizer import claims
-from argus.optimizer.certificate import opened, schema
-from argus.optimizer.certifying import certified
-from argus.optimizer.certifying_code import built
-from argus.optimizer.certifying_parts import Means
-from argus.optimizer.checked import Check
-from argus.optimizer.delivery import delivered
-from argus.optimizer.files import KernelFile
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.run import Found, Judging
-from argus.verify import verify
+from argus.runtime.sandbox import Refused, referred, traced
+from argus.search.certificates import claims
+from argus.search.certificates.certificate import opened, schema
+from argus.search.certificates.check import certified
+from argus.search.certificates.check_code import built
+from argus.search.certificates.check_result import Check
+from argus.search.certificates.check_steps import Means
+from argus.search.certificates.delivery import delivered
+from argus.search.evaluation.judgement import Judgement
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import problem_of
+from argus.search.run import Found, Judging
+from argus.verifier.kernel import verify
 from tests.optimizer.deliveries import claim, claimed
 from tests.optimizer.test_certifying import middle, missed, once
 from tests.optimizer.test_delivery import complaints, printed

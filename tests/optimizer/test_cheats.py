@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from argus.optimizer.examination.examine import examine
-from argus.optimizer.examination.products import Product
-from argus.optimizer.examination.verdict import CHECKS, Caught, Check, Passed, Plan, Verdict
-from argus.optimizer.problem import Gemm
+from argus.search.bench_harness.examine import examine
+from argus.search.bench_harness.products import Product
+from argus.search.bench_harness.verdict import CHECKS, Caught, Check, Passed, Plan, Verdict
+from argus.search.problems.problem import Gemm
 from argus.testing.simulated import Simulated, SimulatedBench
 from tests.optimizer import cheats
 from tests.optimizer.cheats import HONEST, SHAPE, Candidate

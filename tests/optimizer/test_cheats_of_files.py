@@ -10,11 +10,11 @@ import pytest
 from attrs import evolve, frozen
 
 from argus.core.ir import Kernel
-from argus.optimizer.examination.examine import examine
-from argus.optimizer.examination.files import KernelOfFile
-from argus.optimizer.examination.verdict import Caught, Check, Passed, Plan, Verdict
-from argus.optimizer.files import KernelFile
-from argus.optimizer.problem import problem_of
+from argus.search.bench_harness.examine import examine
+from argus.search.bench_harness.files import KernelOfFile
+from argus.search.bench_harness.verdict import Caught, Check, Passed, Plan, Verdict
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import problem_of
 from argus.testing.simulated import Simulated, SimulatedBench
 from tests.optimizer import cheats
 from tests.optimizer.cheats import HONEST, SHAPE, Candidate, Epilogue, same

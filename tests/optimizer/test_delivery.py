@@ -10,9 +10,9 @@ import pytest
 from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer.delivery import delivered
-from argus.optimizer.loading import loader
-from argus.optimizer.problem import problem_of
+from argus.search.certificates.delivery import delivered
+from argus.search.certificates.load_script import loader
+from argus.search.problems.problem import problem_of
 from tests.optimizer.deliveries import DESIGNS, claimed, delivery, found
 
 ROOT = Path(__file__).parent.parent.parent

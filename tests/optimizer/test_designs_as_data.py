@@ -11,11 +11,11 @@ from attrs import fields
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.core.plain import read, written
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
+from argus.core.serde import read, written
 from argus.kernels.gemm import Config
-from argus.optimizer.problem import Gemm
-from argus.tuning.candidates import space
+from argus.search.problems.problem import Gemm
+from argus.search.tuning.candidates import space
 
 SIZES = (4096, 4096, 4096)
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.optimizer.evaluators import Cluster, Here
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.processes import Processes
-from argus.runtime.watched import Watched
+from argus.runtime.processes.watchdog import Watched
+from argus.search.evaluation.evaluators import Cluster, Here
+from argus.search.evaluation.judgement import Judgement
+from argus.search.evaluation.processes import Processes
 from tests.runtime.test_watched import adding
 
 
@@ -128,7 +128,7 @@ def _told(pool: Processes, name: str, future: Future[Judgement]) -> Judgement:
 
 ORPHANED = """
 import sys, time
-from argus.optimizer.processes import Processes
+from argus.search.evaluation.processes import Processes
 from tests.optimizer.test_evaluators import judge
 if __name__ == "__main__":
     pool = Processes(judge, 1, 60.0)
@@ -164,7 +164,7 @@ def test_what_stops_the_gate_itself_loses_its_candidate_alone() -> None:
 
 UNGUARDED = """
 import sys
-from argus.optimizer.processes import Processes
+from argus.search.evaluation.processes import Processes
 from tests.optimizer.test_evaluators import judge
 print("begun", flush=True)
 pool = Processes(judge, 2, seconds=60.0)

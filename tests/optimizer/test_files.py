@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from argus.api import build, verify
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
-from argus.optimizer.drafts import kernel_of
-from argus.optimizer.files import KernelFile, signature
-from argus.optimizer.gate import Tools, judged
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.numbers import disagreement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.processes import Processes
-from argus.optimizer.run import Judging, Settings, optimize
-from argus.optimizer.search import Limits
-from argus.optimizer.space import situation
-from argus.optimizer.workload import work_of
+from argus.search.designs.space import situation
+from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.judgement import Judgement
+from argus.search.evaluation.numerics import disagreement
+from argus.search.evaluation.processes import Processes
+from argus.search.loop import Limits
+from argus.search.problems.kernel_file import KernelFile, signature
+from argus.search.problems.llm_kernels import kernel_of
+from argus.search.problems.problem import problem_of
+from argus.search.problems.workload import work_of
+from argus.search.run import Judging, Settings, optimize
 from argus.solvers.cache import Cache
+from argus.verifier.api import build, verify
 from tests.optimizer.test_gate import Card
 
 ROOT = Path(__file__).parents[2]

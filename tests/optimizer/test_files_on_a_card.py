@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer import card
-from argus.optimizer.card import job_of, results, times
-from argus.optimizer.examination.examine import finished
-from argus.optimizer.examination.verdict import Caught, Passed
-from argus.optimizer.files import KernelFile
-from argus.optimizer.problem import problem_of
+from argus.search.bench_harness.examine import finished
+from argus.search.bench_harness.verdict import Caught, Passed
+from argus.search.evaluation import gpu_bench
+from argus.search.evaluation.gpu_bench import job_of, results, times
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import problem_of
 from tests.optimizer.test_card import TOOK, imagined
 from tests.optimizer.test_files import RIGHT, WRONG, kernel_file
 from tests.runtime.fake_driver import Clocked
@@ -27,7 +27,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
     yield from imagined(monkeypatch)
 
 
-def job(folder: Path, reference: str = RIGHT) -> card.Job:
+def job(folder: Path, reference: str = RIGHT) -> gpu_bench.Job:
     problem = problem_of(str(kernel_file(folder, "sm_90a", reference)), "sm_90a", SIZES)
     assert isinstance(problem, KernelFile)
     return job_of(problem, problem.kernel("gemm"), Path(written(folder, "one")))
@@ -55,7 +55,7 @@ def test_a_forgotten_row_and_another_reference_are_told(fake: Clocked, tmp_path:
 def test_a_reference_that_takes_too_long_is_no_fault_of_the_kernel(
     fake: Clocked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("argus.optimizer.examination.files.SLOWEST", 0.0)
+    monkeypatch.setattr("argus.search.bench_harness.files.SLOWEST", 0.0)
     with pytest.raises(ArgusError) as told:
         finished(results(job(tmp_path)))
 

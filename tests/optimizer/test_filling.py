@@ -5,13 +5,13 @@ import pytest
 
 from argus.core.cost.machine import MACHINES
 from argus.core.cost.occupancy import Compiled, occupancy
-from argus.kernels.cdna3_staged import Cdna3Staged
-from argus.kernels.hopper import Hopper
-from argus.kernels.split import Split
-from argus.optimizer.designs import kernel_of
-from argus.optimizer.filling import block, filling, size
-from argus.optimizer.problem import Gemm
-from argus.tuning.candidates import space
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.split import Split
+from argus.search.designs.designs import kernel_of
+from argus.search.designs.wave_quantisation import block, filling, size
+from argus.search.problems.problem import Gemm
+from argus.search.tuning.candidates import space
 from benchmarks.recorded import TABLES
 
 SMALL = Gemm(2048, 2048, 2048, "bf16", "gfx942")

@@ -4,17 +4,17 @@ from pathlib import Path
 import pytest
 from attrs import evolve, frozen
 
-from argus.api import build, verify
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Covers, Kernel
 from argus.emit.artifact import Artifact
-from argus.optimizer.examination.verdict import Caught, Passed, Verdict
-from argus.optimizer.gate import Tools, judged
-from argus.optimizer.judgement import STAGES
-from argus.optimizer.problem import Problem, problem_of
-from argus.reference import Contraction, contraction
+from argus.search.bench_harness.verdict import Caught, Passed, Verdict
+from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.judgement import STAGES
+from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
+from argus.verifier.api import build, verify
+from argus.verifier.reference import Contraction, contraction
 
 PROBLEM = problem_of("gemm:4096x4096x4096:bf16", "gfx942")
 HOPPER = problem_of("gemm:4096x4096x4096:bf16", "sm_90a")
@@ -198,7 +198,7 @@ def nothing(kernel: Kernel) -> str:
 def test_without_that_check_names_of_its_own_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXT.replace("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", 1)
     text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
-    monkeypatch.setattr("argus.optimizer.drafts._renamed", nothing)
+    monkeypatch.setattr("argus.search.problems.llm_kernels._renamed", nothing)
 
     assert judged(PROBLEM, "text-5", tools, text).outcome == "timed"
 
@@ -234,7 +234,7 @@ def test_without_that_check_a_shorter_sum_would_pass(tools: Tools, monkeypatch: 
         conditional = [s for s in kernel.prologue if isinstance(s, Assert) and isinstance(s.claim, Covers)][1:]
         return contraction(evolve(kernel, prologue=tuple(s for s in kernel.prologue if s not in conditional)))
 
-    monkeypatch.setattr("argus.optimizer.drafts.contraction", of_all_elements)
+    monkeypatch.setattr("argus.search.problems.llm_kernels.contraction", of_all_elements)
 
     assert judged(PROBLEM, "text-7", tools, with_a_short_sum()).outcome == "timed"
 

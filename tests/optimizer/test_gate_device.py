@@ -9,18 +9,18 @@ from typing import NoReturn
 import pytest
 from attrs import frozen
 
-from argus.api import build, verify
 from argus.core.ir import Kernel
 from argus.core.verdict import Report
 from argus.emit.artifact import Artifact
-from argus.optimizer.examination.examine import clocked, correct, finished
-from argus.optimizer.examination.session import session
-from argus.optimizer.examination.verdict import Caught, Check, Plan, Verdict
-from argus.optimizer.gate import Tools, judged
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import Problem, problem_of
+from argus.search.bench_harness.examine import clocked, correct, finished
+from argus.search.bench_harness.session import session
+from argus.search.bench_harness.verdict import Caught, Check, Plan, Verdict
+from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.judgement import Judgement
+from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
 from argus.testing.simulated import Simulated, SimulatedBench
+from argus.verifier.api import build, verify
 from tests.optimizer.cheats import HONEST, SHAPE, Candidate
 from tests.optimizer.test_cheats import CAUGHT_BY, LET_BY, PROBLEM
 

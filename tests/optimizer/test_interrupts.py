@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from argus.optimizer.interrupts import ONE_PRESS, Interrupts
+from argus.search.interrupts import ONE_PRESS, Interrupts
 
 
 class Clock:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.optimizer.journal import VERSION, Journal, read, written
-from argus.optimizer.judgement import Judgement
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
+from argus.search.journal import VERSION, Journal, read, written
 
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 0, 2.0, "launch", 3, {"argus": "0.1.0"})
 EVENTS: tuple[Event, ...] = (
@@ -213,7 +213,7 @@ def test_an_interrupt_leaves_no_transaction_open(tmp_path: Path, monkeypatch: py
 
     with Journal(kept(tmp_path / "runs.db")) as journal:
         with monkeypatch.context() as patched:
-            patched.setattr("argus.optimizer.journal.written", interrupted)
+            patched.setattr("argus.search.journal.written", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 journal.append("run-0001", EVENTS[0])
         journal.append("run-0001", EVENTS[-1])
@@ -239,7 +239,7 @@ def test_a_run_is_gone_on_with_by_one_process(tmp_path: Path) -> None:
 HOLDER = """
 import os, sys
 from pathlib import Path
-from argus.optimizer.journal import Journal
+from argus.search.journal import Journal
 with Journal(Path(sys.argv[1])) as journal, journal.held("run-0001"):
     print("held", flush=True)
     os.kill(os.getpid(), 9)

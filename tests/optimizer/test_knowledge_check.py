@@ -3,14 +3,14 @@ from collections.abc import Iterator
 import pytest
 from attrs import evolve
 
-from argus.api import verify
 from argus.kernels.gemm import CONFIGS
-from argus.kernels.staged import Staged
-from argus.optimizer.knowledge_check import Bench, check
-from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.transformation import Design, Transformation, switched
+from argus.kernels.schedules.staged import Staged
 from argus.policy.knowledge import load
 from argus.policy.technique import Lineage, Technique
+from argus.search.designs.knowledge_check import Bench, check
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.transformation import Design, Transformation, switched
+from argus.verifier.api import verify
 
 BASE = {each.name: each for each in load()}
 SUPER = BASE["super-tiles"]

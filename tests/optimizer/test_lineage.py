@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer.lineage import OPEN, Table, effect, pairs, told
-from argus.optimizer.tables import rows, timed
-from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.policy.technique import Basis, Lineage
+from argus.search.designs.ablation import OPEN, Table, effect, pairs, told
+from argus.search.designs.time_tables import rows, timed
+from argus.search.techniques import TRANSFORMATIONS
 
 TIMES = {"cooperative": 200.0, "super_tiled": 160.0, "hopper_group16": 250.0, "clustered": 100.0, "cuBLAS": 90.0}
 

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from argus import llm
-from argus.cli import main
-from argus.optimizer import run
-from argus.optimizer.events import Asked, Asks, Ended, Judged, Proposed, Told
-from argus.optimizer.journal import Journal
-from argus.optimizer.run import Settings, optimize
-from argus.optimizer.search import Limits
+from argus.cli.main import main
 from argus.policy.llm.settings import Settings as Model
+from argus.search import llm_client, run
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Told
+from argus.search.journal import Journal
+from argus.search.loop import Limits
+from argus.search.run import Settings, optimize
 from argus.testing.messages import Endpoint, call, failure
 from tests.optimizer.test_gate import TEXT
 
@@ -105,7 +104,7 @@ def test_an_interrupted_question_ends_the_search_and_its_money_is_kept(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(llm, "_watched", interrupted)
+    monkeypatch.setattr(llm_client, "_watched", interrupted)
     with Endpoint([]) as endpoint:
         found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 9))
 

@@ -2,17 +2,17 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from argus.api import verify
 from argus.core.ir import Kernel
 from argus.core.verdict import Report, Unknown
-from argus.kernels.hopper import Hopper
-from argus.kernels.staged import Staged
-from argus.optimizer.designs import name
-from argus.optimizer.mining import Rejected, Skill, Tools, drafted, gathered, mine
-from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.transformation import Design
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.staged import Staged
 from argus.policy.authoring import text_of
 from argus.policy.knowledge import load, parse
+from argus.search.designs.designs import name
+from argus.search.designs.mining import Rejected, Skill, Tools, drafted, gathered, mine
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.transformation import Design
+from argus.verifier.api import verify
 
 TECHNIQUES = load()
 EXPERT = Staged(vector=8, swizzle=64)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer import certificate
-from argus.optimizer.placing import GENERATOR, REPORT, check_place, placed
+from argus.search.certificates import certificate
+from argus.search.certificates.output_dir import GENERATOR, REPORT, check_place, placed
 
 OURS = json.dumps({"schema": certificate.SCHEMA})
 

@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from argus.cli import main
+from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
-from argus.optimizer import journal as journal_module
-from argus.optimizer.evaluators import Here
-from argus.optimizer.events import Ended, Event, Judged, Proposed, Started
-from argus.optimizer.interrupts import Interrupts
-from argus.optimizer.journal import Journal
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.search import Limits, Past, Search, past
 from argus.policy.bandit import CONSTANT, Bandit, Weight
 from argus.policy.baselines import Random
 from argus.policy.planner import Planner
+from argus.search import journal as journal_module
+from argus.search.evaluation.evaluators import Here
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Ended, Event, Judged, Proposed, Started
+from argus.search.interrupts import Interrupts
+from argus.search.journal import Journal
+from argus.search.loop import Limits, Past, Search, past
 from tests.optimizer.test_search import SITUATION, STARTED, judge
 
 KILLS = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from argus.optimizer.examination.outputs import some, some_of_both
+from argus.search.bench_harness.outputs import some, some_of_both
 
 MOST = 1 << 28
 

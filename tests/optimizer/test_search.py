@@ -6,15 +6,15 @@ import pytest
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError
-from argus.optimizer.evaluators import Here
-from argus.optimizer.events import Ended, Event, Judged, Proposed, Started
-from argus.optimizer.journal import Journal
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.search import Limits, Search, past
 from argus.policy.bandit import CONSTANT, Bandit, Weight
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.planner import Choice, Planner, Situation
 from argus.policy.stopping import Rule
+from argus.search.evaluation.evaluators import Here
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Ended, Event, Judged, Proposed, Started
+from argus.search.journal import Journal
+from argus.search.loop import Limits, Search, past
 
 NAMES = (CONSTANT, "wide", "deep")
 OPTIONS = tuple(

@@ -5,11 +5,11 @@ from typing import Any
 
 from attrs import define, field
 
-from argus.optimizer.examination.bench import Bytes
-from argus.optimizer.examination.examine import clocked, correct
-from argus.optimizer.examination.session import session
-from argus.optimizer.examination.subject import Subject
-from argus.optimizer.examination.verdict import Caught, Passed
+from argus.search.bench_harness.bench import Bytes
+from argus.search.bench_harness.examine import clocked, correct
+from argus.search.bench_harness.session import session
+from argus.search.bench_harness.subject import Subject
+from argus.search.bench_harness.verdict import Caught, Passed
 from argus.testing.simulated import Simulated, SimulatedBench
 from tests.optimizer.cheats import HONEST, Candidate
 from tests.optimizer.test_cheats import PLAN, PROBLEM

@@ -2,21 +2,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from argus.api import verify
 from argus.core.verdict import Proved
-from argus.kernels.cdna3 import Cdna3, Cdna3PingPong
-from argus.kernels.cdna3_staged import Cdna3Staged
 from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.gemm import CONFIGS
-from argus.kernels.hopper import Hopper
-from argus.kernels.skinny import Skinny
-from argus.kernels.split import Split
-from argus.kernels.staged import Staged
-from argus.optimizer.designs import design, history, kernel_of, name, shipped
-from argus.optimizer.numbers import disagreement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.techniques import TRANSFORMATIONS
-from argus.optimizer.transformation import Design, Transformation, climbed, joined, switched
+from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.skinny import Skinny
+from argus.kernels.schedules.split import Split
+from argus.kernels.schedules.staged import Staged
+from argus.search.designs.designs import design, history, kernel_of, name, shipped
+from argus.search.evaluation.numerics import disagreement
+from argus.search.problems.problem import problem_of
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.transformation import Design, Transformation, climbed, joined, switched
+from argus.verifier.api import verify
 
 FIRST: tuple[Design, ...] = (Staged(), Cdna3Staged(), CONFIGS["narrow"])
 

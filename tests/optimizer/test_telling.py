@@ -7,15 +7,15 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from argus.optimize_text import Teller, change, counterexample_lines, outcome_lines
-from argus.optimizer.drafts import kernel_of
-from argus.optimizer.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Told
-from argus.optimizer.judgement import Judgement
-from argus.optimizer.problem import problem_of
-from argus.optimizer.run import Found
+from argus.cli.search.text import Teller, change, counterexample_lines, outcome_lines
 from argus.policy.llm.budget import Limits, Spent
-from argus.report_json import report_json
-from argus.verify import verify
+from argus.report.json_document import report_json
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Told
+from argus.search.problems.llm_kernels import kernel_of
+from argus.search.problems.problem import problem_of
+from argus.search.run import Found
+from argus.verifier.kernel import verify
 from tests.optimizer.deliveries import found
 from tests.optimizer.test_gate import TEXT
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argus.api import interpret
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.loader import load
-from argus.optimizer.reads import read_of
-from argus.optimizer.workload import bytes_of, declared, declared_work, sources, work_of
+from argus.search.problems.required_reads import read_of
+from argus.search.problems.workload import bytes_of, declared, declared_work, sources, work_of
+from argus.verifier.api import interpret
+from argus.verifier.loader import load
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "proved"
 HEAD = "from argus.language import *\n\n\n@kernel(target=gfx942, threads=64)\n"

@@ -4,10 +4,10 @@ import pytest
 
 from argus.core.ir import Kernel
 from argus.kernels.fp8 import gemm_fp8
-from argus.optimizer.designs import design, kernel_of
-from argus.optimizer.techniques import TRANSFORMATIONS
 from argus.policy import anatomy
 from argus.policy.matchers import MATCHERS
+from argus.search.designs.designs import design, kernel_of
+from argus.search.techniques import TRANSFORMATIONS
 
 CASES = {
     "boxes_in_turn": ("cooperative pingpong", "columns_64 columns_192 narrow hopper_stages3_whole"),

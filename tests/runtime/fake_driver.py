@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field
 
-from argus.runtime.driver import Driver
+from argus.runtime.cuda.driver import Driver
 
 CAPABILITY = {"MAJOR": 9, "MINOR": 0}
 Kernel = Callable[[list[int]], None]

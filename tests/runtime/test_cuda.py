@@ -11,8 +11,8 @@ import pytest
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime import tensor_maps
-from argus.runtime.cuda import Loaded, load
+from argus.runtime.cuda import tensor_maps
+from argus.runtime.cuda.launch import Loaded, load
 from argus.runtime.expressions import value_of
 from tests.runtime.fake_driver import FakeDriver
 

@@ -5,9 +5,9 @@ from importlib import import_module
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime import answers, driver
-from argus.runtime.device import opened
-from argus.runtime.driver import Driver, installed
+from argus.runtime.cuda import driver, status_codes
+from argus.runtime.cuda.device import opened
+from argus.runtime.cuda.driver import Driver, installed
 from tests.runtime.fake_driver import FakeDriver
 
 
@@ -101,7 +101,7 @@ def test_each_answer_says_what_to_do(status: str, words: str) -> None:
 def test_every_listed_status_is_one_of_the_driver_s() -> None:
     known = {each.name.removeprefix("CUDA_ERROR_") for each in import_module("cuda.bindings.driver").CUresult}
     of_the_runtime_above_it = {"INSUFFICIENT_DRIVER"}
-    assert answers.ANSWERS.keys() - of_the_runtime_above_it <= known
+    assert status_codes.ANSWERS.keys() - of_the_runtime_above_it <= known
 
 
 def test_a_status_that_the_bindings_do_not_know_is_a_refusal() -> None:

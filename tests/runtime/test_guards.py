@@ -14,8 +14,8 @@ import pytest
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda import Loaded, load
-from argus.runtime.guards import Promises
+from argus.runtime.cuda.guards import Promises
+from argus.runtime.cuda.launch import Loaded, load
 from tests.runtime.fake_driver import FakeDriver
 
 GUARD = "routed_guard0"

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from attrs import define, field
 
-from argus.runtime.driver import Driver
+from argus.runtime.cuda.driver import Driver
+from argus.runtime.cuda.timing import Regime, Stopwatch, driver_version, host_microseconds, interleaved
 from argus.runtime.monitor import Monitor
-from argus.runtime.timing import Regime, Stopwatch, driver_version, host_microseconds, interleaved
 
 DONE = "done"
 SINGLE = Regime("single", 0.0, 0.0, 0)

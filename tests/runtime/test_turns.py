@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.device import VISIBLE, opened, visible
-from argus.runtime.turns import Turn
+from argus.runtime.cuda.device import VISIBLE, opened, visible
+from argus.runtime.gpu_lock import Turn
 from tests.runtime.fake_driver import FakeDriver
 
 GPU = "0000:0B:00.0"
 HOLDS = """
 import sys, time
 from pathlib import Path
-from argus.runtime.turns import Turn
+from argus.runtime.gpu_lock import Turn
 assert Turn(sys.argv[1], 1.0, Path(sys.argv[2])).take()
 print("taken", flush=True)
 time.sleep(600)

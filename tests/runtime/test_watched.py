@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.watched import Watched
+from argus.runtime.processes.watchdog import Watched
 
 
 def adding(a: int, b: int) -> Generator[str, None, int]:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.isolated import launched
-from argus.runtime.request import Request, Result, Tensor, read_request, read_result, write_result
-from argus.runtime.worker import run
+from argus.runtime.processes.isolated import launched
+from argus.runtime.processes.request import Request, Result, Tensor, read_request, read_result, write_result
+from argus.runtime.processes.worker import run
 from tests.runtime.fake_driver import FakeDriver
 
 POINTER = {"kind": "pointer", "shape": ["M"], "align": 4}
@@ -108,7 +108,7 @@ def test_a_process_that_dies_is_told_with_its_last_words(tmp_path: Path, request
 def test_the_worker_itself_says_that_there_is_no_gpu(tmp_path: Path, request_in: Request) -> None:
     without = child(
         "import sys; from pathlib import Path; from argus.runtime import driver; driver.bindings = lambda: None; "
-        "from argus.runtime.worker import run; run(Path(sys.argv[-1]))"
+        "from argus.runtime.processes.worker import run; run(Path(sys.argv[-1]))"
     )
 
     with pytest.raises(ArgusError) as told:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from argus.cli import main
-from argus.optimizer.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.optimizer.journal import Journal
-from argus.optimizer.judgement import Judgement
-from argus.search_report.page import page
-from argus.search_report.story import Story, saved, stages, told, tree, uses
+from argus.cli.main import main
+from argus.cli.search.page.page import page
+from argus.cli.search.page.story import Story, saved, stages, told, tree, uses
+from argus.search.evaluation.judgement import Judgement
+from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
+from argus.search.journal import Journal
 
 STARTED = Started("gemm:4096x4096x4096:bf16", "sm_90a", "bandit", 5, 139.0, "tensor", 25, {"argus": "0.1.0"})
 LATE = {"parse": 0.5, "invariants": 1.0, "interpreter": 0.5, "compile": 2.0, "timing": 1.0}

@@ -11,15 +11,15 @@ from functools import cache
 
 import pytest
 
-from argus.bench import POINTS, Question, collect, narrowed
-from argus.bench_runs import DEFINITE, ask, disagreements, measure
+from argus.cli.bench.queries import POINTS, Question, collect, narrowed
+from argus.cli.bench.runs import DEFINITE, ask, disagreements, measure
 from argus.core.query import Budget
 from argus.core.walk import symbols
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5Text
 from argus.solvers.registry import get
-from argus.solvers.smtlib import export
-from argus.solvers.smtlib_reader import read_script
+from argus.solvers.smtlib.reader import read_script
+from argus.solvers.smtlib.script import export
 from argus.solvers.z3_backend import Z3Text
 from property_tests.programs import CORPUS
 

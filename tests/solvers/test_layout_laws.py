@@ -47,7 +47,7 @@ def image(modes: list[tuple[int, Index]], index: Index) -> Index:
 
 
 def step_form(modes: list[tuple[int, Index]], index: Index) -> Index:
-    """slope * n + sum of jump_k * floor(n / below_k) of `argus.core.layout.steps`."""
+    """slope * n + sum of jump_k * floor(n / below_k) of `argus.core.layout.images.steps`."""
     total, below = mul(index, modes[0][1]), 1
     for (extent, stride), (_, after) in pairwise(modes):
         below *= extent

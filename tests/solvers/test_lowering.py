@@ -21,8 +21,8 @@ from argus.core.algebra import (
 from argus.core.index import Cond, Coord, Index, Symbol
 from argus.core.query import Query
 from argus.solvers.base import definedness
-from argus.solvers.form import Inexpressible, Lowered, Product, Variable
-from argus.solvers.lowering import lower
+from argus.solvers.smtlib.form import Inexpressible, Lowered, Product, Variable
+from argus.solvers.smtlib.lowering import lower
 
 x, y, z = (sym(Symbol(name, "fresh")) for name in "xyz")
 low_bits = sym(Symbol("b", "fresh", 0, 7))

@@ -10,9 +10,9 @@ from argus.core.algebra import add, all_of, floordiv, le, lt, maximum, mul, sub,
 from argus.core.index import Cond, Symbol
 from argus.core.query import Budget, Query, Sat, Unsat
 from argus.core.walk import evaluate, symbols
-from argus.solvers.multiples import has_multiples, multiples
 from argus.solvers.registry import get
-from argus.solvers.slicing import generalised
+from argus.solvers.session.multiples import has_multiples, multiples
+from argus.solvers.session.slicing import generalised
 
 d, p, q, t = (sym(Symbol(name, "size", 0, 6)) for name in "dpqt")
 share = floordiv(mul(p, 7), 3)

@@ -13,10 +13,10 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities
 from argus.solvers.cache import Cache
-from argus.solvers.instances import instance
-from argus.solvers.pinned import contradictory
-from argus.solvers.session import Session
-from argus.solvers.witnesses import Witness, Witnesses
+from argus.solvers.session.instances import instance
+from argus.solvers.session.pinned import contradictory
+from argus.solvers.session.session import Session
+from argus.solvers.session.witnesses import Witness, Witnesses
 from argus.solvers.z3_backend import Z3
 
 n = sym(Symbol("n", "size", 0, None))

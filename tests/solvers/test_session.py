@@ -12,7 +12,7 @@ from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities
 from argus.solvers.cache import Cache
 from argus.solvers.cvc5_backend import Cvc5
-from argus.solvers.session import Session
+from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 
 n = sym(Symbol("n", "size", 1, None))

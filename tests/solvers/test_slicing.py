@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from argus.core.algebra import add, eq, held, le, lt, read, sym
 from argus.core.index import Symbol
-from argus.solvers.slicing import anchors, cone
+from argus.solvers.session.slicing import anchors, cone
 
 a, b, c, d, e = (sym(Symbol(name, "fresh")) for name in "abcde")
 

@@ -13,10 +13,10 @@ from argus.core.query import Budget, Query, Sat, Unsat
 from argus.core.walk import evaluate
 from argus.solvers.conformance import Example, conformance, examples
 from argus.solvers.cvc5_backend import Cvc5Text
-from argus.solvers.form import Inexpressible
-from argus.solvers.macros import definition
-from argus.solvers.smtlib import export, symbol_name, symbol_of
-from argus.solvers.smtlib_reader import read_script
+from argus.solvers.smtlib.form import Inexpressible
+from argus.solvers.smtlib.macros import definition
+from argus.solvers.smtlib.reader import read_script
+from argus.solvers.smtlib.script import export, symbol_name, symbol_of
 from argus.solvers.z3_backend import Z3, Z3Text
 
 x, y = (sym(Symbol(name, "size", 1, None)) for name in "xy")

@@ -8,12 +8,12 @@ from types import ModuleType
 
 import pytest
 
-from argus.core.laws.tabulated import flat
 from argus.core.layout import IntTuple
 from argus.layout import Layout, LayoutError
 from argus.testing.differential import main, table, tally
 from argus.testing.draws import KINDS, OPERATIONS, Draw, Kind, Operation, Tree, draws
 from argus.testing.judge import judge
+from argus.testing.laws.tabulated import flat
 from argus.testing.peers import NAMES, Eager, Found, Refused, Traced, peer
 
 UNIT: Tree = (1, 0)

@@ -7,8 +7,8 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, SearchStrategy
 
-from argus.core.laws import LAWS
 from argus.layout import ComposedLayout, IntTuple, Layout, Swizzle, composition, depth, flatten, logical_divide
+from argus.testing.laws import LAWS
 from argus.testing.operands import operands
 from argus.testing.strategies import (
     compact_layouts,

@@ -14,11 +14,11 @@ from attrs import define, field
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime import timing
-from argus.runtime.device import opened
-from argus.runtime.timing import Call
-from argus.tuning import measure
-from argus.tuning.measure import FAR, Going, Job, Operands, Timed, brief, thorough
+from argus.runtime.cuda import timing
+from argus.runtime.cuda.device import opened
+from argus.runtime.cuda.timing import Call
+from argus.search.tuning import measure
+from argus.search.tuning.measure import FAR, Going, Job, Operands, Timed, brief, thorough
 from tests.runtime.fake_driver import FakeDriver
 
 POINTER = {"kind": "pointer", "align": 2}

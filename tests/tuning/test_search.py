@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
-from argus import tuned
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.cuda.text import cuda_text
 from argus.kernels.gemm import CONFIGS, configuration, gemm, select
-from argus.runtime.watched import Watched
-from argus.tuned import Found, Key
-from argus.tuning import prepare
-from argus.tuning.candidates import candidates
-from argus.tuning.measure import Job, Timed, brief, thorough
-from argus.tuning.prepare import one, prepared
-from argus.tuning.search import FINALISTS, kept_as_found, searched
+from argus.runtime import tuning_db
+from argus.runtime.processes.watchdog import Watched
+from argus.runtime.tuning_db import Found, Key
+from argus.search.tuning import prepare
+from argus.search.tuning.candidates import candidates
+from argus.search.tuning.measure import Job, Timed, brief, thorough
+from argus.search.tuning.prepare import one, prepared
+from argus.search.tuning.search import FINALISTS, kept_as_found, searched
 
 SHAPE, OTHER = (4096, 4096, 4096), (512, 7168, 2048)
 CARD = "Imagined GPU"
@@ -118,9 +118,9 @@ class FakeChild(Watched):
 @pytest.fixture(autouse=True)
 def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    tuned.forget()
+    tuning_db.forget()
     yield
-    tuned.forget()
+    tuning_db.forget()
 
 
 def hung() -> ArgusError:
@@ -134,7 +134,7 @@ def test_the_fastest_is_kept_and_then_selected() -> None:
 
     assert result.best == "small"
     assert result.ratios()["sustained"] == 104.0 / 50.0
-    assert tuned.kept(CARD) == {
+    assert tuning_db.kept(CARD) == {
         Key(SHAPE): Found("small", {"sustained": 50.0, "duty-cycled": 50.0}, len(NAMES), finished=True)
     }
     assert select(*SHAPE, device=CARD) == "small"
@@ -173,7 +173,7 @@ def test_finalists_that_hang_leave_the_brief_times() -> None:
     (result,) = kept_as_found(CARD, searched(child, [SHAPE], PATHS))
 
     assert not result.finished
-    assert tuned.kept(CARD)[Key(SHAPE)].config == "small"
+    assert tuning_db.kept(CARD)[Key(SHAPE)].config == "small"
 
 
 def test_an_interrupted_search_keeps_what_it_has_found() -> None:
@@ -186,14 +186,14 @@ def test_an_interrupted_search_keeps_what_it_has_found() -> None:
     with pytest.raises(KeyboardInterrupt):
         next(results)
 
-    assert {key.shape: found.finished for key, found in tuned.kept(CARD).items()} == {OTHER: True, SHAPE: False}
+    assert {key.shape: found.finished for key, found in tuning_db.kept(CARD).items()} == {OTHER: True, SHAPE: False}
 
 
 def test_an_unfinished_choice_does_not_displace_a_finished_one() -> None:
     done = Found("columns_224", {"sustained": 1.0}, 9)
-    tuned.keep(CARD, {Key(SHAPE): done})
+    tuning_db.keep(CARD, {Key(SHAPE): done})
     child = FakeChild(fails={(thorough, "small"): hung(), (thorough, "cooperative"): hung()})
 
     list(kept_as_found(CARD, searched(child, [SHAPE], PATHS)))
 
-    assert tuned.kept(CARD) == {Key(SHAPE): done}
+    assert tuning_db.kept(CARD) == {Key(SHAPE): done}

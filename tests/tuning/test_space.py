@@ -10,14 +10,14 @@ import pytest
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.kernels.cdna3_staged import Cdna3Staged
 from argus.kernels.gemm import CONFIGS, configuration
-from argus.kernels.staged import Staged
-from argus.runtime.watched import Watched
-from argus.tuning.candidates import candidates, space
-from argus.tuning.measure import Job, Timed
-from argus.tuning.spaces import Plan, Time, timed
-from argus.tuning.table import blocks_at_once, row
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.kernels.schedules.staged import Staged
+from argus.runtime.processes.watchdog import Watched
+from argus.search.tuning.candidates import candidates, space
+from argus.search.tuning.measure import Job, Timed
+from argus.search.tuning.space_table import blocks_at_once, row
+from argus.search.tuning.space_times import Plan, Time, timed
 
 SHAPE = (256, 256, 256)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from argus import tune_cli, tuned
-from argus.cli import main
-from argus.tuning.measure import Shape, Timed
-from argus.tuning.search import Result
+from argus.cli import tune
+from argus.cli.main import main
+from argus.runtime import tuning_db
+from argus.search.tuning.measure import Shape, Timed
+from argus.search.tuning.search import Result
 
 CARD = "Imagined GPU"
 
@@ -19,8 +20,8 @@ CARD = "Imagined GPU"
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tune_cli, "candidates", lambda: ["columns_64", "nothing"])
-    tuned.forget()
+    monkeypatch.setattr(tune, "candidates", lambda: ["columns_64", "nothing"])
+    tuning_db.forget()
     return tmp_path
 
 
@@ -73,8 +74,8 @@ def test_a_search_keeps_and_prints_what_it_finds(
         asked.append((shapes, list(paths), rounds))
         yield from (result(shape, "columns_64") for shape in shapes)
 
-    monkeypatch.setattr(tune_cli, "name_of_device", named)
-    monkeypatch.setattr(tune_cli, "searched", fake)
+    monkeypatch.setattr(tune, "name_of_device", named)
+    monkeypatch.setattr(tune, "searched", fake)
 
     code = main(["bench", "gemm", "--tune", "4096x4096x4096,64x64x64", "--processes", "1", "--rounds", "3", "--json"])
 
@@ -83,15 +84,15 @@ def test_a_search_keeps_and_prints_what_it_finds(
     assert asked == [([(4096, 4096, 4096), (64, 64, 64)], ["columns_64"], 3)]
     assert document["device"] == CARD
     assert [each["ratios"] for each in document["results"]] == [{"sustained": 1.2, "duty-cycled": 1.0}] * 2
-    assert {found.config for found in tuned.kept(CARD).values()} == {"columns_64"}
+    assert {found.config for found in tuning_db.kept(CARD).values()} == {"columns_64"}
 
 
 def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def fake(*_: object) -> Iterator[Result]:
         yield result((64, 64, 64), "columns_64", wrong=("small",))
 
-    monkeypatch.setattr(tune_cli, "name_of_device", named)
-    monkeypatch.setattr(tune_cli, "searched", fake)
+    monkeypatch.setattr(tune, "name_of_device", named)
+    monkeypatch.setattr(tune, "searched", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64", "--processes", "1"]) == 1
     assert "small gives WRONG numbers" in capsys.readouterr().out
@@ -104,9 +105,9 @@ def test_an_interrupted_search_has_kept_what_it_found(
         yield result((64, 64, 64), "columns_64")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune_cli, "name_of_device", named)
-    monkeypatch.setattr(tune_cli, "searched", fake)
+    monkeypatch.setattr(tune, "name_of_device", named)
+    monkeypatch.setattr(tune, "searched", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64,65x64x64", "--processes", "1"]) == 130
     assert "interrupted: 1 of 2 shapes have a choice" in capsys.readouterr().out
-    assert [key.shape for key in tuned.kept(CARD)] == [(64, 64, 64)]
+    assert [key.shape for key in tuning_db.kept(CARD)] == [(64, 64, 64)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argus.core.elements import nodes
 from argus.core.ir import Holds, Kernel, Map, walk
+from argus.core.ir.element_walk import nodes
 
 
 def masked(kernel: Kernel) -> bool:

@@ -10,11 +10,11 @@ from argus.core.check.folds import fold_fault
 from argus.core.check.holding import held_by_same
 from argus.core.check.place import Place, fault
 from argus.core.diagnostic import Diagnostic
-from argus.core.elements import gets
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Copy, Fold, Map, Mma, Staged, Stmt, View
+from argus.core.ir.element_walk import gets
 from argus.core.layout import TV, Layout
-from argus.core.slabs import slab_width
+from argus.core.memory.swizzle_tiles import slab_width
 from argus.core.walk import mentions, show
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import assert_never
 
 from argus.core import algebra
-from argus.core.elements import gets, indices
 from argus.core.index import Node
 from argus.core.ir import (
     Advance,
@@ -37,6 +36,7 @@ from argus.core.ir import (
     WrittenOnce,
     whole,
 )
+from argus.core.ir.element_walk import gets, indices
 from argus.core.walk import substitute
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core.atom import Atom
-from argus.core.banks import cycles
 from argus.core.cost.groups import Group
 from argus.core.cost.machine import Machine
 from argus.core.cost.places import (
@@ -23,9 +22,10 @@ from argus.core.cost.places import (
     offsets,
     reached,
 )
-from argus.core.elements import nodes
 from argus.core.ir import Cast, Copy, Fold, Map, Mma, Op, Stmt, View, Where, static
+from argus.core.ir.element_walk import nodes
 from argus.core.layout import TV
+from argus.core.memory.banks import cycles
 from argus.core.walk import IntArray
 
 _SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt", "tanh", "sin", "cos", "erf"})

@@ -12,9 +12,9 @@ from argus.core.cost.groups import sizes_of
 from argus.core.cost.machine import Machine
 from argus.core.cost.places import value_of
 from argus.core.ir import Alloc, Kernel, Policy, walk
-from argus.core.placement import ROOM, bytes_of, placed
-from argus.core.proof.budgets import launch_registers, planned, register_words
-from argus.core.proof.lifetimes import held_at_once
+from argus.core.memory.placement import ROOM, bytes_of, placed
+from argus.core.proof.dataflow.lifetimes import held_at_once
+from argus.core.proof.limits.budgets import launch_registers, planned, register_words
 
 Limit = Literal["registers", "shared memory", "waves", "blocks", "grid"]
 _ADDRESSES = 32

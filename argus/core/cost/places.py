@@ -9,8 +9,8 @@ import numpy as np
 from argus.core.cost.groups import Group, Numbers
 from argus.core.index import Cond, Index
 from argus.core.ir import Copy, Staged, Strided, View, static
-from argus.core.lanes import by_wave
-from argus.core.proof.memory import modes, offsets_along
+from argus.core.memory.lane_accesses import by_wave
+from argus.core.proof.limits.memory import modes, offsets_along
 from argus.core.walk import IntArray, evaluate
 
 

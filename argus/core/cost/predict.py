@@ -8,7 +8,6 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from argus.core.cost.clockwork import Clockwork, has_loops
 from argus.core.cost.costs import Cost
 from argus.core.cost.counts import block_numbers, everyone, runs
 from argus.core.cost.groups import Numbers, cast_of, sizes_of
@@ -16,6 +15,7 @@ from argus.core.cost.machine import MACHINES, Machine
 from argus.core.cost.occupancy import Compiled, Occupancy, occupancy, rounds
 from argus.core.cost.places import NotModelledError, value_of
 from argus.core.cost.script import Played, Script
+from argus.core.cost.simulator import Clockwork, has_loops
 from argus.core.cost.traffic import crowd, traffic
 from argus.core.index import Index
 from argus.core.ir import For, Kernel, Stmt

@@ -7,8 +7,8 @@ from attrs import define
 from argus.core.cost.costs import Cost
 from argus.core.cost.player import Player
 from argus.core.cost.script import Script
-from argus.core.elements import gets
 from argus.core.ir import Commit, Copy, Fold, Map, Mma, Wait
+from argus.core.ir.element_walk import gets
 
 NAMES = ("tensor", "shared", "memory", "lines", "issue")
 

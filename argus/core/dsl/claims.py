@@ -11,11 +11,11 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.fragments import Fragment
 from argus.core.dsl.handles import Bool, Int, IntLike, OfInts, as_cond, extent, unwrap
 from argus.core.dsl.integers import term
+from argus.core.dsl.tiles.fragments import Fragment
+from argus.core.dsl.tiles.values import Held, leader
 from argus.core.dsl.tracer import current
-from argus.core.dsl.values import Held, leader
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Coord, Index, Read, Sym, Symbol
 from argus.core.ir import (

@@ -13,9 +13,9 @@ from typing import NoReturn
 from argus.core import algebra
 from argus.core.dsl import place
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.fragments import check_dtype
 from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
 from argus.core.dsl.parameters import tensor_buffer
+from argus.core.dsl.tiles.fragments import check_dtype
 from argus.core.dsl.tracer import is_tracing
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType

@@ -7,8 +7,8 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.fragments import Fragment
 from argus.core.dsl.handles import Bool, IntLike, as_cond, extent, extents
+from argus.core.dsl.tiles.fragments import Fragment
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Const

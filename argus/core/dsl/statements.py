@@ -10,26 +10,26 @@ from typing import Literal
 from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.atoms.sm_90a.tma import SWIZZLES as SPANS
-from argus.core.dsl.atoms import choose
-from argus.core.dsl.barriers import Barrier
-from argus.core.dsl.boxes import boxes
 from argus.core.dsl.clusters import Multicast, mask
+from argus.core.dsl.copies.boxes import boxes
+from argus.core.dsl.copies.choose_atom import choose
+from argus.core.dsl.copies.movers import Everyone, Lane
 from argus.core.dsl.faults import described, fault
-from argus.core.dsl.folds import operation
-from argus.core.dsl.fragments import Fragment, add, fresh
 from argus.core.dsl.handles import extent, extents, number
-from argus.core.dsl.maps import TensorMap
-from argus.core.dsl.movers import Everyone, Lane
 from argus.core.dsl.place import leaves_early, user_frame
-from argus.core.dsl.queues import GroupQueue
+from argus.core.dsl.sync.barriers import Barrier
+from argus.core.dsl.sync.queues import GroupQueue
+from argus.core.dsl.tensor_maps import TensorMap
+from argus.core.dsl.tiles.fragments import Fragment, add, fresh
+from argus.core.dsl.tiles.reductions import operation
+from argus.core.dsl.tiles.values import check_dtype, check_layout
 from argus.core.dsl.tracer import Tracer, current, left_early
-from argus.core.dsl.values import check_dtype, check_layout
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import DType
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Alloc, Buffer, Copy, Fence, Policy, Reset, Staged, Sync, View, whole
 from argus.core.layout import TV, Layout, Swizzle, row_major
-from argus.core.slabs import CHUNK, slabbed
+from argus.core.memory.swizzle_tiles import CHUNK, slabbed
 from argus.core.walk import show, topological
 
 

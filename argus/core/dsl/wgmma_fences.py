@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from argus.core.elements import gets
 from argus.core.ir import Buffer, Copy, Fence, Fold, For, Map, Mma, One, Origin, Roles, Stmt, bodies, walk, with_bodies
+from argus.core.ir.element_walk import gets
 
 Dirty = frozenset[Buffer]
 Body = tuple[Stmt, ...]

@@ -6,7 +6,7 @@ from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import IntTuple, flatten, product
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.tv import TV
+from argus.core.layout.thread_value.tv import TV
 from argus.core.layout.values import IntArray, Layout, column_major, make_layout, row_major
 
 __all__ = [

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, malformed, too_large
+from argus.core.layout.images.recover import Break, recovered
 from argus.core.layout.inttuple import IntTuple, checked, product, text
-from argus.core.layout.recover import Break, recovered
 from argus.core.layout.values import IntArray, Layout, layout_of, of_modes
 
 BoolArray = npt.NDArray[np.bool_]

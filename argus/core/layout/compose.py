@@ -14,8 +14,8 @@ from typing import Union, overload
 from argus.core.layout.coalesce import by_mode
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.faults import LayoutError, misplaced
+from argus.core.layout.images.steps import Jumps, evaluate, first_deviation, steps
 from argus.core.layout.inttuple import IntTuple
-from argus.core.layout.steps import Jumps, evaluate, first_deviation, steps
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_tree, trusted
 

@@ -13,9 +13,9 @@ import numpy as np
 from argus.core.layout.coalesce import merged
 from argus.core.layout.compose import Tiler, composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
+from argus.core.layout.f2.linear import columns_of
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
-from argus.core.layout.linear import columns_of
-from argus.core.layout.strides import (
+from argus.core.layout.images.strides import (
     UndecidedError,
     first_collision,
     first_gap,
@@ -24,8 +24,8 @@ from argus.core.layout.strides import (
     meet_at_zero,
     nest,
 )
+from argus.core.layout.images.tables import fits, gap, missed, outside, repeated, tabulate
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.tables import fits, gap, missed, outside, repeated, tabulate
 from argus.core.layout.values import IntArray, Layout, make_layout
 from argus.core.layout.witness import Answer, Collision, Disagreement, Missed, Outside, Refusal, Shared, Sizes
 

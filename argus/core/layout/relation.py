@@ -11,9 +11,9 @@ from attrs import field, frozen
 
 from argus.core.layout.composed import LayoutLike
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, malformed, too_large
+from argus.core.layout.images.recover import Break, recovered, recovered_by_mode
+from argus.core.layout.images.tables import LARGEST, repeated, tabulate
 from argus.core.layout.inttuple import IntTuple, checked, flatten, product, text
-from argus.core.layout.recover import Break, recovered, recovered_by_mode
-from argus.core.layout.tables import LARGEST, repeated, tabulate
 from argus.core.layout.values import IntArray, Layout, of_modes
 from argus.core.layout.witness import Collision
 

@@ -9,42 +9,29 @@ from attrs import evolve, field, frozen
 from argus.core import algebra
 from argus.core.index import Cond, Read
 from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag, walk
-from argus.core.proof import (
-    boxes,
-    budgets,
-    claims,
-    divisors,
-    elementwise,
-    epochs,
-    folding,
-    integers,
-    memory,
-    outputs,
-    programs,
-    races,
-    reads,
-    scales,
-    terms,
-    visibility,
-    waves,
-)
-from argus.core.proof.access import Accesses
-from argus.core.proof.carried import Carried, carried, connect
-from argus.core.proof.cases import cases
-from argus.core.proof.content import Left
-from argus.core.proof.crossing import reading
-from argus.core.proof.flattened import Flattened, flattened
-from argus.core.proof.flow import Flow
+from argus.core.proof.dataflow import reads
+from argus.core.proof.dataflow.access import Accesses
+from argus.core.proof.dataflow.flattened_views import Flattened, flattened
+from argus.core.proof.dataflow.loop_invariants import Carried, carried, connect
+from argus.core.proof.dataflow.path_split import cases
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.timeline import NotModelled, Timeline, divides_safely, timeline
+from argus.core.proof.limits import boxes, budgets, divisors, indirect_index, integers, memory
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.programs import ALONE, Others
-from argus.core.proof.promises import Promised, promised
+from argus.core.proof.outputs import claims, programs, writes
+from argus.core.proof.outputs.data_contracts import Promised, promised
+from argus.core.proof.outputs.programs import ALONE, Others
 from argus.core.proof.prover import Prover
-from argus.core.proof.roles import exchanges
-from argus.core.proof.roles.apart import apart, parts
-from argus.core.proof.roles.ledger import RefusedError
-from argus.core.proof.roles.obligations import unrolled
-from argus.core.proof.sums import Accumulator
-from argus.core.proof.timeline import NotModelled, Timeline, divides_safely, timeline
+from argus.core.proof.sync import divergent_waves, epochs, races, visibility
+from argus.core.proof.sync.interlaunch import reading
+from argus.core.proof.sync.roles import cluster_stores
+from argus.core.proof.sync.roles.context import RefusedError
+from argus.core.proof.sync.roles.isolation import apart, parts
+from argus.core.proof.sync.roles.obligations import unrolled
+from argus.core.proof.values import elementwise
+from argus.core.proof.values.content import Left
+from argus.core.proof.values.recognisers import folding, scales
+from argus.core.proof.values.sums import Accumulator
 from argus.core.query import Unsat
 from argus.core.walk import mentions, symbols
 
@@ -108,7 +95,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
         for copies in read.fills:
             yield from parts(found[0], copies)
         if read.exchanged is not None:
-            yield from exchanges.apart(found[0], read.exchanged)
+            yield from cluster_stores.apart(found[0], read.exchanged)
 
     analysed = _analysed(Flattened(read.line), prover, agent, others, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
@@ -187,7 +174,7 @@ def _data(kernel: Kernel) -> Iterator[NotModelled]:
 def _lines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
     """The lines that blocks run, those that no block does left out."""
     ways = cases(kernel)
-    lines = tuple(epochs.checked(waves.apart(timeline(way.kernel, way.given))) for way in ways)
+    lines = tuple(epochs.checked(divergent_waves.apart(timeline(way.kernel, way.given))) for way in ways)
     taken = tuple(line for line in lines if not line.given or not isinstance(prover.check(line.facts), Unsat))
     return taken or lines[:1]
 
@@ -215,7 +202,7 @@ def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent:
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
     yield from integers.of_control(line)
-    yield from terms.obligations(line)
+    yield from indirect_index.obligations(line)
     apart = {each.flat for each in flow.seen if each.gathered}
     yield from memory.obligations(line, accesses, lambda buffer: buffer not in apart)
     yield from _barriers(line)
@@ -233,7 +220,7 @@ def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent:
     yield from elementwise.agreements(flow)
     yield from scales.obligations(flow)
     yield from claims.asserted(flow, sums)
-    yield from outputs.unclaimed(flow)
+    yield from writes.unclaimed(flow)
 
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:

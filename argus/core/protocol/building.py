@@ -13,7 +13,7 @@ from argus.core.protocol.distances import Edge
 from argus.core.protocol.events import event, happenings, lags_of_cover, ordered_pairs
 from argus.core.protocol.offsets import matching, named, slot_offset
 from argus.core.protocol.outcome import Fails, Unknown
-from argus.core.protocol.parties import Drainer, Party, loses, representatives
+from argus.core.protocol.producers_consumers import Drainer, Party, loses, representatives
 from argus.core.protocol.ring import Meet, Protocol, Role, WaitEmpty, WaitFull
 
 

@@ -29,8 +29,8 @@ from argus.core.algebra import (
     sym,
 )
 from argus.core.index import Cond, Index, Symbol
-from argus.core.protocol.duties import Agent, Duties
 from argus.core.protocol.ring import Cursor, OnRing, Phase, Protocol, Read, Release, Role, WaitGroups
+from argus.core.protocol.role_ops import Agent, Duties
 
 _USE = sym(Symbol("u", "fresh", 0, None))
 _LOST = sym(Symbol("lost", "fresh", 0, None))

@@ -13,7 +13,7 @@ from attrs import evolve
 from argus.core.protocol.building import Built, build
 from argus.core.protocol.distances import Distances, distances
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
-from argus.core.protocol.parties import Party, of_one_tile, parties
+from argus.core.protocol.producers_consumers import Party, of_one_tile, parties
 from argus.core.protocol.ring import (
     ArriveFull,
     Copy,

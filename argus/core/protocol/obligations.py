@@ -15,7 +15,6 @@ from argus.core.algebra import negate
 from argus.core.index import Cond
 from argus.core.protocol.claims import Claim, empty_ahead, guest_claims, ring_claims, slot_claims, trip_claims
 from argus.core.protocol.coupled import Coupled, Drainer, Filler, certify_coupled
-from argus.core.protocol.duties import Duties, duties
 from argus.core.protocol.lemma import Certified, Shape, certify
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
 from argus.core.protocol.ranks import rank
@@ -31,6 +30,7 @@ from argus.core.protocol.ring import (
     of_tiles,
     of_trips,
 )
+from argus.core.protocol.role_ops import Duties, duties
 from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 
 Ask = Callable[[Query], Answer]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from argus.core.algebra import add, all_of, le, mul, sym
 from argus.core.index import Cond, Index, Symbol
 from argus.core.protocol.claims import empty_ahead
-from argus.core.protocol.duties import Duties
 from argus.core.protocol.ring import OnRing, Protocol, Role, WaitGroups
+from argus.core.protocol.role_ops import Duties
 
 _ALPHA = sym(Symbol("alpha", "fresh", 0, None))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argus.core.protocol.offsets import slot_offset
 from argus.core.protocol.outcome import Fails
-from argus.core.protocol.parties import Party, loses
+from argus.core.protocol.producers_consumers import Party, loses
 from argus.core.protocol.ring import Cursor, Meet, Protocol, Role
 
 

@@ -10,7 +10,7 @@ from argus.core import algebra
 from argus.core.index import Const, Index
 from argus.core.ir import Buffer, Copy, Kernel, Policy, Role, Staged, Sync, View, static, walk
 from argus.core.layout import Swizzle
-from argus.core.placement import ROOM, placed
+from argus.core.memory.placement import ROOM, placed
 from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.faults import not_built

@@ -13,12 +13,12 @@ from argus.core.atom import Atom
 from argus.core.index import Const, Index
 from argus.core.ir import Buffer, Kernel, Mma, View, static, walk
 from argus.core.layout import TV
-from argus.core.slabs import slab_width
+from argus.core.memory.swizzle_tiles import slab_width
 from argus.emit.cuda.context import Context, box_offset, linear
 from argus.emit.cuda.plan import staged, substituted, swizzle_bytes
 from argus.emit.faults import not_built
+from argus.emit.hip.mma import affine
 from argus.emit.loops import loops
-from argus.emit.matrix import affine
 from argus.emit.scope import held_by
 
 _CHUNK = 16

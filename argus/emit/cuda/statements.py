@@ -49,7 +49,7 @@ from argus.emit.cuda.plan import begins_early, moves_boxes, register_changes
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
-from argus.emit.hip import place_of
+from argus.emit.hip.text import place_of
 from argus.emit.scope import c_type, layout_of
 
 _WORD = 32

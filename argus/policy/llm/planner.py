@@ -1,7 +1,8 @@
 """A planner that ranks by what a model answered; without an answer, and for what it leaves open, by the bandit.
 
-Asking is an effect and is done elsewhere (`argus.llm`). A loop asks when `due` says so, records the answer, and goes on
-from `refreshed(state, answer)`; an answer read from a record leads to the same state as when it came.
+Asking is an effect and is done elsewhere (`argus.search.llm_client`). A loop asks when `due` says so, records the
+answer, and goes on from `refreshed(state, answer)`; an answer read from a record leads to the same state as when it
+came.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import inf
 
-from argus.core.dsl.fragments import elementwise
+from argus.core.dsl.tiles.fragments import elementwise
 from argus.core.dtype import DType
 from argus.language import Fragment, Tensor, bf16, copy, f16, f32, fma, load, maximum, minimum, spread, where
 from argus.testing.instructions.trial import Trial, trial

@@ -7,10 +7,10 @@ import pytest
 
 from argus.core.atom import Atom
 from argus.core.atoms.sm_90a import ATOMS, tma, warp, wgmma
-from argus.core.banks import bank_conflicts
 from argus.core.dtype import DType, bf16, e4m3, f16, f32
-from argus.core.lanes import Access
 from argus.core.layout import TV, ComposedLayout, IntArray, Layout, Swizzle
+from argus.core.memory.banks import bank_conflicts
+from argus.core.memory.lane_accesses import Access
 from argus.core.phases import PHASES
 from argus.core.target import sm_90a
 from argus.core.tiling import WarpgroupMma, part_of

@@ -10,10 +10,10 @@ from attrs import asdict, evolve
 from argus.core.cost import MACHINES, Compiled, predict
 from argus.core.ir import Await, Kernel, Wait
 from argus.core.layout import Swizzle
-from argus.kernels.cdna3 import Cdna3
+from argus.kernels.config_names import name_of
 from argus.kernels.gemm import gemm
-from argus.kernels.hopper import Hopper
-from argus.kernels.naming import name_of
+from argus.kernels.schedules.cdna3 import Cdna3
+from argus.kernels.schedules.hopper import Hopper
 from tests.core.cost import kernels
 
 CUBE = {"M": 4096, "N": 4096, "K": 4096}

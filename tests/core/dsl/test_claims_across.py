@@ -12,7 +12,7 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.handles import Int
 from argus.core.ir import Assert, Distinct, Kernel, Order, Relation, TagOf, walk
-from argus.core.pretty import claim_text
+from argus.core.ir.pretty import claim_text
 from argus.language import (
     Fragment,
     Tensor,

@@ -14,8 +14,8 @@ from argus.core.dsl.handles import Int
 from argus.core.dsl.views import unflatten
 from argus.core.index import Symbol
 from argus.core.ir import Assert, Products, walk
-from argus.core.pretty import pretty
-from argus.core.rewrite import in_stmt
+from argus.core.ir.pretty import pretty
+from argus.core.ir.rewrite import in_stmt
 from argus.core.walk import evaluate, show, symbols
 from argus.interp.run import run
 from argus.language import (

@@ -32,7 +32,7 @@ from argus.core.ir import (
     Wait,
     walk,
 )
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
 from argus.core.walk import evaluate, symbols
 from argus.kernels.gemm import gemm
 from argus.language import (

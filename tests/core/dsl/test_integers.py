@@ -11,14 +11,13 @@ from typing import cast
 import numpy as np
 import pytest
 
-from argus.api import interpret
 from argus.core.algebra import coord, read, sym
 from argus.core.check import check
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Copy, If, Kernel, Relation, Tag, walk
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
 from argus.core.verdict import Unknown
-from argus.emit.hip import hip_text
+from argus.emit.hip.text import hip_text
 from argus.language import (
     Tensor,
     assert_relation,
@@ -44,7 +43,8 @@ from argus.language import (
     when,
     zeros,
 )
-from argus.verify import verify
+from argus.verifier.api import interpret
+from argus.verifier.kernel import verify
 
 BY = spread((64, 32), threads=256, vector=4)
 MM = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=32)

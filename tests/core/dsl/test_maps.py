@@ -11,7 +11,7 @@ import pytest
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Alloc, Copy, Edit, walk
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
 from argus.language import (
     Tensor,
     barrier,

@@ -12,7 +12,7 @@ import pytest
 
 from argus.core.check import check, check_program
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.pretty import program_text
+from argus.core.ir.pretty import program_text
 from argus.core.walk import show
 from argus.language import (
     Int,
@@ -36,7 +36,7 @@ from argus.language import (
     workspace,
     zeros,
 )
-from argus.loader import load as load_file
+from argus.verifier.loader import load as load_file
 
 on_gfx942 = kernel(target=gfx942, threads=256)
 BY = spread((64, 32), threads=256, vector=4)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import inf
 
 from argus.core.ir import Copy, Fold, Stmt, walk
+from argus.core.ir.pretty import pretty
 from argus.core.layout import TV
-from argus.core.pretty import pretty
 from argus.language import (
     Mask,
     Tensor,

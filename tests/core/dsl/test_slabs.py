@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from argus.api import interpret
 from argus.core.algebra import const
 from argus.core.check import check
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import bf16
 from argus.core.ir import Alloc, Arrive, Buffer, Commit, Copy, Fence, Kernel, Mma, Staged, walk
+from argus.core.ir.pretty import pretty
 from argus.core.layout import Layout, Swizzle, row_major
-from argus.core.pretty import pretty
-from argus.core.slabs import slab_width, slabbed
+from argus.core.memory.swizzle_tiles import slab_width, slabbed
 from argus.emit.cuda.text import cuda_text
 from argus.language import (
     Ring,
@@ -37,6 +36,7 @@ from argus.language import (
     warpgroups,
     wgmma,
 )
+from argus.verifier.api import interpret
 
 
 def test_the_layout_of_slabs() -> None:

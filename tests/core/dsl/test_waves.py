@@ -19,7 +19,7 @@ from argus.core.index import Symbol
 from argus.core.ir import If, Policy, Sync, walk
 from argus.core.verdict import Proved, Refuted
 from argus.core.walk import in_multiples, show
-from argus.emit.hip import hip_text
+from argus.emit.hip.text import hip_text
 from argus.interp.run import run
 from argus.language import (
     Int,
@@ -43,7 +43,7 @@ from argus.language import (
     wave,
     when,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from tests.core.dsl.tracing import BY, Fault, Faults, trace
 from tests.core.texts import kernel_of
 

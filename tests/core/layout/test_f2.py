@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from argus.core.layout import ComposedLayout, Layout, LayoutError, LayoutLike, Swizzle
-from argus.core.layout.f2 import BinaryMatrix, equal
+from argus.core.layout.f2.matrix import BinaryMatrix, equal
 
 
 def fault_of(f: LayoutLike) -> tuple[str, int | None, int | None, int | None]:

@@ -9,7 +9,7 @@ import pytest
 
 from argus.core import algebra
 from argus.core.layout import TV, Layout
-from argus.core.layout.facets import Facet, matched
+from argus.core.layout.thread_value.facets import Facet, matched
 from argus.core.tiling import spread
 from argus.core.walk import evaluate
 from argus.language import bf16, mfma, mfma_f32_16x16x16_bf16, mfma_f32_32x32x8_bf16, wgmma

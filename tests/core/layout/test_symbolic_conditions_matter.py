@@ -13,7 +13,7 @@ from argus.core.index import Cond
 from argus.core.layout import Layout, LayoutError
 from argus.core.layout.inverse import left_inverse_of_layout
 from argus.core.layout.symbolic import Claim, Conditional, Operations, SymbolicLayout, symbols
-from argus.core.layout.symbolic.ledger import Ledger
+from argus.core.layout.symbolic.side_conditions import Ledger
 from argus.core.walk import evaluate
 from argus.core.walk import symbols as symbols_of
 

@@ -7,9 +7,9 @@ import pytest
 from argus.core.algebra import add, const, sym
 from argus.core.index import Symbol
 from argus.core.ir import Await, For, If, Kernel, Roles, Wait, walk
-from argus.core.mutation import OPERATORS, Mutant, mutated, named
-from argus.core.mutation.surgery import ranged
-from argus.core.pretty import pretty
+from argus.core.ir.pretty import pretty
+from argus.core.ir.surgery import ranged
+from argus.testing.mutation import OPERATORS, Mutant, mutated, named
 from property_tests.programs import KERNELS
 
 ROLES = KERNELS["two_consumers"]

@@ -11,13 +11,13 @@ from argus.core.index import Cond
 from argus.core.ir import Assume, Kernel, Stmt
 from argus.core.proof.analysis import analyse
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.roles.ledger import Ledger, RefusedError
-from argus.core.proof.roles.obligations import Unrolled, unrolled
-from argus.core.proof.roles.parsed import Parsed, Storage, parsed, storages
-from argus.core.proof.roles.reading import Spoken, spoken
-from argus.core.proof.roles.turns import turned
+from argus.core.proof.sync.roles.agent_order import turned
+from argus.core.proof.sync.roles.context import Ledger, RefusedError
+from argus.core.proof.sync.roles.extract_protocol import Spoken, spoken
+from argus.core.proof.sync.roles.obligations import Unrolled, unrolled
+from argus.core.proof.sync.roles.parsed import Parsed, Storage, parsed, storages
 from argus.core.query import Unsat
-from argus.solvers.session import Session
+from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 
 

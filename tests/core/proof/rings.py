@@ -7,7 +7,7 @@ from typing import TypeVar
 from attrs import evolve, frozen
 
 from argus.core.ir import Alloc, Buffer, Kernel, Stmt, walk
-from argus.core.mutation.surgery import with_stmts
+from argus.core.ir.surgery import with_stmts
 from argus.language import (
     Ring,
     Tensor,

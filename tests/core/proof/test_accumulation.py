@@ -7,20 +7,20 @@ from typing import cast
 import pytest
 from attrs import evolve
 
-from argus.api import verify
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.kernel import Template
 from argus.core.ir import Alloc, Kernel
-from argus.core.plain import MalformedError, read, written
-from argus.core.proof import budgets
+from argus.core.proof.limits import budgets
 from argus.core.proof.obligation import Obligation
+from argus.core.serde import MalformedError, read, written
 from argus.core.target import Target
 from argus.core.verdict import Proved, Refuted
-from argus.kernels.cdna3_staged import Cdna3Staged
+from argus.kernels.config_names import name_of
 from argus.kernels.gemm import gemm
-from argus.kernels.naming import name_of
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.language import DType, RegisterFile, Tensor, bf16, f32, gfx942, kernel, registers, sm_90a, spread
 from argus.solvers.cache import Cache
+from argus.verifier.api import verify
 
 WIDE = Cdna3Staged(bm=256, bn=320, mfma=16, run=8, vector=8, swizzle=True)
 """320 sums a lane by four waves: they fit its 512 registers, not the 256 that are for sums only."""

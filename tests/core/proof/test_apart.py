@@ -10,13 +10,13 @@ from argus.core.algebra import add, const, coord, sym
 from argus.core.index import Index
 from argus.core.ir import Copy, Kernel, View
 from argus.core.layout import TV, Layout
-from argus.core.proof.access import Accesses
+from argus.core.proof.dataflow.access import Accesses
+from argus.core.proof.dataflow.timeline import timeline
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.roles.apart import parts
-from argus.core.proof.timeline import timeline
+from argus.core.proof.sync.roles.isolation import parts
 from argus.core.verdict import Proved
 from argus.core.walk import substitute
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.role_programs import ROLES
 from tests.core.proof.asking import failing, owed, read
 from tests.core.proof.rings import changed, of_role

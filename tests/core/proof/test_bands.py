@@ -12,11 +12,11 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.algebra import add, mul, sym
 from argus.core.dsl.handles import Int
-from argus.core.dsl.orders import super_tiled
+from argus.core.dsl.sync.tile_orders import super_tiled
 from argus.core.index import Cond, Index, Symbol
-from argus.core.proof.bands import Bands, bands, lemmas, without_row
-from argus.core.proof.raster import raster
-from argus.core.proof.separate import Sep
+from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.outputs.supertiles import Bands, bands, lemmas, without_row
+from argus.core.proof.outputs.tile_index import raster
 from argus.core.walk import evaluate
 from tests.core.proof.rings import Drained, ring
 

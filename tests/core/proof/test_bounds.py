@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from argus.core.proof.roles import obligations
+from argus.core.proof.sync.roles import obligations
 from argus.core.verdict import Proved, Unknown
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
 

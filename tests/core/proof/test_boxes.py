@@ -12,12 +12,12 @@ from argus.core.algebra import TRUE, add, const, sym
 from argus.core.atoms.sm_90a import tma
 from argus.core.ir import Alloc, Assume, Copy, Kernel, Mma, Staged, Strided, View
 from argus.core.layout import Swizzle
-from argus.core.proof import boxes
-from argus.core.proof.access import Accesses
+from argus.core.proof.dataflow.access import Accesses
+from argus.core.proof.dataflow.timeline import timeline
+from argus.core.proof.limits import boxes
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.timeline import timeline
 from argus.core.verdict import Proved, Refuted
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.programs import exchanged
 from property_tests.role_programs import ROLES
 from tests.core.proof.asking import failing, owed, read

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from argus.core.ir import Staged
 from argus.core.layout import Layout, Swizzle
-from argus.core.proof.cells import astray
+from argus.core.proof.limits.live_cells import astray
 
 
 def test_rows_one_after_the_other_are_apart() -> None:

@@ -12,7 +12,7 @@ from argus.core.protocol.outcome import Fails, Holds
 from argus.core.protocol.ring import clustered
 from argus.core.verdict import Proved
 from argus.kernels.gemm import gemm
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])

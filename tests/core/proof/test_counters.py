@@ -29,8 +29,8 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.layout import Layout
-from argus.core.proof.roles.counters import Counting
-from argus.core.proof.roles.ledger import TILE, RefusedError
+from argus.core.proof.sync.roles.context import TILE, RefusedError
+from argus.core.proof.sync.roles.counters import Counting
 from argus.core.walk import evaluate, substitute, symbols
 from tests.core.proof.asking import ledger
 

@@ -27,7 +27,8 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.layout import Layout
-from argus.core.proof.roles.events import (
+from argus.core.proof.sync.roles.context import RefusedError
+from argus.core.proof.sync.roles.events import (
     Arrived,
     Drained,
     Event,
@@ -43,7 +44,6 @@ from argus.core.proof.roles.events import (
     under_condition,
     use_loops,
 )
-from argus.core.proof.roles.ledger import RefusedError
 from property_tests.role_programs import ROLES
 from tests.core.proof.asking import refusal
 from tests.core.proof.rings import changed

@@ -9,8 +9,8 @@ import pytest
 from argus.core.algebra import FALSE
 from argus.core.dsl.kernel import Template
 from argus.core.proof.analysis import Analysis, analyse
-from argus.solver_choice import resolve
-from argus.solvers.session import Session
+from argus.solvers.choice import resolve
+from argus.solvers.session.session import Session
 
 TEXT = (Path(__file__).parents[2] / "corpus" / "proved" / "split_k_in_a_cluster.py").read_text(encoding="utf-8")
 STORE = "            copy(acc.tile((64, 8), (0, to)), sums[wg, rank].of(to))\n"

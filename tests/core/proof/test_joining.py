@@ -9,9 +9,9 @@ import numpy as np
 from argus.core import algebra
 from argus.core.algebra import FALSE, TRUE, add, eq, le, lt, negate, sym
 from argus.core.index import Cond, Index, Symbol
-from argus.core.proof.content import BoolArray, Bottom, Data, Inside, Piece, Value
-from argus.core.proof.joining import merged
-from argus.core.proof.separate import Sep
+from argus.core.proof.dataflow.join import merged
+from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.values.content import BoolArray, Bottom, Data, Inside, Piece, Value
 from argus.core.query import Unsat
 from tests.core.proof.asking import session
 

@@ -8,8 +8,8 @@ import pytest
 
 from argus.core.algebra import TRUE
 from argus.core.ir import Copy, Edit
-from argus.core.proof.roles.ledger import RefusedError
-from argus.core.proof.roles.obligations import Unrolled, unrolled
+from argus.core.proof.sync.roles.context import RefusedError
+from argus.core.proof.sync.roles.obligations import Unrolled, unrolled
 from argus.language import (
     Tensor,
     TensorMap,

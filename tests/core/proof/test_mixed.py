@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
-from argus.core.proof.mixed import MOST_CASES, component
-from argus.core.proof.separate import Component, Mixed, Sep, cases_of, joined, same, tabled, together
+from argus.core.proof.dataflow.piecewise_index import MOST_CASES, component
+from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep, cases_of, joined, same, tabled, together
 from argus.core.walk import IntArray, evaluate
 
 THREAD, TILE, OTHER = Symbol("t", "thread", 0, 63), Symbol("b", "block", 0, 1000), Symbol("k", "loop", 0, 1000)

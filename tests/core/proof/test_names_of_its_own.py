@@ -8,11 +8,11 @@ from attrs import evolve
 from argus.core.algebra import sym
 from argus.core.index import Index, Symbol
 from argus.core.ir import For, Kernel, walk
-from argus.core.plain import read, written
-from argus.core.proof.roles import clusters
-from argus.core.proof.roles.ledger import block_of_its_own
-from argus.core.proof.timeline import timeline
-from argus.core.rewrite import in_stmt
+from argus.core.ir.rewrite import in_stmt
+from argus.core.proof.dataflow.timeline import timeline
+from argus.core.proof.sync.roles import clusters
+from argus.core.proof.sync.roles.context import block_of_its_own
+from argus.core.serde import read, written
 from argus.core.verdict import Proved, Refuted
 from argus.language import (
     Ring,
@@ -40,7 +40,7 @@ from argus.language import (
     warpgroup,
     wgmma,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 
 @kernel(target=sm_90a, threads=256, cluster=(2, 1))

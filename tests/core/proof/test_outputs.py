@@ -29,7 +29,7 @@ from argus.language import (
     tag,
     when,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from tests.core.proof.asking import failing
 
 ROWS, COLUMNS = 64, 16

@@ -9,11 +9,11 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.ir import For
-from argus.core.proof.content import Data, Inside
-from argus.core.proof.padding import no_looser, padded_alike, with_masks
-from argus.core.proof.separate import Sep, separate
-from argus.core.proof.splits import always
-from argus.core.proof.timeline import Loop
+from argus.core.proof.dataflow.bounds import no_looser, padded_alike, with_masks
+from argus.core.proof.dataflow.separable_index import Sep, separate
+from argus.core.proof.dataflow.timeline import Loop
+from argus.core.proof.values.content import Data, Inside
+from argus.core.proof.values.recognisers.splits import always
 from argus.core.span import Span
 
 N, T, S = (algebra.sym(Symbol(name, "size", 0, None)) for name in "NTS")

@@ -14,8 +14,8 @@ from argus.core.diagnostic import ArgusError
 from argus.core.dtype import i32
 from argus.core.index import Cond, Index, Read, Symbol
 from argus.core.ir import Buffer, Kernel, Strided, ascends
-from argus.core.proof.cases import cases
-from argus.core.proof.promises import Promised, ascending, instance, promised, within
+from argus.core.proof.dataflow.path_split import cases
+from argus.core.proof.outputs.data_contracts import Promised, ascending, instance, promised, within
 from argus.core.query import Answer, Sat, Unsat
 from argus.core.verdict import Proved, Unknown, Vacuous
 from argus.language import (
@@ -38,9 +38,9 @@ from argus.language import (
     when,
 )
 from argus.language import i32 as integers
-from argus.solvers.session import Session
+from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 SIZE, BLOCK, OTHER = (algebra.sym(Symbol(name, "size", 0)) for name in ("S", "b", "c"))
 BY = spread((1024,), threads=256, vector=4)

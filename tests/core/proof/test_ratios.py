@@ -10,8 +10,8 @@ from typing import assert_never
 import pytest
 
 from argus.core import algebra
-from argus.core.proof import ratios
-from argus.core.proof.ratios import Many, Own, Polynomial, Power, Size, atom
+from argus.core.proof.values.recognisers import ratios
+from argus.core.proof.values.recognisers.ratios import Many, Own, Polynomial, Power, Size, atom
 
 A, B, BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
 SETS: tuple[Sequence[int], ...] = ((), (3,), (2, -5), (1, 4, 4, 9))

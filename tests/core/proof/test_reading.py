@@ -11,11 +11,11 @@ from argus.core import algebra
 from argus.core.algebra import add, lt, sub
 from argus.core.index import Cond
 from argus.core.ir import Alloc, Arrive, Await, Copy, For, If, Kernel, Mma, One, Stmt, Sync, Wait
-from argus.core.mutation.surgery import copies_of
+from argus.core.ir.surgery import copies_of
 from argus.core.protocol import ring as protocols
 from argus.core.protocol.ring import Protocol
 from argus.core.verdict import Proved
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.role_programs import ROLES
 from tests.core.proof.asking import failing, half, refusal
 from tests.core.proof.rings import Drained, changed, edited, every, of_role, ring

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from argus.core.ir import Fence, Kernel, One
-from argus.core.proof.applies import presumed
-from argus.core.proof.refills import unfenced
-from argus.loader import load
+from argus.core.proof.applicability import presumed
+from argus.core.proof.sync.war_fences import unfenced
+from argus.verifier.loader import load
 from tests.core.proof.rings import edited, every, of_role
 
 PROVED = "tests/corpus/proved"

@@ -23,7 +23,7 @@ from argus.language import (
     sm_90a,
     tag,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 
 
 def doubled() -> Kernel:

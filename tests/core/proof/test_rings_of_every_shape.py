@@ -11,9 +11,9 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.ir import Arrive, Assume, Await, Copy, For, If, Kernel, Mma, One, Role, Stmt, Wait, walk
-from argus.core.mutation.surgery import copies_of
-from argus.core.proof.roles.ledger import RefusedError
-from argus.core.proof.roles.obligations import unrolled
+from argus.core.ir.surgery import copies_of
+from argus.core.proof.sync.roles.context import RefusedError
+from argus.core.proof.sync.roles.obligations import unrolled
 from argus.core.protocol import ring as protocols
 from argus.core.protocol.ring import Protocol
 from argus.core.query import Unsat

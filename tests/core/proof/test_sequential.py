@@ -9,12 +9,12 @@ from argus.core import algebra
 from argus.core.algebra import add, const, sym
 from argus.core.index import Bin, Cond, Const, Symbol
 from argus.core.ir import Assert, Copy, For, If, Kernel, Map, Sync, walk
-from argus.core.pretty import pretty
-from argus.core.proof.roles.sequential import Tiles, enumerates, tiles_of_block
+from argus.core.ir.pretty import pretty
+from argus.core.proof.sync.roles.sequential import Tiles, enumerates, tiles_of_block
 from argus.core.query import Sat, Unsat
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
-from argus.solvers.session import Session
+from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 from property_tests.role_programs import ROLES
 from tests.conftest import Golden

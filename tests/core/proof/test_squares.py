@@ -9,13 +9,13 @@ import pytest
 
 from argus.core import algebra, curves
 from argus.core.index import Symbol
-from argus.core.proof import squares
+from argus.core.proof.values.recognisers import squares
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.core.walk import evaluate
 from argus.kernels.gemm import gemm
-from argus.kernels.hopper import Hopper
-from argus.verify import verify
+from argus.kernels.schedules.hopper import Hopper
+from argus.verifier.kernel import verify
 
 NUMBER, ROWS, COLUMNS = Symbol("t", "block", 0, None), Symbol("X", "size", 0, None), Symbol("Y", "size", 0, None)
 

@@ -26,7 +26,7 @@ from argus.language import (
     warpgroup,
     when,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from tests.core.proof.asking import owed
 from tests.core.proof.seen import BY, box, drain, store, traced
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from argus.core.proof.touching import Cells
+from argus.core.proof.dataflow.footprints import Cells
 from argus.core.walk import IntArray
 
 UNIT = 2

@@ -11,8 +11,8 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.algebra import add, const, mod, sym
 from argus.core.ir import Alloc, Arrive, Await, Kernel, One, Stmt, walk
-from argus.core.proof.roles import turns
-from argus.core.proof.roles.turns import orders
+from argus.core.proof.sync.roles import agent_order
+from argus.core.proof.sync.roles.agent_order import orders
 from property_tests.role_programs import ROLES
 from tests.core.proof.asking import half, refusal
 from tests.core.proof.rings import changed, edited, every, of_role
@@ -52,12 +52,12 @@ OTHER_PHASES: dict[str, Wanted] = {
 @pytest.mark.parametrize("wanted", OTHER_PHASES.values(), ids=OTHER_PHASES)
 @pytest.mark.parametrize("agents", [2, 3])
 def test_waits_for_other_phases_are_no_order(wanted: Wanted, agents: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_wanted", wanted)
+    monkeypatch.setattr(agent_order, "_wanted", wanted)
     assert not unremembered(agents)
 
 
 def test_turns_that_are_left_for_another_than_the_next_are_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    moved = cast("Callable[[State, int], Any]", vars(turns)["_moved"])
+    moved = cast("Callable[[State, int], Any]", vars(agent_order)["_moved"])
 
     def left_for_itself(state: State, agent: int) -> object:
         after = moved(state, agent)
@@ -67,7 +67,7 @@ def test_turns_that_are_left_for_another_than_the_next_are_no_order(monkeypatch:
         phases[agent] += 1
         return evolve(after, phases=tuple(phases))
 
-    monkeypatch.setattr(turns, "_moved", left_for_itself)
+    monkeypatch.setattr(agent_order, "_moved", left_for_itself)
     assert not unremembered(2)
 
 

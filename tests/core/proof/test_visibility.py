@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core.algebra import TRUE
 from argus.core.ir import Fence, One, Sync, walk
-from argus.core.proof.visibility import PATH_RULE
+from argus.core.proof.sync.visibility import PATH_RULE
 from argus.core.verdict import Proved
 from argus.language import (
     Int,
@@ -27,7 +27,7 @@ from argus.language import (
     wgmma,
     when,
 )
-from argus.verify import verify
+from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates, with_stmts
 from tests.core.proof.asking import owed
 from tests.core.proof.rings import changed, every

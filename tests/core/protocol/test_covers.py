@@ -9,9 +9,9 @@ from argus.core.protocol.graph import graph
 from argus.core.protocol.obligations import obligations
 from argus.core.protocol.outcome import Fails, Holds, Outcome, Unknown
 from argus.core.protocol.ring import Cursor, Phase, Protocol, Read, Ring, Role, WaitEmpty, WaitGroups, pingpong, plain
-from argus.core.protocol.search import Bound, replay, search
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
+from argus.testing.protocol.search import Bound, replay, search
 
 
 def ask(query: Query) -> Answer:

@@ -11,16 +11,16 @@ from argus.core import protocol as package
 from argus.core.algebra import sym
 from argus.core.protocol.graph import graph
 from argus.core.protocol.lemma import Certified, Shape, certify
-from argus.core.protocol.mistakes import seeded
 from argus.core.protocol.obligations import Obliged, obligations, oblige
 from argus.core.protocol.outcome import Fails, Holds, Size, Unknown
 from argus.core.protocol.ring import Protocol, WaitEmpty, alternating, attention, flash, pingpong, plain
-from argus.core.protocol.search import Bound, replay, search
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
-from argus.solvers.session import Session
+from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
+from argus.testing.protocol.mutations import seeded
+from argus.testing.protocol.search import Bound, replay, search
 
 PARTS = {
     "machine": {"moves", "state", "blocked", "search"},

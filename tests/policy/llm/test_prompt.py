@@ -10,7 +10,6 @@ from attrs import evolve
 
 import argus
 from argus import language
-from argus.loader import load
 from argus.policy.llm.card import EXAMPLES, LANGUAGE
 from argus.policy.llm.planner import refreshed
 from argus.policy.llm.prompt import MOST_BYTES, request, size
@@ -19,6 +18,7 @@ from argus.policy.llm.settings import Settings
 from argus.policy.llm.view import Rejection, View
 from argus.policy.planner import Choice, Step
 from argus.policy.technique import Effect, Technique
+from argus.verifier.loader import load
 from tests.policy.llm.searches import OPTIONS, PLANNER, SITUATION, choice, observed, start
 
 TECHNIQUE = Technique(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argus.core.layout.symbolic.compose import SymbolicTiler
-from argus.core.layout.symbolic.ledger import Condition, FormsAlone, Oracle
 from argus.core.layout.symbolic.operations import AnyLayout, Operations
+from argus.core.layout.symbolic.side_conditions import Condition, FormsAlone, Oracle
 from argus.core.layout.symbolic.sizes import Claim, Size, SizeLike, node_of, symbols
 from argus.core.layout.symbolic.values import Conditional, SizeTree, SymbolicLayout, lifted
 

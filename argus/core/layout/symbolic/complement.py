@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argus.core import algebra
 from argus.core.index import Const, Index
-from argus.core.layout.symbolic.ledger import Ledger
+from argus.core.layout.symbolic.side_conditions import Ledger
 from argus.core.layout.symbolic.values import Mode, SymbolicLayout, flat, is_one
 
 _POSITIVE = "strides that are undone are positive"

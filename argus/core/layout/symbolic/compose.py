@@ -17,7 +17,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.layout.faults import misplaced
-from argus.core.layout.symbolic.ledger import Ledger
+from argus.core.layout.symbolic.side_conditions import Ledger
 from argus.core.layout.symbolic.sizes import SizeLike
 from argus.core.layout.symbolic.values import Mode, SymbolicLayout, Tree, is_one, joined, lifted
 from argus.core.layout.values import Layout

@@ -11,7 +11,7 @@ from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.inttuple import flatten as flat_numbers
 from argus.core.layout.symbolic.complement import complement, ladder, open_modes, relevant
 from argus.core.layout.symbolic.compose import SymbolicTiler, by_mode, composed
-from argus.core.layout.symbolic.ledger import Ledger
+from argus.core.layout.symbolic.side_conditions import Ledger
 from argus.core.layout.symbolic.values import SymbolicLayout, Tree, flat, joined, lifted, text, volume
 
 _Splitter = Callable[[Ledger, SymbolicLayout, SymbolicTiler], SymbolicLayout]

@@ -8,7 +8,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.layout.symbolic.complement import ladder, last_gap_counts
 from argus.core.layout.symbolic.compose import merged
-from argus.core.layout.symbolic.ledger import Ledger
+from argus.core.layout.symbolic.side_conditions import Ledger
 from argus.core.layout.symbolic.values import Mode, SymbolicLayout, flat
 
 

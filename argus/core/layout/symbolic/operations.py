@@ -31,7 +31,7 @@ from argus.core.layout.symbolic.divide import (
     zipped_product,
 )
 from argus.core.layout.symbolic.inverse import equal_functions, left_inverse, right_inverse
-from argus.core.layout.symbolic.ledger import FormsAlone, Ledger, Oracle
+from argus.core.layout.symbolic.side_conditions import FormsAlone, Ledger, Oracle
 from argus.core.layout.symbolic.values import (
     Conditional,
     Mode,

@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.index import Const, Index, Symbol
 from argus.core.layout.faults import LayoutError, malformed, misplaced
 from argus.core.layout.inttuple import IntTuple
-from argus.core.layout.symbolic.ledger import Condition
+from argus.core.layout.symbolic.side_conditions import Condition
 from argus.core.layout.symbolic.sizes import Size, SizeLike, compact, node_of, whole
 from argus.core.layout.values import Layout
 from argus.core.walk import evaluate, symbols

@@ -1,0 +1,1 @@
+"""`argus bench`: solvers compared on recorded queries."""

@@ -1,0 +1,135 @@
+"""Plots of kernels beside their peers: a roofline, and ratios shape by shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor, log10
+from xml.etree import ElementTree as ET
+
+from attrs import frozen
+
+from argus.report.drawing import COLOURS, GRID, INK, QUIET, LogAxis, canvas, document, dot, line, number, text
+
+_WIDTH = 760.0
+_LEFT, _RIGHT, _TOP = 78.0, 580.0, 46.0
+_ROW = 22.0
+_BELOW = 60.0
+
+
+@frozen
+class Point:
+    """One kernel on one shape. intensity: operations a byte. rate: TFLOP/s. filled: ours, else a peer's."""
+
+    series: str
+    intensity: float
+    rate: float
+    filled: bool
+
+
+@frozen
+class Roof:
+    """bandwidth: TB/s. peaks: TFLOP/s by what is multiplied."""
+
+    bandwidth: float
+    peaks: Sequence[tuple[str, float]]
+
+
+@frozen
+class Ratio:
+    """One row: the peer's time over ours, its quartiles, by series; above 1 where ours is faster."""
+
+    label: str
+    values: Sequence[tuple[str, float, float, float]]
+
+
+def roofline(title: str, points: Sequence[Point], roof: Roof, hollow: str = "its peer") -> str:
+    """The plot as an SVG document: what memory and the matrix unit allow, and what has been measured.
+
+    hollow: what a point that is not filled stands for; empty where there is none.
+    """
+    height = 460.0
+    bottom = height - _BELOW
+    peak = max(rate for _, rate in roof.peaks)
+    intensities = [point.intensity for point in points] or [100.0]
+    low, high = min(*intensities, peak / roof.bandwidth) / 2, max(*intensities, peak / roof.bandwidth) * 2
+    x = LogAxis(log10(low), log10(high), _LEFT, _RIGHT)
+    y = LogAxis(log10(min([point.rate for point in points] or [10.0]) / 2), log10(peak * 1.5), bottom, _TOP)
+    root = canvas(_WIDTH, height)
+    text(root, title, _LEFT, 26, size="15", weight="bold")
+    _grid(root, x, y)
+    for name, rate in roof.peaks:
+        knee = max(rate / roof.bandwidth, 10**x.low)
+        start = max(10**x.low, 10**y.low / roof.bandwidth)
+        way = [(start, start * roof.bandwidth), (knee, rate), (10**x.high, rate)]
+        line(root, [(x.at(each), y.at(height_of)) for each, height_of in way], {"stroke": QUIET, "stroke-width": "1.5"})
+        text(root, f"{name} {rate:,.0f}", _RIGHT - 4, y.at(rate) - 5, anchor="end")
+    series = list(dict.fromkeys(point.series for point in points))
+    for point in sorted(points, key=lambda each: each.filled):
+        _mark(root, x.at(point.intensity), y.at(point.rate), series.index(point.series), filled=point.filled)
+    for place, name in enumerate(series):
+        across, down = _RIGHT + 20, _TOP + 14 + _ROW * place
+        _mark(root, across, down, place)
+        text(root, name, across + 12, down + 4)
+    down = _TOP + 14 + _ROW * (len(series) + 1)
+    if hollow:
+        dot(root, _RIGHT + 20, down, INK, filled=False)
+        text(root, hollow, _RIGHT + 32, down + 4)
+    text(root, f"memory {roof.bandwidth:g} TB/s", _RIGHT + 12, down + 4 + _ROW)
+    return document(root)
+
+
+def _grid(root: ET.Element, x: LogAxis, y: LogAxis) -> None:
+    for value, whole in x.ticks():
+        at = x.at(value)
+        line(root, [(at, y.begin), (at, y.end)], {"stroke": GRID, "stroke-width": "1" if whole else "0.5"})
+        text(root, f"{value:,g}", at, y.begin + 19, anchor="middle")
+    for value, whole in y.ticks():
+        at = y.at(value)
+        line(root, [(x.begin, at), (x.end, at)], {"stroke": GRID, "stroke-width": "1" if whole else "0.5"})
+        text(root, f"{value:,g}", x.begin - 8, at + 4, anchor="end")
+    line(root, [(x.begin, y.end), (x.begin, y.begin), (x.end, y.begin)], {"stroke": INK})
+    text(root, "operations a byte of the operands and the result", (x.begin + x.end) / 2, y.begin + 42, anchor="middle")
+    turned = {"transform": f"translate(20 {number((y.begin + y.end) / 2)}) rotate(-90)"}
+    text(ET.SubElement(root, "g", turned), "TFLOP/s", 0, 0, anchor="middle")
+
+
+def ratios(title: str, rows: Sequence[Ratio]) -> str:
+    """The plot as an SVG document: one row a shape, a line from quartile to quartile, 1 where both are as fast."""
+    bottom = _TOP + 10 + _ROW * max(1, len(rows))
+    ends = [edge for row in rows for _, low, _, high in row.values for edge in (low, high)] or [1.0]
+    low, high = min(0.9, *ends) - 0.02, max(1.1, *ends) + 0.02
+    left, right = 250.0, 620.0
+
+    def across(value: float) -> float:
+        return left + (right - left) * (value - low) / (high - low)
+
+    root = canvas(_WIDTH, bottom + _BELOW)
+    text(root, title, 20, 26, size="15", weight="bold")
+    step = 0.05 if high - low < 0.5 else 0.1 if high - low < 1 else 0.5
+    for place in range(ceil(low / step), floor(high / step) + 1):
+        at = across(place * step)
+        line(root, [(at, _TOP), (at, bottom)], {"stroke": GRID})
+        text(root, f"{place * step:.2f}", at, bottom + 19, anchor="middle")
+    line(root, [(across(1.0), _TOP), (across(1.0), bottom)], {"stroke": INK})
+    series = list(dict.fromkeys(name for row in rows for name, *_ in row.values))
+    for number_of, row in enumerate(rows):
+        down = _TOP + 16 + _ROW * number_of
+        text(root, row.label, left - 10, down + 4, anchor="end")
+        for name, least, middle, most in row.values:
+            place = series.index(name)
+            beside = down + 5 * (place - (len(series) - 1) / 2)
+            colour = COLOURS[place % len(COLOURS)]
+            line(root, [(across(least), beside), (across(most), beside)], {"stroke": colour, "stroke-width": "1.5"})
+            _mark(root, across(middle), beside, place)
+    for place, name in enumerate(series):
+        down = _TOP + 14 + _ROW * place
+        _mark(root, right + 20, down, place)
+        text(root, name, right + 32, down + 4)
+    text(root, "time of the peer over ours: faster to the right", (left + right) / 2, bottom + 42, anchor="middle")
+    return document(root)
+
+
+def _mark(root: ET.Element, x: float, y: float, series: int, *, filled: bool = True) -> None:
+    """Of a series by its number: discs in all colours, then squares."""
+    turn, colour = divmod(series, len(COLOURS))
+    dot(root, x, y, COLOURS[colour], filled=filled, square=turn % 2 == 1)

@@ -1,0 +1,87 @@
+"""`argus certify`: what a certificate claims, found again from scratch."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from attrs import asdict
+
+from argus.cli.options import json_option
+from argus.cli.screen import Screen
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.query import Budget
+from argus.core.span import NOWHERE
+from argus.report.command_result import Outcome
+from argus.search.certificates.certificate import opened
+from argus.search.certificates.check import certified
+from argus.search.certificates.check_result import Check
+from argus.search.certificates.check_steps import Means
+from argus.solvers.choice import resolve
+from argus.verifier.loader import limited
+
+SCHEMA = "argus.certify/1"
+WRONG = 1
+
+
+@click.command("certify")
+@click.argument("place", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
+@click.option("--solver", default="portfolio", show_default=True, help="Who proves it again, as for `argus verify`.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 86_400, min_open=True),
+    default=Budget().seconds,
+    show_default=True,
+    help="Longest time a question.",
+)
+@click.option(
+    "--longest",
+    type=click.FloatRange(0, 86_400, min_open=True),
+    default=900.0,
+    show_default=True,
+    help="Longest time of all.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of fresh inputs; drawn anew by default.")
+@json_option
+def certify(place: Path, solver: str, seconds: float, longest: float, seed: int | None, as_json: bool) -> Outcome:
+    """Check what `argus optimize --out` delivered, from scratch; exit code 1 if anything is not as it is claimed.
+
+    The kernel is parsed, proved anew without cached answers, emitted and compiled again and compared byte for byte,
+    and interpreted beside float64 on inputs that nobody could have known. What nothing here can find again, such as a
+    time measured on a GPU, is not checked, and is told so.
+    """
+    claimed, folder = opened(place)
+    first = secrets.randbits(32) if seed is None else seed
+    means = Means(resolve(solver), Budget(seconds=seconds), (first, first + 1))
+    checks: list[Check] = []
+    with _bounded(longest):
+        for check in certified(claimed, folder, means):
+            checks.append(check)
+            if not as_json:
+                Screen().lines([f"{check.state:<12}{check.name}: {check.why}"], _STYLES[check.state])
+    wrong = sum(check.state == "FAILED" for check in checks)
+    left = sum(check.state == "not checked" for check in checks)
+    if not as_json:
+        Screen().lines([f"{len(checks) - wrong - left} ok, {wrong} FAILED, {left} not checked"])
+    return Outcome(WRONG if wrong else 0, {"schema": SCHEMA, "checks": [asdict(check) for check in checks]})
+
+
+@contextmanager
+def _bounded(seconds: float) -> Generator[None]:
+    """Whatever the kernel of a certificate asks for, checking it ends. Raises ArgusError (E933)."""
+    try:
+        with limited(seconds, "checking it", NOWHERE):
+            yield
+    except (ArgusError, MemoryError) as problem:
+        if isinstance(problem, ArgusError) and problem.diagnostic.code != _TOO_LONG:
+            raise
+        why = "more memory than there is" if isinstance(problem, MemoryError) else f"more than {seconds:g} s"
+        message = f"checking the certificate took {why}: nothing is said of what was not told yet"
+        raise ArgusError(Diagnostic("E933", "error", message, help="allow more time with --longest")) from problem
+
+
+_TOO_LONG = "E006"
+_STYLES = {"ok": "", "FAILED": "bold red", "not checked": "magenta"}

@@ -1,0 +1,154 @@
+"""`argus doctor`: what is installed here, what is missing, and how to mend it.
+
+No program is started, and nothing is written but an empty cache.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+import click
+from attrs import asdict, frozen
+
+from argus.cli.options import json_option
+from argus.cli.screen import Screen
+from argus.core.diagnostic import ArgusError
+from argus.core.query import Query
+from argus.emit.cuda.nvrtc import compiler_present as cuda_compiler_present
+from argus.emit.hip.toolchain import compiler_present
+from argus.report.command_result import Outcome
+from argus.solvers import registry
+from argus.solvers.cache import Cache
+
+SCHEMA = "argus.doctor/1"
+State = Literal["good", "absent", "degraded"]
+
+
+@frozen
+class Check:
+    """One thing looked at.
+
+    state: "absent" is a thing that nothing here needs; "degraded" is one that takes something away: `loses` says
+    what, `repair` how to get it back.
+    """
+
+    group: str
+    name: str
+    state: State
+    found: str
+    loses: str = ""
+    repair: str = ""
+
+
+def examine(root: Path = Path("/")) -> tuple[Check, ...]:
+    """Everything that Argus can use on this machine. root: where `proc` and `dev` are looked for."""
+    return (*_packages(), *_solvers(), _compiler(), _cuda_compiler(), *_gpus(root), _cache())
+
+
+def _packages() -> Iterator[Check]:
+    yield Check("packages", "python", "good", platform.python_version())
+    for name in ("argus", "attrs", "numpy", "ml_dtypes"):
+        yield Check("packages", name, "good", _version(name) or "used from its source folder")
+    for name, use in (("torch", "`argus.matmul`, which takes its tensors"), ("anthropic", "a planner, not built yet")):
+        found = _version(name)
+        absent = f"not installed: optional, for {use}"
+        yield Check("packages", name, "good" if found else "absent", found or absent)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+_DISTRIBUTIONS = {"z3": "z3-solver", "cvc5": "cvc5"}
+
+
+def _solvers() -> Iterator[Check]:
+    names = registry.available()
+    for name in sorted({*names, *_DISTRIBUTIONS}):
+        yield _solver(name)
+
+
+def _solver(name: str) -> Check:
+    loses = f"`--solver {name}`; what another solver proves is proved all the same"
+    try:
+        registry.get(name)
+    except ArgusError as problem:
+        repair = f"pip install {_DISTRIBUTIONS[name]}" if name in _DISTRIBUTIONS else problem.diagnostic.help
+        return Check("solvers", name, "degraded", problem.diagnostic.message, loses, repair)
+    found = _version(_DISTRIBUTIONS[name]) if name in _DISTRIBUTIONS else None
+    return Check("solvers", name, "good", found or "built in, or made of the others")
+
+
+def _compiler() -> Check:
+    if compiler_present():
+        return Check("compilers", "gfx942", "good", f"ziglang {_version('ziglang') or 'of unknown version'}")
+    loses = "`argus build --target gfx942`: verifying and interpreting work without it"
+    return Check("compilers", "gfx942", "degraded", "ziglang is not installed", loses, "pip install 'argus[gfx942]'")
+
+
+def _cuda_compiler() -> Check:
+    if cuda_compiler_present():
+        found = _version("nvidia-cuda-nvrtc") or "of unknown version"
+        return Check("compilers", "sm_90a", "good", f"NVRTC {found}")
+    loses = "`argus build --target sm_90a`: verifying and interpreting work without it"
+    return Check("compilers", "sm_90a", "degraded", "NVRTC is not installed", loses, "pip install 'argus[sm90a]'")
+
+
+def _gpus(root: Path) -> Iterator[Check]:
+    nvidia = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
+    amd = (root / "dev/kfd").exists()
+    if nvidia:
+        yield Check("GPUs", "NVIDIA", "good", f"{len(nvidia)} seen by the driver; `argus run` uses the first")
+    if amd:
+        yield Check("GPUs", "AMD", "good", "seen by the driver (/dev/kfd); no command of this version uses it")
+    if not nvidia and not amd:
+        yield Check("GPUs", "any", "absent", "none: nothing needs one, kernels run in the interpreter")
+
+
+def _cache() -> Check:
+    cache = Cache()
+    cache.get(Query(()))
+    cache.close()
+    if not cache.problem:
+        return Check("cache", "answers", "good", str(cache.path))
+    repair = "make the folder writable, or set ARGUS_CACHE_DIR to one that is"
+    return Check("cache", "answers", "degraded", cache.problem, "answers kept between runs", repair)
+
+
+def table(checks: Sequence[Check]) -> Iterator[str]:
+    """The checks by group, and what to do about those that are degraded."""
+    width = max(len(check.name) for check in checks)
+    group = ""
+    for check in checks:
+        if check.group != group:
+            group = check.group
+            yield group
+        mark = {"good": "ok", "absent": "-", "degraded": "!"}[check.state]
+        yield f"  {mark:<3} {check.name:<{width}}  {check.found}"
+    degraded = [check for check in checks if check.state == "degraded"]
+    yield f"degraded: {len(degraded) or 'nothing'}"
+    for check in degraded:
+        yield f"  {check.name}: without it there is no {check.loses}"
+        yield f"  {'':<{len(check.name)}}  repair: {check.repair}"
+
+
+def as_data(checks: Sequence[Check]) -> dict[str, object]:
+    """The checks in the schema `argus.doctor/1`."""
+    return {"schema": SCHEMA, "checks": [asdict(check) for check in checks]}
+
+
+@click.command(name="doctor")
+@json_option
+def doctor(as_json: bool) -> Outcome:
+    """Say what is installed, what is missing, and how to mend it."""
+    checks = examine()
+    if not as_json:
+        Screen().lines(table(checks))
+    return Outcome(0, as_data(checks))

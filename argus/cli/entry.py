@@ -1,0 +1,31 @@
+"""The console script: what can be interrupted before `argus.cli.main` is there to report it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+_INTERRUPTED = 130
+
+
+def _stop(_signal: int, _frame: object) -> None:
+    """One line instead of a traceback: nothing has begun, or everything has ended."""
+    os.write(2, b"argus: interrupted\n")
+    os._exit(_INTERRUPTED)
+
+
+def main() -> int:
+    """Run the command that `sys.argv` gives; its exit code."""
+    signal.signal(signal.SIGINT, _stop)
+    from argus.cli.main import main as run  # noqa: PLC0415 reason: an interrupt while this imports is caught by now
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code = run()
+    except KeyboardInterrupt:  # while `run` itself was reporting an interrupt
+        code = _INTERRUPTED
+    signal.signal(signal.SIGINT, _stop)
+    if code == _INTERRUPTED:
+        sys.stderr.write("argus: interrupted\n")
+    return code

@@ -1,0 +1,183 @@
+"""`argus kb`: techniques as they are written down, held against kernels, and found in experts' designs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from argus.cli.screen import Screen
+from argus.cli.search.kb_text import as_json as technique_json
+from argus.cli.search.kb_text import checked_json, checked_lines, listed, mined_json, shown, step_line
+from argus.core.cost.predict import predict
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
+from argus.core.verdict import Report
+from argus.emit.build import reported
+from argus.emit.hip.toolchain import compiler_present
+from argus.policy.authoring import text_of
+from argus.policy.knowledge import home, load
+from argus.policy.technique import Technique
+from argus.report.atomic_write import write_whole
+from argus.report.command_result import Outcome
+from argus.search.designs import designs
+from argus.search.designs.knowledge_check import Bench, Checked, check
+from argus.search.designs.mining import Mined, Rejected, Skill, Tools, drafted, gathered, mine
+from argus.search.designs.time_tables import timed
+from argus.search.evaluation.numerics import disagreement
+from argus.search.problems.problem import Gemm, gemm_of
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.transformation import Design
+from argus.solvers.cache import Cache
+from argus.verifier.kernel import verify
+
+LIST, SHOW, CHECK, MINED = "argus.kb.list/1", "argus.kb.show/1", "argus.kb.check/1", "argus.kb.mine/1"
+WRONG = 1
+_PROBLEM = "gemm:4096x4096x4096"
+
+_folder = click.option(
+    "--kb", "folder", metavar="DIR", help="Another folder of techniques than the one that is shipped."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+
+
+@click.group(name="kb", no_args_is_help=False)
+def knowledge() -> None:
+    """Techniques of optimisation: what each does, when it may, what it was worth, and whether that is so."""
+
+
+@knowledge.command(name="list")
+@_folder
+@_json
+def list_all(folder: str | None, as_json: bool) -> Outcome:
+    """All techniques, those that change a whole kernel first."""
+    techniques = _loaded(folder)
+    if not as_json:
+        Screen().lines(listed(techniques))
+    return Outcome(0, {"schema": LIST, "techniques": [technique_json(each) for each in techniques]})
+
+
+@knowledge.command()
+@click.argument("name", metavar="NAME")
+@_folder
+@_json
+def show(name: str, folder: str | None, as_json: bool) -> Outcome:
+    """One technique, with the experiments that showed it."""
+    technique = _named(_loaded(folder), name)
+    if not as_json:
+        Screen().lines(shown(technique))
+    return Outcome(0, {"schema": SHOW, "technique": technique_json(technique)})
+
+
+@knowledge.command(name="check")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--prove", is_flag=True, help="Also prove a kernel that each technique makes, and its preconditions of it."
+)
+@_folder
+@_json
+def check_all(names: tuple[str, ...], prove: bool, folder: str | None, as_json: bool) -> Outcome:
+    """Whether techniques do what their files say; exit code 1 if one does not.
+
+    Matcher, invariants and transformation have to be there; the transformation has to change a kernel of which the
+    matcher is true, on every target; lineage has to name designs that differ in the technique.
+    """
+    techniques = _loaded(folder)
+    chosen = [_named(techniques, name) for name in names] or techniques
+    bench = Bench(verify=_verify if prove else None)
+    found: list[Checked] = []
+    for technique in chosen:
+        found.append(check(technique, bench))
+        if not as_json:
+            Screen().lines(checked_lines(found[-1]))
+    wrong = sum(bool(each.faults) for each in found)
+    if not as_json:
+        Screen().lines([f"{len(found) - wrong} of {len(found)} techniques are what their files say"])
+    return Outcome(WRONG if wrong else 0, {"schema": CHECK, "techniques": [checked_json(each) for each in found]})
+
+
+@knowledge.command(name="mine")
+@click.argument("kernel", metavar="KERNEL")
+@click.option("--problem", "problem_text", default=_PROBLEM, show_default=True, help="Whose times are compared.")
+@click.option("--times", "table", metavar="FILE", help="Take times from a recorded table, not from the static model.")
+@click.option("-o", "--output", metavar="DIR", help="Write each skill as a page, and all of them as skills.json.")
+@_folder
+@_json
+def mine_design(
+    kernel: str, problem_text: str, table: str | None, output: str | None, folder: str | None, as_json: bool
+) -> Outcome:
+    """Take techniques away from an expert's design of a GEMM, one by one, and write down what each step was worth.
+
+    KERNEL is the name of a configuration, such as clustered_bands or cdna3_pingpong. A step is taken only if the
+    simpler kernel is proved and computes the same in the interpreter.
+    """
+    techniques = _loaded(folder)
+    expert = designs.design(kernel)
+    problem = gemm_of(problem_text, expert.target.name)
+    tools = _tools(problem, problem_text, kernel, table)
+    steps: list[Skill | Rejected] = []
+    for step in mine(expert, techniques, tools):
+        steps.append(step)
+        if not as_json:
+            Screen().lines([step_line(step)])
+    mined = gathered(kernel, steps)
+    if not as_json:
+        Screen().lines([f"{len(mined.skills)} skills from {mined.first} to {mined.expert}"])
+    written = [] if output is None else _write(mined, tools, expert.target.name, Path(output))
+    if not as_json:
+        Screen().lines(f"wrote {path}" for path in written)
+    return Outcome(0, {"schema": MINED, **mined_json(mined), "files": written})
+
+
+def _loaded(folder: str | None) -> tuple[Technique, ...]:
+    return load(home() if folder is None else Path(folder))
+
+
+def _named(techniques: tuple[Technique, ...], name: str) -> Technique:
+    for each in techniques:
+        if each.name == name:
+            return each
+    known = ", ".join(each.name for each in techniques)
+    raise ArgusError(Diagnostic("E906", "error", f"`{name}` is no technique", help=f"there are {known}"))
+
+
+def _verify(kernel: Kernel) -> Report:
+    return verify(kernel, cache=Cache())
+
+
+def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
+    command = f"argus kb mine {kernel} --problem {text}" + ("" if table is None else f" --times {table}")
+    shape = f"{problem.m}x{problem.n}x{problem.k}"
+    known = None if table is None else timed(Path(table), shape)
+
+    def time(design: Design, made: Kernel) -> float | None:
+        return _predicted(made, problem.sizes) if known is None else known.get(designs.name(design))
+
+    def disagrees(made: Kernel) -> str:
+        return disagreement(problem, made)
+
+    basis = "static model" if table is None else "time"
+    return Tools(TRANSFORMATIONS, _verify, disagrees, time, basis, command, shape)
+
+
+def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:
+    """Of gfx942 with what its compiler says of registers, where there is one."""
+    said = reported(made) if made.target.name == "gfx942" and compiler_present() else None
+    return predict(made, sizes, said).microseconds
+
+
+def _write(mined: Mined, tools: Tools, target: str, folder: Path) -> list[str]:
+    """Raises ArgusError (E302)."""
+    pages = [drafted(skill, i, mined, tools, target) for i, skill in enumerate(mined.skills, 1)]
+    files = {f"{page.name}.md": text_of(page) for page in pages}
+    files["skills.json"] = json.dumps(mined_json(mined), indent=2) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        message = f"cannot write {folder}: {problem.strerror}"
+        raise ArgusError(Diagnostic("E302", "error", message, help="name another folder with --output")) from problem
+    for name, text in files.items():
+        write_whole(folder / name, text.encode())
+    return [str(folder / name) for name in files]

@@ -1,0 +1,126 @@
+"""The command line. Each command returns its exit code and its JSON document; `main` alone reports what goes wrong.
+
+Exit codes: 0 proved, or right; 1 refuted, or wrong; 2 unknown, vacuous, or an output without an assertion; 3 usage,
+input or an ill-formed program; 4 a bug in Argus; 130 interrupted; 141 the reader of the output has gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TextIO, cast
+
+import click
+
+from argus import __version__
+from argus.cli.commands import commands
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.report.command_result import Outcome
+
+BAD_INPUT, INTERNAL, INTERRUPTED, READER_GONE = 3, 4, 130, 141
+SCHEMA = "argus.report/1"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code. Raises nothing for what the user, files or the reader of the output do."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
+    try:
+        code = _guarded(given)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon(sys.stdout)
+        return READER_GONE
+    except OSError as problem:
+        _abandon(sys.stdout)
+        sys.stderr.write(f"argus: cannot write to the output: {problem.strerror}\n")
+        return BAD_INPUT
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    return code
+
+
+def _writable(stream: TextIO | None) -> TextIO:
+    """A stream that takes every character; one that was closed before we started takes and keeps nothing."""
+    if stream is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    wrapper: object = stream
+    if isinstance(wrapper, TextIOWrapper):
+        wrapper.reconfigure(errors="backslashreplace")
+    return stream
+
+
+def _abandon(stream: TextIO) -> None:
+    """Let the interpreter's last flush go nowhere, where the stream is a real one."""
+    with contextlib.suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _guarded(given: list[str]) -> int:
+    as_json = "--json" in given
+    try:
+        outcome = _ran(given, as_json)
+    except ArgusError as problem:
+        outcome = _refused(problem.diagnostic, as_json)
+    except click.ClickException as problem:
+        outcome = _refused(_usage(problem), as_json)
+    except OSError:
+        raise
+    except Exception as problem:  # noqa: BLE001 reason: the outermost frame; anything else is a bug of ours, and saved
+        outcome = _failed(problem, given, as_json)
+    if as_json and outcome.document:
+        document = {"schema": SCHEMA, "version": __version__, **outcome.document, "exit_code": outcome.code}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    return outcome.code
+
+
+def _ran(given: list[str], as_json: bool) -> Outcome:
+    # What a kernel file prints while it is loaded must not get into the document.
+    aside = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
+    try:
+        with aside, commands.make_context("argus", given) as context:
+            return cast(Outcome, commands.invoke(context))
+    except click.exceptions.Exit as done:
+        return Outcome(done.exit_code, {})
+
+
+def _usage(problem: click.ClickException) -> Diagnostic:
+    context = problem.ctx if isinstance(problem, click.UsageError) else None
+    command = context.command_path if context is not None else "argus"
+    message = problem.format_message().rstrip(".")
+    return Diagnostic("E701", "error", message[:1].lower() + message[1:], help=f"see `{command} --help`")
+
+
+def _refused(diagnostic: Diagnostic, as_json: bool) -> Outcome:
+    from argus.cli.screen import Screen, on_stderr  # noqa: PLC0415 reason: start-up, and most commands refuse nothing
+    from argus.report.diagnostic_text import to_json  # noqa: PLC0415 reason: as above
+
+    if not as_json:
+        Screen(on_stderr()).diagnostic(diagnostic)
+    return Outcome(BAD_INPUT, {"kernels": [], "diagnostics": [to_json(diagnostic)]})
+
+
+def _failed(problem: Exception, given: Sequence[str], as_json: bool) -> Outcome:
+    from argus.cli.internal_error import save  # noqa: PLC0415 reason: start-up, and no command is meant to fail
+    from argus.cli.screen import Screen, on_stderr  # noqa: PLC0415 reason: as above
+
+    message = str(problem) or type(problem).__name__
+    first = message.splitlines()[0]
+    saved = save(problem, given)
+    if not as_json:
+        Screen(on_stderr()).lines(
+            [
+                f"internal error: {first}",
+                "  This is a bug in Argus, not in your kernel: nothing was proved or refuted by this run.",
+                "  Please report it, with the file that holds all it takes to repeat it:",
+                f"  {saved}",
+            ]
+        )
+    return Outcome(INTERNAL, {"kernels": [], "diagnostics": [], "internal_error": {"message": message, "saved": saved}})

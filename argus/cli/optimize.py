@@ -1,0 +1,244 @@
+"""`argus optimize`: a search for the fastest proved design of a problem, which may be left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from attrs import asdict, evolve
+from click.core import ParameterSource
+
+from argus.cli.options import json_option
+from argus.cli.screen import Screen
+from argus.cli.search.page.page import write_report
+from argus.cli.search.progress import Bar, drawn
+from argus.cli.search.text import Teller, outcome_lines
+from argus.core.diagnostic import ArgusError
+from argus.core.target import TARGETS
+from argus.policy.llm.budget import Limits as Allowance
+from argus.policy.llm.settings import Settings as Model
+from argus.policy.stopping import Rule
+from argus.report.command_result import Outcome
+from argus.runtime.cuda.device import found as gpu_at_hand
+from argus.search.certificates.certificate import NAME
+from argus.search.certificates.delivery import delivered
+from argus.search.certificates.output_dir import REPORT, check_place, placed
+from argus.search.document import SCHEMA, document
+from argus.search.evaluation.gpu import at_hand
+from argus.search.events import Started, Told
+from argus.search.interrupts import Interrupts
+from argus.search.journal import Journal
+from argus.search.loop import Limits
+from argus.search.problems.kernel_file import KernelFile, shown
+from argus.search.problems.problem import Problem, problem_of
+from argus.search.run import Found, PlannerName, Settings, journal_path, optimize
+
+NOTHING, INTERRUPTED = 1, 130
+_FIXED = ("target", "sizes", "planner", "seed")
+"""What a run that goes on has from its beginning."""
+_OF_MODEL = ("model", "base_url", "dollars", "tokens")
+
+
+@click.command("optimize")
+@click.argument("problem", required=False, metavar="PROBLEM")
+@click.option("--target", default="sm_90a", show_default=True, help=" or ".join(each.name for each in TARGETS))
+@click.option("--sizes", default="", metavar="M=4096,...", help="Of a PROBLEM that is a file, all of its kernel's.")
+@click.option(
+    "--budget-seconds", "seconds", type=click.FloatRange(0, min_open=True), help="Longest time of the search."
+)
+@click.option("--trials", type=click.IntRange(1), help="Most candidates.")
+@click.option(
+    "--planner",
+    type=click.Choice(["bandit", "llm", "random", "exhaustive", "tpe"]),
+    default="bandit",
+    show_default=True,
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+@click.option("--resume", metavar="RUN", default="", help="Go on with a run of the journal.")
+@click.option("--journal", type=click.Path(dir_okay=False, path_type=Path), help="Where runs are kept.")
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 256),
+    default=1,
+    show_default=True,
+    help="Processes that judge; 0 judges in this one, where no candidate can be stopped.",
+)
+@click.option("--scheduler", default="", metavar="tcp://...", help="Judge on a Dask cluster.")
+@click.option(
+    "--on", type=click.Choice(["auto", "gpu", "model"]), default="auto", show_default=True, help="What times are from."
+)
+@click.option("--epsilon", type=click.FloatRange(0), help="Stop within this share of the speed of light.")
+@click.option("--attempts", type=click.IntRange(1), help="Stop after so many candidates without gain.")
+@click.option("--model", default="", help="Of the planner llm; docs/planner-llm.md says which.")
+@click.option("--base-url", metavar="URL", help="Of an endpoint that speaks the Messages API, for the planner llm.")
+@click.option("--dollars", type=click.FloatRange(0, min_open=True), help="Most that the planner llm may spend.")
+@click.option("--tokens", type=click.IntRange(1), help="Most tokens that the planner llm may take.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Deliver the best design there at the end, with a certificate and a report.",
+)
+@click.option("--runs", is_flag=True, help="List the runs of the journal.")
+@json_option
+@click.pass_context
+def optimize_command(
+    context: click.Context,
+    problem: str | None,
+    target: str,
+    sizes: str,
+    seconds: float | None,
+    trials: int | None,
+    planner: PlannerName,
+    seed: int,
+    resume: str,
+    journal: Path | None,
+    workers: int,
+    scheduler: str,
+    on: str,
+    epsilon: float | None,
+    attempts: int | None,
+    model: str,
+    base_url: str | None,
+    dollars: float | None,
+    tokens: int | None,
+    out: Path | None,
+    runs: bool,
+    as_json: bool,
+) -> Outcome:
+    """Search for the fastest design of PROBLEM, such as gemm:8192x8192x8192:bf16, that is proved.
+
+    PROBLEM may be FILE or FILE:KERNEL, with --sizes: a kernel or a family of the user's own, beside a function
+    `reference` on NumPy arrays that are named as the kernel's inputs.
+
+    Each candidate goes through a gate: it is traced, its invariants are proved, it is run in the interpreter beside a
+    float64 reference, compiled, and on a GPU checked again and timed; without one its time is predicted. What stops a
+    candidate is shown with its counterexample. Ctrl-C ends the search and tells the best so far; every answer is in
+    the journal as soon as it is known, and --resume goes on from there. With --out the search ends, also on Ctrl-C,
+    with a folder that holds the kernel, a script that launches it, a certificate for `argus certify`, and report.html.
+    """
+    screen = Screen()
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    if runs:
+        return _runs(journal or journal_path(), screen, as_json=as_json)
+    if problem is None and not resume:
+        raise click.UsageError("give a problem, such as gemm:4096x4096x4096:bf16, or --resume RUN")
+    limits = Limits(seconds, trials, Rule(epsilon, attempts))
+    settings = Settings(planner, limits, seed, resume, journal, workers, scheduler)
+    first = _first(settings) if resume else None
+    asked = problem_of(first.problem, first.target) if first else problem_of(problem or "", target, sizes)
+    _check_given(given, first)
+    if first and first.reward and on == "auto":
+        on = "gpu" if first.reward == "measured" else "model"
+    settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
+    if out is not None:
+        check_place(out)
+    with Interrupts(ending=True) as interrupts:
+        found = _searched(asked, settings, interrupts, None if as_json else screen)
+        written, whole = ([], True) if out is None else _written(found, out, interrupts)
+    if not as_json:
+        screen.lines([f"wrote {each}" for each in written] if whole else _left_out(found, out))
+    code = INTERRUPTED if not whole else 0 if found.best or found.reason == "interrupted" else NOTHING
+    return Outcome(code, {**document(found), "files": written})
+
+
+def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen: Screen | None) -> Found:
+    """The search, told on a screen if there is one. What ends it too early is told after the best until then."""
+    if screen is None:
+        return optimize(str(asked), asked.target, settings, interrupts=interrupts)
+    counted = asked.counted.told if isinstance(asked, KernelFile) else ""
+    teller = Teller(asked.bounds, settings.limits.trials, settings.model.limits, counted)
+    bar = Bar(settings.limits, asked.bounds)
+
+    def tell(event: Told) -> None:
+        bar.saw(event)
+        screen.lines(teller.lines(event))
+
+    try:
+        with drawn(bar, screen.console):
+            found = optimize(str(asked), asked.target, settings, tell, interrupts=interrupts)
+    except ArgusError:
+        screen.lines(teller.cut_off())
+        raise
+    screen.lines(outcome_lines(found, settings.model.limits))
+    return found
+
+
+def _check_given(given: Mapping[str, object], first: Started | None) -> None:
+    """What a command line says that cannot be followed is no use. first: of a run that goes on.
+
+    Raises UsageError.
+    """
+    if first is not None:
+        has: dict[str, object] = {"planner": first.planner, "seed": first.seed, "target": first.target}
+        for name in _FIXED:
+            if name in given and given[name] != has.get(name):
+                raise click.UsageError(f"the run goes on with its own {name}: leave --{name} out")
+        asked = given.get("problem")
+        if asked is not None and str(problem_of(str(asked), first.target)) != first.problem:
+            raise click.UsageError(f"the run is of {first.problem}, and goes on with it: leave PROBLEM out")
+    planner = first.planner if first is not None else given.get("planner")
+    beside = [name for name in _OF_MODEL if name in given]
+    if beside and planner != "llm":
+        raise click.UsageError(f"--{beside[0].replace('_', '-')} is of the planner llm: add --planner llm")
+
+
+def _left_out(found: Found, out: Path | None) -> list[str]:
+    return [
+        f"interrupted: nothing was written to {out}; without a further search it is delivered with",
+        f"  --resume {found.run} --trials {max(1, len(found.judged))} --out {out}",
+    ]
+
+
+def _written(found: Found, folder: Path, interrupts: Interrupts) -> tuple[list[str], bool]:
+    """The report, and the best design if there is one; all of it, or nothing where Ctrl-C comes once more.
+
+    Raises ArgusError (E302).
+    """
+    try:
+        with placed(folder) as made, interrupts.may_leave():
+            names = [REPORT]
+            if found.best is not None:
+                device = gpu_at_hand().name if found.best.reward == "measured" else ""
+                files = delivered(found, made, device=device).certificate.files.values()
+                names = [*(each.name for each in files), NAME, REPORT]
+            with Journal(found.journal) as journal:
+                write_report(journal, found.run, made / REPORT)
+    except KeyboardInterrupt:
+        return [], False
+    return [str(folder / each) for each in names], True
+
+
+def _model(model: str, base_url: str | None, dollars: float | None, tokens: int | None) -> Model:
+    """With a limit of tokens alone, a model whose price nobody knows may be asked. Raises ArgusError (E927)."""
+    found = Model(base_url=base_url)
+    found = evolve(found, model=model) if model else found
+    usual = None if found.pricing is None and tokens is not None else found.limits.dollars
+    return evolve(found, limits=Allowance(usual if dollars is None else dollars, tokens))
+
+
+def _gpu(on: str, target: str) -> bool:
+    """Whether there is a GPU that runs the target. Raises ArgusError (E406, E407) if there must be one."""
+    return on != "model" and at_hand(target, required=on == "gpu")
+
+
+def _first(settings: Settings) -> Started:
+    with Journal(settings.journal or journal_path()) as journal:
+        return journal.begun(settings.resume)
+
+
+def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
+    with Journal(path) as journal:
+        every = journal.runs()
+    if not as_json:
+        screen.lines(
+            f"{each.name}  {shown(each.started.problem)} on {each.started.target}, {each.started.planner}, seed"
+            f" {each.started.seed}: {each.judged:,} candidates, {each.ended or 'not ended'}"
+            for each in every
+        )
+    data = [{"name": each.name, **asdict(each.started), "judged": each.judged, "ended": each.ended} for each in every]
+    return Outcome(0, {"schema": SCHEMA, "runs": data})

@@ -1,0 +1,55 @@
+"""Where text goes: in colour on a terminal, plain elsewhere, each piece as soon as it is known."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from attrs import field, frozen
+from rich.console import Console
+from rich.text import Text
+
+from argus.cli.ansi import print_diagnostic
+from argus.core.diagnostic import Diagnostic
+from argus.core.verdict import Report
+from argus.report.sources import current_directory, read_source
+from argus.report.summary import headline, report_lines, word
+
+_STYLES = {"proved": "bold green", "refuted": "bold red", "unknown": "bold magenta", "vacuous": "bold magenta"}
+
+
+def _on_stdout() -> Console:
+    return Console(file=sys.stdout, highlight=False)
+
+
+def on_stderr() -> Console:
+    """A console for what went wrong."""
+    return Console(file=sys.stderr, highlight=False)
+
+
+@frozen
+class Screen:
+    """Raises OSError, as `write` does, when the reader has gone or the disk is full."""
+
+    console: Console = field(factory=_on_stdout)
+
+    def lines(self, lines: Iterable[str], style: str = "") -> None:
+        """Each line as it is, wherever the terminal may break it."""
+        for line in lines:
+            if self.console.is_terminal:
+                self.console.print(Text(line, style=style), soft_wrap=True)
+            else:
+                self.console.file.write(f"{line}\n")
+        self.console.file.flush()
+
+    def diagnostic(self, diagnostic: Diagnostic) -> None:
+        print_diagnostic(diagnostic, read_source, self.console, root=current_directory())
+        self.console.file.flush()
+
+    def report(self, report: Report, *, every_invariant: bool = False) -> None:
+        """Its diagnostics, then the verdict with what it rests on."""
+        for diagnostic in report.diagnostics:
+            self.diagnostic(diagnostic)
+            self.lines([""])
+        self.lines([headline(report)], _STYLES[word(report.verdict)])
+        self.lines(report_lines(report, every_invariant=every_invariant))

@@ -1,0 +1,1 @@
+"""What `argus optimize`, `argus kb` and `argus report` show of a search."""

@@ -1,0 +1,92 @@
+"""The knowledge base as lines for people and as documents for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import asdict
+
+from argus.policy.technique import Technique
+from argus.search.designs.knowledge_check import Checked, Example
+from argus.search.designs.mining import Mined, Rejected, Skill
+
+
+def listed(techniques: tuple[Technique, ...]) -> Iterator[str]:
+    """A line each, those of wider scope first."""
+    width = max(len(each.name) for each in techniques)
+    for each in sorted(techniques, key=lambda technique: technique.order):
+        likely = f"{each.effect.likely:5.2f}x" if each.lineage else "  open"
+        yield f"{each.name:{width}}  {each.scope:11}  {', '.join(each.targets):14}  {likely}  {each.title}"
+
+
+def shown(technique: Technique) -> Iterator[str]:
+    """All of a file, in the order in which one asks."""
+    yield f"{technique.title} ({technique.name})"
+    yield technique.intent
+    yield ""
+    yield f"scope          {technique.scope}, on {', '.join(technique.targets)}"
+    yield f"applies        where `{technique.applies}`"
+    yield f"preconditions  {', '.join(technique.preconditions)}"
+    yield f"effect         {technique.effect}" + ("" if technique.lineage else "; no experiment shows it yet")
+    yield f"risk           {technique.risk}"
+    yield f"signature      {technique.signature}"
+    for place, row in enumerate(technique.lineage):
+        head = "" if place else "lineage"
+        yield f"{head:13}  {row.ratio:.2f}x {row.basis}, {row.shape} on {row.target}: {row.without} -> {row.design}"
+    yield ""
+    yield from technique.text.splitlines()
+
+
+def as_json(technique: Technique) -> dict[str, object]:
+    return asdict(technique)
+
+
+def checked_lines(checked: Checked) -> Iterator[str]:
+    """What was shown of a technique, or what is wrong with its file."""
+    name = checked.technique.name
+    yield from (f"wrong  {name}: {fault}" for fault in checked.faults)
+    if not checked.faults:
+        yield f"right  {name}: {'; '.join(_example(each) for each in checked.examples)}"
+
+
+def _example(each: Example) -> str:
+    proved = ", proved" if each.proved else ""
+    return f"{each.before} -> {each.after}{proved}"
+
+
+def checked_json(checked: Checked) -> dict[str, object]:
+    return {
+        "technique": checked.technique.name,
+        "examples": [asdict(each) for each in checked.examples],
+        "faults": list(checked.faults),
+    }
+
+
+def step_line(step: Skill | Rejected) -> str:
+    """One step backwards."""
+    if isinstance(step, Rejected):
+        return f"kept   {step.technique or step.design}: {step.why}"
+    loss = "" if step.ratio is None else f", {step.ratio:.2f} times the time"
+    return f"undone {step.technique.name}: {step.design} -> {step.without}{loss}"
+
+
+def mined_json(mined: Mined) -> dict[str, object]:
+    return {
+        "expert": mined.expert,
+        "first": mined.first,
+        "skills": [_skill(each) for each in mined.skills],
+        "rejected": [asdict(each) for each in mined.rejected],
+    }
+
+
+def _skill(skill: Skill) -> dict[str, object]:
+    return {
+        "technique": skill.technique.name,
+        "without": skill.without,
+        "design": skill.design,
+        "applies": skill.technique.applies,
+        "preconditions": list(dict.fromkeys((*skill.technique.preconditions, *skill.invariants))),
+        "before": skill.before,
+        "after": skill.after,
+        "ratio": skill.ratio,
+    }

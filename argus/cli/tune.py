@@ -1,0 +1,153 @@
+"""`argus bench gemm`: which configuration is chosen for a shape, and the search for a faster one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import click
+from attrs import asdict, define, field
+
+from argus.cli.options import json_option
+from argus.cli.screen import Screen
+from argus.kernels.gemm import select
+from argus.report.command_result import Outcome
+from argus.runtime import tuning_db
+from argus.runtime.processes.watchdog import Watched
+from argus.search.tuning.candidates import candidates
+from argus.search.tuning.measure import Shape
+from argus.search.tuning.prepare import Candidate, prepared
+from argus.search.tuning.search import ROUNDS, Result, kept_as_found, name_of_device, searched
+
+SCHEMA = "argus.tune/1"
+WRONG, INTERRUPTED = 1, 130
+_SECONDS = 120.0
+_SHAPE = re.compile(r"([1-9]\d*)[x×]([1-9]\d*)[x×]([1-9]\d*)")
+Say = Callable[[Iterable[str]], None]
+
+
+@click.command()
+@click.argument("sizes", nargs=-1, metavar="M N K | MxNxK[,MxNxK...]")
+@click.option("--tune", is_flag=True, help="Search on this machine's GPU, and keep the best for calls to come.")
+@click.option("--prepare", is_flag=True, help="Only prove and compile what a search tries; needs no GPU.")
+@click.option("--processes", type=click.IntRange(0), default=0, help="That prove and compile; 0 for one a processor.")
+@click.option("--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True, help="Of the finalists' times.")
+@json_option
+def gemm(sizes: tuple[str, ...], tune: bool, prepare: bool, processes: int, rounds: int, as_json: bool) -> Outcome:
+    """Which configuration a product gets, and with --tune a search for the fastest one that is proved.
+
+    Without options it says what is kept, or else what the model of costs chooses. What a search finds is kept in
+    $ARGUS_CACHE_DIR/tuning, one readable file a GPU, and `argus.matmul` uses it. The proofs and the code of --prepare
+    go to $ARGUS_CACHE_DIR/kernels: copied to a machine with a GPU, that folder serves a search there without solver
+    or compiler. An interrupted search keeps what it has found.
+    """
+    shapes = _shapes(sizes)
+    if tune and prepare:
+        raise click.UsageError("--tune prepares by itself: give one of --tune and --prepare")
+    if not shapes and not prepare:
+        raise click.UsageError("give shapes, such as 4096x4096x4096")
+    say: Say = _silent if as_json else Screen().lines
+    if not (tune or prepare):
+        chosen = {_text(shape): select(*shape) for shape in shapes}
+        say(f"{shape:20} {name}" for shape, name in chosen.items())
+        return Outcome(0, {"schema": SCHEMA, "chosen": chosen})
+    run = Run(say, processes, rounds)
+    with Watched(_SECONDS) as child:
+        try:
+            run.all(child, shapes, search=tune)
+        except KeyboardInterrupt:
+            run.interrupted = True
+            say([f"interrupted: {len(run.results)} of {len(shapes)} shapes have a choice"] if tune else ["interrupted"])
+    return run.outcome()
+
+
+def _silent(lines: Iterable[str]) -> None:
+    """For `--json`, where only the document is printed."""
+    del lines
+
+
+def _text(shape: Shape) -> str:
+    return "x".join(map(str, shape))
+
+
+def _shapes(sizes: Sequence[str]) -> list[Shape]:
+    if len(sizes) == 3 and all(each.isdecimal() for each in sizes):
+        sizes = ("x".join(sizes),)
+    found: list[Shape] = []
+    for text in (part.strip() for size in sizes for part in size.split(",")):
+        match = _SHAPE.fullmatch(text)
+        if match is None:
+            raise click.UsageError(f"`{text}` is no shape: write M N K, or MxNxK,MxNxK")
+        m, n, k = map(int, match.groups())
+        found.append((m, n, k))
+    return list(dict.fromkeys(found))
+
+
+@define
+class Run:
+    """What has been done so far, also if it is interrupted. candidates: those ready, and those left out."""
+
+    say: Say
+    processes: int
+    rounds: int
+    device: str = ""
+    candidates: list[Candidate] = field(factory=list[Candidate])
+    results: list[Result] = field(factory=list[Result])
+    interrupted: bool = False
+
+    def all(self, child: Watched, shapes: Sequence[Shape], *, search: bool) -> None:
+        """Raises ArgusError: E406, E407, E408; KeyboardInterrupt, with what was found until then kept."""
+        if search:
+            self.device = name_of_device(child)
+            self.say([f"on {self.device}"])
+        for each in prepared(list(candidates()), self.processes):
+            self.candidates.append(each)
+            self.say([_prepared_line(each)])
+        ready = {each.name: each.path for each in self.candidates if each.state == "ready"}
+        self.say([f"{len(ready)} of {len(self.candidates)} configurations are proved and compiled"])
+        if search:
+            for result in kept_as_found(self.device, searched(child, shapes, ready, self.rounds)):
+                self.results.append(result)
+                self.say(_result_lines(result))
+            self.say([f"kept in {tuning_db.file_of(self.device)}"])
+
+    def outcome(self) -> Outcome:
+        wrong = sorted({name for result in self.results for name in result.timed.wrong})
+        document: dict[str, object] = {
+            "schema": SCHEMA,
+            "device": self.device,
+            "candidates": [asdict(each) for each in self.candidates],
+            "results": [_result_data(result) for result in self.results],
+            "wrong": wrong,
+        }
+        return Outcome(INTERRUPTED if self.interrupted else WRONG if wrong else 0, document)
+
+
+def _prepared_line(each: Candidate) -> str:
+    if each.state == "ready":
+        return f"  {each.name}: proved in {each.proof:.2f} s, compiled in {each.code:.2f} s"
+    return f"  {each.name}: left out: {each.why}"
+
+
+def _result_lines(result: Result) -> Iterator[str]:
+    times = ", ".join(f"{regime} {took:.1f} us" for regime, took in result.found().microseconds.items())
+    missed = ", ".join(f"{regime} {ratio:.3f}" for regime, ratio in result.ratios().items()) or "not timed"
+    unfinished = "" if result.finished else " (not finished)"
+    yield f"{_text(result.shape)}: {result.best}{unfinished}, {times}; the model's {result.chosen}: {missed}"
+    yield from (f"  {name} gives WRONG numbers" for name in result.timed.wrong)
+    yield from (f"  {name} is lost: {why}" for name, why in result.lost.items())
+
+
+def _result_data(result: Result) -> dict[str, object]:
+    return {
+        "shape": list(result.shape),
+        "best": result.best,
+        "chosen": result.chosen,
+        "finished": result.finished,
+        "tried": result.tried,
+        "ratios": result.ratios(),
+        "microseconds": {regime: dict(each) for regime, each in result.timed.medians.items()},
+        "left_out": dict(result.timed.left_out),
+        "wrong": list(result.timed.wrong),
+        "lost": dict(result.lost),
+    }

@@ -1,0 +1,86 @@
+"""`argus verify`: prove every kernel of a file, or refute it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from argus import __version__
+from argus.cli.options import json_option, load_seconds_option, positive_seconds
+from argus.cli.screen import Screen
+from argus.core.query import Budget
+from argus.core.verdict import Report
+from argus.report.command_result import Outcome
+from argus.report.files import write_picture, write_sarif
+from argus.report.json_document import program_json, report_json
+from argus.report.layout_svg import check_ending
+from argus.report.summary import program_lines
+from argus.solvers.cache import Cache
+from argus.solvers.choice import resolve
+from argus.verifier.loader import load
+from argus.verifier.program import Asked
+
+REFUTED, OPEN = 1, 2
+
+
+@click.command()
+@click.argument("file", metavar="FILE[:KERNEL]")
+@click.option(
+    "--solver", default="portfolio", show_default=True, help="z3, cvc5, enumerate, portfolio, all, or a name."
+)
+@click.option(
+    "--seconds",
+    type=float,
+    callback=positive_seconds,
+    default=Budget().seconds,
+    show_default=True,
+    help="Longest time a question.",
+)
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep answers on disk.")
+@click.option(
+    "-v", "--all-invariants", is_flag=True, help="List every invariant, also those that do not apply, and why."
+)
+@click.option("--sarif", "sarif_file", metavar="FILE", help="Write the diagnostics to FILE, as SARIF 2.1.0.")
+@click.option("--svg", "picture_file", metavar="FILE", help="Draw the first counterexample's tile to FILE.svg.")
+@load_seconds_option
+@json_option
+def verify(
+    file: str,
+    solver: str,
+    seconds: float,
+    no_cache: bool,
+    all_invariants: bool,
+    sarif_file: str | None,
+    picture_file: str | None,
+    load_seconds: float,
+    as_json: bool,
+) -> Outcome:
+    """Prove every kernel of FILE (or of a module such as argus.kernels.gemm), or refute it.
+
+    A program is proved launch by launch, each with what those before it proved of its tensors.
+    """
+    if picture_file is not None:
+        check_ending(picture_file)
+    exported = load(file, seconds=load_seconds)
+    kernels = [each.trace(seconds=load_seconds) for each in exported]
+    asked = Asked(resolve(solver), Budget(seconds=seconds), None if no_cache else Cache())
+    reports: list[Report] = []
+    for each, kernel in zip(exported, kernels, strict=True):
+        reports.append(asked.report(each, kernel))
+        if not as_json:
+            Screen().lines([""] if len(reports) > 1 else [])
+            Screen().report(reports[-1], every_invariant=all_invariants)
+    programs = asked.programs
+    notes = [] if as_json else [line for report in programs for line in ("", *program_lines(report))]
+    notes += [] if sarif_file is None else [write_sarif(reports, sarif_file, version=__version__)]
+    notes += [] if picture_file is None else [write_picture(asked.drawn(exported, kernels), reports, picture_file)]
+    Screen().lines([] if as_json else notes)
+    document: dict[str, object] = {"kernels": [report_json(r) for r in reports]}
+    document |= {"programs": [program_json(r) for r in programs]} if programs else {}
+    return Outcome(_worst([report.exit_code for report in reports]), document)
+
+
+def _worst(codes: Sequence[int]) -> int:
+    """1 if any kernel is refuted, else 2 if any is open, else 0."""
+    return next((code for code in (REFUTED, OPEN) if code in codes), 0)

@@ -1,0 +1,1 @@
+"""How the DSL chooses the instruction of a copy."""

@@ -1,0 +1,142 @@
+"""Persistent kernels: a fixed number of blocks, each of which takes tile after tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from argus.core import algebra
+from argus.core.dsl.control import Iteration
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
+from argus.core.dsl.place import called_by_for, user_frame
+from argus.core.dsl.sync.tile_orders import Order, by_rows
+from argus.core.dsl.tracer import Tracer, current
+from argus.core.index import Bin, Const, Index, Symbol
+
+Corner = tuple[int, Index]
+"""Blocks of a cluster along one axis of tiles, and the place of this block among them."""
+
+
+class Persistent:
+    """`for m, n in tiles`: this block's tiles, block + i * blocks in the order given.
+
+    Each role that iterates walks the same tiles; `every(n, start=i)` takes each n-th of them from i on.
+    """
+
+    def __init__(
+        self, counts: tuple[Int, ...], order: Order, blocks: int, block: Symbol, corner: tuple[Corner, ...]
+    ) -> None:
+        self._counts, self._order, self._blocks, self._block = counts, order, blocks, block
+        self._corner = corner
+        self._start: Index = algebra.const(0)
+        self._step = 1
+
+    def every(self, step: int, *, start: IntLike = 0) -> Persistent:
+        """Each `step`-th tile of this block, from number `start` on."""
+        by, first = extent(step, "the step of tiles"), algebra.mul(unwrap(start), self._step)
+        made = Persistent(self._counts, self._order, self._blocks, self._block, self._corner)
+        made._start, made._step = algebra.add(self._start, first), self._step * by
+        return made
+
+    def __iter__(self) -> Iterator[tuple[Int, ...]]:
+        frame = user_frame()
+        if frame is not None and not called_by_for(frame):
+            fault(
+                "E106",
+                "the tiles of a kernel are not those of a `for` statement",
+                here="`enumerate`, `zip` and `list` would count the one traced iteration",
+                help="write `for m, n in tiles:`",
+            )
+        return _Tiles(current("persistent"), self)
+
+    def bounds(self) -> tuple[Index, Index, int]:
+        """Of the number of a tile among this block's."""
+        total: Index = algebra.const(1)
+        for count in self._counts:
+            total = algebra.mul(total, count.node)
+        mine = algebra.ceil_div(algebra.sub(total, algebra.sym(self._block)), self._blocks)
+        return self._start, mine, self._step
+
+    def place(self, i: Int) -> tuple[Int, ...]:
+        """The coordinates of this block's tile number i."""
+        found = several(
+            self._order(Int(algebra.sym(self._block)) + i * self._blocks, self._counts), "an order of tiles"
+        )
+        if len(found) != len(self._counts):
+            fault(
+                "E106",
+                f"the order gives {len(found)} coordinates for {len(self._counts)} axes",
+                help="return one coordinate for each count",
+            )
+        corners = zip(found, self._corner, strict=True)
+        return tuple(Int(algebra.add(algebra.mul(unwrap(part), size), rank)) for part, (size, rank) in corners)
+
+
+class _Tiles:
+    """The one traced iteration over tiles."""
+
+    def __init__(self, tracer: Tracer, tiles: Persistent) -> None:
+        self._tiles = tiles
+        self._inner = Iteration(tracer, *tiles.bounds(), None, "tile")
+
+    def __iter__(self) -> _Tiles:
+        return self
+
+    def __next__(self) -> tuple[Int, ...]:
+        return self._tiles.place(next(self._inner))
+
+
+def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: int | None = None) -> Persistent:
+    """Tiles in a grid of `counts`, taken by `blocks` blocks (the target's processors); declares the kernel's grid.
+
+    order: `by_rows`, `by_columns`, `super_tiled(rows)`, `curved(side)`, `longest_first(sections=n)`, or a function of
+    the tile's number and the counts. With clusters, a cluster takes neighbouring tiles together, as many along each
+    axis as it has blocks: the order is one of such groups, and a block may get a tile beyond the last.
+    """
+    tracer = current("persistent")
+    if tracer.grid:
+        fault("E106", "the grid is declared twice", help="call `persistent` or `block_id` once and keep its result")
+    if not callable(order):
+        fault("E106", f"an order of tiles is a function, found {described(order)}", help="write `order=by_rows`")
+    sizes = tuple(Int(unwrap(count)) for count in several(counts, "`persistent`"))
+    if not sizes:
+        fault("E106", "a grid of no axes", help="count the tiles along one axis at least")
+    number = tracer.target.processors if blocks is None else extent(blocks, "the number of blocks")
+    corner = _ranks(tracer, number, len(sizes))
+    groups = tuple(Int(_groups(size.node, extent)) for size, (extent, _) in zip(sizes, corner, strict=True))
+    clusters = number // prod(extent for extent, _ in corner)
+    block = Symbol(tracer.unique(f"block_{len(tracer.blocks)}"), "block", 0, clusters - 1)
+    tracer.grid, tracer.blocks = (*tracer.grid, algebra.const(clusters)), (*tracer.blocks, block)
+    return Persistent(groups, order, clusters, block, corner)
+
+
+def _groups(count: Index, size: int) -> Index:
+    """The count divided by a size, rounded up; of a count that is a quotient, as one quotient."""
+    if size > 1 and isinstance(count, Bin) and count.op == "//" and isinstance(count.right, Const):
+        below = count.right.value
+        return algebra.floordiv(algebra.add(count.left, below * (size - 1)), below * size)
+    return algebra.ceil_div(count, size)
+
+
+def _ranks(tracer: Tracer, blocks: int, axes: int) -> tuple[Corner, ...]:
+    """Of each axis of tiles, the blocks of a cluster along it and this one's place among them.
+
+    With clusters, the first axis of the grid is the rank.
+    """
+    cluster = tracer.cluster
+    total = prod(cluster)
+    if total == 1:
+        return ((1, algebra.const(0)),) * axes
+    if len(cluster) > axes or blocks % total != 0:
+        what = f"a cluster of {' x '.join(map(str, cluster))} blocks, {blocks} blocks and {axes} axes of tiles"
+        fault("E230", what, help="give as many axes, and a number of blocks that clusters divide")
+    first = Symbol(tracer.unique("block_0"), "block", 0, total - 1)
+    rank = algebra.sym(first)
+    tracer.grid, tracer.blocks = (algebra.const(total),), (first,)
+    tracer.cluster, tracer.rank = (total, 1), rank
+    found: list[Corner] = []
+    for size in (*cluster, *(1 for _ in range(axes - len(cluster)))):
+        found.append((size, algebra.mod(rank, size)))
+        rank = algebra.floordiv(rank, size)
+    return tuple(found)

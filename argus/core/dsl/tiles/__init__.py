@@ -1,0 +1,1 @@
+"""Register tiles in the DSL: fragments, element-wise arithmetic, reductions, masks."""

@@ -1,0 +1,83 @@
+"""Comparisons of elements, and what decides element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Union
+
+from argus.core import algebra
+from argus.core.dsl.faults import described, fault
+from argus.core.dsl.handles import Bool, ElementWise
+from argus.core.dsl.tiles.values import Held
+from argus.core.index import Coord, Node
+from argus.core.ir import Both, Either, Holds, Neither, Test
+from argus.core.layout import TV
+from argus.core.walk import show, topological
+
+Build = Callable[[TV], Test]
+Decides = Union["Mask", Bool, bool]
+
+
+class Mask(ElementWise):
+    """A comparison of elements, or several: decided for each element while the kernel runs.
+
+    tiles: what it compares. build: the test for the elements of a layout that all of them have their part in.
+    """
+
+    __slots__ = ("build", "tiles")
+
+    def __init__(self, tiles: tuple[Held, ...], build: Build) -> None:
+        self.tiles = tiles
+        self.build = build
+
+    def __and__(self, other: Decides) -> Mask:
+        more = as_mask(other)
+        return Mask((*self.tiles, *more.tiles), lambda layout: Both((self.build(layout), more.build(layout))))
+
+    __rand__ = __and__
+
+    def __or__(self, other: Decides) -> Mask:
+        more = as_mask(other)
+        return Mask((*self.tiles, *more.tiles), lambda layout: Either((self.build(layout), more.build(layout))))
+
+    __ror__ = __or__
+
+    def __invert__(self) -> Mask:
+        return Mask(self.tiles, lambda layout: Neither(self.build(layout)))
+
+    def __bool__(self) -> bool:
+        fault(
+            "E101",
+            "a comparison of elements has no truth value while the kernel is traced",
+            here="Python asks for true or false here",
+            help="use `where(...)`, and `&`, `|` and `~` to combine",
+        )
+
+
+def as_mask(value: Decides) -> Mask:
+    """Raises E106 for what decides nothing."""
+    if isinstance(value, Mask):
+        return value
+    if isinstance(value, bool):
+        cond = algebra.TRUE if value else algebra.FALSE
+    elif isinstance(value, Bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        cond = value.node
+    else:
+        fault("E106", f"expected a condition, found {described(value)}", here="this decides nothing of an element")
+
+    def build(layout: TV) -> Test:
+        check_axes(cond, layout)
+        return Holds(cond)
+
+    return Mask((), build)
+
+
+def check_axes(root: Node, layout: TV) -> None:
+    """Raises E106 where the coordinate of an axis occurs that a tile has not."""
+    for node in topological([root]):
+        if isinstance(node, Coord) and node.axis >= len(layout.tile):
+            fault(
+                "E106",
+                f"`{show(node)}` is no coordinate of a tile of {layout.tile}",
+                help="take coordinates from the tile they are used on: `row, column = x.index`",
+            )

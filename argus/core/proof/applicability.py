@@ -1,0 +1,248 @@
+"""Which invariants concern a kernel at all, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+from argus.core.check import expressions, masked
+from argus.core.index import Read
+from argus.core.ir import (
+    Arrive,
+    Assert,
+    Await,
+    Commit,
+    Copy,
+    Distinct,
+    Edit,
+    Equal,
+    Fence,
+    Fold,
+    Get,
+    Kernel,
+    Let,
+    Map,
+    Mma,
+    One,
+    Op,
+    Order,
+    Peek,
+    Products,
+    Relation,
+    Roles,
+    Staged,
+    Stmt,
+    Sync,
+    Wait,
+    WrittenOnce,
+    walk,
+)
+from argus.core.ir.element_walk import nodes
+from argus.core.proof.limits.budgets import shares_registers
+from argus.core.proof.sync.war_fences import unfenced
+from argus.core.walk import mentions
+
+
+@frozen
+class Features:
+    """What a kernel uses, as far as it decides which invariants concern it."""
+
+    mma: bool
+    shared: bool
+    swizzled: bool
+    barriers: bool
+    outputs: bool
+    relations: bool
+    queues: bool
+    banks: bool
+    roles: bool
+    events: bool
+    proxies: bool
+    folds: bool
+    lets: bool
+    splits: bool
+    scales: bool
+    copies: bool
+    counters: bool
+    clusters: bool
+    groups: bool
+    bulk: bool
+    descriptors: bool
+    matrices: bool
+    budgets: bool
+    maps: bool
+    masks: bool
+
+
+_NARROW = 8
+"""Bits of numbers that need scales beside them."""
+
+
+def features(kernel: Kernel) -> Features:
+    stmts = list(walk(kernel.body))
+    buffers = {view.buffer for s in stmts if isinstance(s, Copy) for view in (s.source, s.target)}
+    claims = [s.claim for s in stmts if isinstance(s, Assert)]
+
+    def has(*kinds: type[Stmt]) -> bool:
+        return any(isinstance(s, kinds) for s in stmts)
+
+    return Features(
+        mma=has(Mma),
+        shared=any(b.space == "shared" for b in buffers),
+        swizzled=any(isinstance(b.layout, Staged) and b.layout.swizzle is not None for b in buffers),
+        barriers=has(Sync),
+        outputs=any(isinstance(c, WrittenOnce) for c in claims) or _stores(stmts),
+        relations=any(isinstance(c, Equal | Distinct | Relation | Order | Products) for c in claims),
+        queues=any(isinstance(s, Copy) and s.atom.moments.queue is not None for s in stmts) or has(Wait),
+        banks=any(b.banks is not None for b in buffers),
+        roles=has(Roles, One),
+        events=has(Arrive, Await),
+        proxies=has(Fence, Commit) or any(isinstance(s, Copy | Mma) and s.atom.proxy == "async" for s in stmts),
+        folds=has(Fold) or any(isinstance(s, Map) and _reduces(s) for s in stmts),
+        lets=any(isinstance(s, Let) and not _counts(s) for s in stmts) or any(map(_reads_integers, stmts)),
+        splits=any(isinstance(s, Copy) and s.combine is not None for s in stmts),
+        scales=any(isinstance(s, Mma) and min(s.a.buffer.dtype.bits, s.b.buffer.dtype.bits) <= _NARROW for s in stmts)
+        and any(isinstance(s, Map) and _scales(s) for s in stmts),
+        copies=has(Copy),
+        counters="lds" in kernel.target.queues,
+        clusters=any(extent != 1 for extent in kernel.cluster),
+        groups=any(isinstance(s, Mma) and s.atom.moments.queue == "wgmma" for s in stmts),
+        bulk=any(isinstance(s, Copy) and s.atom.moments.queue == "bulk" for s in stmts),
+        descriptors=any(isinstance(s, Mma | Copy) and _described(s) for s in stmts),
+        matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
+        budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
+        maps=has(Edit) or any(isinstance(s, Copy) and s.through is not None for s in stmts),
+        masks=masked(kernel),
+    )
+
+
+def _counts(stmt: Let) -> bool:
+    """Whether an integer is one of the role's own counters, and not of the data."""
+    return isinstance(stmt.value, Peek) and stmt.value.view.buffer.space == "counter"
+
+
+def _reads_integers(stmt: Stmt) -> bool:
+    return any(mentions(root, (Read,)) for root in expressions(stmt))
+
+
+def _scales(stmt: Map) -> bool:
+    """Whether elements of two operands are multiplied, as a sum and its scale are."""
+    products = [
+        node.args[:2] for node in nodes(stmt.elem) if isinstance(node, Op) and node.name in ("mul", "div", "fma")
+    ]
+    return any(all(any(isinstance(inner, Get) for inner in nodes(arg)) for arg in factors) for factors in products)
+
+
+def _stores(stmts: list[Stmt]) -> bool:
+    return any(isinstance(s, Copy) and s.target.buffer.space == "global" for s in stmts)
+
+
+def _described(stmt: Mma | Copy) -> bool:
+    """Whether an instruction names a layout of shared memory itself."""
+    if isinstance(stmt, Copy):
+        return stmt.atom.box is not None and stmt.atom.box.axes > 1
+    return any(operand.canonical for operand in stmt.atom.operands.values())
+
+
+def _by_matrices(stmt: Copy) -> bool:
+    return any(operand.space == "shared" and operand.tv is not None for operand in stmt.atom.operands.values())
+
+
+def _reduces(stmt: Map) -> bool:
+    """Exponentials are what a softmax would be recognised by."""
+    return any(isinstance(node, Op) and node.name in ("exp", "exp2") for node in nodes(stmt.elem))
+
+
+BUILT = frozenset(
+    (
+        *("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I17"),
+        *(
+            "I18",
+            "I19",
+            "I20",
+            "I21",
+            "I22",
+            "I23",
+            "I24",
+            "I25",
+            "I26",
+            "I27",
+            "I28",
+            "I29",
+            "I30",
+            "I31",
+            "I32",
+            "I33",
+        ),
+        *("I34", "I35", "I36", "I37", "I38", "I39"),
+    )
+)
+"""Invariants with a check in the verifier."""
+
+_Rule = tuple[Callable[[Features], bool], str]
+
+_RULES: Mapping[str, _Rule] = {
+    "I1": (lambda f: f.mma, "no matrix instruction"),
+    "I2": (lambda f: f.mma, "no matrix instruction"),
+    "I3": (lambda f: f.mma, "no accumulator"),
+    "I4": (lambda f: f.outputs, "nothing is stored to global memory"),
+    "I5": (lambda f: f.shared, "no shared memory"),
+    "I6": (lambda f: f.events, "no barrier is waited on by parity"),
+    "I7": (lambda f: f.events, "no barrier counts bytes"),
+    "I8": (lambda f: f.events, "no barrier counts arrivals but the block's own"),
+    "I9": (lambda f: f.roles, "one role: every wave runs the same statements"),
+    "I10": (lambda f: f.groups and f.shared, "no matrix instruction reads shared memory"),
+    "I11": (lambda f: f.groups, "matrix instructions complete in order"),
+    "I12": (lambda f: f.proxies, "one memory proxy"),
+    "I13": (lambda f: f.bulk, "no bulk stores"),
+    "I14": (lambda f: f.events, "no barrier objects to initialise"),
+    "I15": (lambda f: f.clusters, "no cluster"),
+    "I16": (lambda f: f.clusters, "no multicast"),
+    "I17": (lambda f: f.descriptors, "no matrix descriptors"),
+    "I18": (lambda f: f.swizzled, "no swizzled shared memory"),
+    "I19": (lambda f: f.copies, "no copies"),
+    "I20": (lambda f: f.matrices, "no store instruction with a layout of its own; I4 checks each element stored"),
+    "I21": (lambda f: f.budgets, "no register reallocation between roles"),
+    "I22": (lambda _: True, ""),
+    "I23": (lambda f: f.folds, "no softmax"),
+    "I24": (lambda f: f.folds and f.mma, "no second product that lags"),
+    "I25": (lambda f: f.masks, "no mask"),
+    "I26": (lambda f: f.folds and f.mma, "no heads"),
+    "I27": (lambda f: f.lets, "no integer from memory chooses a tile"),
+    "I28": (lambda f: f.copies, "no addresses"),
+    "I29": (lambda f: f.maps, "no tensor descriptors are edited"),
+    "I30": (lambda f: f.shared and f.counters, "shared memory is read in order, without a counter to wait for"),
+    "I31": (lambda f: f.queues, "no asynchronous operation"),
+    "I32": (lambda f: f.barriers, "no barrier"),
+    "I33": (lambda f: f.banks, "no bank-conflict degree is declared"),
+    "I34": (lambda f: f.splits, "no store adds to what other blocks store"),
+    "I35": (lambda f: f.scales, "no sum of products of narrow numbers is multiplied by a scale"),
+    "I36": (lambda f: f.shared, "no shared memory is staged again"),
+    "I37": (lambda f: f.copies, "no copies"),
+    "I38": (lambda _: True, ""),
+    "I39": (lambda f: f.relations, "no relation is asserted"),
+}
+
+
+_FINITE = "what is loaded is finite: 0 times it is 0"
+_REFILL = "the copy engine refills a slot after the reads of those who gave it back (reads-before-refill)"
+
+
+def presumed(kernel: Kernel) -> tuple[str, ...]:
+    """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
+    stmts = list(walk(kernel.body))
+    groups = any(isinstance(s, Mma) and s.atom.moments.queue == "wgmma" for s in stmts)
+    shared = ("register tiles that hold nothing at one time share registers; the build tells what spills",)
+    return (
+        *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),
+        *(shared if shares_registers(kernel) else ()),
+        *((_FINITE,) if masked(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
+        *((_REFILL,) if unfenced(kernel) else ()),
+    )
+
+
+def not_applicable(kernel: Kernel) -> dict[str, str]:
+    """For each invariant that does not concern the kernel, the reason."""
+    found = features(kernel)
+    return {invariant: reason for invariant, (concerns, reason) in _RULES.items() if not concerns(found)}

@@ -1,0 +1,86 @@
+"""Cases of what cells hold, joined where their values are one: as few cases as the formulas allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.index import Cond
+from argus.core.proof.dataflow.lookup import by_region, union
+from argus.core.proof.dataflow.separable_index import Component, same
+from argus.core.proof.values.content import BoolArray, Content, Data, Piece
+
+Holds = Callable[[Sequence[Cond], Cond], bool]
+"""Whether a condition follows from these and from what is known everywhere."""
+
+
+def merged(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
+    """Join pieces whose formulas agree: the case of the first iteration with that of the others, element by element;
+    then elements that hold one formula. context: what holds where they are read.
+    """
+    cases = _joined(by_region(pieces), context, holds)
+    settled = tuple(_simplified(piece, context, holds) for piece in cases)
+    while len(settled) > 1:
+        cases = _joined(settled, context, holds)
+        if len(cases) == len(settled):
+            return cases
+        settled = tuple(_simplified(piece, context, holds) for piece in cases)
+    return settled
+
+
+def _joined(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
+    found: list[Piece] = []
+    for piece in reversed(pieces):
+        for place, other in enumerate(found):
+            one = _as_one(other, piece, context, holds)
+            if one is not None:
+                found[place] = one
+                break
+        else:
+            found.append(piece)
+    return tuple(found)
+
+
+def _simplified(piece: Piece, context: Sequence[Cond], holds: Holds) -> Piece:
+    return evolve(piece, guard=algebra.TRUE) if holds(context, piece.guard) else piece
+
+
+def _as_one(one: Piece, two: Piece, context: Sequence[Cond], holds: Holds) -> Piece | None:
+    """Both pieces as one: of the same elements under either guard, or of different elements under one guard."""
+    if not isinstance(one.value, Data) or not isinstance(two.value, Data):
+        return None
+    if np.array_equal(one.mask, two.mask):
+        guard = algebra.any_of((one.guard, two.guard))
+        for kept, other in ((one, two), (two, one)):
+            assert isinstance(kept.value, Data)
+            assert isinstance(other.value, Data)
+            if _agree(kept.value, other.value, kept.mask, [*context, other.guard], holds):
+                return evolve(kept, guard=guard)
+        return None
+    if one.guard is two.guard and not (one.mask & two.mask).any():
+        return union(one, two)
+    return None
+
+
+def _agree(one: Data, two: Data, mask: BoolArray, context: Sequence[Cond], holds: Holds) -> bool:
+    """Whether the elements of the mask have one formula in both."""
+    if one.terms or two.terms or one.record.keys() != two.record.keys():
+        return False
+    if one.fill != two.fill or len(one.inside) != len(two.inside):
+        return False
+    if one.sets is not None or two.sets is not None or not one.plain or not two.plain:
+        return False
+    if (one.root, one.times, one.factors) != (two.root, two.times, two.factors):
+        return False
+    if (one.form, one.computed) != (two.form, two.computed):
+        return False
+    pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
+    for mine, theirs in zip(one.inside, two.inside, strict=True):
+        if not mine.like(theirs):
+            return False
+        pairs.append((mine.coordinate, theirs.coordinate))
+    where = () if mask.all() else np.nonzero(mask)
+    return all(holds(context, same(a.at(where), b.at(where))) for a, b in pairs)

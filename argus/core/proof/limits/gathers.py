@@ -1,0 +1,127 @@
+"""Loads of gathered views: the place of each element is computed, and padding is where the view's condition fails.
+
+A place such as `m // (P * Q)` does not come apart into a symbolic part and numbers; it is a table of cases (`mixed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.index import And, Cmp, Cond, Coord
+from argus.core.ir import Copy, Strided, View
+from argus.core.proof.dataflow.access import Access, Accesses
+from argus.core.proof.dataflow.separable_index import Component, Sep
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.limits import integers, vectors
+from argus.core.proof.limits.boxes import whole_rows
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.values.content import Inside
+from argus.core.walk import mentions, substitute
+
+
+def inside_of(accesses: Accesses, access: Access, places: Sequence[Component]) -> tuple[Inside, ...] | None:
+    """Where a load takes elements and not padding: inside the tensor, axis by axis, also where that is always so, to
+    keep one form; and where the view's condition holds. None if part of that is no bound of a coordinate.
+    """
+    buffer = access.view.buffer
+    inside = [Inside(place, extent) for place, extent in zip(places, buffer.shape, strict=True)]
+    for cond in _beyond_edges(access.view):
+        assert access.by is not None
+        bound = _bound(accesses, access, cond)
+        if bound is None:
+            return None
+        inside.append(bound)
+    return tuple(inside)
+
+
+def _beyond_edges(view: View) -> tuple[Cond, ...]:
+    """What of a view's condition is more than that its places lie in the tensor."""
+    parts = view.where.parts if isinstance(view.where, And) else (view.where,)
+    edges = {
+        cond
+        for at, extent in zip(view.at, view.buffer.shape, strict=True)
+        for cond in (algebra.le(0, at), algebra.lt(at, extent))
+    }
+    return tuple(part for part in parts if part not in edges)
+
+
+def _bound(accesses: Accesses, access: Access, cond: Cond) -> Inside | None:
+    """`place <= most` as a bound, for a place that is never below 0."""
+    if not isinstance(cond, Cmp) or cond.op != "<=" or mentions(cond.right, (Coord,)):
+        return None
+    assert access.by is not None
+    for left in (algebra.sub(cond.left, 1), cond.left):
+        place = accesses.component(left, access.by)
+        anywhere = algebra.le(0, substitute(left, {}, integers.elements(access.view)))
+        if place is not None and anywhere is algebra.TRUE:
+            return Inside(place, algebra.add(cond.right, algebra.sub(left, cond.left), 1))
+    return None
+
+
+def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    """I19: whole vectors, aligned, that are padding as a whole or not at all; I28: what is computed fits its type."""
+    buffer = access.view.buffer
+    count = stmt.atom.vector_bits // buffer.dtype.bits
+    align = stmt.atom.operands["source"].align
+    what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {align} bytes"
+    reason = _irregular(access, stmt, inside_of(accesses, access, access.gathered or ()), count)
+    if reason:
+        yield from vectors.obligations(step, stmt, access)
+        return
+    last = (access.gathered or (None,))[-1]
+    assert isinstance(last, Sep)
+    assert isinstance(buffer.layout, Strided)
+    wide = align * 8 // buffer.dtype.bits
+    start = algebra.add(last.base, int(last.table.flat[0]))
+    along = [algebra.eq(algebra.mod(start, each), 0) for each in (wide, count)]
+    rows = [whole_rows(stride, wide) for stride in buffer.layout.strides[:-1]]
+    plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % align == 0
+    yield Obligation(
+        "I19",
+        what,
+        stmt,
+        algebra.all_of((*along, *rows)) if plain else algebra.FALSE,
+        step.context,
+        compared=last.table.size // count,
+        help=f"`assume` that the row length is a multiple of {wide}, or use a narrower instruction",
+    )
+    yield Obligation(
+        "I19",
+        f"no vector of {count} elements reaches over the edge of `{buffer.name}`",
+        stmt,
+        algebra.eq(algebra.mod(buffer.shape[-1], count), 0),
+        step.context,
+        compared=last.table.size // count,
+        help="`assume` that the row length is whole vectors, or use a narrower instruction",
+    )
+    yield from integers.of_gather(step, stmt, access)
+
+
+def _irregular(access: Access, stmt: Copy, inside: tuple[Inside, ...] | None, count: int) -> str:
+    """Why the elements of a load are no whole vectors, as tables tell; empty if they are.
+
+    inside: first the bounds of each axis of the tensor, then those of the view.
+    """
+    if inside is None:
+        return "a view's condition that is no bound of a coordinate"
+    axes = len(access.view.buffer.shape)
+    last, values = inside[axes - 1].coordinate, access.shape[1]
+    if not isinstance(last, Sep) or values % count:
+        return "elements that are no whole vectors along the last axis of a gathered tensor"
+    groups = last.table.reshape(access.shape[0], -1, count)
+    regular = (groups[:, :, :1] + np.arange(count) == groups).all() and (
+        groups[:, :, 0] % count == groups.flat[0] % count
+    ).all()
+    wide = stmt.atom.operands["source"].align * 8 // access.view.buffer.dtype.bits
+    regular = regular and bool((groups[:, :, 0] % wide == groups.flat[0] % wide).all())
+    rest = (*inside[: axes - 1], *inside[axes:])
+    others = all(_alike(bound.coordinate, access.shape, count) for bound in rest)
+    return "" if regular and others else "a vector whose elements a gathered view takes from different rows"
+
+
+def _alike(place: Component, shape: tuple[int, int], count: int) -> bool:
+    groups = place.table.reshape(shape[0], -1, count)
+    return bool((groups == groups[:, :, :1]).all())

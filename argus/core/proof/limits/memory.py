@@ -1,0 +1,292 @@
+"""Every access: inside its buffer (I37), one instruction wide and aligned (I19), stages whole (I18)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.index import Cond, Index
+from argus.core.ir import Buffer, Copy, Staged, Strided, View
+from argus.core.layout import Layout
+from argus.core.proof.dataflow.access import Access, Accesses
+from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.timeline import Step, Timeline, is_gathered
+from argus.core.proof.limits import boxes, gathers, integers, vectors
+from argus.core.proof.obligation import Obligation
+from argus.core.walk import IntArray, show
+
+
+def obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:
+    """For each copy of the timeline; of: which buffers are meant."""
+    for step in timeline.steps:
+        if isinstance(step.stmt, Copy):
+            for access in accesses.of(step):
+                if access.view.buffer.space != "register" and of(access.view.buffer):
+                    yield from _of_access(accesses, step, step.stmt, access)
+
+
+def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    name = access.view.buffer.name
+    if access.gathered is not None:
+        yield from gathers.obligations(accesses, step, stmt, access)
+        return
+    if access.places is None and is_gathered(stmt, access.view):
+        yield from vectors.obligations(step, stmt, access)
+        return
+    if access.places is None:
+        for invariant, what in (("I37", "stays inside"), ("I19", "is aligned in")):
+            yield Obligation(
+                invariant,
+                f"the copy {what} `{name}`",
+                stmt,
+                algebra.FALSE,
+                step.context,
+                unknown=f"an address of `{name}` mixes symbols and coordinates",
+            )
+        return
+    yield from _bounds(step, stmt, access, access.places)
+    yield from _addresses(step, stmt, access, access.places)
+    yield from integers.of_access(step, stmt, access, access.places)
+
+
+def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    """Vectors a thread, boxes of one thread, or matrices of a warp."""
+    memory = stmt.atom.operands["source" if access.mode == "read" else "target"]
+    staged = isinstance(access.view.buffer.layout, Staged)
+    if stmt.atom.box is not None:
+        yield from boxes.of_box(step, stmt, access)
+        if staged and staged_offsets(access.view, places) is None:
+            reason = "a box that moves inside one buffer"
+            yield Obligation("I19", "the box is aligned", stmt, algebra.FALSE, step.context, unknown=reason)
+            return
+    elif memory.tv is not None and staged:
+        offsets = staged_offsets(access.view, places)
+        yield from boxes.of_matrices(step, stmt, access, memory, offsets, tuple(slots_of(access, places)))
+    else:
+        yield from _vectors(step, stmt, access, places)
+        return
+    if staged:
+        yield _stages(step, stmt, access, places)
+
+
+def _bounds(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    buffer = access.view.buffer
+    if buffer.space == "global" and stmt.edge is not None:
+        return
+    for axis, (place, extent) in enumerate(zip(places, buffer.shape, strict=True)):
+        goal = algebra.all_of((algebra.le(0, place.least), algebra.lt(place.most, extent)))
+        yield Obligation(
+            "I37",
+            f"coordinate {axis} of the {access.mode} of `{buffer.name}` stays in [0, {show(extent)})",
+            stmt,
+            goal,
+            step.context,
+            compared=place.table.size,
+            help=_bounds_help(buffer, access),
+        )
+
+
+def _bounds_help(buffer: Buffer, access: Access) -> str:
+    if buffer.space != "global":
+        return f"make `{buffer.name}` larger or the index smaller"
+    effect = "read 0 outside the tensor" if access.mode == "read" else "write nothing outside the tensor"
+    return f"give the copy `edge=0`, to {effect}, or `assume(...)` sizes that are whole tiles"
+
+
+# -- vectors -------------------------------------------------------------------------------------------------
+
+
+def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+    buffer = access.view.buffer
+    count = stmt.atom.vector_bits // buffer.dtype.bits
+    side = stmt.atom.operands["source" if access.mode == "read" else "target"]
+    wide = side.align * 8 // buffer.dtype.bits
+    if places[0].table.shape[1] % count:
+        reason = f"a thread holds {places[0].table.shape[1]} elements, which are no whole vectors"
+        yield Obligation("I19", f"`{stmt.atom}` moves vectors", stmt, algebra.FALSE, step.context, unknown=reason)
+        return
+    what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {side.align} bytes"
+    yield from _consecutive(step, stmt, places, count, what, buffer)
+    match buffer.layout:
+        case Staged():
+            yield from _staged(step, stmt, access, places, count, wide, what)
+        case Strided(strides=strides):
+            goals = [_multiple(place, stride, wide, count) for place, stride in zip(places, strides, strict=True)]
+            yield Obligation(
+                "I19",
+                what,
+                stmt,
+                algebra.all_of(goals) if buffer.align % side.align == 0 else algebra.FALSE,
+                step.context,
+                compared=places[0].table.size // count,
+                help=f"`assume` that the row length is a multiple of {wide}, or use a narrower instruction",
+            )
+            if stmt.edge is not None and count > 1:
+                yield _whole_vectors(step, stmt, places, buffer, count)
+        case _:
+            return
+
+
+def _consecutive(
+    step: Step, stmt: Copy, places: tuple[Sep, ...], count: int, what: str, buffer: Buffer
+) -> Iterator[Obligation]:
+    """Coordinates of one vector: the last axis counts up, the others stay."""
+    for axis, place in enumerate(places):
+        groups = place.table.reshape(place.table.shape[0], -1, count)
+        wanted = groups[:, :, :1] + (np.arange(count) if axis == len(places) - 1 else 0)
+        if not (groups == wanted).all():
+            yield Obligation(
+                "I19",
+                what,
+                stmt,
+                algebra.FALSE,
+                step.context,
+                help=f"spread the tile so that each thread holds runs of {count} elements of `{buffer.name}`",
+            )
+            return
+
+
+def _multiple(place: Sep, stride: Index, wide: int, count: int) -> Cond:
+    """The part of an address that an axis contributes is a multiple of `wide` elements."""
+    if algebra.mod(stride, wide) is algebra.const(0):
+        return algebra.TRUE
+    firsts = place.table.reshape(place.table.shape[0], -1, count)[:, :, 0]
+    if (firsts % wide == firsts.flat[0] % wide).all():
+        coordinate = algebra.eq(algebra.mod(algebra.add(place.base, int(firsts.flat[0])), wide), 0)
+        if coordinate is algebra.TRUE:
+            return coordinate
+        return algebra.any_of((coordinate, boxes.whole_rows(stride, wide)))
+    return boxes.whole_rows(stride, wide)
+
+
+def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buffer, count: int) -> Obligation:
+    """No vector reaches over the tensor's edge: extent and start are multiples of it."""
+    last, extent = places[-1], buffer.shape[-1]
+    firsts = last.table.reshape(last.table.shape[0], -1, count)[:, :, 0]
+    starts = algebra.eq(algebra.mod(algebra.add(last.base, int(firsts.flat[0])), count), 0)
+    regular = bool((firsts % count == firsts.flat[0] % count).all())
+    goal = algebra.all_of((starts, algebra.eq(algebra.mod(extent, count), 0))) if regular else algebra.FALSE
+    return Obligation(
+        "I19",
+        f"no vector of {count} elements reaches over the edge of `{buffer.name}`",
+        stmt,
+        goal,
+        step.context,
+        compared=firsts.size,
+        help=f"`assume({show(extent)} % {count} == 0)`, or use a narrower instruction",
+    )
+
+
+def staged_offsets(view: View, places: tuple[Sep, ...], *, moves: bool = False) -> IntArray | None:
+    """Element offsets of the cells in shared memory, slot 0 of every symbolic axis; None if not regular.
+
+    Slots must be whole swizzle periods, which I18 states, as must be what a tile of rows begins behind: offsets count
+    from there. moves: a tile may begin anywhere on an axis of a buffer without a swizzle; offsets then count from its
+    least coordinate there.
+    """
+    layout = view.buffer.layout
+    assert isinstance(layout, Staged)
+    offsets = np.zeros(places[0].table.shape, np.int64)
+    for place, mode in zip(places, modes(layout.layout), strict=True):
+        symbolic = place.base is not algebra.const(0)
+        plain = moves and layout.swizzle is None
+        if symbolic and isinstance(mode.stride, tuple):
+            return None
+        if symbolic and not (place.uniform or plain or _begins_whole(place, mode, layout)):
+            return None
+        if symbolic and not place.uniform:
+            assert isinstance(mode.stride, int)
+            offsets = offsets + (place.table - (place.low if plain else 0)) * mode.stride
+        if not symbolic:
+            along = offsets_along(mode, place.table)
+            if along is None:
+                return None
+            offsets = offsets + along
+    return offsets if layout.swizzle is None else layout.swizzle.images(offsets)
+
+
+def _begins_whole(place: Sep, mode: Layout, layout: Staged) -> bool:
+    """Whether what an axis adds to all offsets alike is whole periods of the swizzle, whatever its symbols are."""
+    assert isinstance(mode.stride, int)
+    return _whole(place.base, mode.stride, 1 if layout.swizzle is None else layout.swizzle.period)
+
+
+def _whole(place: Index, stride: int, period: int) -> bool:
+    return algebra.mod(algebra.mul(place, stride), period) is algebra.const(0)
+
+
+def modes(layout: Layout) -> tuple[Layout, ...]:
+    """The layout axis by axis; an axis of slabs is one of two."""
+    shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
+    return tuple(Layout(shape, stride) for shape, stride in zip(shapes, strides, strict=True))
+
+
+def offsets_along(mode: Layout, coordinates: IntArray) -> IntArray | None:
+    """Element offsets of coordinates on one axis; None where one lies beyond an axis of slabs."""
+    if isinstance(mode.stride, int):
+        return coordinates * mode.stride
+    table = mode.table()
+    inside = bool(((coordinates >= 0) & (coordinates < table.size)).all())
+    return table.ravel()[coordinates] if inside else None
+
+
+def _staged(
+    step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...], count: int, wide: int, what: str
+) -> Iterator[Obligation]:
+    offsets = staged_offsets(access.view, places, moves=True)
+    if offsets is None:
+        yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown="a tile that moves inside one buffer")
+        return
+    groups = offsets.reshape(offsets.shape[0], -1, count)
+    aligned = bool((groups[:, :, 0] % wide == 0).all())
+    together = bool((groups == groups[:, :, :1] + np.arange(count)).all())
+    slots = algebra.all_of(_slot_aligned(place, stride, wide) for place, stride in slots_of(access, places))
+    yield Obligation(
+        "I19",
+        what,
+        stmt,
+        slots if aligned and together else algebra.FALSE,
+        step.context,
+        compared=groups.shape[0] * groups.shape[1],
+        help="keep rows and swizzle in whole vectors: a swizzle's base must be at least the vector's length",
+    )
+    yield _stages(step, stmt, access, places)
+
+
+def slots_of(access: Access, places: tuple[Sep, ...]) -> Iterator[tuple[Sep, int]]:
+    """The symbolic axes of a shared tensor and the distance of their neighbours, in elements; not axes of slabs, along
+    which `staged_offsets` refuses to move.
+    """
+    layout = access.view.buffer.layout
+    assert isinstance(layout, Staged)
+    for place, mode in zip(places, modes(layout.layout), strict=True):
+        if isinstance(mode.stride, int) and place.base is not algebra.const(0):
+            yield place, mode.stride
+
+
+def _slot_aligned(place: Sep, stride: int, wide: int) -> Cond:
+    return algebra.eq(algebra.mod(algebra.mul(place.least, stride), wide), 0)
+
+
+def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Obligation:
+    """I18: a slot starts at a multiple of the swizzle's period, so that slots permute apart."""
+    layout = access.view.buffer.layout
+    assert isinstance(layout, Staged)
+    period = 1 if layout.swizzle is None else layout.swizzle.period
+    slots = [(place, stride) for place, stride in slots_of(access, places) if place.uniform]
+    whole = all(stride % period == 0 or _whole(place.least, stride, period) for place, stride in slots)
+    within = any(not p.uniform and not _whole(p.base, stride, period) for p, stride in slots_of(access, places))
+    return Obligation(
+        "I18",
+        f"stages of `{access.view.buffer.name}` are whole periods of its swizzle",
+        stmt,
+        algebra.TRUE if whole and not within else algebra.FALSE,
+        step.context,
+        unknown="a tile of rows that begins within a period of the swizzle" if whole and within else "",
+        witness=(("period", f"{period} elements"), ("layout", str(layout.layout))),
+        fault=f"stages of `{access.view.buffer.name}` are not whole periods of its swizzle",
+        help="make each stage a multiple of the swizzle's period",
+    )

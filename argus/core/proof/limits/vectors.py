@@ -1,0 +1,163 @@
+"""Vectors of gathered views whose places have no table: that the elements of one lie side by side, by expressions.
+
+The first element of a vector is a multiple of its length n along one axis of the view. So with a divisor that is one
+too, `(n u + e) // d` is `n u // d` and `(n u + e) % d` is `n u % d + e` for 0 <= e < n: e stays with the last axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import numpy as np
+from attrs import define, field
+
+from argus.core import algebra
+from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sum, Symbol
+from argus.core.ir import Copy, Strided, View
+from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.subview import conjuncts, edges
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.limits import integers
+from argus.core.proof.limits.boxes import whole_rows
+from argus.core.proof.obligation import Obligation
+from argus.core.walk import fold, rebuild, substitute
+
+
+def obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    """I19: whole vectors, aligned, that are padding as a whole or not at all; I28: what is computed fits its type."""
+    view, buffer = access.view, access.view.buffer
+    count = stmt.atom.vector_bits // buffer.dtype.bits
+    align = stmt.atom.operands["source"].align
+    what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {align} bytes"
+    axis = _along(access, count)
+    found = None if axis is None else _Vector(view, axis, count)
+    reason = "vectors that do not begin at multiples of their length in a view" if found is None else found.irregular
+    if found is None or reason:
+        yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown=reason)
+        return
+    yield from _wide(step, stmt, access, found, what)
+    yield from integers.of_gather(step, stmt, access)
+
+
+def _wide(step: Step, stmt: Copy, access: Access, found: _Vector, what: str) -> Iterator[Obligation]:
+    """That vectors are aligned, and lie in the tensor as a whole or not at all."""
+    buffer, count = access.view.buffer, found.count
+    align = stmt.atom.operands["source"].align
+    assert isinstance(buffer.layout, Strided)
+    wide = max(align * 8 // buffer.dtype.bits, count)
+    rows = (whole_rows(stride, wide) for stride in buffer.layout.strides[:-1])
+    plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % align == 0
+    yield Obligation(
+        "I19",
+        what,
+        stmt,
+        algebra.all_of((*found.presumed, *_multiple(found.first[-1], wide), *rows)) if plain else algebra.FALSE,
+        step.context,
+        compared=access.shape[0] * access.shape[1] // count,
+        help=f"`assume` that the row length is a multiple of {wide}, or use a narrower instruction",
+    )
+    yield Obligation(
+        "I19",
+        f"no vector of {count} elements reaches over the edge of `{buffer.name}`",
+        stmt,
+        algebra.eq(algebra.mod(buffer.shape[-1], count), 0),
+        step.context,
+        compared=access.shape[0] * access.shape[1] // count,
+        help="`assume` that the row length is whole vectors, or use a narrower instruction",
+    )
+
+
+def _along(access: Access, count: int) -> int | None:
+    """The axis of a view along which each vector's coordinates count up from a multiple of its length."""
+    if access.by is None or access.shape[1] % count:
+        return None
+    found: list[int] = []
+    for axis, coordinate in enumerate(access.by.coordinates()):
+        groups = np.broadcast_to(coordinate, access.shape).reshape(access.shape[0], -1, count)
+        first = groups[:, :, :1]
+        if (groups == first + np.arange(count)).all() and (first % count == 0).all():
+            found.append(axis)
+        elif not (groups == first).all():
+            return None
+    return found[0] if len(found) == 1 or count == 1 else None
+
+
+@define(eq=False)
+class _Vector:
+    """The places of the elements of a vector; first: those of its first. presumed: divisors that must be whole vectors.
+    irregular: why the elements are no vector; empty if they are one.
+    """
+
+    view: View
+    axis: int
+    count: int
+    first: tuple[Index, ...] = field(init=False)
+    presumed: dict[Cond, None] = field(factory=dict[Cond, None], init=False)
+    irregular: str = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.first = self._places(0)
+        self.irregular = self._irregular()
+
+    def _places(self, element: int) -> tuple[Index, ...]:
+        return tuple(cast(Index, self._at(at, element)) for at in self.view.at)
+
+    def _at(self, node: Index | Cond, element: int) -> Node:
+        """An expression over the view's coordinates, at an element of a vector anywhere in the view."""
+        anywhere = integers.elements(self.view)
+        begin = algebra.mul(algebra.sym(Symbol("vector", "fresh", 0, None)), self.count)
+        coords = [algebra.add(begin, element) if a == self.axis else at for a, at in enumerate(anywhere)]
+        return fold(substitute(cast(Index, node), {}, coords), self._split)
+
+    def _split(self, node: Node, parts: Sequence[Node]) -> Node:
+        """Less than a vector's length, before a division by whole vectors, stays what it is."""
+        made = rebuild(node, parts)
+        if not isinstance(made, Bin) or made.op not in ("//", "%") or not isinstance(made.left, Sum):
+            return made
+        rest = made.left.constant % self.count
+        begin = algebra.sub(made.left, rest)
+        if rest == 0 or algebra.mod(begin, self.count) is not algebra.const(0):
+            return made
+        self.presumed[algebra.eq(algebra.mod(made.right, self.count), 0)] = None
+        if made.op == "//":
+            return algebra.floordiv(begin, made.right)
+        return algebra.add(algebra.mod(begin, made.right), rest)
+
+    def _irregular(self) -> str:
+        for element in range(1, self.count):
+            *rows, last = self._places(element)
+            if (*rows, last) != (*self.first[:-1], algebra.add(self.first[-1], element)):
+                return "a vector whose elements a gathered view takes from different rows"
+        beyond = [cond for cond in conjuncts(self.view.where) if cond not in edges(self.view)]
+        if not all(self._is_of_vectors(cond) for cond in beyond):
+            return "a vector of which a gathered view's condition leaves out a part"
+        return ""
+
+    def _is_of_vectors(self, cond: Cond) -> bool:
+        """Whether a condition holds of all elements of a vector or of none: it does not change, or it is `x < d`, where
+        x is the element's number and d is whole vectors.
+        """
+        first = self._at(cond, 0)
+        others = [self._at(cond, element) for element in range(1, self.count)]
+        if all(other is first for other in others):
+            return True
+        if not isinstance(cond, Cmp) or cond.op != "<=":
+            return False
+        left, right = (cast(Index, self._at(side, 0)) for side in (cond.left, cond.right))
+        begins = algebra.mod(algebra.sub(left, 1), self.count) is algebra.const(0)
+        counts = all(
+            self._at(cond.left, element) is algebra.add(left, element) and self._at(cond.right, element) is right
+            for element in range(1, self.count)
+        )
+        self.presumed[algebra.eq(algebra.mod(right, self.count), 0)] = None
+        return begins and counts
+
+
+def _multiple(node: Index, wide: int) -> Iterator[Cond]:
+    """Conditions for an expression to be a multiple of a number: of a remainder, that both it is of are."""
+    if isinstance(node, Bin) and node.op == "%" and not isinstance(node.right, Const):
+        yield from _multiple(node.left, wide)
+        yield algebra.eq(algebra.mod(node.right, wide), 0)
+    else:
+        yield algebra.eq(algebra.mod(node, wide), 0)

@@ -1,0 +1,1 @@
+"""Outputs: claims, coverage, write-once, and the tiles that blocks store."""

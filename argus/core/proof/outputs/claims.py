@@ -1,0 +1,185 @@
+"""What the program asserts of tags: products that meet (I1, I2), coverage (I3), relations (I39)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import assert_never
+
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.check import chosen, masked
+from argus.core.ir import (
+    Assert,
+    Covers,
+    Distinct,
+    Equal,
+    Mma,
+    Order,
+    Products,
+    Relation,
+    Stmt,
+    View,
+    WrittenOnce,
+)
+from argus.core.layout import TV
+from argus.core.proof.dataflow.affine import anywhere, axes, by_places
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.timeline import Step, is_whole
+from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.outputs import relations
+from argus.core.proof.outputs.sum_order import ordered
+from argus.core.proof.outputs.writes import written_once
+from argus.core.proof.values.content import Data, some_element, why_not
+from argus.core.proof.values.contributions import summed
+from argus.core.proof.values.recognisers.products import Multiplication, holds_once
+from argus.core.proof.values.recognisers.standing import Statistic, Weight, families
+from argus.core.proof.values.recognisers.statistics import is_folded, sets_over
+from argus.core.proof.values.sums import Accumulator
+from argus.core.walk import show
+
+
+def products(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
+    """I1 and I2 at each matrix instruction: operands that meet agree in every name both carry."""
+    for accumulator in accumulators:
+        for step in flow.timeline.steps:
+            if isinstance(step.stmt, Mma) and step.stmt.target.buffer is accumulator.buffer:
+                yield from _meeting(accumulator, step, step.stmt)
+
+
+def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obligation]:
+    a, b = accumulator.operands(step)
+    names = f"`{stmt.a.buffer.name}` and `{stmt.b.buffer.name}`"
+    assert stmt.atom.mnk is not None
+    compared = prod(stmt.tiling.repeat) * stmt.tiling.threads * prod(stmt.atom.mnk)
+    for one in a:
+        for two in b:
+            context = (*step.context, one.guard, two.guard)
+            if not isinstance(one.value, Data) or not isinstance(two.value, Data):
+                reason = why_not(one.value) or why_not(two.value)
+                yield Obligation("I1", f"{names} meet on equal tags", stmt, algebra.FALSE, context, unknown=reason)
+                continue
+            for clash in Multiplication(stmt, one.value, two.value).clashes():
+                weighed = families(one.value.standing) or families(two.value.standing)
+                kept = "I27" if clash.name in chosen(accumulator.flow.timeline.kernel) else "I26" if weighed else "I2"
+                yield Obligation(
+                    ("I24" if weighed else "I1") if clash.contracted else kept,
+                    f"{names} meet on equal `{clash.name}`",
+                    stmt,
+                    clash.goal,
+                    context,
+                    least=sizes_first(clash.goal),
+                    compared=compared,
+                    help=_meeting_help(clash.name),
+                    related=lambda: _origins(accumulator.flow, step),
+                )
+    product = accumulator.product(step)
+    if isinstance(product, str):
+        weighed = any(isinstance(piece.value, Data) and families(piece.value.standing) for piece in (*a, *b))
+        what = f"the sum of products of {names} has a record"
+        code = "I23" if weighed else "I1"
+        yield Obligation(code, what, stmt, algebra.FALSE, step.context, unknown=product)
+
+
+def _origins(flow: Flow, step: Step) -> tuple[tuple[Stmt, str], ...]:
+    """The loads from global memory that the two operands come from."""
+    found: list[tuple[Stmt, str]] = []
+    for access in flow.accesses.of(step)[:2]:
+        origin = flow.origin(access)
+        if origin is not None:
+            found.append((origin, f"`{access.view.buffer.name}` comes from here"))
+    return tuple(found)
+
+
+def _meeting_help(name: str) -> str:
+    return (
+        f"the two operands must bring the same `{name}` to every product: compare the tiles' numbers, the swizzles "
+        "on both sides of shared memory, and the fragments' layouts"
+    )
+
+
+# -- assertions ----------------------------------------------------------------------------------------------
+
+
+def asserted(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obligation]:
+    """The obligations of every assertion in the program."""
+    masks = False
+    for step in flow.timeline.steps:
+        if isinstance(step.stmt, Assert):
+            for each in _claim(flow, accumulators, step, step.stmt):
+                masks |= each.invariant == "I25"
+                yield evolve(each, stated=True)
+    if masked(flow.timeline.kernel) and not masks:
+        what, reason = (
+            "what is masked is asserted",
+            "no `assert_covers` speaks of a sum of exponentials that are masked",
+        )
+        first = flow.timeline.kernel.body[0]
+        yield Obligation("I25", what, first, algebra.FALSE, unknown=reason)
+
+
+def _claim(flow: Flow, accumulators: tuple[Accumulator, ...], step: Step, stmt: Assert) -> Iterator[Obligation]:
+    claim = stmt.claim
+    match claim:
+        case Covers():
+            yield from _covers(flow, step, stmt, claim)
+        case WrittenOnce():
+            yield from written_once(flow, step, stmt, claim)
+        case Equal(left=left, right=right):
+            yield from relations.equal(flow, step, stmt, left, right)
+        case Distinct():
+            yield from relations.distinct(flow, step, stmt, claim)
+        case Relation(names=names, cond=cond):
+            yield from relations.relation(flow, step, stmt, names, cond)
+        case Order(of=of):
+            yield from ordered(accumulators, step, stmt, of)
+        case Products():
+            yield from summed(flow, step, stmt, claim)
+        case _:
+            assert_never(claim)
+
+
+def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obligation]:
+    name = claim.of.name
+    what = f"`{claim.of.view.buffer.name}` sums each {name} of [{show(claim.low)}, {show(claim.high)}) once"
+    held = claim.of.view.buffer.layout
+    assert isinstance(held, TV)
+    for piece in flow.tile(step, claim.of.view):
+        context = (*step.context, piece.guard)
+        counts = sets_over(piece.value, name) if isinstance(piece.value, Data) else ()
+        if not isinstance(piece.value, Data) or not counts:
+            reason = why_not(piece.value) or f"no set of contributions is known for `{name}`"
+            yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
+            continue
+        places = by_places(held) if is_whole(claim.of.view) else None
+        counts = tuple(each if places is None else each.prefixed(places) for each in counts)
+        known = [each.count for each in counts if each.count is not None]
+        if len(known) < len(counts):
+            reason = f"threads hold different parts of the sum over `{name}`"
+            yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
+            continue
+        if not is_whole(claim.of.view) and axes(*known, claim.low, claim.high, claim.where):
+            reason = "a claim on part of a tile whose rows sum over different sets"
+            yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
+            continue
+        goal = anywhere(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
+        of_masked = isinstance(piece.value.standing, Weight | Statistic) or is_folded(piece.value)
+        code = "I25" if of_masked and masked(flow.timeline.kernel) else "I3"
+        yield Obligation(
+            code,
+            what,
+            stmt,
+            goal,
+            (*context, anywhere(claim.where, held), *some_element(piece.value.inside)),
+            least=sizes_first(goal),
+            compared=int(piece.mask.sum()),
+            related=lambda: _summed(flow, claim.of.view),
+            help=f"follow `{name}` through the loop: its trip count, each tile's number, and how often the sum is fed",
+        )
+
+
+def _summed(flow: Flow, view: View) -> tuple[tuple[Stmt, str], ...]:
+    """The statements that add to a tile, each once."""
+    adding = [s.stmt for s in flow.timeline.steps if isinstance(s.stmt, Mma) and s.stmt.target.buffer is view.buffer]
+    return tuple((stmt, "summed here") for stmt in dict.fromkeys(adding))[:3]

@@ -1,0 +1,114 @@
+"""A kernel as a program launches it: its sizes are the program's, and every launch's assumptions hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TypeVar, cast, get_args
+
+from attrs import evolve, fields, frozen
+
+from argus.core.algebra import TRUE
+from argus.core.check.reads import stored
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir import (
+    Assume,
+    Atomic,
+    Buffer,
+    Claim,
+    Elem,
+    Kernel,
+    Launch,
+    Peek,
+    Program,
+    Role,
+    Stmt,
+    Strided,
+    TagOf,
+    Test,
+    View,
+    walk,
+)
+from argus.core.proof.dataflow.timeline import is_checkable
+from argus.core.walk import substitute
+
+T = TypeVar("T")
+_PARTS = (*(part for union in (Stmt, Elem, Test, Claim) for part in get_args(union)), Atomic, Peek, Role, TagOf, View)
+_NODES = (*get_args(Index), *get_args(Cond))
+
+
+@frozen(eq=False)
+class Launched:
+    """One launch. kernel: over the program's sizes. given: the program's tensor of each of its parameters."""
+
+    launch: Launch
+    kernel: Kernel
+    given: Mapping[Buffer, Buffer]
+
+
+@frozen(eq=False)
+class _Moved:
+    """sizes: what the kernel's sizes are in the program. buffers: its parameters, with extents in those terms."""
+
+    sizes: Mapping[Symbol, Index]
+    buffers: Mapping[Buffer, Buffer]
+
+    def of(self, value: T) -> T:
+        return cast(T, self._of(value))
+
+    def _of(self, value: object) -> object:
+        if isinstance(value, Buffer):
+            return self.buffers.get(value, value)
+        if isinstance(value, tuple):
+            return tuple(self._of(each) for each in cast("tuple[object, ...]", value))
+        if isinstance(value, _NODES):
+            return substitute(cast(Index, value), self.sizes)
+        if isinstance(value, _PARTS):
+            return evolve(value, **{each.name: self._of(getattr(value, each.name)) for each in fields(type(value))})
+        return value
+
+
+def launched(program: Program) -> tuple[Launched, ...]:
+    """The launches of a program, in order. What one assumes of the program's sizes, all may presume."""
+    alone: list[Launched] = []
+    written = set[Buffer]()
+    for launch in program.launches:
+        alone.append(_alone(program, launch, written))
+        written |= {launch.arguments[buffer.name] for buffer in stored(launch.kernel)}
+    assumed: dict[Cond, Assume] = {}
+    for each in alone:
+        for stmt in walk(each.kernel.body):
+            if isinstance(stmt, Assume) and stmt.cond is not TRUE and is_checkable(stmt.cond, assumed):
+                assumed.setdefault(stmt.cond, stmt)
+    return tuple(evolve(each, kernel=_presuming(each.kernel, assumed)) for each in alone)
+
+
+def _alone(program: Program, launch: Launch, written: Collection[Buffer]) -> Launched:
+    """written: by launches before, whose integers keep no promise that a caller makes."""
+    kernel, sizes = launch.kernel, dict(launch.sizes)
+    kept = {buffer: launch.arguments[buffer.name] not in written for buffer in kernel.parameters}
+    buffers = {buffer: _sized(buffer, sizes, kept=kept[buffer]) for buffer in kernel.parameters}
+    moved = _Moved(sizes, buffers)
+    made = evolve(
+        kernel,
+        parameters=tuple(buffers.values()),
+        sizes=program.sizes,
+        grid=moved.of(kernel.grid),
+        prologue=moved.of(kernel.prologue),
+        roles=None if kernel.roles is None else moved.of(kernel.roles),
+        epilogue=moved.of(kernel.epilogue),
+    )
+    return Launched(launch, made, {made: launch.arguments[buffer.name] for buffer, made in buffers.items()})
+
+
+def _sized(buffer: Buffer, sizes: Mapping[Symbol, Index], *, kept: bool) -> Buffer:
+    assert isinstance(buffer.layout, Strided), buffer.name
+    strides = tuple(substitute(stride, sizes) for stride in buffer.layout.strides)
+    shape = tuple(substitute(extent, sizes) for extent in buffer.shape)
+    promise = substitute(buffer.promise, sizes) if kept else TRUE
+    return evolve(buffer, shape=shape, layout=Strided(strides), promise=promise)
+
+
+def _presuming(kernel: Kernel, assumed: Mapping[Cond, Assume]) -> Kernel:
+    """The kernel with all assumptions at its beginning, in the order in which a launcher can check them."""
+    rest = (stmt for stmt in kernel.prologue if not isinstance(stmt, Assume) or stmt.cond not in assumed)
+    return evolve(kernel, prologue=(*assumed.values(), *rest))

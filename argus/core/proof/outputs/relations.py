@@ -1,0 +1,305 @@
+"""Stated relations between tags (I39): element by element, from iteration to iteration, and between any two blocks.
+
+A component is a table of integers whose symbolic parts are few, so a relation is asked once for each different row
+of the components that it names. Between executions two copies of the variables are set apart, and of the elements
+only the ranges of their offsets are kept: what holds of ranges holds of the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.index import And, Cond, Index, Symbol
+from argus.core.ir import Assert, Distinct, TagOf
+from argus.core.layout import TV
+from argus.core.proof.dataflow.access import one_by_one
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep, cases_of, together
+from argus.core.proof.dataflow.timeline import Shift, Step
+from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.values.content import BoolArray, Content, Data, Inside, shifted, some_element, why_not
+from argus.core.proof.values.recognisers.products import COUNTED
+from argus.core.walk import IntArray, show, substitute, symbols
+
+_CASES = 4096
+"""Different rows of one relation; more would be a query nobody answers."""
+_PIECES = 16
+
+
+@frozen(eq=False)
+class Case:
+    """Elements whose components are known: under `context`, at `mask`, where all of `inside` hold.
+
+    summed: some component stands for the members of a sum.
+    """
+
+    mask: BoolArray
+    context: tuple[Cond, ...]
+    components: Mapping[Symbol, Component]
+    inside: tuple[Inside, ...]
+    summed: bool = False
+
+
+def equal(flow: Flow, step: Step, stmt: Assert, left: TagOf, right: TagOf) -> Iterator[Obligation]:
+    what = f"`{left.view.buffer.name}.{left.name}` equals `{right.view.buffer.name}.{right.name}`"
+    one, two = Symbol("left", "fresh"), Symbol("right", "fresh")
+    cond = algebra.eq(algebra.sym(one), algebra.sym(two))
+    yield from _of_elements(flow, step, stmt, ((one, left), (two, right)), cond, what)
+
+
+def relation(
+    flow: Flow, step: Step, stmt: Assert, names: tuple[tuple[Symbol, TagOf], ...], cond: Cond
+) -> Iterator[Obligation]:
+    """Also between a sum and what scales it (I35): a name that is summed stands for each member of the sum."""
+    yield from _of_elements(flow, step, stmt, names, cond, f"{show(cond)} for every element")
+
+
+def _of_elements(
+    flow: Flow, step: Step, stmt: Assert, names: Sequence[tuple[Symbol, TagOf]], cond: Cond, what: str
+) -> Iterator[Obligation]:
+    cases = _cases(flow, step, names)
+    several = len({of.view.buffer for _, of in names}) > 1
+    if isinstance(cases, str):
+        yield _unknown(step, stmt, what, cases)
+        return
+    trivial = cond is algebra.TRUE or len({(of.view, of.name, of.back) for _, of in names}) < len(names)
+    for case in cases:
+        goal = _goal(case, cond)
+        if isinstance(goal, str):
+            yield _unknown(step, stmt, what, goal)
+            continue
+        yield Obligation(
+            "I35" if case.summed and several else "I39",
+            what,
+            stmt,
+            goal,
+            (*case.context, *some_element(case.inside)),
+            least=sizes_first(goal),
+            compared=0 if trivial else int(case.mask.sum()),
+            help="correct the relation, or the path that brings other elements here",
+        )
+
+
+def _unknown(step: Step, stmt: Assert, what: str, reason: str) -> Obligation:
+    return Obligation("I39", what, stmt, algebra.FALSE, step.context, unknown=reason)
+
+
+def _goal(case: Case, cond: Cond) -> Cond | str:
+    """The relation, its parts one by one: each may speak of few components."""
+    goals: list[Cond] = []
+    for part in cond.parts if isinstance(cond, And) else (cond,):
+        goal = _goal_of_part(case, part)
+        if isinstance(goal, str):
+            return goal
+        goals.append(goal)
+    return algebra.all_of(goals)
+
+
+def _goal_of_part(case: Case, cond: Cond) -> Cond | str:
+    """The relation for each different row of the components that it names; where that does not settle it, elements
+    outside a tensor apart. What is one relation for all elements is asked as such: some lie inside.
+    """
+    named = symbols(cond)
+    case = evolve(case, components={symbol: part for symbol, part in case.components.items() if symbol in named})
+    if not case.components:
+        return cond
+    plain = _for_each(case, case.components, cond)
+    if plain is algebra.TRUE or not case.inside or not _differs(case):
+        return plain
+    bounds = [(bound, Symbol(f"place_{n}", "fresh")) for n, bound in enumerate(case.inside)]
+    outside = [algebra.negate(bound.of(algebra.sym(symbol))) for bound, symbol in bounds]
+    columns = dict(case.components) | {symbol: bound.coordinate for bound, symbol in bounds}
+    return _for_each(case, columns, algebra.any_of((*outside, cond)))
+
+
+def _differs(case: Case) -> bool:
+    """Whether components differ from element to element."""
+    tables = [table[case.mask] for _, table in map(cases_of, case.components.values())]
+    return any(bool((table != table[0]).any()) for table in tables)
+
+
+def _for_each(case: Case, columns: Mapping[Symbol, Component], cond: Cond) -> Cond | str:
+    """The condition for each different row of columns."""
+    known = {symbol: cases_of(column) for symbol, column in columns.items()}
+    tables = [table[case.mask] for _, table in known.values()]
+    rows, _ = together(tables, [len(cases) for cases, _ in known.values()])
+    if rows.shape[1] > _CASES:
+        return f"more than {_CASES} different elements to compare"
+    goals: list[Cond] = []
+    for row in rows.T:
+        values = {symbol: cases[int(at)] for (symbol, (cases, _)), at in zip(known.items(), row, strict=True)}
+        goals.append(substitute(cond, values))
+    return algebra.all_of(goals)
+
+
+# -- what the tiles hold -----------------------------------------------------------------------------------------
+
+
+def _cases(flow: Flow, step: Step, names: Sequence[tuple[Symbol, TagOf]]) -> tuple[Case, ...] | str:
+    """The components in every case of what the tiles hold, or why they are not known."""
+    contents: list[tuple[Symbol, TagOf, Content]] = []
+    context = step.context
+    for symbol, of in names:
+        content = flow.tile(step, of.view, of.by)
+        if of.back:
+            if step.loop is None:
+                return "an earlier iteration of a loop that is unrolled, or of none"
+            before = step.loop.back(of.back)
+            content = shifted(content, before)
+            context = (*context, step.loop.has_earlier(of.back), substitute(step.guard, before))
+        contents.append((symbol, of, content))
+    shapes = {piece.mask.shape for _, _, content in contents for piece in content}
+    if len(shapes) != 1:
+        return "the tiles have different shapes"
+    found: list[Case] = []
+    for pieces in product(*(content for _, _, content in contents)):
+        case = _case(contents, pieces, context)
+        if isinstance(case, str):
+            return case
+        if case.mask.any():
+            found.append(case)
+        if len(found) > _PIECES:
+            return "the tiles hold different things in too many cases"
+    return tuple(found)
+
+
+def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, context: tuple[Cond, ...]) -> Case | str:
+    mask = np.logical_and.reduce([piece.mask for piece in pieces])
+    components: dict[Symbol, Component] = {}
+    inside: dict[tuple[int, int], Inside] = {}
+    summed = False
+    for (symbol, of, _), piece in zip(contents, pieces, strict=True):
+        context = (*context, piece.guard)
+        if not isinstance(piece.value, Data):
+            return why_not(piece.value)
+        member = _member(piece.value, symbol, of.name)
+        if member is not None:
+            summed, context = True, (*context, member)
+            components[symbol] = Sep(algebra.sym(symbol), np.zeros(piece.mask.shape, np.int64))
+        elif of.name in piece.value.record:
+            components[symbol] = piece.value.record[of.name]
+        else:
+            return f"`{of.view.buffer.name}` carries no tag `{of.name}`"
+        for bound in piece.value.inside:
+            inside[id(bound.coordinate), id(bound.extent)] = bound
+    return Case(mask, context, components, tuple(inside.values()), summed)
+
+
+def _member(value: Data, symbol: Symbol, name: str) -> Cond | None:
+    """That the symbol is one of the numbers that a sum was made of; None if the component is no sum's."""
+    tally = (value.sets or {}).get(name)
+    if tally is None or tally.count is None or not tally.alike_everywhere:
+        return None
+    return algebra.le(1, substitute(tally.count, {COUNTED: algebra.sym(symbol)}))
+
+
+# -- distinctness ------------------------------------------------------------------------------------------------
+
+
+def distinct(flow: Flow, step: Step, stmt: Assert, claim: Distinct) -> Iterator[Obligation]:
+    named = ", ".join(f"`{of.name}`" for of in claim.components)
+    what = f"no two elements agree in {named}"
+    names = [(Symbol(f"component_{n}", "fresh"), of) for n, of in enumerate(claim.components)]
+    first = claim.components[0]
+    if any(not _one_tile(of, first) for of in claim.components):
+        yield _unknown(step, stmt, what, "the components are of different tiles")
+        return
+    cases = _cases(flow, step, names)
+    if isinstance(cases, str):
+        yield _unknown(step, stmt, what, cases)
+        return
+    if len(cases) != 1 or not cases[0].mask.all():
+        yield _unknown(step, stmt, what, "the tile holds different things in different cases")
+        return
+    (case,) = cases
+    goal = _apart(case, _elements(first))
+    if isinstance(goal, str):
+        yield _unknown(step, stmt, what, goal)
+        return
+    context = (*case.context, *some_element(case.inside))
+    yield Obligation("I39", what, stmt, goal, context, least=sizes_first(goal), compared=case.mask.size)
+    if claim.over:
+        yield _between(flow, step, stmt, claim, case, f"{what} in {', '.join(s.name for s in claim.over)}")
+
+
+def _one_tile(one: TagOf, two: TagOf) -> bool:
+    return (one.view.buffer, one.view.at, one.by, one.back) == (two.view.buffer, two.view.at, two.by, two.back)
+
+
+def _elements(of: TagOf) -> IntArray:
+    """Which element of the tile each register holds: replicas hold one."""
+    layout = of.by or of.view.buffer.layout
+    return layout.elements() if isinstance(layout, TV) else one_by_one(of.view).elements()
+
+
+def _apart(case: Case, elements: IntArray) -> Cond | str:
+    """That no two elements have equal components, by tables; symbols only where tables do not tell."""
+    plain = [part.table for part in case.components.values() if isinstance(part, Sep)]
+    mixed = [part for part in case.components.values() if isinstance(part, Mixed)]
+    _, element = np.unique(elements, return_inverse=True)
+    tables = [*plain, *(part.table for part in mixed), element.reshape(elements.shape)]
+    rows, _ = together([table - table.min() for table in tables], [int(np.ptp(table)) + 1 for table in tables])
+    values = rows[:-1]
+    equal_rows = np.unique(values, axis=1).shape[1] < values.shape[1]
+    if equal_rows:
+        return algebra.FALSE
+    if not mixed:
+        return algebra.TRUE
+    return _pairs(values, len(plain), mixed)
+
+
+def _pairs(rows: IntArray, plain: int, mixed: Sequence[Mixed]) -> Cond | str:
+    """For elements that the tables do not tell apart: that some symbolic part does."""
+    _, group = np.unique(rows[:plain], axis=1, return_inverse=True) if plain else (None, np.zeros(rows.shape[1], int))
+    goals: list[Cond] = []
+    for number in np.unique(group):
+        members = np.flatnonzero(group == number)
+        for place, i in enumerate(members):
+            for j in members[place + 1 :]:
+                if len(goals) >= _CASES:
+                    return f"more than {_CASES} pairs of elements to compare"
+                same = [
+                    algebra.eq(part.cases[int(rows[plain + n, i])], part.cases[int(rows[plain + n, j])])
+                    for n, part in enumerate(mixed)
+                ]
+                goals.append(algebra.negate(algebra.all_of(same)))
+    return algebra.all_of(goals)
+
+
+def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, what: str) -> Obligation:
+    """Elements of two executions that differ in the variables named have different components."""
+    other: Shift = {s: algebra.sym(evolve(s, name=f"{s.name}'")) for s in claim.over}
+    parts = list(case.components.values())
+    if not all(isinstance(part, Sep) for part in parts):
+        return _unknown(step, stmt, what, "between executions, tags that mix symbols and coordinates")
+    met: list[Cond] = [*case.context, *(substitute(cond, other) for cond in (*flow.facts, *case.context))]
+    for axis, part in enumerate(parts):
+        assert isinstance(part, Sep)
+        mine = algebra.add(part.base, _offset(axis, part, ""))
+        theirs = algebra.add(substitute(part.base, other), _offset(axis, part, "'"))
+        met.append(algebra.eq(mine, theirs))
+        for bound in case.inside:
+            where = bound.coordinate
+            if isinstance(where, Sep) and where.base is part.base and np.array_equal(where.table, part.table):
+                met += [bound.of(mine), evolve(bound, extent=substitute(bound.extent, other)).of(theirs)]
+    goal = algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in claim.over)
+    return Obligation(
+        "I39",
+        what,
+        stmt,
+        goal,
+        tuple(met),
+        least=sizes_first(algebra.all_of(met)),
+        compared=case.mask.size,
+        help="every iteration and every block must take elements of its own",
+    )
+
+
+def _offset(axis: int, part: Sep, mark: str) -> Index:
+    """One of the numbers of a table, as any within its range."""
+    return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", part.low, part.high))

@@ -1,0 +1,206 @@
+"""Where outputs are stored: the tiles of different blocks are apart, and together they are a whole tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from argus.core import algebra
+from argus.core.index import Cond, Const, Index, Read, Symbol
+from argus.core.ir import Buffer, Kernel, View
+from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.separable_index import Sep, different
+from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.outputs.segments import Ragged, ragged
+from argus.core.proof.outputs.tile_index import Raster, coordinates, raster
+from argus.core.walk import IntArray, mentions, show, substitute, symbols
+
+
+def together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Sep, ...] | None:
+    """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
+    first = stores[0].places
+    loop = stores[0].step.loop
+    if first is None or any(
+        s.step.loop is not loop or s.step.guard is not algebra.TRUE or s.step.waves is not None for s in stores
+    ):
+        return None
+    if loop is not None and mentions(loop.stmt.start, (Read,)) and ragged(kernel, loop) is None:
+        return None
+    tables: list[list[IntArray]] = [[] for _ in first]
+    for store in stores:
+        if store.places is None or store.shape[0] != stores[0].shape[0]:
+            return None
+        for axis, (place, known) in enumerate(zip(store.places, first, strict=True)):
+            if place.base is not known.base:
+                return None
+            tables[axis].append(place.table)
+    return tuple(Sep(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True))
+
+
+def apart_within(store: Access, places: tuple[Sep, ...], what: str, *, once: bool) -> Obligation:
+    """Within one block, elements go to different places and fill a box. once: what goes to one place is one element."""
+    elements = places[0].table.size
+    box = prod(place.high - place.low + 1 for place in places)
+    whole = different(places) == box and (elements == box or once)
+    return Obligation(
+        "I4",
+        what + ", within a block",
+        store.step.stmt,
+        algebra.TRUE if whole else algebra.FALSE,
+        store.step.context,
+        compared=elements,
+        help="give the store a layout that holds every element of the tile once",
+    )
+
+
+def apart_between(
+    flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer, shared: Collection[Symbol] = ()
+) -> Obligation:
+    """Two different blocks never store to one element of the tensor; of those that agree in the `shared` symbols."""
+    grid = raster(flow.timeline.kernel, places, store.step.loop)
+    spoken = {s for place in grid.places for s in symbols(place.base) if s.kind != "size"}
+    spoken |= set() if grid.ragged is None else {grid.ragged.row}
+    told = [s for s in (*grid.counts, *sorted(spoken, key=str)) if s not in shared]
+    other: dict[Symbol, Index] = {s: algebra.sym(Symbol(f"{s.name}'", s.kind, s.low, s.high)) for s in told}
+    met: list[Cond] = []
+    for axis, (place, extent) in enumerate(zip(grid.places, buffer.shape, strict=True)):
+        mine = algebra.add(place.base, offset(axis, place, ""))
+        theirs = algebra.add(substitute(place.base, other), offset(axis, place, "'"))
+        met += [algebra.eq(mine, theirs), algebra.le(0, mine), algebra.lt(mine, extent)]
+    for symbol, count in grid.counts.items():
+        met += [algebra.lt(algebra.sym(symbol), count)]
+        met += [algebra.lt(other.get(symbol, algebra.sym(symbol)), substitute(count, other))]
+    met += [] if grid.ragged is None else [each for names in ({}, other) for each in _in_sequence(grid.ragged, names)]
+    told_apart = (*grid.counts, *(() if grid.ragged is None else (grid.ragged.row,)))
+    return Obligation(
+        "I4",
+        f"no two blocks write one element of `{buffer.name}`",
+        store.step.stmt,
+        algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in told_apart if symbol in other),
+        tuple(met),
+        least=sizes_first(algebra.all_of(met)),
+        compared=places[0].table.size,
+        help="every coordinate of the grid must choose another tile",
+        given="assumptions",
+    )
+
+
+def _in_sequence(found: Ragged, names: Mapping[Symbol, Index]) -> tuple[Cond, ...]:
+    """A row lies in its block's sequence."""
+    row = names.get(found.row, algebra.sym(found.row))
+    number = names.get(found.sequence, algebra.sym(found.sequence))
+    return algebra.le(found.start(number), row), algebra.lt(row, found.start(algebra.add(number, 1)))
+
+
+def offset(axis: int, place: Sep, mark: str) -> Index:
+    return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", place.low, place.high))
+
+
+def reaches_all(
+    flow: Flow,
+    store: Access,
+    places: tuple[Sep, ...],
+    view: View,
+    where: Cond = algebra.TRUE,
+    ways: Sequence[tuple[Cond, ...]] = ((),),
+) -> Iterator[Obligation]:
+    """Each element meant has a block that stores it: the one found by dividing its coordinates, or by its sequence.
+
+    where: over coordinates of the view, which elements are meant.
+    ways: what decides, for each line that stores, that a block runs it.
+    """
+    grid = raster(flow.timeline.kernel, places, store.step.loop)
+    what = f"each element of `{view.buffer.name}` is written by some block"
+    hypotheses: list[Cond] = []
+    chosen: dict[Symbol, Index] = {}
+    for axis, (place, extent) in enumerate(zip(grid.places, view.shape, strict=True)):
+        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
+        hypotheses.append(algebra.lt(element, extent))
+        if isinstance(place.base, Const):
+            continue
+        row = None if grid.ragged is None else grid.ragged.row
+        blocks = coordinates(place.base, grid.counts if row is None else {**grid.counts, row: algebra.const(0)})
+        if blocks is None or any(block in chosen for block, _ in blocks):
+            reason = f"coordinate {axis} of the store is {show(place.base)}, not made of grid coordinates of its own"
+            yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
+            return
+        rest, above = algebra.sub(element, place.low), 0
+        for block, factor in blocks:
+            if above % factor != 0:
+                rest, above = algebra.mod(rest, above), 0
+            number = algebra.floordiv(rest, factor)
+            # Less the whole blocks of the coordinate before: (x % a) // b without a remainder, where b divides a.
+            before = algebra.mul(algebra.floordiv(rest, above), above // factor) if above else algebra.const(0)
+            chosen[block] = algebra.sub(number, before)
+            above = factor
+    elements = [algebra.sym(Symbol(f"element_{axis}", "fresh", 0)) for axis in range(len(view.shape))]
+    hypotheses.append(substitute(where, {}, elements))
+    if grid.ragged is not None:
+        yield from _has_sequence(store, grid.ragged, hypotheses, chosen)
+        hypotheses += _sequence_of(grid.ragged, chosen)
+    decided = grid.said(algebra.any_of(algebra.all_of(given) for given in ways))
+    blocks_named = {symbol for symbol in symbols(decided) if symbol.kind != "size"}
+    if not blocks_named <= chosen.keys():
+        reason = "which blocks store depends on more than the coordinates of their tiles"
+        yield Obligation("I4", what, store.step.stmt, algebra.FALSE, unknown=reason)
+        return
+    goal = algebra.all_of((_stored(grid, chosen), substitute(decided, chosen)))
+    yield Obligation(
+        "I4",
+        what,
+        store.step.stmt,
+        goal,
+        tuple(hypotheses),
+        least=sizes_first(algebra.all_of((*hypotheses, goal))),
+        compared=places[0].table.size,
+        help="the grid must count enough tiles, `ceil_div(size, tile)` on each axis, "
+        "and a block store the tile of its own coordinates",
+        given="assumptions",
+    )
+
+
+def _has_sequence(
+    store: Access, found: Ragged, hypotheses: Sequence[Cond], chosen: Mapping[Symbol, Index]
+) -> Iterator[Obligation]:
+    """Every element's row lies between the first start and the last, so that some sequence has it."""
+    row = chosen.get(found.row)
+    ends = () if row is None else (algebra.le(found.begin, row), algebra.lt(row, found.end))
+    inside = algebra.all_of(ends)
+    yield Obligation(
+        "I4",
+        f"each row lies in one of the sequences that `{found.starts.name}` starts",
+        store.step.stmt,
+        inside,
+        tuple(hypotheses),
+        unknown="" if row is not None else "the row of a sequence is no coordinate of what is stored",
+        least=sizes_first(inside),
+        help=f"`promise({found.starts.name}, ascending=True, first=0, last=...)`: the last start is the number of rows",
+        given="assumptions",
+    )
+
+
+def _sequence_of(found: Ragged, chosen: dict[Symbol, Index]) -> tuple[Cond, ...]:
+    """The sequence that has the chosen row, and that it does; the row is presumed to have one."""
+    row = chosen.get(found.row, algebra.const(0))
+    number = algebra.sym(Symbol("sequence", "fresh", 0))
+    chosen[found.sequence] = number
+    inside = algebra.lt(algebra.add(number, 1), found.starts.shape[0])
+    return inside, *_in_sequence(found, {found.row: row, found.sequence: number})
+
+
+def _stored(grid: Raster, chosen: dict[Symbol, Index]) -> Cond:
+    """The chosen block exists, and its tile holds the element."""
+    goals: list[Cond] = []
+    for axis, place in enumerate(grid.places):
+        element = algebra.sym(Symbol(f"element_{axis}", "fresh", 0))
+        start = substitute(place.base, chosen)
+        goals += [algebra.le(algebra.add(start, place.low), element)]
+        goals += [algebra.le(element, algebra.add(start, place.high))]
+    for symbol, number in chosen.items():
+        if symbol in grid.counts:
+            goals += [algebra.le(0, number), algebra.lt(number, substitute(grid.counts[symbol], chosen))]
+    goals += [algebra.le(1, count) for symbol, count in grid.counts.items() if symbol not in chosen]
+    return algebra.all_of(goals)

@@ -1,0 +1,1 @@
+"""Synchronisation: races, proxies, waits, barriers, roles, and what crosses launches."""

@@ -1,0 +1,1 @@
+"""Values: what a cell holds, sums, and multisets of contributions."""

@@ -1,0 +1,209 @@
+"""Element-wise arithmetic under the domain: the result's record is the union, shared names must agree (I2).
+
+A set of contributions stays with the value, whatever is computed from the sum; what that is, is kept in words and
+told by the verdict. Only rounded values may be multiplied further: the products of a computed operand are not those
+of what was loaded. Padding becomes some unknown number, which no sum accepts as zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import assert_never
+
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.elementwise import ELEMENT_OPS
+from argus.core.index import Cond, Coord, Held, Index, Symbol
+from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
+from argus.core.ir.element_walk import children, dtype_of, gets, nodes
+from argus.core.layout import TV
+from argus.core.proof.dataflow.affine import anywhere
+from argus.core.proof.dataflow.reaching import Flow
+from argus.core.proof.dataflow.separable_index import Component, same
+from argus.core.proof.dataflow.timeline import Step, is_whole
+from argus.core.proof.obligation import Obligation
+from argus.core.proof.values.content import (
+    Content,
+    Data,
+    Number,
+    Piece,
+    Top,
+    Value,
+    everywhere,
+    loosened,
+    some_element,
+    why_not,
+)
+from argus.core.proof.values.masking import masked, masks
+from argus.core.proof.values.recognisers import statistics
+from argus.core.proof.values.recognisers.softmax import Owed, Rules
+from argus.core.proof.values.recognisers.standing import Maximum, Weight
+from argus.core.walk import mentions, show, symbols
+
+
+def content(flow: Flow, step: Step, stmt: Map) -> Content:
+    """What a `Map` writes, presuming that shared names agree."""
+    value, _ = _computed(flow, step, stmt)
+    return everywhere(flow.accesses.of(step)[-1].shape, value, algebra.TRUE)
+
+
+def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...]]:
+    """What a `Map` writes, and the conditions that this presumes."""
+    if not is_whole(stmt.target):
+        return Top("an element of another place of a register tile"), ()
+    reason = _not_of_reals(stmt)
+    if reason:
+        return Top(reason), ()
+    operands: dict[Get, Value] = {}
+    for get, access in zip(gets(stmt.elem), flow.accesses.of(step), strict=False):
+        value = single(flow.read(access))
+        operands[get] = value.among(access.view.at) if isinstance(value, Data) else value
+    layout = stmt.target.buffer.layout
+    assert isinstance(layout, TV)
+    rules = Rules(lambda cond: flow.holds(step.context, anywhere(cond, layout)))
+    value = _value(Terms(rules, layout, flow.timeline.kernel.thread), stmt.elem, operands)
+    return value, tuple((code, what, anywhere(goal, layout)) for code, what, goal in rules.owed)
+
+
+def _not_of_reals(stmt: Map) -> str:
+    """Why a statement does not compute as real numbers do, but for rounding; empty if it does."""
+    own = stmt.target.buffer.dtype
+    for node in nodes(stmt.elem):
+        if not isinstance(node, Op | Where | Cast):
+            continue
+        dtype = dtype_of(node) or own
+        if isinstance(node, Op) and dtype.family != "float":
+            return "arithmetic of integers in registers, which overflows and rounds, has no rule in the verifier"
+        for part in children(node):
+            if isinstance(part, Lit) and not dtype.holds(part.value):
+                return f"{part.value:g}, which is no {dtype}"
+    alone = isinstance(stmt.elem, Lit) and not own.holds(stmt.elem.value)
+    return f"a number that is no {own}" if alone else ""
+
+
+def single(content: Content) -> Value:
+    """The one value of an operand, Top if it has several."""
+    for piece in content:
+        if isinstance(piece.value, Top):
+            return piece.value
+    if not _is_one(content):
+        return Top("operands hold different things in different cases")
+    value = content[0].value
+    return value if isinstance(value, Data | Number) else Top(why_not(value))
+
+
+def _is_one(content: tuple[Piece, ...]) -> bool:
+    return len(content) == 1 and content[0].guard is algebra.TRUE and bool(content[0].mask.all())
+
+
+@frozen(eq=False)
+class Terms:
+    """What an expression is computed by. layout: of the tile that takes it; thread: the symbol that counts threads."""
+
+    rules: Rules
+    layout: TV
+    thread: Symbol
+
+
+def _value(terms: Terms, elem: Elem, operands: Mapping[Get, Value]) -> Value:
+    match elem:
+        case Get():
+            return operands[elem]
+        case Lit(value=value):
+            return Number(value)
+        case Num(value=value):
+            return _number(value)
+        case Cast(dtype=dtype, arg=arg):
+            found = _value(terms, arg, operands)
+            if isinstance(found, Number) and not dtype.holds(found.value):
+                return Top(f"{found.value:g}, which is no {dtype}")
+            if not isinstance(found, Data):
+                return found
+            if not dtype.holds(found.fill):
+                found = loosened(found)
+            form = f"{dtype}({found.form})"
+            if dtype.family == "float":
+                return evolve(found, form=form)
+            return terms.rules.truncated(evolve(statistics.closed(found), terms=()), form)
+        case Op(name="div", args=(left, Num(value=size))):
+            value = _value(terms, left, operands)
+            below = _number(size)
+            known = isinstance(value, Data) and isinstance(below, Data)
+            divided = statistics.over(value, size, terms.rules.holds) if known and isinstance(value, Data) else None
+            if divided is not None:
+                return evolve(divided, factors=(), terms=())
+            return terms.rules.op("div", (value, below))
+        case Op(name="fma", args=(one, two, more)):
+            product = terms.rules.op("mul", [_value(terms, each, operands) for each in (one, two)])
+            return terms.rules.op("add", (product, _value(terms, more, operands)))
+        case Op(name=name, args=args):
+            return terms.rules.op(name, [_value(terms, arg, operands) for arg in args])
+        case Where():
+            return _chosen(terms, elem, operands)
+        case _:
+            assert_never(elem)
+
+
+def _number(value: Index) -> Value:
+    """An integer of the program: one number for all that a block computes, or nothing that words tell apart."""
+    if mentions(value, (Coord, Held)) or any(symbol.kind not in ("size", "block") for symbol in symbols(value)):
+        return Top(f"{show(value)} is computed with, which differs from element to element or with time")
+    return Data({}, form=show(value), computed=True, root=show(value))
+
+
+def _chosen(terms: Terms, choice: Where, operands: Mapping[Get, Value]) -> Value:
+    """A mask, or one of two guards: 0 for a maximum of nothing, 1 for a sum of nothing that is to be divided by."""
+    other = _value(terms, choice.other, operands)
+    test = choice.test
+    bounds = masks(test, terms.layout, terms.thread)
+    if bounds is not None:
+        return masked(terms.rules.holds, _value(terms, choice.then, operands), bounds, other)
+    if isinstance(test, Compare) and test.op == "==" and isinstance(test.right, Lit) and _one(test.left, choice.other):
+        wanted, instead = test.right.value, choice.then.value if isinstance(choice.then, Lit) else None
+        if isinstance(other, Data) and isinstance(other.standing, Maximum) and (wanted, instead) == (-inf, 0):
+            return evolve(other, standing=evolve(other.standing, guarded=True))
+        summed = isinstance(other, Data) and isinstance(other.standing, Weight) and bool(other.sets)
+        if isinstance(other, Data) and isinstance(other.standing, Weight) and summed and (wanted, instead) == (0, 1):
+            return evolve(other, standing=evolve(other.standing, guarded=True))
+        count = statistics.guarded(other) if isinstance(other, Data) and (wanted, instead) == (0, 1) else None
+        if count is not None:
+            return count
+    return Top("a choice between elements has no tag rule yet in the verifier")
+
+
+def _one(left: Elem, right: Elem) -> bool:
+    """Whether two expressions read one element."""
+    if not isinstance(left, Get) or not isinstance(right, Get):
+        return False
+    one, two = left.view, right.view
+    return (one.buffer, one.at, one.shape, left.at) == (two.buffer, two.at, two.shape, right.at)
+
+
+def agreements(flow: Flow) -> Iterator[Obligation]:
+    """I2 at each `Map` of several operands: names that two of them carry are equal, element by element."""
+    for step in flow.timeline.steps:
+        if isinstance(step.stmt, Map):
+            for invariant, what, goal in _computed(flow, step, step.stmt)[1]:
+                yield Obligation(invariant, what, step.stmt, goal, step.context)
+            if len(gets(step.stmt.elem)) > 1:
+                yield from _agree(flow, step, step.stmt)
+
+
+def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
+    seen: dict[str, list[tuple[Component, tuple[Cond, ...]]]] = {}
+    assert all(op.name in ELEMENT_OPS for op in nodes(stmt.elem) if isinstance(op, Op))
+    for access in flow.accesses.of(step)[:-1]:
+        for piece in flow.read(access):
+            if not isinstance(piece.value, Data):
+                continue
+            for name, sep in piece.value.record.items():
+                there = some_element(piece.value.inside)  # what is padding everywhere carries no names
+                what = f"elements combined in `{stmt.target.buffer.name}` agree in `{name}`"
+                known = seen.setdefault(name, [])
+                known.append((sep, there))
+                for other, elsewhere in known[:-1] or known:
+                    goal: Cond = same(other, sep)
+                    context = (*step.context, piece.guard, *elsewhere, *there)
+                    yield Obligation("I2", what, stmt, goal, context, compared=sep.table.size)

@@ -1,0 +1,95 @@
+"""Masks by coordinates (I25): an element where a condition on its place holds, else a number.
+
+The condition becomes a bound of the value, like an edge of what was loaded, so that folds and products turn it into a
+condition on the elements counted. Padding of another number must lie where the mask leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from attrs import evolve
+
+from argus.core import algebra
+from argus.core.index import And, Cmp, Cond, Symbol
+from argus.core.ir import Both, Holds, Test
+from argus.core.layout import TV
+from argus.core.proof.dataflow.separable_index import Mixed, numbers
+from argus.core.proof.dataflow.separable_index import evaluate as separated
+from argus.core.proof.values.content import Data, Inside, Number, Top, Value, loosened, why_not
+from argus.core.proof.values.recognisers.standing import Plain, Statistic
+from argus.core.proof.values.recognisers.statistics import counted
+
+_PLACE = Symbol("place", "fresh")
+
+
+def masks(test: Test, layout: TV, thread: Symbol) -> tuple[Inside, ...] | None:
+    """The bounds that a test by coordinates sets to the elements of a tile; None if it is not made of bounds alone."""
+    found: list[Inside] = []
+    for cond in _conditions(test):
+        bound = _bound(cond, layout, thread)
+        if bound is None:
+            return None
+        found.append(bound)
+    return tuple(found)
+
+
+def _conditions(test: Test) -> Iterator[Cond | None]:
+    """Conditions of which all must hold; None for what is no condition on coordinates."""
+    match test:
+        case Holds(cond=And(parts=parts)):
+            yield from parts
+        case Holds(cond=cond):
+            yield cond
+        case Both(parts=parts):
+            for part in parts:
+                yield from _conditions(part)
+        case _:
+            yield None
+
+
+def _bound(cond: Cond | None, layout: TV, thread: Symbol) -> Inside | None:
+    if not isinstance(cond, Cmp) or cond.op != "<=":
+        return None
+    shape = layout.threads.size(), layout.values.size()
+    places = [numbers(np.broadcast_to(axis, shape)) for axis in layout.coordinates()]
+    excess = separated(algebra.sub(cond.left, cond.right), places, thread, shape)
+    return None if excess is None else Inside(excess, algebra.const(1), open=True)
+
+
+def masked(holds: Callable[[Cond], bool], value: Value, bounds: tuple[Inside, ...], other: Value) -> Value:
+    """What a tile holds that keeps a value within bounds and has another number elsewhere."""
+    count = counted(value, bounds, other) if isinstance(value, Number) else None
+    if count is not None:
+        return count
+    if not isinstance(value, Data):
+        return Top(why_not(value))
+    if not isinstance(other, Number):
+        return Top("a choice between elements has no tag rule yet in the verifier")
+    if not isinstance(value.standing, Plain | Statistic):
+        return Top(f"a mask of {value.form} has no rule in the verifier")
+    value = evolve(value, terms=())
+    inside = tuple(bound for bound in value.inside if not _implied(holds, bound, bounds))
+    if inside and value.fill != other.value:
+        # A row of padding is no row of anything: nothing is said of it from here on.
+        return evolve(loosened(evolve(value, inside=inside)), inside=bounds, fill=other.value)
+    return evolve(value, inside=(*inside, *bounds), fill=other.value)
+
+
+def _implied(holds: Callable[[Cond], bool], bound: Inside, bounds: tuple[Inside, ...]) -> bool:
+    """Whether every element that the mask keeps is within a bound, as one part of the mask tells."""
+    return any(_follows(holds, bound, each) for each in bounds)
+
+
+def _follows(holds: Callable[[Cond], bool], bound: Inside, mask: Inside) -> bool:
+    if isinstance(bound.coordinate, Mixed) or isinstance(mask.coordinate, Mixed):
+        return False
+    offset = bound.coordinate.table - mask.coordinate.table
+    if not bool((offset == offset.flat[0]).all()):
+        return False
+    place = algebra.sym(_PLACE)
+    mine = algebra.add(bound.coordinate.base, place, int(offset.flat[0]))
+    theirs = algebra.add(mask.coordinate.base, place)
+    below = algebra.implies(mask.of(theirs), algebra.lt(mine, bound.extent))
+    return holds(below) and (bound.open or holds(algebra.le(0, bound.coordinate.least)))

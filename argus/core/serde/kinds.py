@@ -1,0 +1,120 @@
+"""The kinds of rows: every class of the IR and of what it is made of, each with its fields and its constructor.
+
+The kinds are read off the closed unions and the attributes of their members, so that none can be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast, get_args, get_type_hints
+
+from attrs import fields, frozen
+
+from argus.core import algebra
+from argus.core.atom import Atom
+from argus.core.atoms.registry import ATOMS
+from argus.core.dtype import DTYPES, DType
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir import (
+    Atomic,
+    Buffer,
+    Claim,
+    Elem,
+    Kernel,
+    Launch,
+    Origin,
+    Peek,
+    Program,
+    Role,
+    Staged,
+    Stmt,
+    Strided,
+    TagOf,
+    Test,
+    View,
+)
+from argus.core.layout import TV, Layout, Swizzle
+from argus.core.layout.thread_value.facets import Facet
+from argus.core.serde.codecs import Codec, Text, Tree, codec_of
+from argus.core.span import Frame, Span
+from argus.core.target import TARGETS, Target
+from argus.core.tiling import Tiling
+from argus.core.walk import apply
+
+Exportable = Kernel | Program
+
+
+@frozen
+class Kind:
+    """fields: names and codecs, in the order of a row. make: the object of the values of its fields."""
+
+    name: str
+    of: type
+    fields: tuple[tuple[str, Codec], ...]
+    make: Callable[..., object]
+    """Takes the values by position. Raises ValueError, LookupError, ArithmeticError or ArgusError for bad ones."""
+
+
+_DERIVED = {"digest", "range"}
+
+
+def _plain(of: type) -> Kind:
+    """A class that is made of just what it holds."""
+    hints = get_type_hints(of)
+    attributes = [each for each in fields(cast("Any", of)) if each.init]
+    found = tuple((each.name, codec_of(hints[each.name])) for each in attributes)
+    names = tuple(name for name, _ in found)
+
+    def make(*values: object) -> object:
+        return of(**dict(zip(names, values, strict=True)))
+
+    return Kind(of.__name__, of, found, make)
+
+
+def _named(of: type, known: Sequence[object], name_of: Callable[[Any], str]) -> Kind:
+    """A class of which Argus knows all objects that there are, by name."""
+    by_name = {name_of(each): each for each in known}
+    return Kind(of.__name__, of, (("name", Text()),), by_name.__getitem__)
+
+
+def _node(of: type, make: Callable[..., object]) -> Kind:
+    """An interned expression: its constructor puts it in normal form."""
+    hints = get_type_hints(of)
+    own = [each.name for each in fields(cast("Any", of)) if each.name not in _DERIVED]
+    return Kind(of.__name__, of, tuple((name, codec_of(hints[name])) for name in own), make)
+
+
+def _compared(op: str, left: Index, right: Index) -> Cond:
+    return algebra.le(left, right) if op == "<=" else algebra.eq(left, right)
+
+
+_MAKERS: Mapping[str, Callable[..., object]] = {
+    "Const": algebra.const,
+    "Sym": algebra.sym,
+    "Coord": algebra.coord,
+    "Sum": algebra.linear,
+    "Bin": apply,
+    "Pick": algebra.pick,
+    "Read": algebra.read,
+    "Held": algebra.held,
+    "Cmp": _compared,
+    "And": algebra.all_of,
+    "Or": algebra.any_of,
+    "Not": algebra.negate,
+}
+
+_LAYOUT = Kind("Layout", Layout, (("shape", Tree()), ("stride", Tree())), Layout)
+_LEAVES = (
+    _named(Atom, ATOMS, lambda atom: atom.name),
+    _named(Target, TARGETS, lambda target: target.name),
+    _named(DType, DTYPES, lambda dtype: dtype.name),
+)
+_NODES = tuple(_node(each, _MAKERS[each.__name__]) for each in (*get_args(Index), *get_args(Cond)))
+_PARTS = (Frame, Span, Symbol, Facet, TV, Swizzle, Tiling, Strided, Staged, Buffer, View, Origin, TagOf, Peek, Atomic)
+_UNIONS = (*get_args(Elem), *get_args(Test), *get_args(Claim), *get_args(Stmt))
+_TOPS = (Role, Kernel, Launch, Program)
+
+KINDS: tuple[Kind, ...] = (*_LEAVES, *_NODES, _LAYOUT, *map(_plain, (*_PARTS, *_UNIONS, *_TOPS)))
+BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+BY_CLASS: Mapping[type, Kind] = {kind.of: kind for kind in KINDS}
+assert len(BY_NAME) == len(BY_CLASS) == len(KINDS), "two kinds of one name"

@@ -1,0 +1,51 @@
+"""`build_program`: the kernels of a program as files that the GPU runs, and how they are launched one after another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from attrs import frozen
+
+from argus.core.dsl.programs import ProgramTemplate
+from argus.core.ir import Program
+from argus.core.proof.outputs.launch_context import launched
+from argus.core.walk import show
+from argus.emit.artifact import Artifact
+from argus.emit.build import build
+from argus.emit.hip.toolchain import write_files
+
+SCHEMA = "argus.program/1"
+
+
+@frozen
+class BuiltProgram:
+    """description: NAME.json, which names the kernels' descriptions by their place beside it. kernels: in order."""
+
+    name: str
+    description: Path
+    kernels: tuple[Artifact, ...]
+
+
+def build_program(program: Program | ProgramTemplate, directory: Path, config: str | None = None) -> BuiltProgram:
+    """Emit and compile every launch of a program, over the program's sizes: each checks what all of them assume.
+
+    directory: for NAME.json, and a folder for each launch.
+    Raises ArgusError as `build` does.
+    """
+    traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
+    launches, kernels = list[dict[str, object]](), list[Artifact]()
+    for number, each in enumerate(launched(traced)):
+        folder = f"{number}-{each.kernel.name}"
+        made = build(each.kernel, directory=directory / folder)
+        given = {parameter.name: tensor.name for parameter, tensor in each.given.items()}
+        launches.append({"description": f"{folder}/{made.description.name}", "given": given})
+        kernels.append(made)
+    workspaces = [
+        {"name": each.name, "dtype": each.dtype.name, "shape": [show(extent) for extent in each.shape]}
+        for each in traced.workspaces
+    ]
+    data = {"schema": SCHEMA, "program": traced.name, "workspaces": workspaces, "launches": launches}
+    files: dict[str, str | bytes] = {f"{traced.name}.json": json.dumps(data, indent=2) + "\n"}
+    (description,) = write_files(files, directory, traced.name)
+    return BuiltProgram(traced.name, description, tuple(kernels))

@@ -1,0 +1,217 @@
+"""A kernel as one self-contained HIP file for gfx942.
+
+Statements keep their order; each follows a comment with its place in the user's program. `Tag` and `Assert` leave
+no trace. What the program waits for is written out, though the compiler would add waits before a register is
+used and before `meet`: the text never depends on less than the program says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import assert_never
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import (
+    ADVICE,
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Await,
+    Buffer,
+    Commit,
+    Copy,
+    Edit,
+    Fence,
+    Fold,
+    For,
+    If,
+    Kernel,
+    Let,
+    Map,
+    Mma,
+    One,
+    Policy,
+    PolicyName,
+    Reset,
+    Roles,
+    Staged,
+    Stmt,
+    Sync,
+    Tag,
+    Wait,
+    walk,
+)
+from argus.emit.address import records
+from argus.emit.copies import copy_lines
+from argus.emit.elements import map_lines
+from argus.emit.faults import not_built
+from argus.emit.hip.accumulation import ACCUMULATION, accumulates, begun, reservation
+from argus.emit.hip.direct import DIRECT, direct_lines, loads_directly
+from argus.emit.hip.mma import mma_lines
+from argus.emit.hip.prelude import PRELUDE
+from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, numbered, remapped
+from argus.emit.hip.waits import wait_counts, wait_immediate
+from argus.emit.scope import Scope, c_type, descriptors, layout_of, scope_of
+
+_POLICIES: Mapping[PolicyName, str] = {
+    "priority": "__builtin_amdgcn_s_setprio",
+    "sched_barrier": "__builtin_amdgcn_sched_barrier",
+}
+
+
+def hip_text(kernel: Kernel) -> str:
+    """The whole file. Equal kernels give equal text, and so do kernels that differ in tags and assertions only.
+
+    Raises ArgusError: E301 for another target than gfx942, E501 for a construct that is not emitted yet.
+    """
+    if kernel.target.name != "gfx942":
+        message = f"no HIP text for the target `{kernel.target}`: expected `gfx942`"
+        raise ArgusError(Diagnostic("E301", "error", message, kernel=kernel.name))
+    if len(kernel.blocks) > len(AXES) or kernel.cluster != (1,):
+        raise not_built("a grid of more than three axes, or a cluster", kernel.span, kernel.name)
+    scope = scope_of(kernel)
+    writer = _Writer(scope, wait_counts(kernel, scope))
+    lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
+    lines += [f"    {line}" for line in writer.body(kernel.body)]
+    parts = (
+        (PRELUDE, True),
+        (REMAP, remapped(kernel) is not None),
+        (DIRECT, loads_directly(kernel)),
+        (ACCUMULATION, accumulates(kernel)),
+    )
+    head = [part for part, used in parts if used]
+    return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
+
+
+def _heading(kernel: Kernel, scope: Scope) -> Iterator[str]:
+    """The signature: tensors, then sizes."""
+    names = scope.names
+    written = {view.target.buffer for view in _copies(kernel.body)}
+    tensors = [f"{'' if b in written else 'const '}{c_type(b.dtype)}* {names.buffers[b]}" for b in kernel.parameters]
+    sizes = [f"int {names.symbols[size]}" for size in kernel.sizes]
+    waves = max(1, kernel.threads // (4 * kernel.target.unit))
+    yield f'extern "C" __global__ THREADS({kernel.threads}, {waves})'
+    yield f"void {names.kernel}({', '.join([*tensors, *sizes])}) {{"
+
+
+def _copies(body: tuple[Stmt, ...]) -> Iterator[Copy]:
+    return (stmt for stmt in walk(body) if isinstance(stmt, Copy))
+
+
+def _locals(kernel: Kernel, scope: Scope) -> Iterator[str]:
+    names = scope.names
+    thread = names.symbols[kernel.thread]
+    yield from reservation(kernel)
+    yield f"const int {thread} = __builtin_amdgcn_workitem_id_x();"
+    yield f"const int wave = __builtin_amdgcn_readfirstlane({thread} / {kernel.target.unit});"
+    yield from numbered(kernel, scope.text)
+    for buffer in descriptors(kernel):
+        name = names.buffers[buffer]
+        yield f"const __amdgpu_buffer_rsrc_t {name}_buffer = descriptor({name}, {records(buffer, scope.text)});"
+
+
+@frozen
+class _Writer:
+    scope: Scope
+    waits: Mapping[Wait, int]
+
+    def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
+        for stmt in body:
+            lines = [] if isinstance(stmt, Policy) and stmt.name == REMAPPED else self._stmt(stmt)
+            if lines:
+                yield f"// {place_of(stmt)}"
+                yield from lines
+
+    def _stmt(self, stmt: Stmt) -> list[str]:
+        match stmt:
+            case Tag() | Assert() | Assume() | Reset():
+                return []
+            case Alloc(buffer=buffer):
+                return [self._declared(buffer, stmt)]
+            case Copy():
+                return (direct_lines if stmt.atom.direct else copy_lines)(stmt, self.scope)
+            case Map():
+                return [*map_lines(stmt, self.scope), *begun(stmt.target.buffer, self.scope, stmt.span)]
+            case Mma():
+                return mma_lines(stmt, self.scope)
+            case Wait():
+                return [self._wait(stmt)]
+            case Sync():
+                return [_sync(stmt)]
+            case Policy():
+                return [_policy(stmt)]
+            case For():
+                return self._for(stmt)
+            case If():
+                return self._if(stmt)
+            case Let() | Fold() | Arrive() | Await() | Commit() | Fence() | Edit() | Advance() | Roles() | One():
+                raise not_built(f"the statement `{type(stmt).__name__}`", stmt.span)
+            case _:
+                assert_never(stmt)
+
+    def _declared(self, buffer: Buffer, stmt: Alloc) -> str:
+        name = self.scope.names.buffers[buffer]
+        if buffer.space == "shared" and isinstance(buffer.layout, Staged):
+            return f"alignas(1024) __shared__ {c_type(buffer.dtype)} {name}[{shared_elements(buffer.layout)}];"
+        if buffer.space != "register":
+            raise not_built(f"storage in `{buffer.space}`", stmt.span)
+        held = layout_of(buffer).values.size()
+        width = self.scope.accumulators.get(buffer)
+        if width is not None:
+            return f"f32x{width} {name}[{held // width}];"
+        return f"alignas(16) {c_type(buffer.dtype)} {name}[{held}];"
+
+    def _wait(self, stmt: Wait) -> str:
+        if stmt.of != "all":
+            raise not_built("a wait for the reads of a queue alone", stmt.span)
+        count = self.waits[stmt]
+        immediate = wait_immediate(stmt.queue, count)
+        counter = "vmcnt" if stmt.queue == "vmem" else "lgkmcnt"
+        return f"__builtin_amdgcn_s_waitcnt(0x{immediate:04X});  // {counter}({count})"
+
+    def _for(self, stmt: For) -> list[str]:
+        name = self.scope.names.symbols[stmt.symbol]
+        start, stop = self.scope.text.index(stmt.start), self.scope.text.index(stmt.stop)
+        step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
+        head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
+        unroll = [] if stmt.unroll is None else [f"#pragma unroll {stmt.unroll}"]
+        return [*unroll, head, *self._inner(stmt.body), "}"]
+
+    def _if(self, stmt: If) -> list[str]:
+        lines = [f"if ({self.scope.text.cond(stmt.cond)}) {{", *self._inner(stmt.then)]
+        if stmt.otherwise:
+            lines += ["} else {", *self._inner(stmt.otherwise)]
+        return [*lines, "}"]
+
+    def _inner(self, body: tuple[Stmt, ...]) -> list[str]:
+        return [f"    {line}" for line in self.body(body)]
+
+
+def place_of(stmt: Stmt) -> str:
+    """The line of the user's program that a statement comes from."""
+    frame = stmt.span.frame
+    return "no source" if frame is None else f"{PurePath(frame.file).name}:{frame.line}"
+
+
+def _sync(stmt: Sync) -> str:
+    if stmt.barrier != "cta" or stmt.how != "meet" or stmt.threads is not None:
+        raise not_built("a barrier of a part of the block", stmt.span)
+    return "meet();"
+
+
+def _policy(stmt: Policy) -> str:
+    builtin = _POLICIES.get(stmt.name)
+    if builtin is None or len(stmt.args) != ADVICE[stmt.name]:
+        raise not_built(f"the policy `{stmt.name}` with {len(stmt.args)} arguments", stmt.span)
+    return f"{builtin}({', '.join(str(arg) for arg in stmt.args)});"
+
+
+def shared_elements(layout: Staged) -> int:
+    """Elements that a shared tensor occupies: whole periods of its swizzle."""
+    period = 1 if layout.swizzle is None else layout.swizzle.period
+    return -(-layout.layout.cosize() // period) * period

@@ -1,0 +1,1 @@
+"""The machine of the interpreter: agents and waves, barriers, queues of asynchronous operations, clocks, deadlock."""

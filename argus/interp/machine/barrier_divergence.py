@@ -1,0 +1,46 @@
+"""A block whose waves do not all meet as many barriers: who waits, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from argus.interp.machine.waves import Wave
+from argus.interp.state import Block
+
+
+def judge(block: Block) -> None:
+    """Report waves that wait at a barrier when nobody can move: the others have ended."""
+    waiting = [wave for wave in block.waves if wave.blocked]
+    if not waiting:
+        return
+    block.launch.halted = True
+    wave = waiting[0]
+    done = min(block.waves, key=lambda other: other.arrivals)
+    assert wave.barrier is not None
+    last = None if done.barrier is None else done.barrier.stmt
+    block.launch.reporter.report(
+        "I32",
+        f"wave {wave.number} waits at its barrier {wave.arrivals}, wave {done.number} ends after {done.arrivals}",
+        wave.barrier,
+        thread=block.base + wave.first,
+        other_thread=block.base + done.first,
+        facts=tuple((_named(alike), _told(alike[0])) for alike in _alike(block.waves)),
+        related=() if last is None or last is wave.barrier.stmt else ((last, f"the last of wave {done.number}"),),
+    )
+
+
+def _alike(waves: Sequence[Wave]) -> list[list[Wave]]:
+    """Neighbouring waves that are in one state."""
+    return [list(alike) for _, alike in groupby(waves, lambda wave: (wave.blocked, wave.arrivals))]
+
+
+def _named(waves: Sequence[Wave]) -> str:
+    first, last = waves[0].number, waves[-1].number
+    return f"wave {first}" if first == last else f"waves {first} to {last}"
+
+
+def _told(wave: Wave) -> str:
+    if wave.blocked:
+        return f"at barrier {wave.arrivals}, which the others never reach"
+    return f"ended after {wave.arrivals} barriers"

@@ -1,0 +1,99 @@
+"""Blocks of agents that run together, from start to end, under an adversary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argus.interp.machine import clusters, deadlock
+from argus.interp.machine.agents import Cluster, Machine, Unit
+from argus.interp.machine.assembly import assemble
+from argus.interp.machine.events import step
+from argus.interp.search.schedule import Actor
+from argus.interp.state import Launch
+from argus.interp.violation import HaltError
+
+Live = tuple[int, Unit, Actor]
+
+
+def run_agents(launch: Launch, indices: Sequence[tuple[int, ...]]) -> None:
+    """Run the blocks of one cluster, by rank, and judge what can be judged only at their end."""
+    cluster = assemble(launch, indices)
+    try:
+        _run(cluster)
+    except HaltError:
+        launch.halted = True
+        return
+    for machine in cluster.machines:
+        _judge_end(machine)
+    cluster.engine.drain()
+
+
+def _judge_end(machine: Machine) -> None:
+    """Shared memory ends with the block: whoever issued a bulk store has waited for its reads."""
+    for (queue, strand), groups in machine.groups.items():
+        known = machine.strands.clocks[strand].done
+        late = [flight for flight in groups if not known >> flight.read & 1]
+        if queue == "bulk" and late:
+            message = "the thread that issued a bulk store ends without a wait for its reads"
+            thread = machine.strands.bounds[strand][0] - machine.first
+            machine.launch.reporter.report("I13", message, late[0].event, thread=thread)
+
+
+def _run(cluster: Cluster) -> None:
+    adversary, engine, units = cluster.launch.adversary, cluster.engine, cluster.units
+    live = _live(units)
+    while live:
+        ready = _lowest(live) if adversary.looks_at_the_lowest else _ready(live)
+        chosen = adversary.next_actor(ready, engine=bool(engine.lanes))
+        if chosen is not None:
+            unit = units[chosen]
+            step(unit)
+            if unit.finished:
+                live = _live(units)
+                _end_of(unit.agent.machine)
+            if adversary.schedule.style == "mixed":
+                _let_time_pass(cluster)
+        elif engine.lanes:
+            engine.advance(adversary.next_operation(engine.heads()))
+        else:
+            deadlock.report(cluster)
+            raise HaltError
+
+
+def _end_of(machine: Machine) -> None:
+    if all(unit.finished for unit in machine.units):
+        clusters.end(machine)
+
+
+def _ready(live: Sequence[Live]) -> list[tuple[int, Actor]]:
+    return [(number, actor) for number, unit, actor in live if unit.waiting is None or unit.waiting.over()]
+
+
+def _lowest(live: Sequence[Live]) -> list[tuple[int, Actor]]:
+    """Of each actor the first that can move."""
+    found: dict[Actor, int] = {}
+    for number, unit, actor in live:
+        if actor not in found and (unit.waiting is None or unit.waiting.over()):
+            found[actor] = number
+    return [(number, actor) for actor, number in found.items()]
+
+
+def _live(units: Sequence[Unit]) -> list[Live]:
+    """Units that have not ended, and whose turn has come."""
+    return [
+        (number, unit, unit.agent.actor)
+        for number, unit in enumerate(units)
+        if not unit.finished and all(before.finished for before in unit.after)
+    ]
+
+
+def _let_time_pass(cluster: Cluster) -> None:
+    engine = cluster.engine
+    for lane in list(engine.lanes):
+        while lane in engine.lanes and cluster.launch.adversary.advances(_queue(lane)):
+            engine.advance(engine.lanes[lane][0])
+
+
+def _queue(lane: tuple[object, ...]) -> str:
+    """What a completion rate is drawn for: a warpgroup's products, a thread's groups, all loads of boxes."""
+    return "tma" if lane[0] == "tma" else " ".join(map(str, lane))

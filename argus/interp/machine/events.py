@@ -1,0 +1,298 @@
+"""One statement of one unit of an agent: barriers, queues, fences, counters, and what units share with waves."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from argus.core.index import Cond, Index
+from argus.core.ir import (
+    Advance,
+    Alloc,
+    Arrive,
+    Assert,
+    Assume,
+    Await,
+    Buffer,
+    Commit,
+    Copy,
+    Edit,
+    Fence,
+    Fold,
+    For,
+    Get,
+    If,
+    Let,
+    Map,
+    Mma,
+    One,
+    Peek,
+    Policy,
+    Reset,
+    Roles,
+    Stmt,
+    Sync,
+    Tag,
+    View,
+    Wait,
+    static,
+)
+from argus.core.machine import Rendezvous
+from argus.interp.machine import clusters, tensor_maps, warpgroup
+from argus.interp.machine.agents import Unit, Waiting
+from argus.interp.machine.asynchrony import bits
+from argus.interp.machine.barriers import Meeting, Phased
+from argus.interp.machine.clocks import Clock, meet
+from argus.interp.machine.waves import Frame
+from argus.interp.memory import agent_copies
+from argus.interp.step import beyond_its_tensor, clear, retag
+from argus.interp.values import claims
+from argus.interp.values.elementwise import assign
+from argus.interp.values.mma import multiply
+from argus.interp.values.nodes import parts_first
+from argus.interp.values.reductions import fold
+from argus.interp.violation import BeyondError, Event, not_built
+
+
+def step(unit: Unit) -> None:
+    """The unit's next statement, or the end of what it waits for; entering loops and branches is part of it."""
+    if not unit.begun:
+        unit.begin()
+    if unit.waiting is not None:
+        _leave(unit, unit.waiting)
+        return
+    stmt = unit.next()
+    try:
+        while stmt is not None:
+            unit.agent.launch.coverage[stmt] += 1
+            if not enter(unit, stmt):
+                break
+            stmt = unit.next()
+        if stmt is None:
+            unit.finished = True
+            return
+        _execute(unit, stmt, unit.occurrence(stmt))
+    except BeyondError as beyond:
+        raise beyond_its_tensor(unit.agent, unit, stmt, unit.occurrence, beyond) from beyond
+
+
+def enter(unit: Unit, stmt: Stmt) -> bool:
+    """Whether the statement is one of control alone, which the unit has then entered or passed."""
+    if isinstance(stmt, For):
+        start, stop = (_number(unit, stmt, bound) for bound in (stmt.start, stmt.stop))
+        unit.enter_loop(stmt, range(start, stop, stmt.step))
+    elif isinstance(stmt, If):
+        unit.enter_branch(stmt, holds=bool(_number(unit, stmt, stmt.cond)))
+    elif isinstance(stmt, One):
+        if unit.first == 0:
+            frame = unit.frames[-1]
+            unit.frames.append(Frame(stmt.body, (*frame.path, frame.index - 1, 0), restore=unit.last))
+            unit.last = 1
+    else:
+        return isinstance(stmt, Policy | Assume)
+    return True
+
+
+def _number(unit: Unit, stmt: Stmt, node: Index | Cond) -> int:
+    return unit.agent.scalars.number(node, unit.env, unit.number, stmt)
+
+
+def _execute(unit: Unit, stmt: Stmt, event: Event) -> None:
+    agent = unit.agent
+    match stmt:
+        case Alloc(buffer=buffer, count=count):
+            _allocate(unit, stmt, buffer, count)
+        case Copy():
+            _touch(unit, event, stmt.source.buffer, stmt.target.buffer)
+            agent_copies.copy(unit, stmt, event, _common(unit))
+        case Map():
+            gets = (part.view.buffer for part in parts_first(stmt.elem) if isinstance(part, Get))
+            _touch(unit, event, stmt.target.buffer, *gets)
+            assign(agent, unit, stmt, event)
+        case Fold():
+            _touch(unit, event, stmt.source.buffer, stmt.target.buffer)
+            fold(agent, unit, stmt, event)
+        case Mma():
+            _multiply(unit, stmt, event)
+        case Arrive():
+            _arrive(unit, stmt, event)
+        case Await():
+            barrier, phase = _barrier(unit, stmt.event, event), _number(unit, stmt, stmt.phase)
+            _wait_on(unit, Waiting(event, barrier, phase))
+        case Sync():
+            _sync(unit, stmt, event)
+        case Commit(queue=queue):
+            for strand in _owners(unit, queue):
+                agent.machine.queue_of(queue, strand).commit()
+        case Wait():
+            _wait(unit, stmt)
+        case Fence():
+            _fence(unit, stmt)
+        case Let(symbol=symbol, value=Peek(view=view)) if view.buffer.space == "counter":
+            unit.env[symbol] = unit.counters[view.buffer]
+        case Edit():
+            tensor_maps.edit(unit, stmt, event)
+        case Advance(counter=counter, by=by):
+            unit.counters[counter] += _number(unit, stmt, by)
+        case Tag():
+            retag(agent, unit, stmt)
+        case Reset(buffer=buffer):
+            if buffer.space != "register":
+                raise not_built(f"reset of {buffer.space} memory", stmt)
+            clear(agent, unit, buffer)
+        case Assert():
+            if agent.launch.tags:
+                claims.claim(agent, unit, stmt, event)
+        case Roles() | For() | If() | One() | Policy() | Assume():
+            pass
+        case Let():
+            raise not_built(type(stmt).__name__, stmt)
+        case _:
+            assert_never(stmt)
+
+
+def _touch(unit: Unit, event: Event, *buffers: Buffer) -> None:
+    """Ordinary code uses these registers."""
+    for buffer in buffers:
+        if buffer.space == "register":
+            unit.touched[buffer] = event
+
+
+def _multiply(unit: Unit, stmt: Mma, event: Event) -> None:
+    if stmt.atom.moments.queue is not None:
+        warpgroup.multiply(unit, stmt, event)
+        return
+    if unit.agent.width != stmt.atom.unit:
+        raise not_built(f"`{stmt.atom}` among units of {unit.agent.width} threads", stmt)
+    _touch(unit, event, stmt.target.buffer, stmt.a.buffer, stmt.b.buffer)
+    multiply(unit.agent, unit, stmt, event)
+
+
+def _allocate(unit: Unit, stmt: Alloc, buffer: Buffer, count: int | None) -> None:
+    agent, machine = unit.agent, unit.agent.machine
+    if buffer.space == "counter":
+        unit.counters[buffer] = 0
+    elif buffer.space == "barrier":
+        if unit.first == 0:
+            if count is None or (buffer, 0) in machine.barriers.table:
+                raise not_built("barrier initialised without a count, or twice", stmt)
+            leader = machine.strands.now(unit.acting)[0]
+            machine.barriers.set_up(buffer, static(buffer.shape[0]), count, leader)
+    elif buffer.space == "map":
+        return
+    elif buffer.space in ("shared", "register") and count is None:
+        agent.cells(buffer)
+        if buffer.space == "register":
+            clear(agent, unit, buffer)
+    else:
+        raise not_built(f"storage of kind {buffer.space}", stmt)
+
+
+def _barrier(unit: Unit, view: View, event: Event) -> Phased:
+    if len(view.at) != 1 or view.buffer.space != "barrier":
+        raise not_built("barrier of several axes", event.stmt)
+    key = view.buffer, _number(unit, event.stmt, view.at[0])
+    owner = clusters.owner_of(unit, event.stmt, view)
+    return owner.barriers.find(unit.agent, event, unit.first, key, _common(unit))
+
+
+def _common(unit: Unit) -> Clock:
+    return meet([unit.agent.machine.strands.clocks[strand] for strand in unit.acting])
+
+
+def _arrive(unit: Unit, stmt: Arrive, event: Event) -> None:
+    owner = clusters.owner_of(unit, stmt, stmt.event)
+    clusters.enter(owner, unit, event, mark=unit.agent.machine.strands.now(unit.acting)[0])
+    barrier = _barrier(unit, stmt.event, event)
+    unit.agent.machine.strands.release(unit.acting, barrier.arrived)
+    count = (unit.last - unit.first) * stmt.count
+    barrier.arrive(unit.agent, event, unit.first, count, _number(unit, stmt, stmt.bytes))
+
+
+def _sync(unit: Unit, stmt: Sync, event: Event) -> None:
+    agent, machine = unit.agent, unit.agent.machine
+    own = agent.role is not None and stmt.barrier == agent.role.name
+    threads = stmt.threads if stmt.threads is not None else agent.launch.prepared.kernel.threads
+    key = stmt.barrier, agent.number if own else -1
+    meetings = machine.meetings
+    if stmt.barrier == "cluster":
+        meetings, threads = machine.cluster.meetings, threads * len(machine.cluster.machines)
+    found = meetings.get(key)
+    if found is None:
+        clocks = Clock.of(len(machine.strands.bounds)), Clock.of(len(machine.strands.bounds))
+        found = meetings[key] = Meeting(stmt.barrier, Rendezvous(threads), *clocks)
+    if stmt.how == "wait":
+        _second_half(unit, stmt, event, found)
+        return
+    generation = found.state.generation
+    unit.arrived = generation if stmt.how == "arrive" else None
+    machine.strands.release(unit.acting, found.told)
+    found.arrive(agent, event, unit.first, unit.last - unit.first, threads)
+    if stmt.how == "meet":
+        _wait_on(unit, Waiting(event, found, generation))
+
+
+def _second_half(unit: Unit, stmt: Sync, event: Event, found: Meeting) -> None:
+    if unit.arrived is None:
+        raise not_built(f"wait for a meeting of `{stmt.barrier}` without an arrival before it", stmt)
+    generation, unit.arrived = unit.arrived, None
+    _wait_on(unit, Waiting(event, found, generation))
+
+
+def _wait_on(unit: Unit, waiting: Waiting) -> None:
+    unit.waiting = waiting
+    if waiting.over():
+        _leave(unit, waiting)
+
+
+def _leave(unit: Unit, waiting: Waiting) -> None:
+    """The wait is over: what those who arrived knew, the unit knows."""
+    unit.waiting = None
+    agent = unit.agent
+    agent.machine.strands.acquire(unit.acting, waiting.on.released)
+    if isinstance(waiting.on, Phased):
+        key = waiting.on.buffer, waiting.on.index
+        if not unit.in_turn(waiting.on, waiting.phase):
+            unit.astray[key] = waiting.event, waiting.phase
+        unit.waited[key] = waiting.phase
+        waiting.on.judge_wait(agent, waiting.event, unit.first, waiting.phase)
+    else:
+        unit.arrivals += 1
+
+
+def _owners(unit: Unit, queue: str) -> tuple[int, ...]:
+    """Whose groups a statement counts: the warpgroup's, as those of its first strand, or those of each strand."""
+    return unit.acting[:1] if queue == "wgmma" else unit.acting
+
+
+def _wait(unit: Unit, stmt: Wait) -> None:
+    machine = unit.agent.machine
+    if stmt.queue in ("vmem", "lds"):
+        raise not_built(f"queue {stmt.queue} of agents", stmt)
+    reads = stmt.of == "reads"
+    for strand in _owners(unit, stmt.queue):
+        covered = machine.queue_of(stmt.queue, strand).cover(stmt.pending, reads=reads)
+        for flight in covered:
+            machine.engine.complete(flight, reads=reads)
+            for buffer in flight.registers:
+                flights = unit.airborne[buffer]
+                if flight in flights:
+                    flights.remove(flight)
+        told = unit.acting if stmt.queue == "wgmma" else (strand,)
+        machine.strands.covered(told, bits(covered, reads=reads))
+
+
+def _fence(unit: Unit, stmt: Fence) -> None:
+    machine = unit.agent.machine
+    match stmt.kind:
+        case "async_proxy":
+            machine.strands.fence(unit.acting)
+        case "barrier_init":
+            machine.barriers.fence(machine.strands.now(unit.acting))
+        case "wgmma":
+            unit.touched.clear()
+        case "device":
+            pass  # it orders this thread's own accesses: without a meeting nobody knows when
+        case "tensormap":
+            raise not_built(f"{stmt.kind} fence", stmt)
+        case _:
+            assert_never(stmt.kind)

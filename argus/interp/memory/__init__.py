@@ -1,0 +1,1 @@
+"""Memory of the interpreter: cells, views, copies, races, and the trace of writes."""

@@ -1,0 +1,197 @@
+"""Copies of agents: at once, or as operations under way, with their accesses to shared memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import define
+
+from argus.core.ir import Copy, View
+from argus.interp.compiled_kernel import CopyPlan, first_where
+from argus.interp.machine import clusters, tensor_maps
+from argus.interp.machine.agents import Agent, Machine, Unit
+from argus.interp.machine.asynchrony import Flight, Kind
+from argus.interp.machine.barriers import Phased
+from argus.interp.machine.clocks import Clock, Mark
+from argus.interp.memory.atomic_stores import Part
+from argus.interp.memory.cells import BOTTOM, TOP
+from argus.interp.memory.copies import Mover, Staged, judge_place, note_stores
+from argus.interp.memory.shadow import Touch
+from argus.interp.memory.views import Place
+from argus.interp.state import shared_element
+from argus.interp.violation import Event, not_built
+
+Rows = tuple[int, int]
+
+
+@define(eq=False)
+class _Move:
+    """One copy by some threads of an agent."""
+
+    unit: Unit
+    stmt: Copy
+    event: Event
+    plan: CopyPlan
+    places: tuple[Place, Place]
+    rows: Rows
+    lands: Phased | None = None
+    into: Machine | None = None
+
+    @property
+    def agent(self) -> Agent:
+        return self.unit.agent
+
+    def mover(self) -> Mover:
+        rows = slice(*self.rows)
+        parts = Part.of(self.places[0], rows), Part.of(self.places[1], rows)
+        made = Mover(self.agent, self.stmt, self.event, self.plan, parts)
+        if self.into is not None:
+            made.into = self.into.units[0].agent
+        return made
+
+    def read(self, mover: Mover) -> Staged:
+        """What the source holds now. A shared cell that nothing has written is reported."""
+        values, marks = mover.read()
+        buffer = self.plan.source.buffer
+        if buffer.space == "shared" and marks is not None and (marks == BOTTOM).any():
+            lane, value = first_where(marks == BOTTOM)
+            cell = int(self.places[0].address[self.rows[0] + lane, value])
+            self.agent.report(
+                "I5",
+                f"`{buffer.name}` is read where nothing was written",
+                self.event,
+                thread=self.rows[0] + lane,
+                value=value,
+                element=shared_element(self.agent.launch.prepared, buffer, cell),
+                buffer=buffer.name,
+            )
+            marks = np.where(marks == BOTTOM, TOP, marks)
+        return values, marks
+
+    def touches(self, marks: tuple[Mark, ...], flight: Flight | None) -> Iterator[Touch]:
+        """Its accesses to shared memory."""
+        sides = ((self.plan.source, self.places[0], False), (self.plan.target, self.places[1], True))
+        for side, place, writes in sides:
+            if side.buffer.space == "shared":
+                yield Touch(
+                    self.event,
+                    self.agent.name,
+                    self.agent.base,
+                    side.buffer,
+                    writes,
+                    place.cell_set(*self.rows),
+                    place,
+                    self.rows,
+                    marks,
+                    None if flight is None else flight.complete if writes else flight.read,
+                    "" if flight is None else flight.kind,
+                    self.stmt.atom.proxy == "async",
+                    None if self.lands is None else (self.lands.buffer, self.lands.index),
+                    self.unit.astray,
+                )
+
+
+def copy(unit: Unit, stmt: Copy, event: Event, known: Clock) -> None:
+    """Copy at once, or issue a copy whose moments are to come. known: to all who issue it."""
+    agent, moments = unit.agent, stmt.atom.moments
+    if moments.signal != (stmt.signal is not None):
+        raise not_built("copy that completes on a barrier, without one" if moments.signal else "copy with signal", stmt)
+    plan = agent.launch.prepared.copy(stmt)
+    rows = unit.first, min(unit.last, stmt.by.threads.size())
+    if rows[0] >= rows[1]:
+        return
+    places = plan.source.locate(unit.env), plan.target.locate(unit.env)
+    for side, place in zip((plan.source, plan.target), places, strict=True):
+        judge_place(agent, unit, side, place, slice(*rows), event)
+    if agent.launch.tags:
+        note_stores(agent, plan, places, slice(*rows), event)
+    if not moments.signal and moments.queue is None:
+        into = None if stmt.target.peer is None else clusters.owner_of(unit, stmt, stmt.target)
+        if into is not None:
+            for mark in unit.agent.machine.strands.now(unit.acting):
+                clusters.enter(into, unit, event, mark=mark)
+        _at_once(_Move(unit, stmt, event, plan, places, rows, into=into))
+        return
+    if "register" in (plan.source.buffer.space, plan.target.buffer.space):
+        raise not_built("asynchronous copy of registers", stmt)
+    if stmt.peers is not None:
+        clusters.send(unit, stmt, event)
+    for strand, span in _spans(unit, rows):
+        if stmt.signal is None:
+            _issue(_Move(unit, stmt, event, plan, places, span), strand)
+            continue
+        for into in _into(unit, stmt):
+            lands = _signalled(unit, into, stmt.signal, event, known)
+            _issue(_Move(unit, stmt, event, plan, places, span, lands, into), strand)
+
+
+def _into(unit: Unit, stmt: Copy) -> list[Machine]:
+    """The blocks in whose memory a copy lands."""
+    return [unit.agent.machine] if stmt.peers is None else clusters.receivers(unit, stmt, stmt.peers)
+
+
+def _signalled(unit: Unit, into: Machine, view: View, event: Event, known: Clock) -> Phased:
+    """The barrier of that block that a copy lands on."""
+    if len(view.at) != 1 or view.buffer.space != "barrier" or view.peer is not None:
+        raise not_built("barrier of several axes, or of another block by name", event.stmt)
+    key = view.buffer, unit.agent.scalars.number(view.at[0], unit.env, unit.number, event.stmt)
+    return into.barriers.find(unit.agent, event, unit.first, key, known)
+
+
+def _spans(unit: Unit, rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """The strands that execute a statement, each with its threads of the agent among `rows`."""
+    base = unit.agent.machine.first + unit.agent.base
+    for strand in unit.acting:
+        start, stop = unit.agent.machine.strands.bounds[strand]
+        span = max(rows[0], start - base), min(rows[1], stop - base)
+        if span[0] < span[1]:
+            yield strand, span
+
+
+def _at_once(move: _Move) -> None:
+    unit, agent = move.unit, move.agent
+    source, target = move.plan.source.buffer, move.plan.target.buffer
+    flying = source.space == "register" and agent.settle(unit, source, move.event, "read")
+    if target.space == "register":
+        agent.forget(unit, target)
+        agent.settle(unit, target, move.event, "written")
+    if agent.launch.tags and "shared" in (source.space, target.space):
+        machine = agent.machine
+        for strand, span in _spans(unit, move.rows):
+            part = _Move(unit, move.stmt, move.event, move.plan, move.places, span)
+            for touch in part.touches(machine.strands.now((strand,)), None):
+                shadow = move.into.shadow if touch.writes and move.into is not None else machine.shadow
+                shadow.note(touch, machine.strands.clocks[strand])
+    mover = move.mover()
+    values, marks = move.read(mover)
+    if flying and marks is not None:
+        marks = np.full_like(marks, TOP)
+    mover.write((values, marks))
+
+
+def _issue(move: _Move, strand: int) -> None:
+    machine, unit, atom, barrier = move.agent.machine, move.unit, move.stmt.atom, move.lands
+    into = machine if move.into is None else move.into
+    number = machine.engine.number()
+    kind: Kind = "tma" if barrier is not None else "cp_async" if atom.moments.queue == "cp_async" else "bulk"
+    lane = (kind, number) if barrier is not None else (kind, strand)
+    flight = Flight(number, kind, lane, move.event, move.stmt, deque())
+    clusters.enter(into, unit, move.event, bit=flight.complete)
+    mover, staged = move.mover(), list[Staged]()
+    flight.moments.append(lambda: staged.append(move.read(mover)))
+    flight.moments.append(lambda: mover.write(staged.pop()))
+    if barrier is not None:
+        size = move.stmt.by.threads.size() * move.stmt.by.values.size() * move.plan.target.buffer.dtype.bits // 8
+        known = 1 << flight.read | 1 << flight.complete
+        barrier.underway[number] = (barrier.state.phases, move.event)
+        flight.moments.append(lambda: barrier.land(move.agent, move.event, move.rows[0], number, known, size))
+    else:
+        machine.queue_of(kind, strand).add(flight, alone=atom.moments.group == "each")
+    if move.stmt.through is not None:
+        tensor_maps.use(unit, move.stmt, move.event, strand, flight)
+    if move.agent.launch.tags:
+        for touch in move.touches(machine.strands.now((strand,)), flight):
+            into.shadow.note(touch, machine.strands.clocks[strand])
+    unit.launch(flight)

@@ -1,0 +1,84 @@
+"""Stores that combine with what is there, in one step of memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.core.ir import Copy
+from argus.interp.compiled_kernel import first_where
+from argus.interp.memory.cells import BOTTOM, AnyArray, BoolArray, Cells, IntArray
+from argus.interp.memory.views import Place
+from argus.interp.state import Block
+from argus.interp.values import shadow_states as rules
+from argus.interp.values.sets import is_single
+from argus.interp.violation import Event
+
+
+class Part:
+    """The rows of a place that belong to one wave."""
+
+    __slots__ = ("address", "beyond", "first", "inside")
+
+    def __init__(self, address: IntArray, inside: BoolArray | None, first: int, *, beyond: bool) -> None:
+        self.address, self.inside, self.first, self.beyond = address, inside, first, beyond
+
+    @classmethod
+    def of(cls, place: Place, rows: slice) -> Part:
+        inside = None if place.inside is None else place.inside[rows]
+        if inside is not None and inside.all():
+            inside = None
+        return cls(place.address[rows], inside, rows.start, beyond=place.beyond is not None)
+
+
+def combine(
+    block: Block,
+    event: Event,
+    stmt: Copy,
+    cells: Cells,
+    target: Part,
+    staged: tuple[AnyArray | None, IntArray | None],
+) -> None:
+    """Combine what was read with the target's elements: values in some order, marks as the operation does."""
+    assert stmt.combine is not None
+    inside = np.ones(target.address.shape, np.bool_) if target.inside is None else target.inside
+    at = target.address[inside]
+    values, marks = staged
+    if cells.values is not None and values is not None:
+        meaning = {"add": np.add, "max": np.maximum, "min": np.minimum}[stmt.combine]
+        meaning.at(cells.values, at, values[inside].astype(cells.values.dtype))
+    if cells.marks is not None and marks is not None:
+        cells.marks[at] = _joined(block, event, stmt, (cells.marks[at], marks[inside]), inside)
+
+
+def _joined(block: Block, event: Event, stmt: Copy, sides: tuple[IntArray, IntArray], inside: BoolArray) -> IntArray:
+    """The marks of the results; reports elements that hold nothing yet, and records that do not agree."""
+    assert stmt.combine is not None
+    old, moved = sides
+    name, records = stmt.target.buffer.name, block.launch.records
+    if (old == BOTTOM).any():
+        _report(block, event, "I38", f"`{name}` is added to while uninitialised", old == BOTTOM, inside)
+    kinds = rules.outcomes(stmt.combine, old, moved)
+    found = np.where(kinds >= rules.RECORD, np.maximum(old, moved), kinds)
+    both = (kinds == rules.BOTH) & (old != moved)
+    if both.any():
+        for each in records.names:
+            one, other = records.get(each, old), records.get(each, moved)
+            differs = both & (one != other) & is_single(one) & is_single(other)
+            if differs.any():
+                message = f"elements combined in `{name}` disagree on tag `{each}`"
+                _report(block, event, "I2", message, differs, inside)
+        found[both] = records.union(old[both], moved[both], summing=stmt.combine == "add")
+    return found
+
+
+def _report(block: Block, event: Event, code: str, message: str, where: BoolArray, inside: BoolArray) -> None:
+    lane, value = first_where(_spread(where, inside))
+    thread = block.waves[event.wave].first + lane
+    assert isinstance(event.stmt, Copy)
+    block.report(code, message, event, thread=thread, value=value, buffer=event.stmt.target.buffer.name)
+
+
+def _spread(where: BoolArray, inside: BoolArray) -> BoolArray:
+    found = np.zeros(inside.shape, np.bool_)
+    found[inside] = where
+    return found

@@ -1,0 +1,173 @@
+"""Global memory as a launch finds it: inputs, poisoned outputs, tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from argus.core.algebra import TRUE
+from argus.core.index import Index, Symbol
+from argus.core.ir import Buffer, Copy, Kernel, Strided, Tag, walk, whole
+from argus.core.walk import IntArray, evaluate, symbols
+from argus.interp.memory.cells import PLAIN, AnyArray, BoolArray, Cells, Written, blank
+from argus.interp.state import Launch
+from argus.interp.values.tensor_claims import elements, number, tag
+from argus.interp.violation import BeyondError, UnkeptError, not_built
+
+Array = npt.NDArray[Any]
+_INTEGERS = 8
+_SHOWN = 16
+_ATTEMPTS = 16
+
+
+def outputs(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The parameters that some copy writes."""
+    targets = {stmt.target.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
+    return tuple(buffer for buffer in kernel.parameters if buffer in targets)
+
+
+def inputs(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The parameters whose contents before the launch matter, or that it leaves alone."""
+    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy)]
+    read = {stmt.source.buffer for stmt in copies} | {s.target.buffer for s in copies if s.combine is not None}
+    written = outputs(kernel)
+    return tuple(buffer for buffer in kernel.parameters if buffer in read or buffer not in written)
+
+
+def load(launch: Launch, arrays: Mapping[str, Array], seed: int | tuple[int, int]) -> None:
+    """Make the tensors of a launch: inputs by name, random from the seed where absent."""
+    random = np.random.default_rng(seed)
+    filled = inputs(launch.prepared.kernel)
+    for buffer in launch.prepared.kernel.parameters:
+        launch.tensors[buffer] = cells = blank(
+            extent(launch, buffer), buffer.dtype, values=launch.values, tags=launch.tags
+        )
+        if buffer in filled:
+            fill(launch, buffer, cells, arrays.get(buffer.name), random)
+    begin(launch)
+
+
+def begin(launch: Launch) -> None:
+    """Give the tensors of a launch the tags of its kernel, and count its writes from now on."""
+    claims = [claim.view.buffer for claim in launch.prepared.counted] if launch.tags else []
+    launch.written = {buffer: Written.of(extent(launch, buffer)) for buffer in claims if buffer in launch.tensors}
+    tagged: set[Buffer] = set()
+    for stmt in walk(launch.prepared.kernel.body):
+        if isinstance(stmt, Tag) and stmt.view.buffer in launch.tensors:
+            _tag(launch, stmt, more=stmt.view.buffer in tagged)
+            tagged.add(stmt.view.buffer)
+
+
+def _tag(launch: Launch, stmt: Tag, *, more: bool) -> None:
+    nodes: list[Index] = [node for _, node in stmt.names] + list(stmt.view.at)
+    if any(symbol not in launch.sizes for symbol in symbols(*nodes)):
+        raise not_built("tags that depend on more than coordinates and sizes", stmt)
+    tag(launch, stmt.view, stmt.names, more=more)
+
+
+def extent(launch: Launch, buffer: Buffer) -> int:
+    """Cells of a tensor."""
+    assert isinstance(buffer.layout, Strided), buffer.name
+    shape = [number(launch, size) for size in buffer.shape]
+    strides = [number(launch, stride) for stride in buffer.layout.strides]
+    if prod(shape) == 0:
+        return 1
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
+def fill(launch: Launch, buffer: Buffer, cells: Cells, given: Array | None, random: np.random.Generator) -> None:
+    """Give a tensor its contents, random ones if none are given."""
+    every = elements(launch, whole(buffer))
+    if cells.marks is not None:
+        cells.marks[every.cell] = PLAIN
+    if cells.values is None and buffer.name not in launch.prepared.read:
+        return
+    contents = contents_of(launch, buffer, every.shape, given, random)
+    if cells.values is not None:
+        cells.values[every.cell] = contents.reshape(-1)
+    if buffer.name in launch.prepared.read:
+        launch.prepared.give({**launch.prepared.integers, buffer.name: Integers(buffer, contents).guarded})
+
+
+def contents_of(
+    launch: Launch, buffer: Buffer, shape: tuple[int, ...], given: Array | None, random: np.random.Generator
+) -> AnyArray:
+    if given is not None:
+        return np.broadcast_to(np.asarray(given).astype(buffer.dtype.numpy, copy=False), shape)
+    if buffer.dtype.family == "float":
+        return random.standard_normal(shape).astype(buffer.dtype.numpy)
+    drawn = random.integers(0, _INTEGERS, shape).astype(buffer.dtype.numpy)
+    return drawn if buffer.promise is TRUE else _promised(launch, buffer, drawn, random)
+
+
+def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
+    """Integers that keep the promise: each one of a few that does, in order if that helps. Raises UnkeptError."""
+    for _ in range(_ATTEMPTS):
+        made = _each(launch, buffer, drawn, random)
+        for each in (made, np.sort(made, axis=None).reshape(made.shape)):
+            if keeps(buffer, each, launch.sizes, launch.prepared.integers).all():
+                return each
+    raise UnkeptError(buffer)
+
+
+def _each(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
+    """For every element, one of the small numbers, or of the sizes, that keep the promise where all are the same."""
+    made, choice = drawn.copy(), np.full(drawn.shape, -np.inf)
+    for candidate in dict.fromkeys((*range(-1, _INTEGERS), *launch.sizes.values())):
+        kept = keeps(buffer, np.full_like(drawn, candidate), launch.sizes, launch.prepared.integers)
+        weight = np.where(kept, random.random(drawn.shape), -np.inf)
+        made[weight > choice] = candidate
+        choice = np.maximum(choice, weight)
+    return made
+
+
+def keeps(
+    buffer: Buffer, contents: AnyArray, sizes: Mapping[Symbol, int], integers: Mapping[str, IntArray]
+) -> BoolArray:
+    """Where the elements of a tensor keep its promise."""
+    coordinates = tuple(cast(IntArray, axis) for axis in np.indices(contents.shape, dtype=np.int64))
+    wide = _Clipped(contents.astype(np.int64))
+    held = evaluate(buffer.promise, sizes, coordinates, {**integers, buffer.name: cast(IntArray, wide)})
+    return np.broadcast_to(np.asarray(held, np.bool_), contents.shape)
+
+
+class _Clipped:
+    """Elements for a promise about each: it may name the neighbours of elements at the ends, which have none."""
+
+    def __init__(self, held: IntArray) -> None:
+        self._held = held
+
+    def __getitem__(self, at: tuple[int | IntArray, ...]) -> IntArray:
+        kept = (np.clip(index, 0, max(0, size - 1)) for index, size in zip(at, self._held.shape, strict=True))
+        return self._held[tuple(kept)]
+
+
+class Integers:
+    """The elements of a tensor as expressions read them: none before the first or beyond the last."""
+
+    def __init__(self, buffer: Buffer, contents: AnyArray) -> None:
+        self._buffer, self._held = buffer, contents.astype(np.int64)
+
+    @property
+    def guarded(self) -> IntArray:
+        """As an array, of which `evaluate` takes elements alone."""
+        return cast(IntArray, self)
+
+    def __str__(self) -> str:
+        shown = self._held.reshape(-1)[:_SHOWN].tolist() if self._held.ndim > 1 else self._held[:_SHOWN].tolist()
+        return f"[{', '.join(map(str, shown))}{', ...' if self._held.size > _SHOWN else ''}]"
+
+    def __getitem__(self, at: tuple[int | IntArray, ...]) -> int | IntArray:
+        shape = self._held.shape
+        for index, size in zip(at, shape, strict=True):
+            outside = np.atleast_1d(np.less(index, 0) | np.greater_equal(index, size))
+            if outside.any():
+                place = np.unravel_index(int(outside.argmax()), outside.shape)
+                element = (int(np.broadcast_to(np.atleast_1d(each), outside.shape)[place]) for each in at)
+                raise BeyondError(self._buffer, tuple(element), shape)
+        found = self._held[at]
+        return int(found) if np.ndim(found) == 0 else found

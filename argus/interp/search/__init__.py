@@ -1,0 +1,1 @@
+"""The search for a failing run: schedules, sizes, shrinking, provenance, and repairs."""

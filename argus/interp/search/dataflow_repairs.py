@@ -1,0 +1,312 @@
+"""One change to the data flow at a time: another tile, slot, order, trip count, condition or reset of a sum.
+
+A fault that one such change takes away, at the sizes that show it and at others, is repaired by it; a report says so.
+Of a line that is called several times all statements change alike where coordinates are concerned. No change counts
+below zero, and none takes away the last of what an assertion speaks of: that would silence it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, permutations
+
+from attrs import evolve, frozen
+
+from argus.core import algebra
+from argus.core.diagnostic import ArgusError
+from argus.core.index import Bin, Const, Coord, Index
+from argus.core.ir import Buffer, Copy, For, If, Kernel, Mma, Roles, Stmt, View, bodies, static, walk, with_bodies
+from argus.core.walk import mentions, show, substitute, symbols, topological
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.run import run_prepared
+from argus.interp.search.schedule import Schedule
+
+_SEVERAL = 2
+_MOST = 32
+"""Changes that are tried, counted and not timed, so that a report is the same on every machine."""
+
+Sizes = Mapping[str, int]
+
+
+@frozen(eq=False)
+class Change:
+    """Statements in the place of others (none: taken out), and what that is in words."""
+
+    new: Mapping[Stmt, Stmt | None]
+    help: str
+
+    @property
+    def stmt(self) -> Stmt:
+        return next(iter(self.new))
+
+
+def repaired(kernel: Kernel, code: str, sizes: Sequence[Sizes], schedule: Schedule) -> Change | None:
+    """The first change after which no run at any of the sizes violates anything; the first size shows the fault."""
+    for change in islice(_changes(kernel, code), _MOST):
+        if _clean(changed(kernel, change.new), sizes, schedule):
+            return change
+    return None
+
+
+def _clean(kernel: Kernel, sizes: Sequence[Sizes], schedule: Schedule) -> bool:
+    try:
+        prepared = Prepared(kernel)
+        runs = (run_prepared(prepared, size, None, schedule, tags=True, values=False) for size in sizes)
+        return not any(outcome.violations for outcome in runs)
+    except (ArgusError, ZeroDivisionError, IndexError, KeyError):
+        return False
+
+
+def changed(kernel: Kernel, new: Mapping[Stmt, Stmt | None]) -> Kernel:
+    """The kernel with statements in the place of others."""
+
+    def inside(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        made: list[Stmt] = []
+        for stmt in body:
+            if stmt in new:
+                other = new[stmt]
+                made += [] if other is None else [other]
+                continue
+            parts = bodies(stmt)
+            inner = tuple(inside(part) for part in parts)
+            made.append(stmt if inner == parts else with_bodies(stmt, inner))
+        return tuple(made)
+
+    roles = None if kernel.roles is None else inside((kernel.roles,))[0]
+    assert roles is None or isinstance(roles, Roles)
+    return evolve(kernel, prologue=inside(kernel.prologue), roles=roles, epilogue=inside(kernel.epilogue))
+
+
+# -- candidates --------------------------------------------------------------------------------------------------
+
+
+def _changes(kernel: Kernel, code: str) -> Iterator[Change]:
+    """Those that fit the fault best first."""
+    kinds: dict[str, tuple[Callable[[Kernel], Iterator[Change]], ...]] = {
+        "I1": (_as_others_do, _other_coordinates, _other_slots, _other_tiles),
+        "I3": (_resets, _conditions, bounds, _other_tiles, _without),
+        "I4": (_without, bounds, _as_others_do, _conditions),
+    }
+    for kind in kinds.get(code, (_other_slots, bounds, _as_others_do, _other_tiles, _conditions)):
+        yield from kind(kernel)
+
+
+def _falls_below_zero(kernel: Kernel, new: Index, old: Index) -> bool:
+    """Whether a number that was none below zero becomes one, in the first iterations of all loops."""
+    loops = [stmt for stmt in walk(kernel.body) if isinstance(stmt, For)]
+    first = {loop.symbol: _least(loop.start, loop.stop, loop.step) for loop in loops}
+    least, before = (substitute(substitute(each, first), first).range[0] for each in (new, old))
+    return least is not None and least < 0 and (before is None or before >= 0)
+
+
+def _least(start: Index, stop: Index, step: int) -> Index:
+    """The least number of a loop."""
+    return start if step > 0 else algebra.add(stop, 1)
+
+
+def _copies(kernel: Kernel) -> list[Copy]:
+    return [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy)]
+
+
+def _start(place: Index) -> Index:
+    """Where a tile begins along an axis."""
+    zeros = [algebra.const(0)] * 8
+    return substitute(place, {}, zeros)
+
+
+def _told(buffer: Buffer, axis: int, new: Index, old: Index) -> str:
+    return (
+        f"along axis {axis} of `{buffer.name}` take the tile from `{show(_start(new))}` on, not `{show(_start(old))}`"
+    )
+
+
+def _with_view(stmt: Copy, side: str, view: View) -> Copy:
+    return evolve(stmt, source=view) if side == "source" else evolve(stmt, target=view)
+
+
+def _moved(view: View, axis: int, place: Index) -> View:
+    return evolve(view, at=(*view.at[:axis], place, *view.at[axis + 1 :]))
+
+
+def _as_others_do(kernel: Kernel) -> Iterator[Change]:
+    """Along an axis of a size that two tensors share, the tiles that the other's copies take, call by call."""
+    copies = [stmt for stmt in _copies(kernel) if stmt.source.buffer.space == "global"]
+    pairs = [
+        (stmt, other, axis, theirs)
+        for stmt, other in permutations(copies, 2)
+        for axis, theirs in _shared_axes(stmt.source, other.source)
+        if other.source.buffer is not stmt.source.buffer
+        and _start(other.source.at[theirs]) is not _start(stmt.source.at[axis])
+    ]
+    for stmt, other, axis, theirs in sorted(pairs, key=lambda pair: len(show(pair[1].source.at[pair[3]]))):
+        yield from _paired(kernel, stmt, other, axis, theirs)
+
+
+def _paired(kernel: Kernel, stmt: Copy, other: Copy, axis: int, theirs: int) -> Iterator[Change]:
+    new: dict[Stmt, Stmt | None] = {}
+    told = ""
+    for one in _of_line(kernel, stmt):
+        two = next((two for two in _of_line(kernel, other) if two.span.frames[1:] == one.span.frames[1:]), None)
+        if two is None or not symbols(two.source.at[theirs]) <= _known(kernel, one):
+            return
+        old = one.source.at[axis]
+        place = algebra.add(_start(two.source.at[theirs]), algebra.sub(old, _start(old)))
+        new = {one: _with_view(one, "source", _moved(one.source, axis, place)), **new}
+        told = _told(one.source.buffer, axis, place, old)
+    yield Change(new, f"{told}, as for `{other.source.buffer.name}`")
+
+
+def _of_line(kernel: Kernel, stmt: Copy) -> list[Copy]:
+    """The copies that one line makes, called from several places."""
+    return [s for s in _copies(kernel) if s.span.frame == stmt.span.frame and s.source.buffer is stmt.source.buffer]
+
+
+def _shared_axes(one: View, two: View) -> Iterator[tuple[int, int]]:
+    for axis, extent in enumerate(one.buffer.shape):
+        for other, theirs in enumerate(two.buffer.shape):
+            if extent is theirs:
+                yield axis, other
+
+
+def _known(kernel: Kernel, stmt: Stmt) -> frozenset[object]:
+    """The symbols that a statement may use: those around it, and all that are not of loops."""
+    own = {s.symbol for s in walk(kernel.body) if isinstance(s, For) and any(inner is stmt for inner in walk(s.body))}
+    loops = {s.symbol for s in walk(kernel.body) if isinstance(s, For)}
+    every = {symbol for each in _copies(kernel) for view in (each.source, each.target) for symbol in symbols(*view.at)}
+    return frozenset((every - loops) | own)
+
+
+def _other_coordinates(kernel: Kernel) -> Iterator[Change]:
+    """In shared memory, the places within a slot that the other side of the buffer takes: one swizzle for both."""
+    copies = _copies(kernel)
+    for stmt in copies:
+        for other in copies:
+            if stmt.target.buffer is other.source.buffer and stmt.target.buffer.space == "shared":
+                yield from _places_of(kernel, stmt, "target", other.source)
+                yield from _places_of(kernel, other, "source", stmt.target)
+
+
+def _places_of(kernel: Kernel, stmt: Copy, side: str, like: View) -> Iterator[Change]:
+    view: View = getattr(stmt, side)
+    wanted = [mentions(place, (Coord,)) for place in view.at]
+    if view.shape != like.shape or not any(w and a is not b for w, a, b in zip(wanted, view.at, like.at, strict=True)):
+        return
+    alike = [s for s in _copies(kernel) if s.span.frame == stmt.span.frame and getattr(s, side).buffer is view.buffer]
+    new: dict[Stmt, Stmt | None] = {}
+    for each in alike:
+        own: View = getattr(each, side)
+        at = tuple(b if w else a for w, a, b in zip(wanted, own.at, like.at, strict=True))
+        new[each] = _with_view(each, side, evolve(own, at=at))
+    verb = "write" if side == "target" else "read"
+    yield Change(
+        new, f"{verb} `{view.buffer.name}` at the places where the other side has its elements: one swizzle for both"
+    )
+
+
+def _other_slots(kernel: Kernel) -> Iterator[Change]:
+    """The slot before or after in a buffer of several."""
+    for stmt in _copies(kernel):
+        for side in ("source", "target"):
+            view: View = getattr(stmt, side)
+            place = view.at[0] if view.at else None
+            if view.buffer.space != "shared" or not isinstance(place, Bin) or place.op != "%":
+                continue
+            for step in (algebra.const(1), algebra.sub(place.right, 1)):
+                new = algebra.mod(algebra.add(place.left, step), place.right)
+                verb = "read" if side == "source" else "write"
+                told = f"{verb} slot `{show(new)}` of `{view.buffer.name}`, not `{show(place)}`"
+                yield Change({stmt: _with_view(stmt, side, _moved(view, 0, new))}, told)
+
+
+def _other_tiles(kernel: Kernel) -> Iterator[Change]:
+    """The tile before or after, of a tensor for all copies of one call, or of a slot of shared memory."""
+    for step in (-1, 1):
+        calls: dict[object, dict[Stmt, Stmt | None]] = {}
+        told: dict[object, str] = {}
+        for stmt in _copies(kernel):
+            for axis, new in _next_tiles(stmt.source, step):
+                if _falls_below_zero(kernel, _start(new), _start(stmt.source.at[axis])):
+                    continue
+                key = (
+                    stmt.span.frames[1:] or stmt,
+                    stmt.source.buffer.space,
+                    stmt.source.buffer.space == "shared" and stmt,
+                )
+                calls.setdefault(key, {})[stmt] = _with_view(stmt, "source", _moved(stmt.source, axis, new))
+                told.setdefault(key, _told(stmt.source.buffer, axis, new, stmt.source.at[axis]))
+        for key, new_ones in calls.items():
+            both = ", and so for the other copies of the call" if len(new_ones) > 1 else ""
+            yield Change(new_ones, told[key] + both)
+
+
+def _next_tiles(view: View, step: int) -> Iterator[tuple[int, Index]]:
+    for axis, place in enumerate(view.at):
+        along = [node.axis for node in topological([place]) if isinstance(node, Coord)]
+        moves = view.buffer.space == "global" and any(symbol.kind == "loop" for symbol in symbols(place))
+        if moves and len(along) == 1:
+            yield axis, algebra.add(place, step * static(view.shape[along[0]]))
+        for own, extent in enumerate(view.shape if view.buffer.space == "shared" else ()):
+            start = algebra.sub(place, algebra.coord(own))
+            new = algebra.add(start, step * static(extent))
+            if isinstance(start, Const) and isinstance(new, Const) and 0 <= new.value < static(view.buffer.shape[axis]):
+                yield axis, algebra.add(place, step * static(extent))
+
+
+def bounds(kernel: Kernel) -> Iterator[Change]:
+    """An iteration more or less, at either end."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, For):
+            continue
+        name = stmt.symbol.name
+        for step in (stmt.step, -stmt.step):
+            stop = algebra.add(stmt.stop, step)
+            least, before = (_least(stmt.start, each, stmt.step) for each in (stop, stmt.stop))
+            if _falls_below_zero(kernel, least, before):
+                continue
+            yield Change(
+                {stmt: evolve(stmt, stop=stop)},
+                f"let the loop over `{name}` stop at `{show(stop)}`, not at `{show(stmt.stop)}`",
+            )
+        start = algebra.sub(stmt.start, stmt.step)
+        if _falls_below_zero(kernel, start, stmt.start):
+            continue
+        yield Change(
+            {stmt: evolve(stmt, start=start)},
+            f"let the loop over `{name}` start at `{show(start)}`, not at `{show(stmt.start)}`",
+        )
+
+
+def _resets(kernel: Kernel) -> Iterator[Change]:
+    """The sum begins with the first iteration, or goes on."""
+    for loop in walk(kernel.body):
+        if not isinstance(loop, For):
+            continue
+        first = algebra.eq(algebra.sym(loop.symbol), loop.start)
+        for stmt in walk(loop.body):
+            if isinstance(stmt, Mma) and stmt.init is not first:
+                told = f"reset the sum in the first iteration only: `init=eq({loop.symbol.name}, {show(loop.start)})`"
+                yield Change({stmt: evolve(stmt, init=first)}, told)
+            if isinstance(stmt, Mma) and stmt.init is not algebra.FALSE:
+                told = "add to the sum here, and reset it at the first product only: no `init`"
+                yield Change({stmt: evolve(stmt, init=algebra.FALSE)}, told)
+
+
+def _conditions(kernel: Kernel) -> Iterator[Change]:
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, If) and not stmt.otherwise:
+            told = f"do what stands under `{show(stmt.cond)}` in every case"
+            yield Change({stmt: evolve(stmt, cond=algebra.TRUE)}, told)
+
+
+def _without(kernel: Kernel) -> Iterator[Change]:
+    """A product or a store fewer, of several into one tile or tensor."""
+    stmts = tuple(walk(kernel.body))
+    into = Counter(stmt.target.buffer for stmt in stmts if isinstance(stmt, Mma | Copy))
+    for stmt in stmts:
+        if isinstance(stmt, Mma | Copy) and into[stmt.target.buffer] < _SEVERAL:
+            continue
+        if isinstance(stmt, Mma):
+            yield Change({stmt: None}, f"take this product into `{stmt.target.buffer.name}` out")
+        if isinstance(stmt, Copy) and stmt.target.buffer.space == "global":
+            yield Change({stmt: None}, f"take this store to `{stmt.target.buffer.name}` out")

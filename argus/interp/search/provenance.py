@@ -1,0 +1,145 @@
+"""The way of an element from its tensor to where it is wrong: the run of a counterexample again, with a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from attrs import define, field, frozen
+
+from argus.core.ir import Alloc, Buffer, Copy, Mma, Strided, walk
+from argus.core.verdict import Hop, HopKind, Place
+from argus.core.walk import evaluate
+from argus.interp.compiled_kernel import Prepared, registers_of
+from argus.interp.memory.trace import Asked, Journal, Spot, Write
+from argus.interp.run import run_prepared
+from argus.interp.search.schedule import Schedule
+from argus.interp.state import coordinates, shared_element
+from argus.interp.violation import Violation
+
+DATA_FLOW = frozenset(("I1", "I2", "I3", "I4", "I27", "I35", "I39"))
+"""Invariants that speak of what an element is, so that its way explains a failure."""
+
+_LONGEST = 24
+"""Statements of one way; what comes before them is left out."""
+
+
+@frozen
+class Way:
+    """elements: those at fault, as the run reported them. alike: more that fail as they do.
+
+    hops: what brought `elements` there, earlier ones first.
+    """
+
+    elements: tuple[Place, ...] = ()
+    hops: tuple[Hop, ...] = ()
+    alike: tuple[Place, ...] = ()
+
+
+def way(prepared: Prepared, sizes: Mapping[str, int], schedule: Schedule, violation: Violation) -> Way:
+    """How the elements came to a violation of this run; nothing for an invariant of another kind.
+
+    A tensor that the kernel itself wrote is followed on, to what it wrote there.
+    """
+    if violation.code not in DATA_FLOW:
+        return Way()
+    journal = Journal()
+    outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False, journal=journal)
+    if violation not in outcome.violations:
+        return Way()
+    follower = _Follower(prepared, sizes, journal)
+    starts = follower.starts(violation)
+    hops = tuple(hop for spot in starts for hop in follower.follow(spot))
+    places = tuple(follower.place(spot) for spot in starts)
+    more = (follower.place(spot) for spot in follower.alike(violation))
+    return Way(places, hops, tuple(place for place in more if place not in places))
+
+
+@define(eq=False)
+class _Follower:
+    """seen: elements of writes already told; a way that joins another is told once."""
+
+    prepared: Prepared
+    sizes: Mapping[str, int]
+    journal: Journal
+    seen: set[tuple[Write, int]] = field(factory=set[tuple[Write, int]], init=False)
+
+    def starts(self, violation: Violation) -> tuple[Spot, ...]:
+        """The cells at fault: those that were reported so, else the one of the element that is named."""
+        fault = violation.code, violation.stmt, violation.other
+        asked = self.journal.asked.get(fault)
+        if asked is not None and asked.origins:
+            return asked.origins
+        buffer = self._buffer(violation.buffer)
+        if buffer is None or violation.element is None:
+            return ()
+        if buffer.space == "global":
+            tensor = self.journal.tensors[buffer]
+            return (Spot(buffer, tensor, self._offset(buffer, violation.element), self.journal.moment),)
+        if asked is None or buffer.space != "register" or violation.value is None:
+            return ()
+        return (_register(asked, buffer, violation.thread, violation.value),)
+
+    def alike(self, violation: Violation) -> tuple[Spot, ...]:
+        asked = self.journal.asked.get((violation.code, violation.stmt, violation.other))
+        return () if asked is None else asked.alike
+
+    def follow(self, spot: Spot) -> Iterator[Hop]:
+        """The hops that lead to a cell, those of its sources before its own."""
+        if spot.cell < 0 or len(self.seen) >= _LONGEST:
+            return
+        found = self.journal.before(spot)
+        if found is None or found in self.seen:
+            return
+        self.seen.add(found)
+        write, element = found
+        sources = write.origins(element)
+        for source in sources:
+            yield from self.follow(source)
+        yield Hop(
+            _kind(write),
+            write.event.stmt.span,
+            write.event.block,
+            write.thread(element),
+            write.event.iteration,
+            self.place(spot),
+            tuple(self.place(source) for source in sources),
+        )
+
+    def place(self, spot: Spot) -> Place:
+        buffer = spot.buffer
+        return Place(buffer.name, buffer.space, None if spot.cell < 0 else self._element(buffer, spot.cell))
+
+    def _element(self, buffer: Buffer, cell: int) -> tuple[int, ...]:
+        if buffer.space == "register":
+            return coordinates(buffer, *divmod(cell, registers_of(buffer)[1]))
+        if buffer.space == "shared":
+            return shared_element(self.prepared, buffer, cell)
+        found: list[int] = []
+        for stride in self._strides(buffer):
+            found.append(cell // max(1, stride))
+            cell %= max(1, stride)
+        return tuple(found)
+
+    def _offset(self, buffer: Buffer, element: tuple[int, ...]) -> int:
+        return sum(at * stride for at, stride in zip(element, self._strides(buffer), strict=True))
+
+    def _strides(self, buffer: Buffer) -> tuple[int, ...]:
+        env = {symbol: self.sizes[symbol.name] for symbol in self.prepared.kernel.sizes}
+        strides = cast(Strided, buffer.layout).strides
+        return tuple(int(cast(int, evaluate(stride, env))) for stride in strides)
+
+    def _buffer(self, name: str) -> Buffer | None:
+        kernel = self.prepared.kernel
+        made = (stmt.buffer for stmt in walk(kernel.body) if isinstance(stmt, Alloc))
+        return next((buffer for buffer in (*kernel.parameters, *made) if buffer.name == name), None)
+
+
+def _register(asked: Asked, buffer: Buffer, thread: int, value: int) -> Spot:
+    cell = (thread - asked.base) * registers_of(buffer)[1] + value
+    return Spot(buffer, asked.cells(buffer), cell, asked.moment)
+
+
+def _kind(write: Write) -> HopKind:
+    stmt = write.event.stmt
+    return "copy" if isinstance(stmt, Copy) else "product" if isinstance(stmt, Mma) else "computation"

@@ -1,0 +1,138 @@
+"""Smaller sizes at which the same statement fails in the same way: the least that no single size can go below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.core.index import Cond, Symbol
+from argus.core.walk import IntArray, evaluate
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.run import violated
+from argus.interp.search.diagnosis import Witness
+from argus.interp.search.schedule import Schedule
+from argus.interp.search.search import assumed
+from argus.interp.violation import Violation
+
+RUNS = 16
+"""Runs at smaller sizes, at most. A count and not a time, so that a counterexample is the same on every machine."""
+
+_WINDOW = 1 << 12
+"""Values of one size in a row that are looked at for one that the assumptions allow."""
+
+Sizes = Mapping[str, int]
+
+
+@frozen
+class Shrunk:
+    """sizes: the smallest found. smallest: whether none can take one admissible step down and still fail."""
+
+    sizes: dict[str, int]
+    smallest: bool
+
+
+def shrink(prepared: Prepared, witness: Witness, go_on: Callable[[], bool]) -> tuple[Witness, bool]:
+    """The witness at sizes as small as they can be one by one, and whether that was shown. go_on: time is left."""
+    kernel, raw = prepared.kernel, witness.raw or witness.violation
+    found: dict[tuple[int, ...], Violation] = {}
+
+    def fails(sizes: Sizes) -> bool | None:
+        if not go_on() or len(tried) >= RUNS:
+            return None
+        tried.append(sizes)
+        same = [v for v in _violations(prepared, sizes, witness.schedule) if v.code == raw.code and v.stmt is raw.stmt]
+        if same:
+            found[tuple(sizes.values())] = same[0]
+        return bool(same)
+
+    tried: list[Sizes] = []
+    start = {symbol.name: witness.sizes[symbol.name] for symbol in kernel.sizes}
+    shrunk = descend(kernel.sizes, assumed(kernel), start, fails)
+    violation = found.get(tuple(shrunk.sizes.values()))
+    if violation is None:
+        return witness, shrunk.smallest
+    told = violation if witness.retold is None else witness.retold(violation)
+    return evolve(witness, sizes=shrunk.sizes, violation=told, raw=violation), shrunk.smallest
+
+
+def _violations(prepared: Prepared, sizes: Sizes, schedule: Schedule) -> tuple[Violation, ...]:
+    try:
+        return violated(prepared, sizes, schedule)
+    except (ArgusError, ZeroDivisionError):
+        return ()
+
+
+def descend(symbols: Sequence[Symbol], assumption: Cond, start: Sizes, fails: Callable[[Sizes], bool | None]) -> Shrunk:
+    """From sizes that fail to smaller ones, one size after the other, until none has a smaller neighbour that fails.
+
+    fails: of sizes that satisfy the assumption; None for no answer, which ends the search. A size is first tried at
+    its least (of 1 and more), then one step down, and only if that fails too is the range between halved in on.
+    """
+    descent = _Descent(tuple(symbols), assumption, dict(start), fails)
+    while descent.round():
+        pass
+    return Shrunk(descent.sizes, not descent.stopped)
+
+
+@define(eq=False)
+class _Descent:
+    symbols: tuple[Symbol, ...]
+    assumption: Cond
+    sizes: dict[str, int]
+    fails: Callable[[Sizes], bool | None]
+    stopped: bool = False
+    _known: dict[tuple[int, ...], bool] = field(factory=dict[tuple[int, ...], bool])
+
+    def round(self) -> bool:
+        """Whether some size became smaller and there is more to try."""
+        before = dict(self.sizes)
+        for symbol in self.symbols:
+            self._lower(symbol)
+        return not self.stopped and self.sizes != before
+
+    def _lower(self, symbol: Symbol) -> None:
+        now = self.sizes[symbol.name]
+        least = self._admissible(symbol, max(1, symbol.low or 0), now)
+        if not least.size or self._try(symbol, int(least[0])):
+            return
+        last = self._admissible(symbol, max(int(least[0]), now - _WINDOW), now)
+        if last.size and self._try(symbol, int(last[-1])):
+            self._between(symbol, int(least[0]), int(last[-1]))
+
+    def _between(self, symbol: Symbol, low: int, high: int) -> None:
+        """Halve the range from a value that does not fail to one that does."""
+        while high - low > 1 and not self.stopped:
+            middle = (low + high) // 2
+            admissible = self._admissible(symbol, middle, high)
+            if not admissible.size:
+                high = middle
+            elif self._try(symbol, int(admissible[0])):
+                high = int(admissible[0])
+            else:
+                low = int(admissible[0])
+
+    def _admissible(self, symbol: Symbol, start: int, stop: int) -> IntArray:
+        """The first values from `start` on, below `stop`, that this size may have beside the others."""
+        values = np.arange(start, min(stop, start + _WINDOW), dtype=np.int64)
+        env = {other: self.sizes[other.name] for other in self.symbols} | {symbol: values}
+        try:
+            allowed = np.broadcast_to(np.asarray(evaluate(self.assumption, env)), values.shape)
+        except ZeroDivisionError:
+            return values[:0]
+        return values[allowed.astype(np.bool_)]
+
+    def _try(self, symbol: Symbol, value: int) -> bool:
+        """Go to a smaller value if it fails too."""
+        sizes = self.sizes | {symbol.name: value}
+        key = tuple(sizes.values())
+        if key not in self._known and not self.stopped:
+            answer = self.fails(sizes)
+            self.stopped |= answer is None
+            self._known[key] = bool(answer)
+        if self._known.get(key, False):
+            self.sizes = sizes
+            return True
+        return False

@@ -1,0 +1,1 @@
+"""Values and tags: arithmetic, matrix instructions, reductions, and the claims judged on them."""

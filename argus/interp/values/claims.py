@@ -1,0 +1,395 @@
+"""Claims about tags, judged on what each thread holds."""
+
+from __future__ import annotations
+
+from typing import assert_never, cast
+
+import numpy as np
+
+from argus.core.algebra import TRUE, coord
+from argus.core.index import Cond, Index, Symbol
+from argus.core.ir import (
+    Assert,
+    Covers,
+    Distinct,
+    Equal,
+    Order,
+    Products,
+    Relation,
+    TagOf,
+    View,
+    WrittenOnce,
+    static,
+)
+from argus.core.layout import TV
+from argus.core.walk import evaluate, show
+from argus.interp.compiled_kernel import first_where, registers_of
+from argus.interp.machine.waves import SharedAccess, Wave
+from argus.interp.memory.cells import BOTTOM, MISSING, BoolArray, IntArray
+from argus.interp.memory.trace import Spot, spots
+from argus.interp.memory.views import Place, is_whole
+from argus.interp.state import Block, Contribution, coordinates, shared_element
+from argus.interp.values import statistics
+from argus.interp.values.distinct import gather
+from argus.interp.values.joint_relations import suspected
+from argus.interp.values.sets import LOOSE, is_set, is_single
+from argus.interp.values.stored_sums import with_sets
+from argus.interp.values.sums import Group, alike, deviation, groups
+from argus.interp.violation import Event, not_built
+
+
+def claim(block: Block, wave: Wave, stmt: Assert, event: Event) -> None:
+    """Judge a claim for one wave; claims about whole blocks or tensors are judged at their end."""
+    match stmt.claim:
+        case Equal(left=left, right=right):
+            _Judge(block, wave, event).equal(left, right)
+        case Relation():
+            _Judge(block, wave, event).relation(stmt.claim)
+        case Distinct():
+            _Judge(block, wave, event).distinct(stmt.claim)
+        case Covers():
+            _Judge(block, wave, event).covers(stmt.claim)
+        case WrittenOnce() | Products():
+            pass
+        case Order(of=of):
+            _Judge(block, wave, event).order(of)
+        case _:
+            assert_never(stmt.claim)
+
+
+_MANY = 1 << 62
+
+
+class _Judge:
+    """One claim, one wave. Garbage is passed over: what made it has been reported."""
+
+    def __init__(self, block: Block, wave: Wave, event: Event) -> None:
+        self.block, self.wave, self.event = block, wave, event
+        self.records = block.launch.records
+
+    def equal(self, left: TagOf, right: TagOf) -> None:
+        a, b = self._component(left), self._component(right)
+        if a.shape != b.shape:
+            raise not_built("equality of fragments of different shapes", self.event.stmt)
+        self._report_unequal(left, right, a, b, (a != b) & (a != MISSING) & (b != MISSING))
+
+    def order(self, of: TagOf) -> None:
+        """The products of each element's sum were added with the component increasing, statement by statement."""
+        self._marks(of.view)
+        known = self.block.sums.get((of.view.buffer, self.wave.number))
+        if known is None or not known.open:
+            return
+        latest: dict[int, tuple[IntArray, IntArray]] = {}
+        for contribution in known.log:
+            column = self.records.get(of.name, np.maximum(contribution.a, 0))
+            real = (contribution.a >= 0) & (column != MISSING)
+            first = np.where(real, column, _MANY).min(axis=-1)
+            key = id(contribution.tiling)
+            cells, past = latest[key] if key in latest else (contribution.cells, np.full(first.shape, -_MANY, np.int64))
+            wrong = first < past
+            if wrong.any():
+                row = int(first_where(wrong)[0])
+                self._report_order(of, int(cells[row].flat[0]), int(past[row]), int(first[row]))
+                return
+            last = np.where(real, column, -_MANY).max(axis=-1)
+            latest[key] = cells, np.maximum(past, last)
+
+    def _report_order(self, of: TagOf, cell: int, before: int, after: int) -> None:
+        width = registers_of(of.view.buffer)[1]
+        at = cell // width - self.wave.first, cell % width
+        message = f"the sum over `{of.name}` is not taken in order: {after} comes after {before}"
+        facts = ((f"{of.view.buffer.name}.{of.name}", f"{before}, then {after}"),)
+        self._report("I39", message, of, at, facts)
+
+    def _report_unequal(self, left: TagOf, right: TagOf, a: IntArray, b: IntArray, bad: BoolArray) -> None:
+        if not bad.any():
+            return
+        at = first_where(bad)
+        facts = tuple((f"{of.view.buffer.name}.{of.name}", str(int(x[at]))) for of, x in ((left, a), (right, b)))
+        message = f"`{left.view.buffer.name}.{left.name}` and `{right.view.buffer.name}.{right.name}` differ"
+        self._report("I39", message, left, at, facts, bad, (right,))
+
+    def relation(self, stated: Relation) -> None:
+        """Judge a condition on components, those of a part of a tile as the threads that hold the whole have them.
+
+        A component that is a set stands for each of its members.
+        """
+        leader = stated.names[0][1]
+        found = {symbol: self._then(symbol, of) for symbol, of in stated.names}
+        components = {symbol: column for symbol, column in found.items() if column is not None}
+        if len(components) != len(found):
+            return
+        shapes = {column.shape for column in components.values()}
+        if len(shapes) != 1:
+            raise not_built("relation of fragments of different shapes", self.event.stmt)
+        columns = np.stack([column.reshape(-1) for column in components.values()])
+        kinds, first = np.unique(columns, axis=1, return_index=True)
+        looked_at = suspected(stated.cond, tuple(components), kinds, self.wave.env, self.block.launch.prepared.integers)
+        for at in (each for each in np.argsort(first) if looked_at[each]):
+            found = kinds[:, at]
+            if ((found == MISSING) | (found == LOOSE)).any():
+                continue
+            members = [np.array(self.records.sets.members(int(one)), np.int64) for one in found]
+            grid = np.meshgrid(*members, indexing="ij")
+            values = dict(zip(components, grid, strict=True))
+            held = evaluate(stated.cond, {**self.wave.env, **values}, (), self.block.launch.prepared.integers)
+            bad = ~np.broadcast_to(np.asarray(held, np.bool_), grid[0].shape)
+            if bad.any():
+                chosen = first_where(bad)
+                facts = tuple((symbol.name, str(int(column[chosen]))) for symbol, column in values.items())
+                where = divmod(int(first[at]), next(iter(shapes))[1])
+                others = tuple(of for _, of in stated.names[1:] if not of.back)
+                code = "I35" if is_set(found).any() and len({of.view.buffer for _, of in stated.names}) > 1 else "I39"
+                self._report(code, f"`{show(stated.cond)}` does not hold", leader, where, facts, others=others)
+                return
+
+    def _then(self, symbol: Symbol, of: TagOf) -> IntArray | None:
+        """The component as it was at the iteration that is spoken of; None if the claim was not reached in it."""
+        now = self._component(of, sets=True)
+        if not of.back:
+            return now
+        loop = self.block.launch.prepared.loop_around(self.event.stmt)
+        if loop is None:
+            raise not_built("claim about an earlier iteration outside of a loop", self.event.stmt)
+        here = tuple(number for _, number in self.event.iteration)
+        was = (*here[:-1], here[-1] - of.back * loop.step)
+        stmt, past = self.event.stmt, self.block.past
+        past[stmt, symbol, self.wave.number, here] = now
+        return past.get((stmt, symbol, self.wave.number, was))
+
+    def distinct(self, stated: Distinct) -> None:
+        """Keep this wave's elements, to be judged when all have come."""
+        of = stated.components[0]
+        tiles = [(each.view.buffer, each.view.at, each.by) for each in stated.components]
+        if any(tile != tiles[0] for tile in tiles):
+            raise not_built("distinctness across fragments", self.event.stmt)
+        columns = [self._component(each) for each in stated.components]
+        known = np.logical_and.reduce([column != MISSING for column in columns])
+        gather(self.block, self.event, stated, (*columns, *self._places(of)), known)
+
+    def _places(self, of: TagOf) -> tuple[IntArray, IntArray]:
+        """The thread and the register of each element; in shared memory this wave's first, and the element's number."""
+        if of.view.buffer.space == "shared":
+            numbers = self._numbers(of.view)[None, :]
+            return np.full_like(numbers, self.wave.first), numbers
+        cells = self._cells(of)
+        width = registers_of(of.view.buffer)[1]
+        return cells // width, cells % width
+
+    def covers(self, stated: Covers) -> None:
+        view = stated.of.view
+        marks = self._marks(view)
+        judged = marks >= 0
+        low, high = self._bound(stated.low, view), self._bound(stated.high, view)
+        if stated.where is not TRUE:
+            judged &= self._bound(stated.where, view).astype(np.bool_)
+        known = self.block.sums.get((view.buffer, self.wave.number))
+        if known is not None and known.open and alike(known.log):
+            self._judge_groups(stated, known.log, judged, low, high, code=self._sum_code(marks))
+            return
+        components = self.records.get(stated.of.name, np.maximum(marks, 0))
+        summed = self.records.summed(np.maximum(marks, 0))
+        held = judged & summed & (is_set(components) | is_single(components))
+        if held.any():
+            self._judge_sets(stated, held, components, low, high, code=self._sum_code(marks))
+            self._judge_mean(stated, held, marks)
+        bare = judged & ~summed
+        if bare.any():
+            message = f"`{view.buffer.name}` holds no sum of products"
+            self._report("I3", message, stated.of, first_where(bare), ())
+
+    def _judge_groups(
+        self,
+        stated: Covers,
+        log: list[Contribution],
+        judged: BoolArray,
+        low: IntArray,
+        high: IntArray,
+        *,
+        code: str,
+    ) -> None:
+        width = judged.shape[1]
+        first = self._rows(stated.of.view).start * width
+        cells = log[0].cells - first
+        wanted = judged.reshape(-1)[cells], low.reshape(-1)[cells], high.reshape(-1)[cells]
+        worst: tuple[int, str] | None = None
+        if stated.of.name in self.records.loose:
+            return
+        for group in groups(self.records, stated.of.name, log, *wanted):
+            text = deviation(stated.of.name, group.components, group.low, group.high)
+            if text is not None:
+                cell = self._smallest(group, cells)
+                worst = (cell, text) if worst is None or cell < worst[0] else worst
+        if worst is not None:
+            name = stated.of.name
+            message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {worst[1]}"
+            self._report(code, message, stated.of, divmod(worst[0], width), ())
+
+    def _sum_code(self, marks: IntArray) -> str:
+        """What is broken where a sum is over another set: of masked exponentials, or elements with a mean, I25."""
+        standing = self.records.standing(marks)
+        plain = ~self.records.standings.weights(standing) & (
+            self.records.standings.but_statistics(standing) == standing
+        )
+        return "I25" if self.block.launch.prepared.masked and not bool(plain[marks > 0].all()) else "I3"
+
+    def _judge_mean(self, stated: Covers, held: BoolArray, marks: IntArray) -> None:
+        """Elements weigh alike, and squared distances are summed over what their mean is of."""
+        standing = self.records.standing(marks)
+        for number in np.unique(standing[held]).tolist():
+            message = statistics.fault(self.records, self.records.standings.of(number), stated.of.name)
+            if message is not None:
+                self._report(self._sum_code(marks), message, stated.of, first_where(held & (standing == number)), ())
+                return
+
+    def _judge_sets(
+        self, stated: Covers, held: BoolArray, components: IntArray, low: IntArray, high: IntArray, *, code: str
+    ) -> None:
+        """Elements whose records say what they sum."""
+        name = stated.of.name
+        columns = np.stack([components[held], low[held], high[held]])
+        kinds, first = np.unique(columns, axis=1, return_index=True)
+        where = np.flatnonzero(held.reshape(-1))
+        for at in np.argsort(first):
+            component, start, stop = (int(x) for x in kinds[:, at])
+            if self.records.sets.is_range(component, start, stop):
+                continue
+            members = np.array(self.records.sets.members(component), np.int64)
+            text = deviation(name, members, start, stop)
+            if text is not None:
+                message = f"the sum over `{name}` is not [{show(stated.low)}, {show(stated.high)}): {text}"
+                self._report(code, message, stated.of, divmod(int(where[first[at]]), held.shape[1]), ())
+                return
+
+    @staticmethod
+    def _smallest(group: Group, cells: IntArray) -> int:
+        return int(cells[group.members].min())
+
+    def _rows(self, view: View) -> slice:
+        threads = registers_of(view.buffer)[0]
+        return slice(min(self.wave.first, threads), min(self.wave.last, threads))
+
+    def _marks(self, view: View) -> IntArray:
+        buffer = view.buffer
+        if buffer.space != "register" or not is_whole(view):
+            raise not_built("claim about memory other than a register fragment", self.event.stmt)
+        flying = self.block.settle(self.wave, buffer, self.event, "read")
+        threads, registers = registers_of(buffer)
+        marks = cast(IntArray, self.block.cells(buffer).marks).reshape(threads, registers)[self._rows(view)]
+        bottom = marks == BOTTOM
+        if bottom.any() and not flying:
+            message = f"`{buffer.name}` is claimed about while uninitialised"
+            self._report("I38", message, TagOf(view, ""), first_where(bottom), ())
+        return marks
+
+    def _component(self, of: TagOf, *, sets: bool = False) -> IntArray:
+        """The component of every element that is spoken of, as its thread holds it; a value without it breaks the
+        claim. sets: also of what a sum is over.
+        """
+        marks = self._marks(of.view) if _is_tile(of) else self._part(of)
+        if sets and _is_tile(of):
+            marks = with_sets(self.block, self.wave, of.view.buffer, marks)
+        column = self.records.get(of.name, marks)
+        bare = (column == MISSING) & (marks >= 0) & (of.name not in self.records.loose)
+        if bare.any():
+            at = first_where(bare)
+            facts = (("found", self.records.text(int(marks[at]))),)
+            self._report("I39", f"an element of `{of.view.buffer.name}` has no tag `{of.name}`", of, at, facts)
+        return column
+
+    def _part(self, of: TagOf) -> IntArray:
+        """The marks of what a view names for each element of a layout, as its thread holds them."""
+        buffer = of.view.buffer
+        flying = self.block.settle(self.wave, buffer, self.event, "read")
+        marks = cast(IntArray, self.block.cells(buffer).marks)[self._cells(of)]
+        if buffer.space == "shared":
+            self._looked_at(of)
+        bottom = marks == BOTTOM
+        if bottom.any() and not flying:
+            message = f"`{buffer.name}` is claimed about while uninitialised"
+            self._report("I38", message, of, first_where(bottom), ())
+        return marks
+
+    def _looked_at(self, of: TagOf) -> None:
+        """A claim about shared memory is a read by its wave: it speaks of what is there whatever the schedule."""
+        threads, cells = self.block.launch.prepared.kernel.threads, self._cells(of)
+        place = Place(np.broadcast_to(cells, (threads, cells.shape[1])))
+        read = place.cell_set(self.wave.first, self.wave.last)
+        access = SharedAccess(self.event, of.view.buffer, writes=False, cells=read, place=place)
+        access.drained, access.over = self.wave.arrivals, self.event.path
+        self.block.accesses.append(access)
+
+    def _cells(self, of: TagOf) -> IntArray:
+        """The registers of all elements that are spoken of, in this wave's threads."""
+        if of.view.buffer.space == "shared":
+            return self.block.launch.prepared.shared_cells(of.view.buffer)[self._numbers(of.view)][None, :]
+        if of.view.buffer.space != "register":
+            raise not_built("claim about memory other than registers and shared memory", self.event.stmt)
+        threads, registers = registers_of(of.view.buffer)
+        rows = self._rows(of.view)
+        if _is_tile(of):
+            return np.arange(threads * registers, dtype=np.int64).reshape(threads, registers)[rows]
+        by = cast(TV, of.by or of.view.buffer.layout)
+        own = tuple(coord(axis) for axis in range(len(by.tile)))
+        return self.block.launch.prepared.held(of.view, by, own, self.event.stmt)[rows]
+
+    def _numbers(self, view: View) -> IntArray:
+        """The elements of a shared buffer under a view, first axis fastest, as this wave sees it."""
+        shape = [static(extent) for extent in view.shape]
+        coords = [axis.ravel(order="F") for axis in np.indices(shape, dtype=np.int64)]
+        number, below = np.zeros(coords[0].size if coords else 1, np.int64), 1
+        for place, extent in zip(view.at, view.buffer.shape, strict=True):
+            at = evaluate(place, self.wave.env, coords, self.block.launch.prepared.integers)
+            number, below = number + np.asarray(at) * below, below * static(extent)
+        return number
+
+    def _bound(self, node: Index | Cond, view: View) -> IntArray:
+        layout = cast(TV, view.buffer.layout)
+        rows = self._rows(view)
+        coords = [axis[rows] for axis in layout.coordinates()]
+        shape = (rows.stop - rows.start, layout.values.size())
+        value = evaluate(node, self.wave.env, coords, self.block.launch.prepared.integers)
+        return cast(IntArray, np.broadcast_to(np.asarray(value), shape))
+
+    def _report(
+        self,
+        code: str,
+        message: str,
+        of: TagOf,
+        at: tuple[int, ...],
+        facts: tuple[tuple[str, str], ...],
+        bad: BoolArray | None = None,
+        others: tuple[TagOf, ...] = (),
+    ) -> None:
+        """Report an element; `bad` marks all of the wave's that fail in this way. others: tiles that it met there."""
+        buffer, cells = of.view.buffer, self._cells(of)
+        moment, own = self.block.launch.moment, self.block.cells(buffer)
+        if buffer.space == "shared":
+            thread, value = self.wave.first, None
+            element = shared_element(self.block.launch.prepared, buffer, int(cells[at]))
+        else:
+            thread, value = divmod(int(cells[at]), registers_of(buffer)[1])
+            element = coordinates(buffer, thread, value)
+        self.block.report(
+            code,
+            message,
+            self.event,
+            thread=thread,
+            value=value,
+            element=element,
+            buffer=buffer.name,
+            facts=facts,
+            origins=self._spots((of, *others), at),
+            alike=() if bad is None else spots(buffer, own, np.unique(cells[bad]), moment),
+        )
+
+    def _spots(self, tiles: tuple[TagOf, ...], at: tuple[int, ...]) -> tuple[Spot, ...]:
+        """The cells of one element of several tiles, each once."""
+        found = {(of.view.buffer, int(self._cells(of)[at])): None for of in tiles}
+        return tuple(Spot(b, self.block.cells(b), cell, self.block.launch.moment) for b, cell in found)
+
+
+def _is_tile(of: TagOf) -> bool:
+    """Whether the elements spoken of are those of a whole fragment, as it is held."""
+    whole = is_whole(of.view) and (of.by is None or of.by == of.view.buffer.layout)
+    return whole and of.view.buffer.space == "register"

@@ -1,0 +1,344 @@
+"""Folds of registers along an axis: values in the order of coordinates, marks by what the elements are of a name.
+
+A name that is alike along the axis stays; one that varies becomes the set of a sum, and leaves the record otherwise.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import cast
+
+import numpy as np
+from attrs import define, frozen
+
+from argus.core.elementwise import ELEMENT_OPS
+from argus.core.ir import Fold, static
+from argus.core.layout import TV
+from argus.core.walk import evaluate
+from argus.interp.compiled_kernel import first_where
+from argus.interp.machine.waves import Wave
+from argus.interp.memory.cells import (
+    BOTTOM,
+    FILLED,
+    LOW,
+    NUMBER,
+    OPAQUE,
+    OUTSIDE,
+    PLAIN,
+    TOP,
+    ZERO,
+    AnyArray,
+    BoolArray,
+    IntArray,
+)
+from argus.interp.memory.trace import Taken
+from argus.interp.state import Block, coordinates
+from argus.interp.values import statistics
+from argus.interp.values.sets import LOOSE, MISSING, is_set
+from argus.interp.values.softmax_shadow import Elements, Standing
+from argus.interp.violation import Event
+
+
+@frozen(eq=False)
+class Plan:
+    """Which cells of the source go into each register of the target, by coordinate along the axis; -1 is none.
+
+    cells: (thread times registers plus register, element). row: the coordinates but for the axis, as one number.
+    """
+
+    cells: IntArray
+    row: IntArray
+
+
+def fold(block: Block, wave: Wave, stmt: Fold, event: Event) -> None:
+    """Fold what this wave holds and assign the target's registers."""
+    source, target = stmt.source.buffer, stmt.target.buffer
+    layout = cast(TV, target.layout)
+    flying = block.settle(wave, source, event, "read")
+    block.settle(wave, target, event, "written")
+    found = plan(stmt, block.launch.prepared.unit)
+    registers = layout.values.size()
+    if wave.first >= layout.threads.size():
+        return  # threads that hold none of it
+    rows = slice(wave.first * registers, min(wave.last, layout.threads.size()) * registers)
+    cells, held, made = found.cells[rows], block.cells(source), block.cells(target)
+    if made.values is not None and held.values is not None:
+        made.values[rows] = _values(stmt, cells, held.values)
+    if made.marks is not None and held.marks is not None:
+        marks = np.where(cells >= 0, TOP if flying else held.marks[cells], MISSING)
+        made.marks[rows] = _Marks(block, stmt, event, rows.start, registers).run(cells, marks, found.row[rows])
+    block.forget(wave, target)
+    journal = block.launch.journal
+    if journal is not None:
+        at = np.arange(rows.start, rows.stop, dtype=np.int64).reshape(-1, registers)
+        taken = Taken(source, held, cells[:, 0].reshape(at.shape), journal.moment)
+        journal.moved(event, block.base + wave.first, Taken(target, made, at, journal.moment), (taken,))
+
+
+def _values(stmt: Fold, cells: IntArray, values: AnyArray) -> AnyArray:
+    last = (cells >= 0).sum(axis=1) - 1
+    if stmt.op == "last":
+        return values[np.take_along_axis(cells, last[:, None], axis=1)[:, 0]]
+    meaning = ELEMENT_OPS[stmt.op].meaning
+    total: AnyArray = values[cells[:, 0]]
+    for column in range(1, cells.shape[1]):
+        there = cells[:, column] >= 0
+        total = np.where(there, meaning(total, values[cells[:, column]]), total)
+    return total
+
+
+@define(eq=False)
+class _Marks:
+    """The marks of one fold by one wave: of each target (a row) over its elements, MISSING where there is none."""
+
+    block: Block
+    stmt: Fold
+    event: Event
+    first: int
+    registers: int
+
+    def run(self, cells: IntArray, marks: IntArray, row: IntArray) -> IntArray:
+        bottom = marks == BOTTOM
+        if bottom.any():
+            self._report("I38", f"`{self.stmt.source.buffer.name}` is used while uninitialised", bottom)
+            marks = np.where(bottom, TOP, marks)
+        if self.stmt.op == "last":
+            last = (cells >= 0).sum(axis=1) - 1
+            return np.take_along_axis(marks, last[:, None], axis=1)[:, 0]
+        result = self._states(marks)
+        several = result == 1
+        if several.any():
+            standing = self._standing(marks, several)
+            result[several] = self._records(marks[several], marks, row, np.flatnonzero(several))
+            result = self.block.launch.records.restood(result, self._statistics(marks, several, result, standing))
+        return result
+
+    def _standing(self, marks: IntArray, several: BoolArray) -> IntArray:
+        """What each target stands as in a softmax: a maximum of its elements, or weights of one reference."""
+        records = self.block.launch.records
+        standings = records.standings
+        known = standings.but_statistics(records.standing(marks))
+        found = np.zeros(len(marks), np.int64)
+        if self.stmt.op == "add" and standings.any:
+            least = np.where(marks > 0, known, np.iinfo(np.int64).max).min(axis=1)
+            bad = several & (np.where(marks > 0, known, 0).max(axis=1) != least)
+            if bad.any():
+                name = self.stmt.source.buffer.name
+                message = f"exponentials in `{name}` with different references are added"
+                self._report("I23", message, (marks > 0) & bad[:, None])
+            found[several] = least[several]
+        elif self.stmt.op == "max":
+            for at in np.flatnonzero(several).tolist():
+                found[at] = standings.number(Standing("maximum", self._elements(marks[at], known[at])))
+        return found
+
+    def _statistics(self, marks: IntArray, several: BoolArray, result: IntArray, standing: IntArray) -> IntArray:
+        """What each target stands as, sums of squared distances from a mean too."""
+        records = self.block.launch.records
+        if self.stmt.op != "add" or not records.standings.any:
+            return standing
+        for at in np.flatnonzero(several).tolist():
+            row = marks[at]
+            found = statistics.folded(records, sorted(set(row[row > 0].tolist())), int(result[at]))
+            standing[at] = records.standings.number(found) if found is not None else standing[at]
+        return standing
+
+    def _elements(self, marks: IntArray, known: IntArray) -> Elements:
+        """What a maximum of these is of."""
+        records = self.block.launch.records
+        every: set[tuple[str, int]] = set()
+        for mark, number in zip(marks.tolist(), known.tolist(), strict=True):
+            if mark <= 0:
+                continue
+            standing = records.standings.of(number)
+            every |= standing.over if standing is not None else set(records.of(mark).items())
+        return frozenset(every)
+
+    def _states(self, marks: IntArray) -> IntArray:
+        """The state of each target; 1 where it is the record of its elements."""
+        has = {
+            state: (marks == state).any(axis=1) for state in (TOP, OPAQUE, FILLED, LOW, OUTSIDE, ZERO, NUMBER, PLAIN)
+        }
+        records = np.any(marks > 0, axis=1)
+        data = records | has[PLAIN]
+        mixed = has[NUMBER] | (has[PLAIN] & has[ZERO])
+        result = np.where(records, 1, np.where(mixed, NUMBER, np.where(has[PLAIN], PLAIN, ZERO)))
+        idle = ~data & ~has[NUMBER]
+        result[idle & has[OUTSIDE]] = OUTSIDE
+        if self.stmt.op == "add":
+            self._not_neutral(has[LOW] & data, "-inf", "sum", marks == LOW)
+            result[has[LOW]] = LOW
+        elif self.stmt.op == "max":
+            self._not_neutral(has[OUTSIDE] & records, "0", "maximum", marks == OUTSIDE)
+            result[has[OUTSIDE] & ~idle] = OPAQUE
+            result[idle & has[LOW] & ~has[OUTSIDE] & ~has[ZERO]] = LOW
+        else:
+            result[has[LOW] | has[OUTSIDE] | has[ZERO]] = OPAQUE
+        for state in (FILLED, OPAQUE, TOP):
+            result[has[state]] = state
+        return result
+
+    def _not_neutral(self, rows: BoolArray, padding: str, what: str, elements: BoolArray) -> None:
+        if rows.any():
+            name = self.stmt.source.buffer.name
+            message = f"padding of {padding} in `{name}` goes into a {what}, to which it is not neutral"
+            self._report("I3", message, elements & rows[:, None])
+
+    def _records(self, marks: IntArray, every: IntArray, row: IntArray, targets: IntArray) -> IntArray:
+        """The record of each target whose elements have some."""
+        launch = self.block.launch
+        records, summing = launch.records, self.stmt.op == "add"
+        columns: dict[str, IntArray] = {}
+        held = self._held(every)
+        varying = {name for name, column in held.items() if self._varies(name, column, row)}
+        for name, column in held.items():
+            if name in varying:
+                found = self._united(column[targets]) if summing else np.full(targets.size, MISSING, np.int64)
+            elif summing and not varying and is_set(column[targets]).any():
+                found = self._repeated(column[targets], every[targets])
+            elif name not in launch.prepared.kept and self._undecided(column, every):
+                found = np.full(targets.size, LOOSE, np.int64)
+            else:
+                found = column[targets].max(axis=1)
+            records.note(name, found)
+            columns[name] = found
+        summed: BoolArray = np.array(np.any(records.summed(np.maximum(marks, PLAIN)), axis=1) | summing, np.bool_)
+        alone = (marks > 0).sum(axis=1) == 1
+        kept = marks.max(axis=1)
+        for name, column in columns.items():
+            alone &= records.get(name, kept) == column
+        alone &= records.summed(kept) == summed
+        new = ~alone
+        count = int(new.sum())
+        if count:
+            first = records.add(count, {name: column[new] for name, column in columns.items()}, summed[new])
+            kept[new] = np.arange(first, first + count, dtype=np.int64)
+        return kept
+
+    def _varies(self, name: str, column: IntArray, row: IntArray) -> bool:
+        """Whether a name differs within a row: of what this wave holds now, or of what some wave held before."""
+        launch, key = self.block.launch, (self.stmt, name)
+        if key in launch.varying:
+            return True
+        there = column != MISSING
+        low = np.where(there, column, np.iinfo(np.int64).max).min(axis=1)
+        high = column.max(axis=1)
+        _, back = np.unique(row, return_inverse=True)
+        lows = np.full(int(back.max()) + 1, np.iinfo(np.int64).max)
+        highs = np.full(lows.shape, MISSING)
+        np.minimum.at(lows, back, low)
+        np.maximum.at(highs, back, high)
+        varies = bool((lows < highs).any())
+        if varies:
+            launch.varying.add(key)
+        return varies
+
+    def _held(self, every: IntArray) -> dict[str, IntArray]:
+        """The components of all elements, of names that some have."""
+        records, data = self.block.launch.records, np.maximum(every, PLAIN)
+        found = {name: np.where(every > 0, records.get(name, data), MISSING) for name in records.names}
+        return {name: column for name, column in found.items() if (column != MISSING).any()}
+
+    def _repeated(self, column: IntArray, marks: IntArray) -> IntArray:
+        """Sums that nothing tells apart count as often as they come; where some number has weighed them, who knows."""
+        standings = self.block.launch.records.standings
+        known = self.block.launch.records.standing(marks)
+        if not standings.scaled and bool((standings.but_statistics(known) == known).all()):
+            return self._united(column)
+        several = (column != MISSING).sum(axis=1) > 1
+        return np.where(several, LOOSE, column.max(axis=1))
+
+    @staticmethod
+    def _undecided(column: IntArray, every: IntArray) -> bool:
+        """Whether padding leaves one element a row, all of one component: it may be that of the rows or of the axis."""
+        there = column != MISSING
+        many = there.sum(axis=1)
+        padded = (many == 1) & ((every != MISSING).sum(axis=1) > 1)
+        if not padded.any() or (many > 1).any():
+            return False
+        return np.unique(column[padded].max(axis=1)).size == 1
+
+    def _united(self, column: IntArray) -> IntArray:
+        sets = self.block.launch.records.sets
+        known: dict[bytes, int] = {}
+        found = np.full(len(column), LOOSE, np.int64)
+        for at, components in enumerate(column):
+            key = components.tobytes()
+            if key not in known:
+                known[key] = sets.united(components.tolist())
+            found[at] = known[key]
+        return found
+
+    def _report(self, code: str, message: str, where: BoolArray) -> None:
+        thread, value = divmod(self.first + first_where(where)[0], self.registers)
+        target = self.stmt.target.buffer
+        element = coordinates(target, thread, value)
+        name = self.stmt.source.buffer.name
+        self.block.report(code, message, self.event, thread=thread, value=value, element=element, buffer=name)
+
+
+@lru_cache(maxsize=512)
+def plan(stmt: Fold, unit: int) -> Plan:
+    """Which elements go where. unit: threads of a warp."""
+    held, target = cast(TV, stmt.source.buffer.layout), cast(TV, stmt.target.buffer.layout)
+    shape = tuple(static(extent) for extent in stmt.source.shape)
+    row, along = _numbered(stmt, held, shape)
+    wanted, own = _wanted(stmt, target, shape)
+    elements, group = held.elements(), 1 if stmt.within == "thread" else unit
+    lists: list[list[int]] = []
+    for first in range(0, len(elements), group):
+        rows = _rows(elements, row, along, slice(first, first + group))
+        for thread in range(first, min(first + group, len(wanted))):
+            for which, upto in zip(wanted[thread].tolist(), own[thread].tolist(), strict=True):
+                lists.append([cell for at, cell in rows[which] if at <= upto])
+    cells = np.full((len(lists), max(map(len, lists))), -1, np.int64)
+    for at, found in enumerate(lists):
+        cells[at, : len(found)] = found
+    return Plan(cells, wanted.reshape(-1))
+
+
+def _rows(elements: IntArray, row: IntArray, along: IntArray, threads: slice) -> dict[int, list[tuple[int, int]]]:
+    """Per row, the coordinates along the axis of the elements that these threads hold, each with a cell of it."""
+    registers = elements.shape[1]
+    own = elements[threads].reshape(-1)
+    numbers, where = np.unique(own, return_index=True)
+    rows: dict[int, list[tuple[int, int]]] = {}
+    for number, at in zip(numbers.tolist(), where.tolist(), strict=True):
+        if row[number] >= 0:
+            rows.setdefault(int(row[number]), []).append((int(along[number]), threads.start * registers + at))
+    return {which: sorted(found) for which, found in rows.items()}
+
+
+def _numbered(stmt: Fold, held: TV, shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """Of each element of the source's tile its row in the view, -1 outside of it, and its coordinate along the axis."""
+    grid = np.indices(shape, dtype=np.int64)
+    number, below = np.zeros(shape, np.int64), 1
+    for extent, at in zip(held.tile, stmt.source.at, strict=True):
+        number, below = number + np.asarray(evaluate(at, {}, tuple(grid))) * below, below * extent
+    row, along = np.full(prod(held.tile), -1, np.int64), np.zeros(prod(held.tile), np.int64)
+    row[number.ravel()] = _row(tuple(grid), shape, stmt.axis).ravel()
+    along[number.ravel()] = grid[stmt.axis].ravel()
+    return row, along
+
+
+def _row(axes: tuple[IntArray, ...], shape: tuple[int, ...], axis: int) -> IntArray:
+    number, below = np.zeros(axes[axis].shape, np.int64), 1
+    for other, extent in enumerate(shape):
+        if other != axis:
+            number, below = number + axes[other] * below, below * extent
+    return number
+
+
+def _wanted(stmt: Fold, target: TV, shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """Of each register of the target the row that it takes, and up to which coordinate."""
+    axes, size = target.coordinates(), (target.threads.size(), target.values.size())
+    dropped = len(target.tile) < len(shape)
+    number, below, position = np.zeros(size, np.int64), 1, 0
+    for other, extent in enumerate(shape):
+        if other == stmt.axis:
+            position += 0 if dropped else 1
+            continue
+        number, below, position = number + axes[position] * below, below * extent, position + 1
+    upto = axes[stmt.axis] if stmt.keep == "prefix" else np.full(size, shape[stmt.axis])
+    return np.broadcast_to(number, size), np.broadcast_to(upto, size)

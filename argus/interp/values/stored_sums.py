@@ -1,0 +1,51 @@
+"""Sums of products as they leave their registers: what they hold of a name becomes a component of their records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argus.core.ir import Buffer
+from argus.interp.compiled_kernel import registers_of
+from argus.interp.machine.waves import Wave
+from argus.interp.memory.cells import BoolArray, IntArray
+from argus.interp.state import Block, Sum
+from argus.interp.values.sets import LOOSE
+from argus.interp.values.sums import alike, groups
+
+
+def with_sets(block: Block, wave: Wave, buffer: Buffer, marks: IntArray) -> IntArray:
+    """The marks of one wave's registers, (thread, register), with the sets that the sum in them is over."""
+    known = block.sums.get((buffer, wave.number))
+    if known is None or not known.open or not alike(known.log):
+        return marks
+    width = registers_of(buffer)[1]
+    cells = known.log[0].cells - wave.first * width
+    flat = marks.reshape(-1).copy()
+    held = flat[cells]
+    judged = held > 0
+    columns = _components(block, known, judged, held)
+    if not columns or not judged.any():
+        return marks
+    records = block.launch.records
+    old = held[judged]
+    kept = {name: records.get(name, old) for name in records.names}
+    first = records.add(old.size, kept | {name: column[judged] for name, column in columns.items()}, summed=True)
+    held[judged] = np.arange(first, first + old.size, dtype=np.int64)
+    flat[cells] = held
+    return flat.reshape(marks.shape)
+
+
+def _components(block: Block, known: Sum, judged: BoolArray, held: IntArray) -> dict[str, IntArray]:
+    """Of each name that the products are over, the set of every accumulator."""
+    records = block.launch.records
+    nothing = np.zeros(held.shape, np.int64)
+    columns: dict[str, IntArray] = {}
+    for name, standing in list(known.standing.items()):
+        if standing != "contracted" or name in records.loose:
+            continue
+        column = np.full(held.shape, LOOSE, np.int64)
+        for group in groups(records, name, known.log, judged, nothing, nothing):
+            column[group.members] = records.sets.of(group.components.tolist())
+        records.note(name, column[judged])
+        columns[name] = column
+    return columns

@@ -1,0 +1,211 @@
+"""Claims about whole tensors, judged when every block has run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import cast
+
+import numpy as np
+from attrs import define
+
+from argus.core.index import Index, Node
+from argus.core.ir import Assert, Buffer, Strided, View, WrittenOnce, whole
+from argus.core.walk import evaluate
+from argus.interp.compiled_kernel import grid
+from argus.interp.memory.cells import BOTTOM, MISSING, OUTSIDE, PADDING, TOP, AnyArray, BoolArray, IntArray, Written
+from argus.interp.memory.trace import Asked, spots
+from argus.interp.memory.views import is_whole
+from argus.interp.state import Launch
+from argus.interp.values.sets import LOOSE
+from argus.interp.violation import END, Event, not_built
+
+
+@define(eq=False)
+class Elements:
+    """Every element of a view of a tensor: its coordinates in the view and in the tensor, and its cell."""
+
+    shape: tuple[int, ...]
+    coordinates: tuple[IntArray, ...]
+    at: tuple[IntArray, ...]
+    cell: IntArray
+
+
+def number(launch: Launch, node: Index) -> int:
+    """A size expression."""
+    return int(cast(int, evaluate(node, launch.sizes)))
+
+
+def elements(launch: Launch, view: View) -> Elements:
+    """The elements of a view that lie in its tensor."""
+    layout = view.buffer.layout
+    assert isinstance(layout, Strided), view.buffer.name
+    shape = tuple(number(launch, extent) for extent in view.shape)
+    coordinates = grid(shape)
+    at = tuple(evaluated(node, launch, coordinates) for node in view.at)
+    inside = evaluated(view.where, launch, coordinates).astype(np.bool_)
+    for axis, extent in zip(at, view.buffer.shape, strict=True):
+        inside &= (axis >= 0) & (axis < number(launch, extent))
+    coordinates, at = tuple(x[inside] for x in coordinates), tuple(x[inside] for x in at)
+    cell = np.zeros(int(inside.sum()), np.int64)
+    for axis, stride in zip(at, layout.strides, strict=True):
+        cell += axis * number(launch, stride)
+    return Elements(shape, coordinates, at, cell)
+
+
+def evaluated(node: Node, launch: Launch, coordinates: Sequence[IntArray]) -> IntArray:
+    value = np.asarray(evaluate(node, launch.sizes, coordinates, launch.prepared.integers))
+    return np.array(np.broadcast_to(value, coordinates[0].shape if coordinates else (1,)))
+
+
+def written_once(launch: Launch, stmt: Assert, claim: WrittenOnce, *, complete: bool) -> None:
+    """Judge one claim; `complete` says whether all blocks ran, so that an unwritten element is one."""
+    buffer = claim.view.buffer
+    if buffer not in launch.written:
+        raise not_built(f"claim that `{buffer.name}` is written once", stmt)
+    _Final(launch, stmt, buffer, elements(launch, claim.view), launch.written[buffer]).judge(claim, complete=complete)
+
+
+class _Final:
+    def __init__(self, launch: Launch, stmt: Assert, buffer: Buffer, every: Elements, written: Written) -> None:
+        self.launch, self.buffer, self.every, self.written = launch, buffer, every, written
+        self.claimed = Event(stmt, (), 0, END, (), 0)
+        cells = launch.tensors[buffer].marks
+        assert cells is not None
+        self.marks = cells[every.cell]
+        self.writer = written.first[every.cell]
+
+    def judge(self, claim: WrittenOnce, *, complete: bool) -> None:
+        twice = self.written.second[self.every.cell] >= 0
+        if twice.any():
+            self._report_twice(twice)
+            return
+        never = self.writer < 0
+        meant = evaluated(claim.where, self.launch, self.every.coordinates).astype(np.bool_)
+        if (~never & ~meant).any():
+            self._report(~never & ~meant, "is written, and the claim leaves it out")
+        if complete and (never & meant).any():
+            self._report(never & meant, "is never written")
+        empty = self.buffer in self.launch.prepared.contributed  # a claim says which elements are sums of nothing
+        spoiled = ~never & np.isin(self.marks, (BOTTOM, TOP, *PADDING)) & ~(empty & (self.marks == OUTSIDE))
+        if spoiled.any():
+            at = int(spoiled.argmax())
+            self._report(spoiled, "holds padding" if self.marks[at] in PADDING else "holds garbage")
+        self._judge_records(claim, ~never & (self.marks >= 0))
+
+    def _judge_records(self, claim: WrittenOnce, judged: BoolArray) -> None:
+        wanted = {name: evaluated(node, self.launch, self.every.coordinates) for name, node in claim.record}
+        wrong = np.zeros(judged.shape, np.bool_)
+        records = self.launch.records
+        for name, column in wanted.items():
+            if name not in records.loose:
+                wrong |= judged & (records.plain(name, self.marks) != column)
+        if not wrong.any():
+            return
+        at = int(wrong.argmax())
+        expected = ", ".join(f"{name}={int(column[at])}" for name, column in wanted.items())
+        record = records.of(int(self.marks[at]))
+        held = {name: record[name] for name in wanted if record.get(name, MISSING) != MISSING}
+        found = ", ".join(f"{name}={records.shown(value)}" for name, value in held.items()) or "no tags"
+        self._report(wrong, f"holds {found}, expected {expected}", (("expected", expected), ("found", found)))
+
+    def _report(self, bad: BoolArray, what: str, facts: tuple[tuple[str, str], ...] = ()) -> None:
+        at = int(bad.argmax())
+        cell = int(self.every.cell[at])
+        number = int(self.writer[at])
+        if number < 0:
+            event, thread, value, other = self.claimed, 0, None, None
+        else:
+            other, registers = self.launch.writes[number]
+            thread, value = divmod(int(self.written.first_lane[cell]), registers)
+            event = Event(self.claimed.stmt, other.block, other.wave, END, other.iteration, other.epoch)
+        self._emit(event, other, bad, what, (thread, value), None, facts)
+
+    def _report_twice(self, bad: BoolArray) -> None:
+        at = int(bad.argmax())
+        cell = int(self.every.cell[at])
+        one, one_registers = self.launch.writes[int(self.written.first[cell])]
+        two, registers = self.launch.writes[int(self.written.second[cell])]
+        other_thread = int(self.written.first_lane[cell]) // one_registers
+        thread, value = divmod(int(self.written.second_lane[cell]), registers)
+        facts = (
+            ("first write", f"block {_tuple(one.block)}, thread {other_thread}"),
+            ("second write", f"block {_tuple(two.block)}, thread {thread}"),
+        )
+        event = Event(self.claimed.stmt, two.block, two.wave, END, two.iteration, two.epoch)
+        self._emit(event, one, bad, "is written twice", (thread, value), other_thread, facts)
+
+    def _emit(
+        self,
+        event: Event,
+        other: Event | None,
+        bad: BoolArray,
+        what: str,
+        holder: tuple[int, int | None],
+        other_thread: int | None,
+        facts: tuple[tuple[str, str], ...],
+    ) -> None:
+        """Report the first of the elements that are bad."""
+        at = int(bad.argmax())
+        element = tuple(int(axis[at]) for axis in self.every.at)
+        kept = self.launch.reporter.report(
+            "I4",
+            f"element {_tuple(element)} of `{self.buffer.name}` {what}",
+            event,
+            thread=holder[0],
+            value=holder[1],
+            element=element,
+            buffer=self.buffer.name,
+            other=other,
+            other_thread=other_thread,
+            facts=facts,
+        )
+        journal = self.launch.journal
+        if kept and journal is not None:
+            tensor = self.launch.tensors[self.buffer]
+            alike = spots(self.buffer, tensor, self.every.cell[bad], journal.moment)
+            fault = "I4", event.stmt, None if other is None else other.stmt
+            journal.asked[fault] = Asked(journal.moment, lambda _: tensor, 0, alike=alike)
+
+
+def _tuple(numbers: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, numbers))}]"
+
+
+def tag(launch: Launch, view: View, names: tuple[tuple[str, Index], ...], *, more: bool = False) -> None:
+    """Give every initialised element of a view of a tensor its record. more: besides the names that it has.
+
+    Of a view that reaches an element twice the names have no one value, and of one with padding they are names of
+    padding too: they are not tracked.
+    """
+    marks = launch.tensors[view.buffer].marks
+    if marks is None:
+        return
+    every = elements(launch, view)
+    values = marks[every.cell] != BOTTOM if more else marks[every.cell] >= 0
+    cells, where = every.cell[values], np.flatnonzero(values)
+    several = False
+    if not is_whole(view):
+        own, first = np.unique(cells, return_index=True)
+        several = own.size < cells.size or every.cell.size < prod(every.shape)
+        cells, where = (own, where[first]) if several else (cells, where)
+    if not cells.size:
+        return
+    coordinates = tuple(axis[where] for axis in every.coordinates)
+    columns = {name: evaluated(node, launch, coordinates) for name, node in names}
+    if several:
+        columns = {name: np.full(cells.shape, LOOSE, np.int64) for name in columns}
+        launch.records.loose |= columns.keys()
+    if more:
+        old = np.maximum(marks[cells], 0)
+        columns = {name: launch.records.get(name, old) for name in launch.records.names} | columns
+    first = launch.records.add(cells.size, columns)
+    marks[cells] = np.arange(first, first + cells.size, dtype=np.int64)
+
+
+def array_of(launch: Launch, buffer: Buffer) -> AnyArray:
+    """A tensor's values in its shape. Needs a run with values."""
+    values = launch.tensors[buffer].values
+    assert values is not None, buffer.name
+    every = elements(launch, whole(buffer))
+    return values[every.cell].reshape(every.shape)

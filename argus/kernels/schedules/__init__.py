@@ -1,0 +1,1 @@
+"""The schedules of GEMM: how a configuration tiles, stages, pipelines and stores."""

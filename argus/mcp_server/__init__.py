@@ -1,8 +1,0 @@
-"""Argus as tools of a coding agent, over the Model Context Protocol."""
-
-from __future__ import annotations
-
-from argus.mcp_server.serving import server
-from argus.mcp_server.tools import Tools
-
-__all__ = ["Tools", "server"]

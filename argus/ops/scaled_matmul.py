@@ -1,0 +1,227 @@
+"""`scaled_matmul`: products of 8-bit floats with scales on torch's tensors, verified when they are first wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, NoReturn, Protocol, Self
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.dsl.kernel import Template
+from argus.core.ir import Kernel
+from argus.kernels import fp8, fp8_blocks
+from argus.kernels.fp8_blocks import BLOCK
+from argus.runtime.launch_gate import Unproved, admitted
+from argus.runtime.launches import Call, Product, Schedule, keep, machine, product_of
+
+_NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
+_ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
+
+
+class Scaled(Protocol):
+    """A tensor of torch, as far as it is used."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> object: ...
+    @property
+    def device(self) -> Any: ...  # noqa: ANN401 reason: torch's
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def requires_grad(self) -> bool: ...
+    @property
+    def mT(self) -> Self: ...  # noqa: N802 reason: torch's name
+    def data_ptr(self) -> int: ...
+    def stride(self) -> tuple[int, ...]: ...
+    def contiguous(self) -> Self: ...
+    def clone(self) -> Self: ...
+    def zero_(self) -> Self: ...
+    def reshape(self, *shape: int) -> Self: ...
+    def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self: ...
+
+
+Four = tuple[Scaled, Scaled, Scaled, Scaled]
+Sizes = tuple[tuple[str, int], ...]
+
+
+@frozen
+class Family:
+    """Schedules of one product. select: which is expected to take least for M, N and K. blocks: whether scales are of
+    blocks, and not of whole matrices.
+    """
+
+    template: Template
+    configs: Mapping[str, object]
+    select: Callable[[int, int, int], str]
+    blocks: bool
+
+    def kernel(self, config: str) -> Kernel:
+        return self.template.trace(config)
+
+    def sizes(self, m: int, n: int, k: int) -> Sizes:
+        own = (("M", m), ("N", n), ("K", k))
+        return (*own, ("KB", -(-k // BLOCK)), ("NB", -(-n // BLOCK))) if self.blocks else own
+
+    def laid(self, tensors: Four) -> Four:
+        """The operands as the kernel has them: B and scales of blocks turned, others as a row of one number."""
+        a, b, of_a, of_b = tensors
+        return (a, b.mT, of_a.mT, of_b.mT) if self.blocks else (a, b.mT, of_a.reshape(1), of_b.reshape(1))
+
+
+WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, fp8.select, blocks=False)
+BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, fp8_blocks.select, blocks=True)
+
+
+def scaled_matmul(
+    a: Scaled, b: Scaled, scale_a: Scaled, scale_b: Scaled, *, config: str | None = None, unproved: Unproved = "refuse"
+) -> Scaled:
+    """(a * scale_a) @ (b * scale_b) of e4m3 matrices (M, K) and (K, N) on an H100 or H200, in bf16, row-major.
+
+    The scales are f32 on the device: one number for each matrix, or one for 1 x 128 of `a` and 128 x 128 of `b`, of
+    shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)). With one number each, all sums are made by the matrix
+    unit, which keeps some 14 bits of a sum's fraction (what torch calls fast accumulation), and are scaled once. With
+    blocks, each 128 of K is summed there, scaled, and added in single precision.
+
+    `a` is read row by row, `b` and scales of blocks column by column: `b = weight.T` costs nothing, nor does
+    `scale_b = weight_scale.T`; what lies otherwise is copied first. K is a multiple of 16. It runs on the
+    current stream and is not differentiated; launches may be captured.
+
+    config: the schedule; by default one that suits the shape. unproved: "allow" also runs what is neither proved nor
+    refuted.
+
+    Raises:
+        ArgusError: E401 for operands that are not such matrices and scales, E405 if a schedule does not take the shape,
+            E406 to E409 for what goes wrong on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+    """
+    tensors = a, b, scale_a, scale_b
+    key = _alike(tensors, config, unproved)
+    ready = _READY.get(key)
+    if ready is not None:
+        places = a.data_ptr(), b.data_ptr(), scale_a.data_ptr(), scale_b.data_ptr()
+        aligned = not (places[0] | places[1] | places[2] | places[3]) % 16
+        if aligned and not (a.requires_grad or b.requires_grad or scale_a.requires_grad or scale_b.requires_grad):
+            return ready(tensors, places)
+    family, chosen = _chosen(tensors, config)
+    torch, index = _torch(), a.device.index
+    shape = (a.shape[0], b.shape[1])
+    if 0 in (*shape, a.shape[1]):
+        return a.new_empty(shape, dtype=torch.bfloat16).zero_()
+    used, call = machine(torch, index), Call(family.sizes(*shape, a.shape[1]))
+    with nullcontext() if used.current() == index else used.on(index):
+        out = used.result(a, shape, torch.bfloat16)
+        held = _named(family, *tensors, out)
+        schedule = _loaded(family.blocks, chosen, index, unproved)
+        schedule.enter()
+        schedule.launch(call, tuple(each.data_ptr() for each in held.values()), lambda: held, used.stream(index))
+    if key and all(held[name].data_ptr() == given.data_ptr() for name, given in zip(_NAMES, tensors, strict=False)):
+        keep(_READY, key, product_of(schedule, call, used, (shape, torch.bfloat16), partial(_named, family)))
+    return out
+
+
+def _named(family: Family, a: Scaled, b: Scaled, of_a: Scaled, of_b: Scaled, out: Scaled) -> Mapping[str, Scaled]:
+    return dict(zip(_NAMES, (*map(_rows, family.laid((a, b, of_a, of_b))), out), strict=True))
+
+
+def forget() -> None:
+    """Let go of kernels that are loaded."""
+    _READY.clear()
+    _loaded.cache_clear()
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+
+def _chosen(tensors: Four, config: str | None) -> tuple[Family, str]:
+    """The family and the name of a schedule.
+
+    Raises ArgusError (E401) for what is no product of two e4m3 matrices with their scales, on one GPU.
+    """
+    a, b, of_a, of_b = tensors
+    for name, tensor, dtype in (("a", a, 0), ("b", b, 0), ("scale_a", of_a, 1), ("scale_b", of_b, 1)):
+        _check(name, tensor, _ELEMENTS[dtype], a)
+    for name, tensor in (("a", a), ("b", b)):
+        if len(tensor.shape) != 2:
+            _refuse(
+                f"`{name}` expects 2 axes, found {len(tensor.shape)}", "flatten the leading axes: `.flatten(0, -2)`"
+            )
+    if a.shape[1] != b.shape[0]:
+        message = f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[1]} rows"
+        _refuse(message, "pass a (M, K) and b (K, N)")
+    m, k, n = *a.shape, b.shape[1]
+    family = _family(of_a, of_b, (m, n, k))
+    chosen = family.select(m, n, k) if config is None else config
+    if chosen not in family.configs:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(family.configs)}")
+    return family, chosen
+
+
+def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
+    if not hasattr(tensor, "data_ptr"):
+        _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+    if str(tensor.dtype) != dtype:
+        _refuse(f"`{name}` expects elements of type {dtype}, found {tensor.dtype}", f"convert it: `.to({dtype})`")
+    if not tensor.is_cuda:
+        _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
+    if tensor.requires_grad and _torch().is_grad_enabled():
+        _refuse(f"`{name}` requires a gradient, which this product has not", "use `torch.no_grad()` or `.detach()`")
+    if tensor.device != beside.device:
+        _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
+
+
+def _family(of_a: Scaled, of_b: Scaled, extents: tuple[int, int, int]) -> Family:
+    """By the shapes of the scales."""
+    m, n, k = extents
+    shapes = tuple(of_a.shape), tuple(of_b.shape)
+    blocks = -(-k // BLOCK)
+    if shapes == ((m, blocks), (blocks, -(-n // BLOCK))) and shapes != ((1, 1), (1, 1)):
+        return BLOCKS
+    if all(extent == 1 for shape in shapes for extent in shape):
+        return WHOLE
+    wanted = f"one number each, or {(m, blocks)} and {(blocks, -(-n // BLOCK))}"
+    return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "give a scale to every block")
+
+
+def _rows(tensor: Scaled) -> Scaled:
+    """The matrix row-major from a multiple of 16 bytes, copied if it is not so."""
+    held = tensor.contiguous()
+    return held.clone() if held.data_ptr() % 16 else held
+
+
+def _refuse(message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E401", "error", f"scaled_matmul: {message}", help=advice))
+
+
+def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
+    return import_module("torch")
+
+
+# -- kernels on the device -----------------------------------------------------------------------------------
+
+
+_READY: dict[tuple[object, ...], Product] = {}
+
+
+def _alike(tensors: Four, config: str | None, unproved: str) -> tuple[object, ...]:
+    """What calls have in common that differ in addresses alone; nothing in common where an operand is no tensor."""
+    try:
+        a, b, of_a, of_b = tensors
+        return (
+            *(a.shape, b.shape, of_a.shape, of_b.shape, a.stride(), b.stride(), of_a.stride(), of_b.stride()),
+            *(a.dtype, b.dtype, of_a.dtype, of_b.dtype, a.device, b.device, of_a.device, of_b.device),
+            *(config, unproved),
+        )
+    except (AttributeError, RuntimeError):
+        return ()
+
+
+@cache
+def _loaded(blocks: bool, config: str, device: int, unproved: Unproved) -> Schedule:
+    """The schedule on a device, its code loaded there. Raises ArgusError as `admitted` does."""
+    family, about = BLOCKS if blocks else WHOLE, _torch().cuda.get_device_properties(device)
+    return Schedule(*admitted(family.kernel(config), family.template, device, about, unproved))

@@ -1,0 +1,42 @@
+"""Files about a verification: a SARIF log, and a picture of what a counterexample names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from argus.core.ir import Kernel
+from argus.core.verdict import Refuted, Report
+from argus.report.atomic_write import write_whole
+from argus.report.layout_svg import save
+from argus.report.sarif import sarif
+from argus.report.sources import current_directory
+from argus.report.svg import picture
+
+
+def write_sarif(reports: Sequence[Report], path: Path | str, *, version: str) -> str:
+    """Write the SARIF log of some verifications; what was done, in words. version: of Argus.
+
+    Rules link to the pages of `docs/` where these lie beside the package, as in a checkout.
+    Raises ArgusError (E302) if the file cannot be written.
+    """
+    beside = Path(__file__).parents[2]
+    pages = f"{beside.as_uri()}/" if (beside / "docs" / "invariants").is_dir() else ""
+    log = sarif(reports, version=version, root=current_directory(), pages=pages)
+    write_whole(Path(path), (json.dumps(log, indent=2) + "\n").encode())
+    return f"wrote {path}"
+
+
+def write_picture(kernels: Sequence[Kernel], reports: Sequence[Report], path: Path | str) -> str:
+    """Draw the first counterexample that names an element; what was done, in words.
+
+    kernels: one a report. path: ends in .svg, .png or .txt. Raises ArgusError as `pictures.save` does.
+    """
+    for kernel, report in zip(kernels, reports, strict=True):
+        verdict = report.verdict
+        drawn = picture(kernel, verdict.counterexample) if isinstance(verdict, Refuted) else None
+        if drawn is not None:
+            save(drawn, path)
+            return f"wrote {path}"
+    return f"drew no {path}: there is no counterexample that names an element"

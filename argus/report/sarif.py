@@ -1,0 +1,136 @@
+"""Verifications as a SARIF 2.1.0 log, the format in which code hosts and editors take the findings of analyses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import PurePath
+from urllib.parse import quote
+
+from argus.core.diagnostic import Diagnostic, Label, Severity
+from argus.core.error_codes import entry
+from argus.core.invariants import invariant
+from argus.core.span import Frame, Span
+from argus.core.verdict import Hop, Refuted, Report
+
+Data = dict[str, object]
+
+VERSION = "2.1.0"
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT = "SRCROOT"
+_LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "unknown": "none", "note": "note"}
+_KINDS: dict[Severity, str] = {"error": "fail", "warning": "fail", "unknown": "open", "note": "informational"}
+
+
+def sarif(reports: Sequence[Report], *, version: str, root: str, pages: str = "") -> Data:
+    """The log of one run: a result for each diagnostic, a rule for each code that occurs.
+
+    version: of Argus. root: the directory that paths are given relative to. pages: the URI of the folder that holds
+    `docs/`, ending in a slash; without it rules carry their help as text alone.
+    """
+    told = [(report, diagnostic) for report in reports for diagnostic in report.diagnostics]
+    codes = list(dict.fromkeys(diagnostic.code for _, diagnostic in told))
+    driver = {"name": "Argus", "semanticVersion": version, "rules": [_rule(code, pages) for code in codes]}
+    run: Data = {
+        "tool": {"driver": driver},
+        "originalUriBaseIds": {_ROOT: {"uri": f"{_uri(root)}/"}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(report, diagnostic, codes, root) for report, diagnostic in told],
+    }
+    return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
+
+
+def _rule(code: str, pages: str) -> Data:
+    title, statement = _described(code)
+    page = Diagnostic(code, "error", "").page
+    help_text: Data = {"text": f"{statement} See {page}.", "markdown": f"**{title}.** {statement} See `{page}`."}
+    rule: Data = {
+        "id": code,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": statement},
+        "help": help_text,
+    }
+    return rule | ({"helpUri": pages + page} if pages else {})
+
+
+def _described(code: str) -> tuple[str, str]:
+    """The title and the sentence of an invariant, or of an error."""
+    if code.startswith("I"):
+        return invariant(code).title, invariant(code).statement
+    return entry(code).title, entry(code).explanation
+
+
+def _result(report: Report, diagnostic: Diagnostic, codes: Sequence[str], root: str) -> Data:
+    found = report.verdict.counterexample if isinstance(report.verdict, Refuted) else None
+    chain = found.chain if found is not None and found.code == diagnostic.code else ()
+    repair = f"\nHelp: {diagnostic.help}" if diagnostic.help else ""
+    result: Data = {
+        "ruleId": diagnostic.code,
+        "ruleIndex": codes.index(diagnostic.code),
+        "kind": _KINDS[diagnostic.severity],
+        "level": _LEVELS[diagnostic.severity],
+        "message": {"text": f"{diagnostic.message}{repair}"},
+        "locations": [_primary(report, diagnostic, root)],
+        "partialFingerprints": {"argusFinding/v1": _fingerprint(report, diagnostic, root)},
+        "properties": {"kernel": report.kernel, "target": report.target, "facts": dict(diagnostic.facts)},
+    }
+    related = [label for label in diagnostic.secondary if label.span.frame is not None]
+    if related:
+        result["relatedLocations"] = [_related(number, label, root) for number, label in enumerate(related)]
+    if chain and diagnostic is report.diagnostics[0]:
+        result["codeFlows"] = [{"threadFlows": [{"locations": [_step(hop, root) for hop in chain]}]}]
+    return result
+
+
+def _primary(report: Report, diagnostic: Diagnostic, root: str) -> Data:
+    name = diagnostic.kernel or report.kernel
+    logical = {"name": name, "fullyQualifiedName": f"{name} ({report.target})", "kind": "function"}
+    return _place(diagnostic.primary.span, root) | {
+        "message": {"text": diagnostic.primary.text or diagnostic.message},
+        "logicalLocations": [logical],
+    }
+
+
+def _related(number: int, label: Label, root: str) -> Data:
+    return {"id": number, **_place(label.span, root), "message": {"text": label.text}}
+
+
+def _step(hop: Hop, root: str) -> Data:
+    taken = " and ".join(map(str, hop.sources)) or "constants"
+    when = "".join(f", {name} = {value}" for name, value in hop.iteration)
+    text = f"{hop.kind}: {hop.target} from {taken}, thread {hop.thread}{when}"
+    return {"location": _place(hop.span, root) | {"message": {"text": text}}}
+
+
+def _place(span: Span, root: str) -> Data:
+    return {} if span.frame is None else {"physicalLocation": _physical(span.frame, root)}
+
+
+def _physical(frame: Frame, root: str) -> Data:
+    region = {"startLine": frame.line, "startColumn": frame.column + 1}
+    if frame.end_column > frame.column:  # else the statement ends on a later line
+        region["endColumn"] = frame.end_column + 1
+    return {"artifactLocation": _artifact(frame.file, root), "region": region}
+
+
+def _artifact(file: str, root: str) -> Data:
+    path = PurePath(file)
+    if path.is_relative_to(root):
+        return {"uri": quote(path.relative_to(root).as_posix()), "uriBaseId": _ROOT}
+    return {"uri": _uri(file) if path.is_absolute() else quote(path.as_posix())}
+
+
+def _uri(path: str) -> str:
+    """The URI of an absolute path; a drive gets the slash that a URI wants before it."""
+    return f"file:///{quote(PurePath(path).as_posix().lstrip('/'), safe='/:')}"
+
+
+def _fingerprint(report: Report, diagnostic: Diagnostic, root: str) -> str:
+    """The same for the same fault of a kernel when lines above it come and go."""
+    frame = diagnostic.primary.span.frame
+    file = "" if frame is None else str(_artifact(frame.file, root)["uri"])
+    return _hash((diagnostic.code, report.kernel, report.target, file))
+
+
+def _hash(parts: Iterable[str]) -> str:
+    return sha256("\0".join(parts).encode()).hexdigest()[:32]

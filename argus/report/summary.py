@@ -1,0 +1,223 @@
+"""A verdict as a few lines of text, and as JSON data. Diagnostics have their own renderer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+from typing import Literal, assert_never
+
+from argus.core.verdict import (
+    Cost,
+    Finding,
+    ProgramReport,
+    Proved,
+    Refuted,
+    Report,
+    Standing,
+    Unknown,
+    Vacuous,
+    Verdict,
+)
+from argus.emit.artifact import Artifact, report_data
+from argus.emit.cuda.ptxas import AssemblerReport
+from argus.emit.hip.resource_report import ResourceReport
+from argus.report.diagnostic_text import to_json
+
+BUILD_SCHEMA = "argus.build/1"
+Word = Literal["proved", "refuted", "unknown", "vacuous"]
+_WIDTH = 100
+_MARGIN = 18
+
+
+def word(verdict: Verdict) -> Word:
+    """The verdict in one word."""
+    match verdict:
+        case Proved():
+            return "proved"
+        case Refuted():
+            return "refuted"
+        case Unknown():
+            return "unknown"
+        case Vacuous():
+            return "vacuous"
+        case _:
+            assert_never(verdict)
+
+
+def headline(report: Report) -> str:
+    """The first line of a verdict."""
+    return f"{report.kernel} ({report.target}): {word(report.verdict)}{_meaning(report)}"
+
+
+def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[str]:
+    """What stands below the headline: invariants, assumptions, coverage, cost.
+
+    every_invariant: also those that do not apply, each with its reason, and a line for each that does.
+    """
+    if isinstance(report.verdict, Unknown):
+        yield from _row("why", report.verdict.reason)
+        yield from _row("try", report.verdict.attempt)
+    yield from _invariants(report.findings, every_invariant)
+    yield from _list("results", results(report.verdict))
+    yield from _list("assumptions", assumptions(report.verdict))
+    yield from _coverage(report)
+    yield from _cost(report.cost, report.solver)
+
+
+def program_lines(report: ProgramReport) -> Iterator[str]:
+    """The verdict on a program, and what crosses from launch to launch."""
+    yield f"program {report.program}: {word(report.verdict)}, {len(report.launches)} launches"
+    for each in report.crossings:
+        route = f"{', '.join(each.writers)} -> {', '.join(each.readers)}"
+        yield from _row("crosses", f"{each.tensor} ({route}): {each.holds}")
+
+
+def results(verdict: Verdict) -> tuple[str, ...]:
+    """What the outputs hold, if that is proved."""
+    return verdict.results if isinstance(verdict, Proved) else ()
+
+
+def _meaning(report: Report) -> str:
+    match report.verdict:
+        case Proved() if report.uncovered:
+            return f", but nothing is stated of {', '.join(report.uncovered)}"
+        case Proved():
+            return " for all sizes that meet the assumptions"
+        case Refuted(counterexample=found):
+            return f" by {found.code}, {_HOW[found.replayed]}"
+        case Unknown():
+            return ", neither proved nor refuted"
+        case Vacuous():
+            return ", the assumptions contradict each other"
+        case _:
+            assert_never(report.verdict)
+
+
+_HOW = {"interpreter": "replayed in the interpreter", "recomputed": "recomputed from the program"}
+
+
+def assumptions(verdict: Verdict) -> tuple[str, ...]:
+    """What the verdict rests on; empty for a counterexample, which needs nothing."""
+    return verdict.assumptions if isinstance(verdict, Proved | Vacuous) else ()
+
+
+def _invariants(findings: Sequence[Finding], every: bool) -> Iterator[str]:
+    for standing in _STANDINGS:
+        found = [finding for finding in findings if finding.standing == standing]
+        if found and every:
+            yield from _row(standing, f"{len(found)}")
+            yield from (line for finding in found for line in _detail(finding))
+        elif found and standing == "not applicable":
+            yield from _row(standing, f"{len(found)} invariants, listed with -v")
+        elif found:
+            yield from _row(standing, ", ".join(finding.invariant for finding in found))
+
+
+_STANDINGS: tuple[Standing, ...] = ("proved", "refuted", "unknown", "not built yet", "not applicable")
+
+
+def _detail(finding: Finding) -> Iterator[str]:
+    counted = f"{finding.obligations} obligations" if finding.obligations else ""
+    counted += f", {finding.compared:,} elements" if finding.compared else ""
+    rest = "; ".join(part for part in (counted, finding.reason) if part)
+    text = f"{finding.invariant:<4} {finding.title}{f' ({rest})' if rest else ''}"
+    yield from wrap(text, _WIDTH, initial_indent="    ", subsequent_indent=" " * 9)
+
+
+def _list(name: str, items: Iterable[str]) -> Iterator[str]:
+    label = name
+    for item in items:
+        yield from _row(label, item)
+        label = ""
+
+
+def _coverage(report: Report) -> Iterator[str]:
+    if isinstance(report.verdict, Proved):
+        counts = [f"{code} {count:,}" for code, count in numbered(report.verdict.coverage) if count]
+        yield from _row("coverage", f"elements compared: {', '.join(counts)}")
+
+
+def numbered(coverage: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """In the order of the invariants: I2 before I10."""
+    return sorted(coverage, key=lambda pair: int(pair[0][1:]))
+
+
+def _cost(cost: Cost, solver: str) -> Iterator[str]:
+    yield from _row(
+        "cost",
+        f"{cost.seconds:.2f} s with {solver}: {cost.asked} questions; {cost.by_normal_form} by normal form, "
+        f"{cost.remembered} remembered, {cost.smt} to SMT",
+    )
+
+
+def _row(label: str, text: str) -> Iterator[str]:
+    yield from wrap(
+        text,
+        _WIDTH,
+        initial_indent=f"  {label:<{_MARGIN - 2}}",
+        subsequent_indent=" " * _MARGIN,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+# -- resources -----------------------------------------------------------------------------------------------
+
+
+def artifact_lines(artifact: Artifact) -> Iterator[str]:
+    """What a built kernel costs, and where its files lie."""
+    yield f"{artifact.name} ({artifact.target}): compiled"
+    match artifact.report:
+        case ResourceReport():
+            yield from _cdna_lines(artifact.report)
+        case AssemblerReport():
+            yield from _hopper_lines(artifact.report, artifact.launch.shared_bytes)
+        case _:
+            assert_never(artifact.report)
+    yield from _list("files", (str(path) for path in files(artifact)))
+
+
+def _cdna_lines(report: ResourceReport) -> Iterator[str]:
+    yield from _row(
+        "registers",
+        f"{report.registers} of a lane ({report.vgprs} vector, {report.agprs} accumulation), {report.sgprs} scalar",
+    )
+    yield from _row(
+        "spills",
+        f"{report.vgpr_spills} vector, {report.sgpr_spills} scalar, {report.scratch_bytes} bytes of scratch a lane",
+    )
+    yield from _row("LDS", f"{report.lds_bytes:,} bytes a block")
+    yield from _row("occupancy", f"{report.occupancy} waves a SIMD")
+    yield from _row("instructions", _mix(report))
+
+
+def _hopper_lines(report: AssemblerReport, shared: int) -> Iterator[str]:
+    yield from _row("registers", f"{report.registers} of a thread at launch")
+    yield from _row("spills", f"{report.spill_stores} bytes stored, {report.spill_loads} bytes loaded a thread")
+    yield from _row("shared", f"{shared:,} bytes a block")
+
+
+def files(artifact: Artifact) -> tuple[str, ...]:
+    """Source, assembly where there is one, code object and description."""
+    paths = (artifact.source, artifact.assembly, artifact.code, artifact.description)
+    return tuple(str(path) for path in paths if path is not None)
+
+
+def _mix(report: ResourceReport) -> str:
+    kinds = ("v_mfma", "ds_read", "ds_write", "buffer_load", "buffer_store", "global_load", "global_store", "s_barrier")
+    counted = ((kind, report.count(kind)) for kind in kinds)
+    return ", ".join(f"{number} {kind}" for kind, number in counted if number)
+
+
+# -- JSON ----------------------------------------------------------------------------------------------------
+
+
+def artifact_json(artifact: Artifact) -> dict[str, object]:
+    """One kernel of the schema `argus.build/1`."""
+    return {
+        "name": artifact.name,
+        "target": artifact.target,
+        "files": list(files(artifact)),
+        "report": report_data(artifact.report),
+        "diagnostics": [to_json(warning) for warning in artifact.warnings],
+    }

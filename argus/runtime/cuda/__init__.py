@@ -1,0 +1,1 @@
+"""CUDA: the driver, devices, launches of built kernels, and timing."""

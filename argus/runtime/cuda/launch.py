@@ -1,0 +1,238 @@
+"""Launches of built CUDA kernels.
+
+A launch takes tensors by address and shape (anything with `data_ptr`, `shape` and `stride`, such as torch's), encodes
+the tensor maps that the kernel wants, and checks the conditions that its proof assumed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import field, frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.cuda.arguments import Array, Contract, Place
+from argus.runtime.cuda.driver import Driver, beside_capture, installed, refusal
+from argus.runtime.cuda.guards import Guards, Looked, Promises
+from argus.runtime.cuda.tensor_maps import TensorMaps
+from argus.runtime.expressions import value_of
+
+_PARTS = {"symbol", "grid", "threads", "shared_bytes", "maps", "arguments", "checks"}
+_MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
+
+
+@frozen
+class Prepared:
+    """A kernel at some sizes: its conditions hold, its grid is known. maps and pointers: by tensor, in order."""
+
+    driver: Driver
+    function: object
+    shape: tuple[int, ...]
+    maps: tuple[tuple[Place, Mapping[str, Any]], ...]
+    values: tuple[Place | int, ...]
+    contracts: tuple[Contract, ...] = ()
+    early: bool = False
+    loaded: Loaded = field(kw_only=True, eq=False)
+
+    def bind(self, tensors: Mapping[str, Array], stream: int = 0, promises: Promises = "fetch") -> Callable[[], None]:
+        """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
+
+        A grid without blocks is no launch. promises: "fetch" reads the integers of which something is promised now,
+        which waits for the GPU; "stop" and "tell" look at them on the GPU ahead of every launch, see `guards`.
+        Raises ArgusError: E405 for a tensor that does not lie as the kernel expects, E402 for integers that break a
+        contract.
+        """
+        if 0 in self.shape[:3]:
+            return _nothing
+        guarded: list[Callable[[], None]] = []
+        for contract in self.contracts:
+            tensor = tensors[contract.place.tensor]
+            if promises == "fetch":
+                contract.check(self.driver, tensor)
+            else:
+                contract.place.check(tensor)
+                guarded.append(self._guard(contract, tensor, stream, stop=promises == "stop"))
+        maps = [self.loaded.tensor_maps.of(made, place, tensors[place.tensor]) for place, made in self.maps]
+        numbers = [_argument(value, tensors) for value in self.values]
+        places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
+        configuration = _configuration(self.driver.raw, self.shape, stream, early=self.early)
+        launch = _launch(self.driver, configuration, self.function, places, (maps, numbers))
+        return partial(self.loaded.guards.launched, (*guarded, launch)) if guarded else launch
+
+    def _guard(self, contract: Contract, tensor: Array, stream: int, *, stop: bool) -> Callable[[], None]:
+        """Raises ArgusError (E405) for a kernel that was built without guards, or too many elements."""
+        sizes = [value for value in self.values if isinstance(value, int)]
+        looked = Looked(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
+        shape, told = self.loaded.guards.prepared(looked)
+        numbers = [ctypes.c_void_p(tensor.data_ptr()), *map(ctypes.c_int, sizes)]
+        numbers += [ctypes.c_void_p(int(told)), ctypes.c_int(stop)]
+        configuration = _configuration(self.driver.raw, shape, stream, early=False)
+        function = self.loaded.guards.functions[contract.guard]
+        return _launch(self.driver, configuration, function, [ctypes.addressof(each) for each in numbers], numbers)
+
+
+def _nothing() -> None:
+    """The launch of no block."""
+
+
+def _launch(
+    driver: Driver,
+    configuration: Any,  # noqa: ANN401 reason: untyped
+    function: object,
+    places: Sequence[int],
+    alive: object,
+) -> Callable[[], None]:
+    """A launch with arguments at these addresses; alive: what they are the addresses of."""
+    pointers = (ctypes.c_void_p * len(places))(*places)
+    address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
+    call, success = driver.raw.cuLaunchKernelEx, driver.raw.CUresult.CUDA_SUCCESS
+
+    def launch(_alive: object = (alive, pointers)) -> None:
+        (status,) = call(configuration, function, address, 0)
+        if status != success:
+            raise refusal(status.name, "cuLaunchKernelEx")
+
+    return launch
+
+
+def _configuration(raw: Any, shape: tuple[int, ...], stream: int, *, early: bool) -> Any:  # noqa: ANN401 reason: untyped
+    """How a launch is made. shape: extents of the grid and of a block, and bytes of shared memory."""
+    made = raw.CUlaunchConfig()
+    made.gridDimX, made.gridDimY, made.gridDimZ, made.blockDimX, made.blockDimY, made.blockDimZ = shape[:6]
+    made.sharedMemBytes, made.hStream = shape[6], stream
+    if early:
+        overlap = raw.CUlaunchAttribute()
+        overlap.id = raw.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        overlap.value.programmaticStreamSerializationAllowed = 1
+        made.attrs, made.numAttrs = [overlap], 1
+    return made
+
+
+def _argument(value: Place | int, tensors: Mapping[str, Array]) -> ctypes.c_void_p | ctypes.c_int:
+    if isinstance(value, int):
+        return ctypes.c_int(value)
+    value.check(tensors[value.tensor])
+    return ctypes.c_void_p(tensors[value.tensor].data_ptr())
+
+
+@frozen
+class Loaded:
+    """A kernel on the device: its description (the data of NAME.json) and its function.
+
+    functions: of its guards, by entry point.
+    """
+
+    name: str
+    launch: Mapping[str, Any]
+    function: object
+    driver: Driver
+    functions: Mapping[str, object] = field(factory=dict[str, object])
+    guards: Guards = field(init=False, eq=False)
+    tensor_maps: TensorMaps = field(init=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "guards", Guards(self.driver, self.functions))
+        object.__setattr__(self, "tensor_maps", TensorMaps(self.driver))
+
+    def bind(
+        self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0, promises: Promises = "fetch"
+    ) -> Callable[[], None]:
+        """A function that launches the kernel on these tensors, by name, with these sizes; see `Prepared.bind`.
+
+        Raises ArgusError (E405) if a condition of the launch does not hold.
+        """
+        return self.prepare(sizes).bind(tensors, stream, promises)
+
+    def synchronise(self) -> None:
+        """Until everything launched is done. Raises ArgusError: E402 if a guard found a broken promise, else E409."""
+        try:
+            self.driver.call("cuCtxSynchronize")
+        finally:
+            self.guards.check()
+
+    def prepare(self, sizes: Mapping[str, int]) -> Prepared:
+        """The kernel at these sizes. Raises ArgusError (E405) if a condition of the launch does not hold."""
+        for check in self.launch["checks"]:
+            if not value_of(check["condition"], sizes):
+                message = f"`{self.name}` cannot be launched: {check['condition']} does not hold ({check['why']})"
+                facts = tuple((name, str(value)) for name, value in sizes.items())
+                raise ArgusError(Diagnostic("E405", "error", message, facts=facts, help="choose other sizes"))
+        grid = [int(value_of(extent, sizes)) for extent in self.launch["grid"]]
+        grid += [1] * (3 - len(grid))
+        if any(extent > most for extent, most in zip(grid, _MOST_BLOCKS, strict=True)):
+            message = f"`{self.name}` cannot be launched: its grid is {tuple(grid)}, expected at most {_MOST_BLOCKS}"
+            raise ArgusError(Diagnostic("E405", "error", message, help="choose smaller sizes"))
+        shape = (*grid, self.launch["threads"], 1, 1, self.launch["shared_bytes"])
+        maps = tuple((_place(made, made["tensor"], sizes), made) for made in self.launch["maps"])
+        values = tuple(_value(argument, sizes) for argument in self.launch["arguments"])
+        contracts = tuple(
+            Contract(_place(each, each["tensor"], sizes), each["condition"], dict(sizes), each.get("guard", ""))
+            for each in self.launch.get("contracts", ())
+        )
+        early = bool(self.launch.get("early"))
+        return Prepared(self.driver, self.function, shape, maps, values, contracts, early, loaded=self)
+
+
+def load(description: Path, driver: Driver | None = None) -> Loaded:
+    """Load NAME.json and NAME.cubin beside it into the current context. driver: that of this machine by default.
+
+    Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it, or
+    if a file is damaged or absent.
+    """
+    used = installed() if driver is None else driver
+    data, code = _files(description)
+    launch = data["launch"]
+    attribute = used.raw.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    with beside_capture(used):
+        module = used.call("cuModuleLoadData", code)
+        function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
+        used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
+        symbols = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
+        guards = {symbol: used.call("cuModuleGetFunction", module, symbol.encode()) for symbol in symbols}
+    return Loaded(data["kernel"], launch, function, used, guards)
+
+
+def _files(description: Path) -> tuple[Mapping[str, Any], bytes]:
+    """The description and the code beside it."""
+    try:
+        data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))
+        code = description.with_suffix(".cubin").read_bytes()
+        lacking = ({"kernel", "launch"} - data.keys()) or (_PARTS - data["launch"].keys())
+    except (OSError, ValueError, AttributeError) as problem:
+        raise _unreadable(description, str(problem)) from problem
+    if lacking:
+        raise _unreadable(description, f"it lacks {', '.join(sorted(lacking))}")
+    return data, code
+
+
+def _unreadable(description: Path, why: str) -> ArgusError:
+    message = f"the built kernel `{description}` cannot be read: {why}"
+    return ArgusError(Diagnostic("E405", "error", message, help="build it again"))
+
+
+def _place(described: Mapping[str, Any], tensor: str, sizes: Mapping[str, int]) -> Place:
+    """Where a tensor map or a pointer expects its tensor; a pointer's tensor is row-major."""
+    shape = tuple(value_of(extent, sizes) for extent in described["shape"])
+    given = described.get("strides")
+    strides = row_major(shape) if given is None else tuple(value_of(stride, sizes) for stride in given)
+    return Place(tensor, shape, strides, described.get("align", 16))
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a row-major tensor, in elements."""
+    strides: list[int] = []
+    stride = 1
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= extent
+    return tuple(reversed(strides))
+
+
+def _value(argument: Mapping[str, Any], sizes: Mapping[str, int]) -> Place | int:
+    """An argument after the tensor maps: where a pointer's tensor is expected, or a size."""
+    return _place(argument, argument["name"], sizes) if argument["kind"] == "pointer" else sizes[argument["name"]]

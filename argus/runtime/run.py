@@ -1,0 +1,210 @@
+"""`run`: a kernel on random inputs, on the GPU at hand or in the interpreter, compared with its reference."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from math import prod
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Buffer, Copy, Kernel, walk
+from argus.core.walk import evaluate
+from argus.interp.interpret import bind
+from argus.interp.memory.loading import outputs
+from argus.interp.run import promised_integers
+from argus.runtime.cuda.device import CAPABILITIES, Device, found
+from argus.runtime.kernel_cache import built
+from argus.runtime.processes.isolated import launched
+from argus.runtime.processes.request import Request, Result, Tensor
+from argus.verifier.api import interpret
+from argus.verifier.reference import Comparison, compared_with_claims, compared_with_interpreter, contraction
+
+Array = npt.NDArray[Any]
+On = Literal["auto", "gpu", "interpreter"]
+Launch = Callable[[Request, Path, float], Result]
+
+MOST_WORK = 1 << 31
+"""Largest product of all sizes that is interpreted: some ten seconds of a GEMM."""
+DEFAULT_SIZE = 256
+LAUNCHES = 10
+"""Launches that are timed, after the one whose outputs are compared."""
+
+
+@frozen
+class Ran:
+    """What a run gave.
+
+    gpu: its name, empty for the interpreter, and then `why` there. milliseconds: of each timed launch, or of the one
+    run of the interpreter. comparison: None where nothing says what the outputs should be.
+    """
+
+    kernel: str
+    target: str
+    sizes: Mapping[str, int]
+    seed: int
+    gpu: str
+    why: str
+    milliseconds: tuple[float, ...]
+    arrays: Mapping[str, Array]
+    comparison: Comparison | None
+
+
+def run(
+    kernel: Kernel,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    seed: int = 0,
+    on: On = "auto",
+    seconds: float = 60.0,
+    gpu: Callable[[], Device] = found,
+    launch: Launch = launched,
+) -> Ran:
+    """Run a kernel on random inputs and compare its outputs with what its claims say, else with the interpreter.
+
+    sizes: by name, 256 where absent. on: "auto" takes the GPU if its code runs there, else the interpreter. seconds:
+    the longest time on the GPU. gpu, launch: how a GPU is found, and used.
+
+    Raises:
+        ArgusError: E402 for sizes that break an assumption, E405 to E410 for what goes wrong on the GPU, E411 for
+            sizes beyond the interpreter, E701 for a size that the kernel does not have, E3xx where its code cannot
+            be built.
+    """
+    chosen = sizes_of(kernel, sizes or {})
+    why = "as asked" if on == "interpreter" else _unsuited(kernel, gpu, required=on == "gpu")
+    if why and prod(chosen.values()) > MOST_WORK:
+        raise too_large(kernel, chosen, why)
+    arrays = inputs_of(kernel, chosen, seed)
+    if why:
+        start = perf_counter()
+        made = interpret(kernel, *arrays.values())
+        result = Result("", (1000 * (perf_counter() - start),))
+    else:
+        made, result = _on_gpu(kernel, chosen, arrays, seconds, launch)
+    claimed = contraction(kernel)
+    comparison: Comparison | None = None
+    if claimed is not None:
+        comparison = compared_with_claims(claimed, arrays, made[claimed.output.name], seed)
+    elif not why and prod(chosen.values()) <= MOST_WORK:
+        comparison = compared_with_interpreter(made, interpret(kernel, *arrays.values()))
+    return Ran(kernel.name, kernel.target.name, chosen, seed, result.device, why, result.milliseconds, made, comparison)
+
+
+def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
+    """All sizes of a kernel, 256 where none is given. Raises ArgusError (E701) for no such size, or below 0."""
+    names = [symbol.name for symbol in kernel.sizes]
+    for name in given:
+        if name not in names:
+            message = f"`{kernel.name}` has no size `{name}`, found {', '.join(names) or 'none'}"
+            raise ArgusError(Diagnostic("E701", "error", message, help="name sizes as the kernel's tensors do"))
+        if given[name] < 0:
+            message = f"the size `{name}` is {given[name]}, expected at least 0"
+            raise ArgusError(Diagnostic("E701", "error", message, help="give a number of elements"))
+    return {name: given.get(name, DEFAULT_SIZE) for name in names}
+
+
+def runs_on_gpu(kernel: Kernel, gpu: Callable[[], Device] = found) -> bool:
+    """Whether there is a GPU at hand that runs the kernel's code."""
+    return not _unsuited(kernel, gpu, required=False)
+
+
+def _unsuited(kernel: Kernel, gpu: Callable[[], Device], *, required: bool) -> str:
+    """Why the kernel does not run on the GPU at hand; empty if it does."""
+    try:
+        _check_runs(kernel, gpu)
+    except ArgusError as problem:
+        if required:
+            raise
+        return problem.diagnostic.message
+    return ""
+
+
+def _check_runs(kernel: Kernel, gpu: Callable[[], Device]) -> None:
+    target = kernel.target.name
+    if target not in CAPABILITIES:
+        message, repair = f"launches on {target} are not built yet", "run it in the interpreter"
+        raise ArgusError(Diagnostic("E501", "error", message, help=repair, kernel=kernel.name))
+    gpu().check_runs(target)
+
+
+def too_large(kernel: Kernel, sizes: Mapping[str, int], why: str) -> ArgusError:
+    shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+    message = f"`{kernel.name}` with {shown} is too large to interpret: the product of its sizes is over {MOST_WORK}"
+    return ArgusError(
+        Diagnostic(
+            "E411",
+            "error",
+            message,
+            facts=(("interpreter", why),),
+            help="choose smaller sizes, or run it on a GPU",
+            kernel=kernel.name,
+        )
+    )
+
+
+def inputs_of(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+    """An array a parameter, by name, in order: random where the kernel reads it. Raises ArgusError E402, E408."""
+    random = np.random.default_rng(seed)
+    shapes = {buffer: _shape(kernel, buffer, sizes) for buffer in kernel.parameters}
+    bind(kernel, [np.broadcast_to(np.zeros((), buffer.dtype.numpy), shape) for buffer, shape in shapes.items()])
+    read = _read(kernel)
+    try:
+        made = {buffer.name: _contents(buffer, shape, random, buffer in read) for buffer, shape in shapes.items()}
+        return {**made, **promised_integers(kernel, sizes, seed)}
+    except MemoryError:
+        message = f"the inputs of `{kernel.name}` do not fit into the memory of this machine"
+        raise ArgusError(Diagnostic("E408", "error", message, help="choose smaller sizes")) from None
+
+
+def _shape(kernel: Kernel, buffer: Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
+    return tuple(int(cast(int, evaluate(extent, env))) for extent in buffer.shape)
+
+
+def _contents(buffer: Buffer, shape: tuple[int, ...], random: np.random.Generator, read: bool) -> Array:
+    if not read:
+        return np.zeros(shape, buffer.dtype.numpy)
+    if buffer.dtype.family == "float":
+        return random.standard_normal(shape, np.float32).astype(buffer.dtype.numpy)
+    return random.integers(0, 8, shape).astype(buffer.dtype.numpy)
+
+
+def _read(kernel: Kernel) -> set[Buffer]:
+    """The parameters whose contents matter: those that something reads, or that nothing writes."""
+    sources = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
+    written = set(outputs(kernel))
+    return {buffer for buffer in kernel.parameters if buffer in sources or buffer not in written}
+
+
+def _on_gpu(
+    kernel: Kernel, sizes: Mapping[str, int], arrays: Mapping[str, Array], seconds: float, launch: Launch
+) -> tuple[dict[str, Array], Result]:
+    """The outputs by name, and times. Raises ArgusError as the launch does, E302 if no file can be written for it."""
+    read, written = _read(kernel), outputs(kernel)
+    tensors = tuple(
+        Tensor(each.name, arrays[each.name].shape, each.dtype.bits // 8, each in read, each in written)
+        for each in kernel.parameters
+    )
+    request = Request(str(built(kernel)), kernel.target.name, tensors, dict(sizes), LAUNCHES)
+    try:
+        with tempfile.TemporaryDirectory(prefix="argus-run-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            for tensor in tensors:
+                if tensor.read:
+                    arrays[tensor.name].tofile(tensor.file(folder))
+            result = launch(request, folder, seconds)
+            made = {buffer.name: _fetched(buffer, arrays[buffer.name], folder) for buffer in written}
+    except OSError as problem:
+        message = f"cannot hand tensors to the process that runs `{kernel.name}`: {problem.strerror or problem}"
+        raise ArgusError(Diagnostic("E302", "error", message, help="make room in the temporary folder")) from problem
+    return made, result
+
+
+def _fetched(buffer: Buffer, like: Array, folder: Path) -> Array:
+    return np.fromfile(folder / f"{buffer.name}.bin", buffer.dtype.numpy).reshape(like.shape)

@@ -1,0 +1,118 @@
+"""The examination: right numbers where a candidate cannot know that it is looked at, then times that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TypeVar
+
+from argus.core.diagnostic import ArgusError
+from argus.search.bench_harness.bench import Bench, Candidate
+from argus.search.bench_harness.inputs import Case
+from argus.search.bench_harness.session import After, Placed, Session, session
+from argus.search.bench_harness.subject import Subject
+from argus.search.bench_harness.timing import timed
+from argus.search.bench_harness.verdict import Caught, Check, Passed, Plan, Verdict
+
+T = TypeVar("T")
+Look = Generator[str, None, Caught | None]
+"""What is wrong, with a note for each moment that the device is waited for."""
+
+
+def examine(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Verdict:
+    """The verdict on a candidate. Raises ArgusError where the device fails."""
+    return finished(examined(candidate, subject, bench, plan))
+
+
+def finished(going: Generator[str, None, T]) -> T:
+    """What the steps come to."""
+    while True:
+        try:
+            next(going)
+        except StopIteration as done:
+            return done.value
+
+
+def examined(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
+    """As `examine`, with a note ahead of each step."""
+    with session(bench, plan, subject) as opened:
+        found = yield from correct(opened, candidate)
+        return found if found is not None else (yield from clocked(opened, candidate))
+
+
+def correct(opened: Session, candidate: Candidate) -> Generator[str, None, Caught | None]:
+    """What is wrong with a candidate's results; the first thing that is."""
+    before = opened.bench.instruments()
+    for note, look in _looks(opened, candidate):
+        yield note
+        caught = yield from look
+        if caught is not None:
+            return caught
+    return changed(opened, before)
+
+
+def clocked(opened: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
+    """Its time, or why it has none."""
+    before = opened.bench.instruments()
+    found = yield from timed(opened, candidate)
+    match found:
+        case Caught():
+            return found
+        case Passed():
+            return changed(opened, before) or found
+
+
+def changed(opened: Session, before: tuple[object, ...]) -> Caught | None:
+    """Whether what measures is not what it was."""
+    now = opened.bench.instruments()
+    if opened.plan.has("instruments") and any(a is not b for a, b in zip(before, now, strict=True)):
+        return Caught("instruments", "a function that reads the device or a clock was replaced")
+    return None
+
+
+def _looks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, Look]]:
+    """Each with what it is."""
+    draws, plan, subject = opened.draws, opened.plan, opened.subject
+    sizes = subject.sizes
+    case, placed = subject.normal(draws, sizes), opened.place(sizes)
+    yield "a first call", _called(opened, candidate, placed, case, "numbers")
+    yield "the same call again", _called(opened, candidate, placed, case, "poison")
+    if plan.has("contents"):
+        yield "other contents", _called(opened, candidate, placed, subject.normal(draws, sizes), "contents")
+    if plan.has("addresses"):
+        elsewhere = opened.place(sizes)
+        yield "other addresses", _called(opened, candidate, elsewhere, subject.normal(draws, sizes), "addresses")
+    if plan.has("shapes"):
+        for unseen in subject.unseen(draws, plan.seeds):
+            other = subject.normal(draws, unseen)
+            yield f"the sizes {other.at}", _unless_declined(opened, candidate, other, "shapes")
+    if plan.has("adversarial"):
+        for name, hostile in subject.adversarial(draws, None if plan.has("shapes") else sizes).items():
+            yield name, _of(_unless_declined(opened, candidate, hostile, "adversarial"), name)
+
+
+def _of(look: Look, name: str) -> Look:
+    caught = yield from look
+    return caught and Caught(caught.check, f"of {name} {caught.why}")
+
+
+def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> Look:
+    """A candidate may say of a shape that it does not take it (E405)."""
+    try:
+        return (yield from _called(opened, candidate, opened.place(case.sizes), case, check))
+    except ArgusError as problem:
+        if problem.diagnostic.code != "E405":
+            raise
+        return None
+
+
+def _called(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> Look:
+    def step() -> After:
+        opened.pose(placed, case)
+        call = candidate(*placed.operands)
+        opened.bench.settle(everything=True)
+        call()
+        opened.bench.settle(everything=True)
+        return opened.after(placed, outputs=False)
+
+    after = yield from opened.alone(step)
+    return opened.look(after, placed, case, check)

@@ -1,0 +1,193 @@
+"""A kernel of a user's own as its candidates are examined: its reference in float64, at its own sizes and unseen ones.
+
+Where the kernel's claims say that it is a product of matrices, elements are held to the bounds of sums in float32 and
+one rounding, and errors to their statistics. Of others nobody knows how results are rounded on the way: elements are
+held to some roundings of the largest one; and at small sizes the error is held to that of the interpreter, which rounds
+where the kernel does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from math import prod
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
+from argus.interp.memory.loading import inputs, outputs
+from argus.interp.search.search import assumed, holds, sizes_in_order
+from argus.policy.bounds import Bounds
+from argus.runtime.sandbox.answers import REFERENCE, Exact, Oracle, answered, asked
+from argus.search.bench_harness.inputs import MOST_HOSTILE, Array, Case, Draws, Sizes, adversarial
+from argus.search.bench_harness.outputs import ENOUGH, SIGMAS, differ, imprecise, rms, some
+from argus.search.bench_harness.subject import Complaint, Looked, Tensor
+from argus.search.problems.references import check_types, tolerance
+from argus.search.problems.workload import shape_of
+from argus.verifier.api import interpret
+from argus.verifier.reference import F32_ROUNDING, Contraction, contraction
+
+MOST_INTERPRETED = 1 << 22
+"""Largest product of all sizes at which the interpreter runs, too."""
+SLOWEST = 4.0
+"""Seconds that the reference may take at the problem's sizes: it is asked some forty times."""
+_SLACK = 1.5
+"""Root mean square of the error over that of the interpreter, at most: what cuts off where it should round has 2."""
+_ROUNDINGS = 8
+"""Of float32, by which functions of the hardware may differ from those of the interpreter, in the mean square."""
+_EDGES = 12
+_DRAWS = 400
+_COARSE = (1, 1, 2, 8, 16, 64)
+
+
+@define
+class _Watch:
+    """slowest: seconds of the reference so far."""
+
+    slowest: float = 0.0
+
+
+@frozen
+class KernelOfFile:
+    """The subject of one design. kernel: as it is built. reference: of the user, in float64."""
+
+    kernel: Kernel
+    sizes: Sizes
+    bounds: Bounds
+    reference: Oracle
+    tensors: tuple[Tensor, ...] = field(init=False)
+    product: Contraction | None = field(init=False)
+    _watch: _Watch = field(factory=_Watch, init=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        check_types(self.kernel)
+        read, written = inputs(self.kernel), outputs(self.kernel)
+        tensors = tuple(
+            Tensor(each.name, each.dtype.numpy, each in read, each in written) for each in self.kernel.parameters
+        )
+        object.__setattr__(self, "tensors", tensors)
+        object.__setattr__(self, "product", contraction(self.kernel))
+
+    def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+        return tuple(shape_of(each, self.kernel, sizes) for each in self.kernel.parameters)
+
+    def normal(self, draws: Draws, sizes: Sizes) -> Case:
+        shapes = self._read(sizes)
+        arrays = draws.normal(list(shapes.values()))
+        return Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True)
+
+    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
+        """Some of the least that are admitted, then such as are drawn; fewer where assumptions admit few."""
+        edges = list(islice(sizes_in_order(self.kernel), _EDGES))
+        some = draws.generator().permutation(len(edges))[:2]
+        found: list[Sizes] = [edges[int(number)] for number in some]
+        return [*found, *islice(self._drawn(draws.generator()), count)]
+
+    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
+        least: Iterator[Sizes] = sizes_in_order(self.kernel)
+        chosen = next(self._drawn(draws.generator()), None) or next(least) if sizes is None else sizes
+        shapes = self._read(chosen)
+        wide = [name for name, (shape, _) in shapes.items() if len(shape) > 1 and min(shape) > 0]
+        return dict(adversarial(draws, shapes, chosen, (wide or list(shapes))[:MOST_HOSTILE]))
+
+    def _read(self, sizes: Sizes) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        pairs = zip(self.tensors, self.shapes(sizes), strict=True)
+        return {tensor.name: (shape, tensor.dtype) for tensor, shape in pairs if tensor.read}
+
+    def _drawn(self, generator: np.random.Generator) -> Iterator[Sizes]:
+        """Small sizes that the assumptions admit, multiples of 1 to 64."""
+        condition = assumed(self.kernel)
+        names = [symbol.name for symbol in self.kernel.sizes]
+        most = int(MOST_INTERPRETED ** (1 / max(1, len(names))))
+        for _ in range(_DRAWS):
+            places: list[int] = generator.integers(0, len(_COARSE), len(names)).tolist()
+            steps = [_COARSE[place] for place in places]
+            values = [step * int(generator.integers(1, most // step + 1)) for step in steps]
+            sizes = dict(zip(names, values, strict=True))
+            if prod(values) <= MOST_INTERPRETED and holds(self.kernel, condition, sizes):
+                yield sizes
+
+    def expected(self, case: Case) -> Mapping[str, Array]:
+        types = {each.name: each.dtype for each in self.tensors}
+        return {name: array.astype(types[name]) for name, array in self._exact(case).items()}
+
+    def _exact(self, case: Case) -> dict[str, Exact]:
+        given = {name: array.astype(np.float64) for name, array in case.arrays.items()}
+        begun = perf_counter()
+        with np.errstate(all="ignore"):
+            found = asked(self.reference, given)
+        self._watch.slowest = max(self._watch.slowest, perf_counter() - begun)
+        if self._watch.slowest > SLOWEST:
+            message = f"`{REFERENCE}` took {self._watch.slowest:.1f} s at {case.at}, and is asked some forty times"
+            advice = "name smaller sizes, make it faster, or take predicted times: --on model"
+            raise ArgusError(Diagnostic("E903", "error", message, help=advice))
+        pairs = zip(self.tensors, self.shapes(case.sizes), strict=True)
+        return answered(found, {tensor.name: shape for tensor, shape in pairs if tensor.written})
+
+    def complaint(
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
+    ) -> Complaint | None:
+        expected = self._exact(case)
+        told = self._numbers(case, found, expected, generator, looked) if looked.numbers else None
+        if told is not None and case.hostile and self._also_interpreted(case, expected):
+            return None
+        if told is None and looked.precision and case.statistical:
+            return self._precision(case, found, expected)
+        return told
+
+    def _numbers(
+        self,
+        case: Case,
+        found: Mapping[str, Array],
+        expected: Mapping[str, Exact],
+        generator: np.random.Generator,
+        looked: Looked,
+    ) -> Complaint | None:
+        for name, exact in expected.items():
+            made = found[name].astype(np.float64)
+            told = differ(made, exact, tolerance(exact, self.kernel, case.sizes), f"`{REFERENCE}`", name)
+            if told is not None:
+                return told
+        if self.product is None:
+            return None
+        (exact,), (made,) = expected.values(), found.values()
+        products = prod(case.sizes.values()) // max(1, len(exact))
+        rows = some(len(exact), looked.most_products // max(1, products), generator)
+        _, bound = self.product.exact(case.arrays, rows)
+        return differ(made[rows].astype(np.float64), exact[rows], bound, f"`{REFERENCE}`")
+
+    def _precision(self, case: Case, found: Mapping[str, Array], expected: Mapping[str, Exact]) -> Complaint | None:
+        types = {each.name: each.dtype for each in self.tensors}
+        if self.product is not None:
+            ((name, exact),) = expected.items()
+            return imprecise(found[name].astype(np.float64), exact, types[name], self.product.depth(case.arrays))
+        if prod(case.sizes.values()) > MOST_INTERPRETED or all(each.size < ENOUGH for each in expected.values()):
+            return None
+        interpreted, depth = self._interpreted(case), max(case.sizes.values(), default=1)
+        for name, exact in expected.items():
+            ours, theirs = (rms(each[name].astype(np.float64) - exact) for each in (interpreted, found))
+            summed = (SIGMAS * depth**0.5 + _ROUNDINGS) * F32_ROUNDING * rms(exact)
+            if exact.size >= ENOUGH and np.isfinite(ours) and not theirs <= _SLACK * ours + summed:
+                text = f"the error of {name} is {theirs:.3g} in the mean square, in the interpreter {ours:.3g}"
+                return Complaint(text, precise=True)
+        return None
+
+    def _also_interpreted(self, case: Case, expected: Mapping[str, Exact]) -> bool:
+        """Whether the kernel itself, wherever it runs, differs from the reference here: that is no fault of a device.
+
+        What the interpreter makes of normal numbers has been compared before.
+        """
+        if prod(case.sizes.values()) > MOST_INTERPRETED:
+            return False
+        made = self._interpreted(case)
+        quiet = Looked(numbers=True, precision=False, most_products=MOST_INTERPRETED)
+        return self._numbers(case, made, expected, np.random.default_rng(0), quiet) is not None
+
+    def _interpreted(self, case: Case) -> dict[str, Array]:
+        pairs = zip(self.tensors, self.shapes(case.sizes), strict=True)
+        arrays = [case.arrays[t.name] if t.read else np.full(shape, np.nan).astype(t.dtype) for t, shape in pairs]
+        return interpret(self.kernel, *arrays)

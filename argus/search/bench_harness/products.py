@@ -1,0 +1,114 @@
+"""A product of matrices as its candidates are examined: C = A @ B^T in float64, element by element and by statistics.
+
+An element of a sum of k products in float32, rounded once to bfloat16, is off by at most u |c| + (1 + u) e with
+e = k 2^-23 sum |a b| and u = 2^-8. For large k this bound, made for the worst order of the worst signs, lets lower
+precision by: e grows as k^2, the error of sums in bfloat16 only as k. The mean square does not (`outputs.imprecise`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import frozen
+from ml_dtypes import bfloat16
+
+from argus.policy.bounds import Bounds
+from argus.search.bench_harness.inputs import Array, Case, Draws, Sizes, adversarial, normal
+from argus.search.bench_harness.outputs import Places, differ, imprecise, some_of_both
+from argus.search.bench_harness.subject import Complaint, Looked, Tensor
+from argus.search.problems.problem import Gemm
+from argus.verifier.reference import F32_ROUNDING, Exact
+
+Shape = tuple[int, int, int]
+_TYPE = np.dtype(bfloat16)
+_ROUNDING = 2.0**-8
+TENSORS = (
+    Tensor("A", _TYPE, read=True, written=False),
+    Tensor("B", _TYPE, read=True, written=False),
+    Tensor("C", _TYPE, read=False, written=True),
+)
+HOSTILE = (67, 72, 136)
+"""Extents of adversarial inputs."""
+
+
+@frozen
+class Product:
+    """The subject of a problem of the family."""
+
+    problem: Gemm
+
+    @property
+    def sizes(self) -> Sizes:
+        return self.problem.sizes
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.problem.bounds
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        return TENSORS
+
+    def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
+        return tuple((sizes[one], sizes[other]) for one, other in ("MK", "NK", "MN"))
+
+    def normal(self, draws: Draws, sizes: Sizes) -> Case:
+        left, right = draws.normal(_shapes(_extents(sizes)))
+        return Case(sizes, {"A": left, "B": right}, statistical=True)
+
+    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
+        """One smallest shape, and some that are no multiples of tiles; rows of operands are of 16 bytes."""
+        found = [_sizes((1, 8, 8))]
+        for _ in range(count):
+            generator = draws.generator()
+            m, n, k = generator.integers(2, 300), generator.integers(1, 36), generator.integers(1, 40)
+            found.append(_sizes((2 * int(m) + 1, 8 * int(n), 8 * int(k))))
+        return found
+
+    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
+        chosen = _sizes(HOSTILE) if sizes is None else sizes
+        shapes = dict(zip("AB", _shapes(_extents(chosen)), strict=True))
+        return dict(adversarial(draws, shapes, chosen, ["A"]))
+
+    def expected(self, case: Case) -> Mapping[str, Array]:
+        product, _ = exact(case, *(np.arange(case.sizes[name], dtype=np.int64) for name in "MN"))
+        return {"C": product.astype(bfloat16)}
+
+    def complaint(
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
+    ) -> Complaint | None:
+        m, n, k = _extents(case.sizes)
+        rows, columns = some_of_both(m, n, k, generator, looked.most_products)
+        product, sums = exact(case, rows, columns)
+        made = found["C"][np.ix_(rows, columns)].astype(np.float64)
+        bound = _ROUNDING * np.abs(product) + (1 + _ROUNDING) * k * F32_ROUNDING * sums
+        told = differ(made, product, bound, "float64") if looked.numbers else None
+        if told is None and looked.precision and case.statistical:
+            return imprecise(made, product, _TYPE, k)
+        return told
+
+
+def drawn(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+    """Operands whose numbers are drawn one by one."""
+    left, right = normal(generator, _shapes(shape))
+    return left, right
+
+
+def exact(case: Case, rows: Places, columns: Places) -> tuple[Exact, Exact]:
+    """A @ B^T in float64 where these rows and columns meet, and |A| @ |B|^T."""
+    left, right = (case.arrays[name][chosen].astype(np.float64) for name, chosen in (("A", rows), ("B", columns)))
+    return left @ right.T, np.abs(left) @ np.abs(right).T
+
+
+def _extents(sizes: Sizes) -> Shape:
+    return sizes["M"], sizes["N"], sizes["K"]
+
+
+def _sizes(shape: Shape) -> Sizes:
+    return dict(zip("MNK", shape, strict=True))
+
+
+def _shapes(shape: Shape) -> list[tuple[tuple[int, ...], np.dtype[np.generic]]]:
+    m, n, k = shape
+    return [((m, k), _TYPE), ((n, k), _TYPE)]

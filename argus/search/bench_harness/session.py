@@ -1,0 +1,180 @@
+"""Operands on a device between zones that nobody may touch, set before each call and looked at after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, evolve, field, frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.search.bench_harness.bench import Bench, Bytes, Operand
+from argus.search.bench_harness.inputs import UNSIGNED, Case, Draws, Sizes
+from argus.search.bench_harness.subject import Looked, Subject
+from argus.search.bench_harness.verdict import Caught, Check, Plan
+
+T = TypeVar("T")
+Array = npt.NDArray[Any]
+_POISON = 0xFF
+"""Each byte of an output before a call: not a number, in any float type."""
+_ZONE = 4096
+"""Bytes before and after each operand."""
+
+
+@frozen
+class Placed:
+    """Operands of one call, in the order of the subject's tensors."""
+
+    operands: tuple[Operand, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in self.operands)
+
+
+@frozen
+class After:
+    """What a call has left. contents: of tensors, by name. touched: where bytes around operands have changed."""
+
+    contents: Mapping[str, Bytes]
+    touched: str = ""
+
+
+@define
+class Session:
+    """What one examination holds of the device."""
+
+    bench: Bench
+    plan: Plan
+    subject: Subject
+    draws: Draws
+    zone: Bytes
+    _taken: list[int] = field(factory=list[int])
+    _arenas: list[int] = field(factory=list[int])
+
+    def place(self, sizes: Sizes) -> Placed:
+        """Room for operands; without the check of addresses always the same."""
+        tensors = self.subject.tensors
+        operands = [
+            Operand(0, shape, tensor.dtype.itemsize)
+            for tensor, shape in zip(tensors, self.subject.shapes(sizes), strict=True)
+        ]
+        if self.plan.has("addresses"):
+            found = [self._allocated(each.bytes) for each in operands]
+        else:
+            found = self._arenas = self._arenas or [self._allocated(each.bytes) for each in operands]
+        return Placed(tuple(evolve(each, address=place) for each, place in zip(operands, found, strict=True)))
+
+    def _allocated(self, size: int) -> int:
+        size = size if self.plan.has("addresses") else max(size, 1 << 20)
+        begin = self.bench.allocate(size + 2 * _ZONE + 256)
+        self._taken.append(begin)
+        return begin + _ZONE
+
+    def alone(self, step: Callable[[], T]) -> Generator[str, None, T]:
+        """What a step gives that has the device for itself, with a note for each moment that others have it."""
+        while not self.bench.take():
+            yield "the GPU, which another process uses"
+        try:
+            return step()
+        finally:
+            self.bench.give()
+
+    def pose(self, placed: Placed, case: Case) -> None:
+        """A call's operands as it shall find them."""
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if tensor.read:
+                self.bench.write(operand.address, _bytes(case.arrays[tensor.name]))
+        self.poison(placed)
+        if not self.plan.has("reference"):
+            self._lay_out_reference(case)
+
+    def poison(self, placed: Placed) -> None:
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if self.plan.has("poison") and not tensor.read:
+                self.bench.fill(operand.address, operand.bytes, _POISON)
+            if self.plan.has("guards"):
+                self.bench.write(operand.address - _ZONE, self.zone)
+                self.bench.write(operand.address + operand.bytes, self.zone)
+
+    def _lay_out_reference(self, case: Case) -> None:
+        """What an examination does that compares on the device."""
+        for array in self.subject.expected(case).values():
+            expected = _bytes(array)
+            self._taken.append(self.bench.allocate(expected.size))
+            self.bench.write(self._taken[-1], expected)
+
+    def after(self, placed: Placed, *, outputs: bool) -> After:
+        """What is there now; outputs: of these alone."""
+        contents = {
+            tensor.name: self.bench.read(operand.address, operand.bytes)
+            for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True)
+            if tensor.written or (self.plan.has("intact") and not outputs)
+        }
+        return After(contents, self._touched(placed) if self.plan.has("guards") and not outputs else "")
+
+    def look(self, after: After, placed: Placed, case: Case, check: Check) -> Caught | None:
+        """What is wrong after a call. check: what a wrong output is put down to."""
+        if after.touched:
+            return Caught("guards", f"bytes {after.touched} were written, which are none of the output")
+        for tensor in self.subject.tensors:
+            held = None if tensor.written else after.contents.get(tensor.name)
+            if held is not None and not np.array_equal(held, _bytes(case.arrays[tensor.name])):
+                return Caught("intact", f"{tensor.name} is not what it was before the call")
+        return self.judge(after, placed, case, check, self.plan.most_products)
+
+    def judge(self, after: After, placed: Placed, case: Case, check: Check, most_products: int) -> Caught | None:
+        """What is wrong with outputs alone."""
+        found: dict[str, Array] = {}
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if not tensor.written:
+                continue
+            made = after.contents[tensor.name].view(tensor.dtype).reshape(operand.shape)
+            if self.plan.has("poison") and not tensor.read and (left := unwritten(made)):
+                why = f"{left:,} of {made.size:,} elements of {tensor.name} were not written, at {case.at}"
+                return Caught(check, why)
+            found[tensor.name] = made
+        looked = Looked(self.plan.has("numbers"), self.plan.has("precision"), most_products)
+        told = self.subject.complaint(case, found, self.draws.generator(), looked)
+        if told is None:
+            return None
+        return Caught("precision" if told.precise else check, f"{told.text}, at {case.at}")
+
+    def _touched(self, placed: Placed) -> str:
+        for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
+            if not np.array_equal(self.bench.read(operand.address - _ZONE, _ZONE), self.zone):
+                return f"before {tensor.name}"
+            if not np.array_equal(self.bench.read(operand.address + operand.bytes, _ZONE), self.zone):
+                return f"after {tensor.name}"
+        return ""
+
+    def close(self) -> None:
+        for address in self._taken:
+            with suppress(ArgusError):  # after a fault the process is given up, and its memory with it
+                self.bench.free(address)
+
+
+def unwritten(found: Array) -> int:
+    """Elements that are still poison."""
+    element = UNSIGNED[found.dtype.itemsize]
+    poison = element(int.from_bytes(bytes([_POISON]) * found.dtype.itemsize))
+    return int(np.count_nonzero(np.ascontiguousarray(found).view(element) == poison))
+
+
+@contextmanager
+def session(bench: Bench, plan: Plan, subject: Subject) -> Generator[Session]:
+    """Memory that is given back at the end."""
+    draws = Draws(plan.seed, constant=not plan.has("secret"))
+    zone = draws.generator().integers(0, 256, _ZONE, np.uint8)
+    opened = Session(bench, plan, subject, draws, zone)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _bytes(array: Array) -> Bytes:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

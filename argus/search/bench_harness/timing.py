@@ -1,0 +1,183 @@
+"""Times of calls whose inputs nobody has seen and whose outputs are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from statistics import median
+from typing import TypeVar
+
+from attrs import frozen
+
+from argus.policy.bounds import TOLERANCE
+from argus.search.bench_harness.bench import Call, Candidate
+from argus.search.bench_harness.inputs import Case
+from argus.search.bench_harness.session import After, Placed, Session
+from argus.search.bench_harness.verdict import Caught, Passed, Verdict
+
+T = TypeVar("T")
+_LEAST_PRODUCTS = 1 << 28
+"""That a comparison of one timed call makes, at most, unless the plan has fewer."""
+
+
+@frozen
+class Burst:
+    """Microseconds: by the device's events, by the host's clock until the device was idle, of the launches alone."""
+
+    calls: int
+    device: float
+    host: float
+    launches: float
+
+
+@frozen
+class Pair:
+    """A burst and one of twice as many calls."""
+
+    once: Burst
+    twice: Burst
+
+    @property
+    def device(self) -> float:
+        """What one more call takes, by the device's events."""
+        return (self.twice.device - self.once.device) / self.once.calls
+
+    @property
+    def host(self) -> float:
+        return (self.twice.host - self.once.host) / self.once.calls
+
+    @property
+    def launch(self) -> float:
+        return self.twice.launches / self.twice.calls
+
+    @property
+    def fixed(self) -> float:
+        """What a burst takes beside its calls."""
+        return 2 * self.once.device - self.twice.device
+
+
+@frozen
+class Sets:
+    """Operands in rotation, and the calls that are bound to them."""
+
+    session: Session
+    placed: Sequence[Placed]
+    calls: Sequence[Call]
+    first: Sequence[Case]
+
+    def burst(self, count: int) -> Generator[str, None, Burst | Caught]:
+        """So many calls, by each clock on its own; after each time the outputs are looked at."""
+        device = yield from self._clocked(count, self._by_events)
+        if isinstance(device, Caught):
+            return device
+        host = yield from self._clocked(count, self._by_host)
+        if isinstance(host, Caught):
+            return host
+        return Burst(count, device, *host)
+
+    def _by_events(self, order: Sequence[int]) -> float:
+        bench = self.session.bench
+        bench.hold(len(order))
+        begin = bench.mark()
+        for place in order:
+            self.calls[place]()
+        end = bench.mark()
+        bench.settle(everything=True)
+        return bench.between(begin, end)
+
+    def _by_host(self, order: Sequence[int]) -> tuple[float, float]:
+        """Until the device was idle, and of the launches."""
+        bench = self.session.bench
+        start = bench.host()
+        for place in order:
+            self.calls[place]()
+        launched = bench.host()
+        bench.settle(everything=self.session.plan.has("whole device"))
+        stop = bench.host()
+        bench.settle(everything=True)
+        return stop - start, launched - start
+
+    def _clocked(self, count: int, clock: Callable[[Sequence[int]], T]) -> Generator[str, None, T | Caught]:
+        """What a clock says of calls on contents that nobody has seen, in an order that nobody knows."""
+        session = self.session
+        drawn: list[int] = session.draws.generator().permutation(len(self.placed)).tolist()
+        order = (drawn * count)[:count]
+        cases = {place: self.first[place] for place in order}
+        if session.plan.has("contents"):
+            cases = {place: session.subject.normal(session.draws, each.sizes) for place, each in cases.items()}
+
+        def step() -> tuple[T, Mapping[int, After]]:
+            for place in order:
+                if session.plan.has("contents"):
+                    session.pose(self.placed[place], cases[place])
+                else:
+                    session.poison(self.placed[place])
+            session.bench.settle(everything=True)
+            told = clock(order)
+            return told, {place: session.after(self.placed[place], outputs=True) for place in self._seen(order)}
+
+        told, left = yield from session.alone(step)
+        return self._wrong(left, cases) or told
+
+    def _seen(self, order: Sequence[int]) -> set[int]:
+        """Of which calls the outputs are looked at: the last one, and one at random."""
+        if not self.session.plan.has("timed"):
+            return set()
+        return {order[-1], order[int(self.session.draws.generator().integers(0, len(order)))]}
+
+    def _wrong(self, left: Mapping[int, After], cases: Mapping[int, Case]) -> Caught | None:
+        most = min(self.session.plan.most_products, _LEAST_PRODUCTS)
+        for place, after in left.items():
+            if (caught := self.session.judge(after, self.placed[place], cases[place], "timed", most)) is not None:
+                return caught
+        return None
+
+
+def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
+    """Rounds of two bursts, and what the clocks say of each other."""
+    plan, sizes = session.plan, session.subject.sizes
+    placed = [session.place(sizes)]
+    half = max(1, min(plan.most_calls, plan.most_bytes // max(1, placed[0].bytes)) // 2)
+    if plan.has("addresses"):
+        placed += [session.place(sizes) for _ in range(2 * half - 1)]
+    first = [session.subject.normal(session.draws, sizes) for _ in placed]
+
+    def step() -> None:
+        for each, case in zip(placed, first, strict=True):
+            session.pose(each, case)
+
+    yield from session.alone(step)
+    sets = Sets(session, placed, [candidate(*each.operands) for each in placed], first)
+    pairs: list[Pair] = []
+    for number in range(plan.rounds + 1):
+        yield f"round {number} of times"
+        once = yield from sets.burst(half)
+        if isinstance(once, Caught):
+            return once
+        yield f"round {number} of times, twice the calls"
+        twice = yield from sets.burst(2 * half)
+        if isinstance(twice, Caught):
+            return twice
+        if number:  # the first one warms up
+            pairs.append(Pair(once, twice))
+    return _agreed(session, pairs)
+
+
+def _agreed(session: Session, pairs: Sequence[Pair]) -> Verdict:
+    plan = session.plan
+    device, host = median(each.device for each in pairs), median(each.host for each in pairs)
+    mean = median(each.twice.device / each.twice.calls for each in pairs)
+    fixed = median(each.fixed for each in pairs)
+    calls = pairs[0].once.calls
+    launch = min(plan.launch, median(each.launch for each in pairs))
+    spread = median(abs(each.host - host) for each in pairs)
+    if plan.has("linear") and fixed > plan.fixed + plan.agreement * calls * mean:
+        why = f"{calls} more calls take {calls * device:.3g} us, the {calls} before them {fixed:.3g} us more"
+        return Caught("linear", why)
+    if plan.has("clocks") and host > (1 + plan.agreement) * device + launch + plan.fixed / calls + spread:
+        return Caught(
+            "clocks", f"a call takes {device:.3g} us by the device's events, {host:.3g} us by the host's clock"
+        )
+    least = session.bench.least(session.subject)
+    if plan.has("physics") and device < least * (1 - TOLERANCE):
+        return Caught("physics", f"a call takes {device:.3g} us, of which {least:.3g} us is the least that it can")
+    return Passed(device)

@@ -1,0 +1,156 @@
+"""Checks of what is delivered as files: digests, the source emitted again, the code object compiled again."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from attrs import frozen
+
+from argus.core.cost.occupancy import Compiled
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.emit.artifact import Artifact
+from argus.emit.build import build
+from argus.emit.resources import compiled
+from argus.runtime.expressions import value_of
+from argus.search.certificates import claims
+from argus.search.certificates.certificate import ROLES, Certificate, Role
+from argus.search.certificates.check_result import Check, failed, passed, same, unchecked
+from argus.search.certificates.file_certificate import PROBLEM
+from argus.search.evaluation.reward import resources
+
+_NO_COMPILER = "E303"
+
+
+@frozen
+class Made:
+    """What the kernel is compiled to here.
+
+    source: emitted, always. files: of the other roles. names: of what is emitted and compiled, with their stem; none
+    without a compiler, whose `lack` says why.
+    """
+
+    source: str
+    files: dict[Role, bytes]
+    names: dict[Role, str]
+    stem: str = ""
+    checks: tuple[str, ...] = ()
+    resources: dict[str, float] | None = None
+    compiled: Compiled | None = None
+    lack: str = ""
+
+
+def built(kernel: Kernel) -> Made:
+    """Emit and compile into a folder that is gone afterwards. Raises ArgusError: E302, E304, E501."""
+    source = claims.emitted(kernel)
+    with tempfile.TemporaryDirectory(prefix="argus-certify-", ignore_cleanup_errors=True) as place:
+        try:
+            artifact = build(kernel, directory=Path(place), lines=False)
+        except ArgusError as problem:
+            if problem.diagnostic.code != _NO_COMPILER:
+                raise
+            return Made(source, {}, {}, lack=problem.diagnostic.message)
+        checks = tuple(each.condition for each in artifact.launch.checks)
+        stem = artifact.description.stem
+        return Made(
+            source, _files(artifact), _names(artifact), stem, checks, resources(artifact), compiled(artifact.report)
+        )
+
+
+def _files(artifact: Artifact) -> dict[Role, bytes]:
+    found: dict[Role, bytes] = {"code": artifact.code.read_bytes(), "description": artifact.description.read_bytes()}
+    return found if artifact.assembly is None else {**found, "assembly": artifact.assembly.read_bytes()}
+
+
+def _names(artifact: Artifact) -> dict[Role, str]:
+    made: dict[Role, Path | None] = {
+        "source": artifact.source,
+        "code": artifact.code,
+        "description": artifact.description,
+        "assembly": artifact.assembly,
+    }
+    return {role: path.name for role, path in made.items() if path is not None}
+
+
+def of_files(claimed: Certificate, folder: Path, *, of_file: bool) -> Iterator[Check]:
+    """Digests of all files that are named; and that all are named which there must be. of_file: a user's own is one."""
+    absent = {"assembly": claimed.problem.target != "gfx942", "problem": not of_file}
+    needed = [role for role in ROLES if not absent.get(role)]
+    lacking = [role for role in needed if role not in claimed.files]
+    more = [role for role in claimed.files if role not in needed]
+    if lacking or more:
+        yield failed("files", f"expected files for {', '.join(needed)}, found {', '.join(claimed.files) or 'none'}")
+    for role, named in claimed.files.items():
+        try:
+            found = _digest(folder / named.name)
+        except OSError as problem:
+            if role == "problem" and isinstance(problem, FileNotFoundError):
+                yield unchecked("problem file", f"{named.name} is not here: what it says is not known")
+                continue
+            yield failed(f"{role} file", f"{named.name} cannot be read: {problem.strerror or problem}")
+            continue
+        yield same(f"{role} file", (named.bytes, named.sha256), found, f"{named.name} has the digest claimed")
+
+
+def _digest(path: Path) -> tuple[int, str]:
+    found, size = sha256(), 0
+    with path.open("rb") as stream:
+        while part := stream.read(1 << 20):
+            found.update(part)
+            size += len(part)
+    return size, found.hexdigest()
+
+
+def of_code(
+    claimed: Certificate, folder: Path, kernel: Kernel, sizes: Mapping[str, int], script: str, made: Made
+) -> Iterator[Check]:
+    """script: the loader as it is written here."""
+    yield _compared("source", claimed, folder, made.source.encode(), "emitted again, byte for byte")
+    name = claimed.compiler
+    yield same("compiler", name, claims.COMPILERS[kernel.target.name], f"{name} compiles for {kernel.target.name}")
+    yield _named(claimed, made)
+    if made.lack:
+        yield unchecked("code", f"not compiled again: {made.lack}")
+        return
+    yield from _objects(claimed, folder, made)
+    yield _compared("loader", claimed, folder, script.encode(), "written again, byte for byte")
+    unmet = [each for each in made.checks if not value_of(each, sizes)]
+    why = f"the problem's extents meet {len(made.checks)} conditions of the launch"
+    yield failed("launch", f"{why}, but not {', '.join(unmet)}") if unmet else passed("launch", why)
+
+
+def _named(claimed: Certificate, made: Made) -> Check:
+    """Whether what was looked at is what the loader will find: another file may lie under the name that it knows."""
+    expected: dict[Role, str] = {"ir": claims.IR, "loader": claims.LOADER, "problem": PROBLEM, **made.names}
+    given = {role: file.name for role, file in claimed.files.items() if role in expected}
+    wanted = {role: name for role, name in expected.items() if role in given}
+    return same("names", given, wanted, "files have the names by which the loader finds them")
+
+
+def _objects(claimed: Certificate, folder: Path, made: Made) -> Iterator[Check]:
+    """Code objects are comparable where the same compiler made both."""
+    name = claimed.compiler
+    here, there = claims.versions().get(name, ""), claimed.versions.get(name, "")
+    for role, data in made.files.items():
+        if here == there:
+            yield _compared(role, claimed, folder, data, f"compiled again by {name} {here}, byte for byte")
+        else:
+            yield unchecked(role, f"made by {name} {there or 'of unknown version'}, here {here}")
+    if here == there:
+        yield same("resources", claimed.resources, made.resources, "as the compiler reports them")
+    else:
+        yield unchecked("resources", "another version of the compiler is here")
+
+
+def _compared(role: Role, claimed: Certificate, folder: Path, data: bytes, how: str) -> Check:
+    named = claimed.files.get(role)
+    if named is None:
+        return failed(role, "the certificate names no such file")
+    try:
+        alike = (folder / named.name).read_bytes() == data
+    except OSError as problem:
+        return failed(role, f"{named.name} cannot be read: {problem.strerror or problem}")
+    return passed(role, f"{named.name} is {how}") if alike else failed(role, f"{named.name} is not what is {how}")

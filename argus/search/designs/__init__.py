@@ -1,0 +1,1 @@
+"""The design space: named designs, their features, recorded times, and what a technique gains."""

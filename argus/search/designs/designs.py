@@ -1,0 +1,80 @@
+"""Designs by name, the kernels that they are, and the techniques that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
+from argus.kernels.config_names import name_of
+from argus.kernels.fp8 import gemm_fp8
+from argus.kernels.gemm import CONFIGS, configuration, gemm
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.transformation import Design
+from argus.search.tuning.candidates import space
+
+_SHIPPED = {config: name for name, config in reversed(CONFIGS.items())}
+
+
+def name(design: Design) -> str:
+    """What it is shipped as, or a name that says all of it."""
+    return _SHIPPED.get(design) or name_of(design)
+
+
+def design(named: str) -> Design:
+    """Raises ArgusError (E906) where no design is called that."""
+    found = configuration(named)
+    if found is None:
+        shipped = ", ".join(CONFIGS)
+        raise ArgusError(Diagnostic("E906", "error", f"`{named}` is no design", help=f"shipped ones are {shipped}"))
+    return found
+
+
+def kernel_of(found: Design) -> Kernel:
+    """Traced. Raises ArgusError: E1xx or E2xx for what is wrong with it."""
+    return gemm.instance(found, name(found))
+
+
+def shipped(target: str) -> Iterator[Design]:
+    return (each for each in CONFIGS.values() if each.target.name == target)
+
+
+def ground(target: str) -> Iterator[Design]:
+    """Designs of a target to try techniques on: those shipped, those before them, then the space that planners walk."""
+    seen: set[Design] = set()
+    before = (each for expert in shipped(target) for _, each in history(expert))
+    for found in (*shipped(target), *before, *space(target).values()):
+        if found not in seen:
+            seen.add(found)
+            yield found
+
+
+def history(found: Design) -> tuple[tuple[str, Design], ...]:
+    """How one may come to a design: the first design, with no technique's name, then each technique and what it made.
+
+    Techniques are undone one after the other, the last of their order first; several uses of one are one step.
+    """
+    steps = [("", found)]
+    while True:
+        last = steps[0][1]
+        undone = (
+            (each, without) for each in reversed(tuple(TRANSFORMATIONS)) if (without := _undone(each, last)) is not None
+        )
+        step = next(undone, None)
+        if step is None:
+            return tuple(steps)
+        steps[:1] = [("", step[1]), (step[0], last)]
+
+
+def _undone(technique: str, found: Design) -> Design | None:
+    """As far down as it goes."""
+    reached: Design | None = None
+    while (without := TRANSFORMATIONS[technique].undo(found if reached is None else reached)) is not None:
+        reached = without
+    return reached
+
+
+def others(target: str) -> Iterator[tuple[str, Kernel]]:
+    """Kernels of other families, by name: what rewritings are tried on, too."""
+    if target == "sm_90a":
+        yield from ((f"gemm_fp8 {each}", gemm_fp8.trace(each)) for each in gemm_fp8.instances())

@@ -1,0 +1,176 @@
+"""Whether a technique of the knowledge base does what its file says: on kernels, not on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+
+from attrs import evolve, frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.core.invariants import INVARIANTS
+from argus.core.ir import Kernel
+from argus.core.ir.pretty import pretty
+from argus.core.target import TARGETS
+from argus.core.verdict import Proved, Report
+from argus.kernels.gemm import configuration
+from argus.policy.matchers import MATCHERS, Matcher
+from argus.policy.technique import Lineage, Technique
+from argus.search.designs import designs
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.transformation import Design, Transformation
+
+_TRIED = 12
+"""Examples of which one has to be proved with all preconditions."""
+
+Verify = Callable[[Kernel], Report]
+
+
+@frozen
+class Example:
+    """A design that the technique changes. before, after: designs by name, or a design and what was rewritten.
+
+    proved: whether the kernel after it is, each precondition among what was proved; None where nobody asked.
+    """
+
+    target: str
+    before: str
+    after: str
+    proved: bool | None = None
+
+
+@frozen
+class Checked:
+    """faults: in words, none if the file is right."""
+
+    technique: Technique
+    examples: tuple[Example, ...]
+    faults: tuple[str, ...]
+
+
+@frozen
+class Bench:
+    """What files are held against. ground: designs of a target, in the order in which they are
+    tried. others: kernels that rewritings are tried on after them.
+    """
+
+    transformations: Mapping[str, Transformation] = TRANSFORMATIONS
+    matchers: Mapping[str, Matcher] = MATCHERS
+    ground: Callable[[str], Iterator[Design]] = designs.ground
+    others: Callable[[str], Iterator[tuple[str, Kernel]]] = designs.others
+    verify: Verify | None = None
+
+
+@frozen(eq=False)
+class _Change:
+    before: str
+    after: str
+    old: Kernel
+    new: Kernel
+
+
+def check(technique: Technique, bench: Bench) -> Checked:
+    """All that a file names is there, and does something; with `bench.verify`, what it makes is proved."""
+    faults = [*_unknown(technique, bench), *_of_lineage(technique, bench)]
+    transformation = bench.transformations.get(technique.transformation)
+    matcher = bench.matchers.get(technique.applies)
+    if transformation is None or matcher is None:
+        return Checked(technique, (), tuple(faults))
+    examples: list[Example] = []
+    for target in technique.targets:
+        found = _example(technique, target, partial(_changes, transformation, matcher, bench, target), bench)
+        if isinstance(found, str):
+            faults.append(f"{target}: {found}")
+        else:
+            examples.append(found)
+    return Checked(technique, tuple(examples), tuple(faults))
+
+
+def _unknown(technique: Technique, bench: Bench) -> Iterator[str]:
+    if technique.applies not in bench.matchers:
+        yield f"there is no matcher `{technique.applies}`"
+    if technique.transformation not in bench.transformations:
+        yield f"there is no transformation `{technique.transformation}`"
+    known = {each.id for each in INVARIANTS}
+    yield from (f"there is no invariant {each}" for each in technique.preconditions if each not in known)
+    targets = {each.name for each in TARGETS}
+    yield from (f"there is no target `{each}`" for each in technique.targets if each not in targets)
+
+
+def _of_lineage(technique: Technique, bench: Bench) -> Iterator[str]:
+    transformation = bench.transformations.get(technique.transformation)
+    for row in technique.lineage:
+        yield from (f"lineage: `{n}` is no design" for n in (row.without, row.design) if configuration(n) is None)
+        if transformation is not None and not _undone(transformation, row):
+            yield f"lineage: `{row.design}` without the technique is not `{row.without}`"
+
+
+def _undone(transformation: Transformation, row: Lineage) -> bool:
+    design, without = configuration(row.design), configuration(row.without)
+    return design is None or without is None or transformation.undo(design) == without
+
+
+def _example(
+    technique: Technique, target: str, changes: Callable[[], Iterator[_Change]], bench: Bench
+) -> Example | str:
+    """The first kernel that the technique changes, or what is wrong."""
+    tried = list(islice(changes(), 1 if bench.verify is None else _TRIED))
+    if not tried:
+        return f"`{technique.transformation}` changes no kernel of which `{technique.applies}` is true"
+    made = [Example(target, each.before, each.after) for each in tried]
+    if bench.verify is None:
+        return made[0]
+    reason = ""
+    for each, example in zip(tried, made, strict=True):
+        wrong = _not_proved(bench.verify(each.new), technique.preconditions)
+        if not wrong:
+            return evolve(example, proved=True)
+        reason = reason or f"`{example.after}`: {wrong}"
+    return reason
+
+
+def _not_proved(report: Report, preconditions: tuple[str, ...]) -> str:
+    """Empty if the kernel is proved and each precondition with it."""
+    if not isinstance(report.verdict, Proved) or report.uncovered:
+        return f"it is {type(report.verdict).__name__.lower()}"
+    standing = {finding.invariant: finding.standing for finding in report.findings}
+    open_ = [f"{each} is {standing.get(each, 'not there')}" for each in preconditions if standing.get(each) != "proved"]
+    return ", ".join(open_)
+
+
+def _changes(transformation: Transformation, matcher: Matcher, bench: Bench, target: str) -> Iterator[_Change]:
+    """Kernels of which the matcher is true, and what becomes of each: where it is traced, and another program."""
+    for design in bench.ground(target):
+        made = transformation.apply(design)
+        if not made and not transformation.rewrites:
+            continue
+        old = _traced(design)
+        if old is None or not matcher(old):
+            continue
+        named = designs.name(design)
+        for each in made:
+            new = _traced(each)
+            if new is not None and _text(new) != _text(old):
+                yield _Change(named, designs.name(each), old, new)
+        yield from _rewritten(transformation, named, old)
+    for named, old in bench.others(target):
+        if matcher(old):
+            yield from _rewritten(transformation, named, old)
+
+
+def _rewritten(transformation: Transformation, named: str, old: Kernel) -> Iterator[_Change]:
+    for new in transformation.rewrite(old):
+        if _text(new) != _text(old):
+            yield _Change(named, f"{named}, rewritten", old, new)
+
+
+def _traced(design: Design) -> Kernel | None:
+    try:
+        return designs.kernel_of(design)
+    except ArgusError:
+        return None
+
+
+def _text(kernel: Kernel) -> str:
+    return pretty(evolve(kernel, name="kernel"))

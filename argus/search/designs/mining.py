@@ -1,0 +1,180 @@
+"""Skills from an expert's design: techniques are taken away one by one, each step proved, run and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from attrs import evolve, field, frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.core.verdict import Finding, Proved, Report
+from argus.policy.technique import Basis, Lineage, Technique
+from argus.search.designs import designs
+from argus.search.designs.ablation import effect
+from argus.search.transformation import Design, Transformation
+
+Verify = Callable[[Kernel], Report]
+Disagrees = Callable[[Kernel], str]
+"""Where a kernel's result is not what it should be; empty if nowhere."""
+Time = Callable[[Design, Kernel], float | None]
+"""Microseconds of a design, measured or predicted; None where nobody knows."""
+
+
+@frozen
+class Tools:
+    """command, shape, basis: of the experiment, for its lineage."""
+
+    transformations: Mapping[str, Transformation]
+    verify: Verify
+    disagrees: Disagrees
+    time: Time
+    basis: Basis
+    command: str
+    shape: str
+
+
+@frozen
+class Skill:
+    """One step, as one would take it. invariants: that are proved of the design with it and do not apply to the one
+    without, beside those that the technique names.
+    """
+
+    technique: Technique
+    without: str
+    design: str
+    invariants: tuple[str, ...]
+    before: float | None
+    after: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Time without over time with."""
+        return None if self.before is None or self.after is None else self.before / self.after
+
+
+@frozen
+class Rejected:
+    technique: str
+    without: str
+    design: str
+    why: str
+
+
+@frozen
+class Mined:
+    """skills: in the order in which one would apply them, from `first` to `expert`."""
+
+    expert: str
+    first: str
+    skills: tuple[Skill, ...]
+    rejected: tuple[Rejected, ...]
+
+
+@frozen(eq=False)
+class _Judged:
+    """A design that is proved and computes what it should."""
+
+    design: Design
+    kernel: Kernel
+    findings: Mapping[str, Finding] = field(converter=dict[str, Finding])
+
+    @property
+    def proved(self) -> frozenset[str]:
+        return frozenset(name for name, finding in self.findings.items() if finding.standing == "proved")
+
+
+def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Iterator[Skill | Rejected]:
+    """Steps backwards from an expert's design, in the reverse of the order of transformations; see `gathered`.
+
+    Several uses of one technique after each other are one step. Raises ArgusError for an expert that is not traced.
+    """
+    place = {named: i for i, named in enumerate(tools.transformations)}
+    ordered = sorted(techniques, key=lambda each: (place[each.transformation], each.name), reverse=True)
+    current = _judged(expert, tools)
+    if isinstance(current, str):
+        yield Rejected("", "", designs.name(expert), current)
+        return
+    refused: set[tuple[str, Design]] = set()
+    moved = True
+    while moved:
+        moved = False
+        for technique in ordered:
+            simpler, why = _taken_away(current, technique, tools, refused)
+            yield from why
+            if simpler is not None:
+                yield _skill(technique, simpler, current, tools)
+                current, moved = simpler, True
+                break
+
+
+def gathered(expert: str, steps: Sequence[Skill | Rejected]) -> Mined:
+    skills = tuple(step for step in reversed(steps) if isinstance(step, Skill))
+    first = skills[0].without if skills else expert
+    return Mined(expert, first, skills, tuple(step for step in steps if isinstance(step, Rejected)))
+
+
+def _taken_away(
+    current: _Judged, technique: Technique, tools: Tools, refused: set[tuple[str, Design]]
+) -> tuple[_Judged | None, list[Rejected]]:
+    """The design without a technique, as far down as it is accepted; None where it has none of it."""
+    undo = tools.transformations[technique.transformation].undo
+    reached: _Judged | None = None
+    why: list[Rejected] = []
+    while True:
+        last = current if reached is None else reached
+        without = undo(last.design)
+        if without is None or (technique.name, without) in refused:
+            return reached, why
+        found = _judged(without, tools)
+        if isinstance(found, str):
+            refused.add((technique.name, without))
+            why.append(Rejected(technique.name, designs.name(without), designs.name(last.design), found))
+            return reached, why
+        reached = found
+
+
+def _judged(design: Design, tools: Tools) -> _Judged | str:
+    """Traced, proved and run; or why it does not count."""
+    try:
+        kernel = designs.kernel_of(design)
+    except ArgusError as problem:
+        return str(problem.diagnostic.message)
+    report = tools.verify(kernel)
+    if not isinstance(report.verdict, Proved) or report.uncovered:
+        return f"it is {type(report.verdict).__name__.lower()}"
+    wrong = tools.disagrees(kernel)
+    return wrong or _Judged(design, kernel, {finding.invariant: finding for finding in report.findings})
+
+
+def _skill(technique: Technique, simpler: _Judged, current: _Judged, tools: Tools) -> Skill:
+    unconcerned = {name for name, finding in simpler.findings.items() if finding.standing == "not applicable"}
+    invariants = sorted(current.proved & unconcerned, key=lambda name: int(name[1:]))
+    before, after = tools.time(simpler.design, simpler.kernel), tools.time(current.design, current.kernel)
+    return Skill(
+        technique, designs.name(simpler.design), designs.name(current.design), tuple(invariants), before, after
+    )
+
+
+def drafted(skill: Skill, number: int, mined: Mined, tools: Tools, target: str) -> Technique:
+    """A technique's page as this walk alone shows it: its preconditions, its effect, its lineage."""
+    technique = skill.technique
+    rows = () if skill.ratio is None else (_row(skill, skill.ratio, tools, target),)
+    needed = tuple(dict.fromkeys((*technique.preconditions, *skill.invariants)))
+    text = (
+        f"Step {number} of {len(mined.skills)} from `{mined.first}` to `{mined.expert}`: `{skill.without}` becomes "
+        f"`{skill.design}`. Both are proved, and compute the same in the interpreter.\n\n{technique.text}"
+    )
+    return evolve(
+        technique,
+        name=f"{number:02}-{technique.name}",
+        targets=(target,),
+        preconditions=needed,
+        effect=effect(rows),
+        lineage=rows,
+        text=text,
+    )
+
+
+def _row(skill: Skill, ratio: float, tools: Tools, target: str) -> Lineage:
+    return Lineage(tools.command, target, tools.shape, skill.without, skill.design, ratio, tools.basis)

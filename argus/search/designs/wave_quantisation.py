@@ -1,0 +1,125 @@
+"""How the blocks of a design fill a problem and a machine: from its settings alone, nothing is traced or compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, log, log2
+from typing import assert_never
+
+from attrs import frozen
+
+from argus.core.cost.machine import MACHINES, Machine
+from argus.kernels.gemm import Config
+from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
+from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.narrow import Narrow
+from argus.kernels.schedules.skinny import Skinny
+from argus.kernels.schedules.split import Split
+from argus.kernels.schedules.staged import Staged
+from argus.search.problems.problem import Gemm
+
+_ELEMENT = 2
+"""Bytes of an operand's."""
+_BESIDE = 48
+"""Registers of a thread beside its sums, about: fragments and addresses."""
+_USUAL = 32_768
+"""Bytes in flight that count as 0: of the order of what hides the latency of memory."""
+
+_TILE = 128
+
+
+@frozen
+class Block:
+    """rows, columns: of C that a block makes. sharing: blocks that share out the products of one tile.
+
+    deep: steps of k of a slot. slots: of operands in shared memory. beside: bytes of shared memory beside them.
+    persistent: one block of a processor takes tile after tile. ways: lanes of one read that ask the same bank.
+    """
+
+    rows: int
+    columns: int
+    deep: int
+    slots: int
+    threads: int
+    sharing: int = 1
+    beside: int = 0
+    persistent: bool = False
+    ways: int = 1
+
+    @property
+    def slot(self) -> int:
+        """Bytes."""
+        return (self.rows + self.columns) * self.deep * _ELEMENT
+
+    def resident(self, machine: Machine) -> int:
+        """Blocks that a processor holds at once, registers being guessed."""
+        if self.persistent:
+            return 1
+        shared = self.slots * self.slot + self.beside + machine.reserved
+        registers = self.rows * self.columns // self.threads + _BESIDE
+        waves = ceil(self.threads / machine.target.unit)
+        room = (machine.shared // shared, machine.registers // (registers * self.threads), machine.waves // waves)
+        return max(1, min(*room, machine.blocks))
+
+
+def block(config: Config) -> Block:
+    match config:
+        case Cdna3():
+            return Block(config.bm, config.bn, config.bk, 2, config.threads)
+        case Cdna3PingPong():
+            return Block(config.bm, config.bn, config.bk, 1, config.threads)
+        case Cdna3Staged():
+            # Rows of a slot begin a whole number of times in a line of all banks, so that lanes of one read, of
+            # neighbouring rows, meet as often as reads fit into a row, if no swizzle spreads them.
+            ways = 1 if config.swizzle else config.bk // config.run
+            return Block(config.bm, config.bn, config.bk, config.buffers, config.threads, ways=ways)
+        case Hopper():
+            return Block(config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent)
+        case Narrow():
+            return Block(64, config.bn, config.bk, 1, config.threads)
+        case Skinny() | Staged():
+            return Block(config.bm, config.bn, config.bk, config.stages, config.threads)
+        case Split():
+            rows, columns = (config.bn, config.bm) if config.turned else (config.bm, config.bn)
+            sums = 4 * rows * columns
+            return Block(rows, columns, config.bk, config.stages, config.threads, config.splits, sums)
+        case _:
+            assert_never(config)
+
+
+def filling(problem: Gemm, config: Config) -> Mapping[str, float]:
+    """Features by name. Shares are logarithms, at most 0; counts are logarithms, scaled to be about 1 at most.
+
+    What a processor holds at once decides how long a latency is hidden, and how many rounds a grid takes: of few tiles
+    the one or the other may be worth a third of the time.
+    """
+    found, machine = block(config), MACHINES[problem.target]
+    processors = machine.target.processors
+    tiles = ceil(problem.m / found.rows) * ceil(problem.n / found.columns)
+    blocks = tiles * found.sharing
+    resident = found.resident(machine)
+    waves, rounds = ceil(blocks / processors), ceil(blocks / (processors * resident))
+    together = min(resident, waves)
+    return {
+        "last wave": log(blocks / (waves * processors)),
+        "one wave": float(waves == 1),
+        "last round": log(blocks / (rounds * processors * resident)) if rounds > 1 else 0.0,
+        "one round": float(rounds == 1),
+        "resident": log2(resident) / 4,
+        "edge": log(problem.m * problem.n / (tiles * found.rows * found.columns)),
+        "products a byte": log2(found.rows * found.columns / (found.rows + found.columns)) / 8,
+        **_curved("together", log2(together) / 4),
+        **_curved("bytes in flight", log2(together * found.slots * found.slot / _USUAL) / 4),
+        **_curved("bank conflicts", log2(found.ways) / 4),
+    }
+
+
+def size(problem: Gemm) -> float:
+    """Tiles of 128 x 128 that a processor gets, as a logarithm: what experience of other problems goes by."""
+    return log2(problem.m * problem.n / _TILE**2 / MACHINES[problem.target].target.processors)
+
+
+def _curved(name: str, value: float) -> dict[str, float]:
+    """A number and its square, so that a linear model may have a best value between."""
+    return {name: value, f"{name} squared": value**2}

@@ -1,0 +1,27 @@
+"""A run as JSON data of the schema `argus.optimize/1`."""
+
+from __future__ import annotations
+
+from attrs import asdict
+
+from argus.search.run import Found
+
+SCHEMA = "argus.optimize/1"
+
+
+def document(found: Found) -> dict[str, object]:
+    """What a run came to."""
+    bounds = found.problem.bounds
+    return {
+        "schema": SCHEMA,
+        "problem": str(found.problem),
+        "target": found.problem.target,
+        "run": found.run,
+        "journal": str(found.journal),
+        "reason": found.reason,
+        "light": bounds.light,
+        "bottleneck": bounds.bottleneck,
+        "spent": None if found.spent is None else asdict(found.spent),
+        "best": None if found.best is None else asdict(found.best),
+        "judged": [asdict(each) for each in found.judged],
+    }

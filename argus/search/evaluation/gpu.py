@@ -1,0 +1,40 @@
+"""Candidates on this machine's GPU, in a process of their own: what hangs is stopped, what crashes is told."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Kernel
+from argus.emit.artifact import Artifact
+from argus.runtime.cuda.device import found
+from argus.runtime.processes.watchdog import Watched
+from argus.search.bench_harness.verdict import Caught, Verdict
+from argus.search.evaluation.gpu_bench import job_of, results, times
+from argus.search.problems.problem import Problem
+
+SECONDS = 60.0
+
+
+def at_hand(target: str, *, required: bool = False) -> bool:
+    """Whether there is a GPU here that runs code for the target. Raises ArgusError (E406, E407) if one is required."""
+    try:
+        found().check_runs(target)
+    except ArgusError:
+        if required:
+            raise
+        return False
+    return True
+
+
+@define
+class Gpu:
+    """The GPU at hand. Both methods raise ArgusError: E405 to E410, E903."""
+
+    child: Watched = field(factory=lambda: Watched(SECONDS))
+
+    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
+        return self.child.call(results, job_of(problem, kernel, artifact.description))
+
+    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
+        return self.child.call(times, job_of(problem, kernel, artifact.description))

@@ -1,0 +1,203 @@
+"""The bench of the examination on a GPU, and built kernels as its candidates."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import assert_never
+
+from attrs import Factory, field, frozen
+
+from argus.core.ir import Kernel
+from argus.core.serde import read, written
+from argus.runtime.cuda.device import Device, Memory
+from argus.runtime.cuda.driver import Driver
+from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.gpu_lock import Turn
+from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
+from argus.search.bench_harness.examine import clocked, correct
+from argus.search.bench_harness.files import KernelOfFile
+from argus.search.bench_harness.products import Product
+from argus.search.bench_harness.session import session
+from argus.search.bench_harness.subject import Subject
+from argus.search.bench_harness.verdict import Caught, Plan, Verdict
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import Gemm, Problem
+from argus.search.problems.workload import sources
+from argus.search.tuning.measure import hold, the_device
+
+_CLOCK = time.perf_counter
+"""As it is before any candidate is loaded."""
+_MEASURING = (
+    "cuMemcpyDtoH",
+    "cuMemcpyHtoD",
+    "cuMemsetD8",
+    "cuCtxSynchronize",
+    "cuEventCreate",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuEventElapsedTime",
+)
+_LAUNCH = 30e-6
+_MORE = 5
+"""Seconds that a launch may take on the host, and launches more than there are that the GPU is kept busy for."""
+ROUNDS = 3
+
+
+@frozen
+class Card:
+    """A GPU with the events of its driver, one process at a time; calls go to the default stream."""
+
+    device: Device
+    turn: Turn = field(init=False, default=Factory(lambda card: Turn(card.device.bus), takes_self=True))
+
+    @property
+    def driver(self) -> Driver:
+        return self.device.driver
+
+    def allocate(self, size: int) -> int:
+        return self.device.allocate((size,), 1).pointer
+
+    def free(self, address: int) -> None:
+        self.device.free(self._bytes(address, 0))
+
+    def write(self, address: int, contents: Bytes) -> None:
+        self._bytes(address, contents.size).write(contents)
+
+    def fill(self, address: int, size: int, byte: int) -> None:
+        self._bytes(address, size).fill(byte)
+
+    def read(self, address: int, size: int) -> Bytes:
+        return self._bytes(address, size).read()
+
+    def settle(self, *, everything: bool) -> None:
+        if everything:
+            self.device.synchronise()
+            return
+        event = self.mark()
+        self.driver.call("cuEventSynchronize", event)
+        self.driver.call("cuEventDestroy", event)
+
+    def take(self) -> bool:
+        return self.turn.take()
+
+    def give(self) -> None:
+        self.turn.give()
+
+    def hold(self, calls: int) -> None:
+        hold(self.device, _LAUNCH * (calls + _MORE))
+
+    def mark(self) -> object:
+        event = self.driver.call("cuEventCreate", 0)
+        self.driver.call("cuEventRecord", event, 0)
+        return event
+
+    def between(self, first: object, last: object) -> float:
+        took = 1e3 * float(self.driver.call("cuEventElapsedTime", first, last))
+        for event in (first, last):
+            self.driver.call("cuEventDestroy", event)
+        return took
+
+    def host(self) -> float:
+        return 1e6 * _CLOCK()
+
+    def instruments(self) -> tuple[object, ...]:
+        return (*(getattr(self.driver.raw, name) for name in _MEASURING), time.perf_counter)
+
+    def least(self, subject: Subject) -> float:
+        return subject.bounds.least
+
+    def _bytes(self, address: int, size: int) -> Memory:
+        return Memory(self.driver, address, (size,), 1)
+
+
+@frozen
+class Sources:
+    """tensors: names of parameters, in order. sizes: by name, a tensor and its axis of that extent."""
+
+    tensors: tuple[str, ...]
+    sizes: Mapping[str, tuple[str, int]]
+
+
+PRODUCT = Sources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
+
+
+def candidate(kernel: Loaded, source: Sources, stream: int = 0) -> Candidate:
+    """A built kernel; binding raises ArgusError (E405) for sizes that it does not take."""
+
+    def bind(*operands: Operand) -> Call:
+        given = dict(zip(source.tensors, operands, strict=True))
+        sizes = {size: given[name].shape[axis] for size, (name, axis) in source.sizes.items()}
+        held = {name: Memory(kernel.driver, each.address, each.shape, each.element) for name, each in given.items()}
+        return kernel.prepare(sizes).bind(held, stream)
+
+    return bind
+
+
+@frozen
+class Job:
+    """What to examine. path: of the description of a built kernel. plain: the kernel itself, as data, of a file's.
+
+    seed: known to nobody before.
+    """
+
+    problem: Problem
+    path: str
+    plain: str = field(default="", repr=False)
+    seed: int = field(factory=lambda: secrets.randbits(64))
+    rounds: int = ROUNDS
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.seed, rounds=self.rounds)
+
+    @property
+    def kernel(self) -> Kernel:
+        (found,) = read(json.loads(self.plain))
+        assert isinstance(found, Kernel)
+        return found
+
+    def subject(self) -> Subject:
+        """Raises ArgusError: E903, and E00x for a file that does not load."""
+        match self.problem:
+            case Gemm():
+                return Product(self.problem)
+            case KernelFile():
+                return KernelOfFile(
+                    self.kernel, self.problem.sizes, self.problem.bounds_of(self.kernel), self.problem.reference
+                )
+            case _:
+                assert_never(self.problem)
+
+    def candidate(self, kernel: Loaded) -> Candidate:
+        if isinstance(self.problem, Gemm):
+            return candidate(kernel, PRODUCT)
+        made = self.kernel
+        return candidate(kernel, Sources(tuple(each.name for each in made.parameters), sources(made)))
+
+
+def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
+    """path: of the description of the kernel as it is built."""
+    plain = json.dumps(written([kernel])) if isinstance(problem, KernelFile) else ""
+    return Job(problem, str(path), plain)
+
+
+def results(job: Job) -> Generator[str, None, Caught | None]:
+    """What is wrong with a kernel's results. Raises ArgusError: E405 to E409, E903."""
+    yield Path(job.path).stem
+    card, subject = Card(the_device()), job.subject()
+    kernel = load(Path(job.path), card.driver)
+    with session(card, job.plan, subject) as opened:
+        return (yield from correct(opened, job.candidate(kernel)))
+
+
+def times(job: Job) -> Generator[str, None, Verdict]:
+    """A kernel's time. Raises ArgusError: E405 to E409, E903."""
+    yield Path(job.path).stem
+    card, subject = Card(the_device()), job.subject()
+    kernel = load(Path(job.path), card.driver)
+    with session(card, job.plan, subject) as opened:
+        return (yield from clocked(opened, job.candidate(kernel)))

@@ -1,0 +1,89 @@
+"""Whether a kernel computes what is asked for, in the interpreter: fresh inputs, shapes that nobody tuned for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from argus.core.ir import Kernel
+from argus.core.walk import show
+from argus.interp.search.search import assumed, holds
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import Gemm, Problem
+from argus.search.problems.references import differs
+from argus.verifier.api import interpret
+from argus.verifier.reference import F32_ROUNDING, Comparison, compared
+
+_ROUNDING = 2.0**-8
+"""Of a number of bfloat16."""
+SEEDS = (0, 1)
+REFERENCE = "float64"
+TOLERANCE = (
+    "of each element c of C: u |c| + (1 + u) e, where u = 2^-8 is the rounding of bfloat16, and e = K 2^-23 times the"
+    " sum of |a| |b| bounds sums in float32 in any order"
+)
+
+
+_WHOLE = ((64, 64, 64), (128, 128, 128), (256, 256, 256), (128, 256, 512))
+"""For kernels that take multiples of tiles alone."""
+
+
+def shapes(kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
+    """Small extents that the kernel's assumptions admit: no multiples of tiles if it takes any such."""
+    generator = np.random.default_rng(seed)
+    odd = int(generator.integers(2, 140)), 8 * int(generator.integers(1, 18)), 8 * int(generator.integers(1, 40))
+    return admitted(kernel, ((1, 8, 8), odd)) or admitted(kernel, _WHOLE)
+
+
+def admitted(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """Those of M, N and K at which the kernel may be launched."""
+    condition = assumed(kernel)
+    return tuple(each for each in extents if holds(kernel, condition, dict(zip("MNK", each, strict=True))))
+
+
+def disagreement(problem: Problem, kernel: Kernel) -> str:
+    """Where the interpreter's result and the float64 reference differ by more than rounding; empty if nowhere.
+
+    Raises ArgusError (E903) for a user's reference that does not serve.
+    """
+    match problem:
+        case Gemm():
+            return _of_product(kernel)
+        case KernelFile():
+            return differs(problem.reference, kernel, SEEDS)
+        case _:
+            assert_never(problem)
+
+
+def _of_product(kernel: Kernel) -> str:
+    for seed in SEEDS:
+        chosen = shapes(kernel, seed)
+        if not chosen:
+            return f"no small extents meet `{show(assumed(kernel))}`, so that it could not be run"
+        for shape in chosen:
+            found = multiplied(kernel, shape, seed)
+            if not found.right:
+                extents = "x".join(map(str, shape))
+                return (
+                    f"{found.outside:,} of {found.elements:,} elements of C differ from float64 at {extents}, "
+                    f"seed {seed}: "
+                    f"the largest error is {found.worst:.3g}, where rounding may cause {found.allowed:.3g}"
+                )
+    return ""
+
+
+def multiplied(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Comparison:
+    """One product of normal numbers, run and compared: u |c| + (1 + u) e, e of float32 sums in any order."""
+    m, n, k = shape
+    generator = np.random.default_rng([seed, m, n, k])
+    left = generator.standard_normal((m, k), np.float32).astype(bfloat16)
+    right = generator.standard_normal((n, k), np.float32).astype(bfloat16)
+    poisoned = np.full((m, n), np.nan, bfloat16)
+    (made,) = interpret(kernel, left, right, poisoned).values()
+    exact = left.astype(np.float64) @ right.astype(np.float64).T
+    sizes = np.abs(left.astype(np.float64)) @ np.abs(right.astype(np.float64)).T
+    bound = _ROUNDING * np.abs(exact) + (1 + _ROUNDING) * k * F32_ROUNDING * sizes
+    return compared(made.astype(np.float64), exact, bound, REFERENCE)

@@ -1,0 +1,127 @@
+"""Processes of this machine that judge: each is stopped with all that it has started, and ends with its parent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
+from concurrent.futures import TimeoutError as Late
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from typing import cast
+
+from attrs import define, field
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.cuda.device import VISIBLE
+from argus.runtime.processes.spawned import bare, bounded, ended, settled
+from argus.search.evaluation.evaluators import MEMORY, Judge, lost, stumbled
+from argus.search.evaluation.judgement import Judgement
+
+
+def _begin(device: str, begun: Event, memory: int) -> None:
+    """In a worker: what interrupts the search is not for it, one GPU is its own, and it ends with who has begun it.
+
+    It leads a group of processes, so that a compiler that it has started is stopped together with it.
+    """
+    settled()
+    bounded(memory)
+    if device:
+        os.environ[VISIBLE] = device
+    begun.set()
+
+
+@define
+class _Lane:
+    """One process for one candidate after the other. begun: by the process, once it is fit to judge."""
+
+    pool: ProcessPoolExecutor
+    begun: Event
+    flying: int = 0
+
+    def stop(self) -> None:
+        """End the process and all that it has started, whatever they are at."""
+        found = cast("dict[int, BaseProcess] | None", getattr(self.pool, "_processes", None))
+        processes = list((found or {}).values())
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            ended(process)
+
+
+@define
+class Processes:
+    """Processes of this machine, each on its own: what hangs or dies takes no other candidate with it.
+
+    devices: GPUs, which the processes have in turn; without any all see what this one sees. seconds, memory: the
+    longest time of one candidate, and the most bytes of a process that judges. Raises ArgusError (E905) from `result`
+    where processes end before they have begun.
+    """
+
+    judge: Judge
+    workers: int
+    seconds: float
+    devices: Sequence[str] = ()
+    memory: int = MEMORY
+    _lanes: dict[int, _Lane] = field(factory=dict[int, _Lane], init=False)
+    _places: dict[Future[Judgement], int] = field(factory=dict[Future[Judgement], int], init=False)
+
+    def submit(self, name: str, text: str = "") -> Future[Judgement]:
+        place = min(range(self.workers), key=self._flying)
+        with bare():
+            try:
+                future = self._lane(place).pool.submit(self.judge, name, text)
+            except BrokenExecutor:  # it died while it had nothing to do
+                self._stop(place)
+                future = self._lane(place).pool.submit(self.judge, name, text)
+        self._lanes[place].flying += 1
+        self._places[future] = place
+        return future
+
+    def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
+        place = self._places[future]
+        try:
+            judgement = future.result(self.seconds if left is None else max(0.0, min(left, self.seconds)))
+        except Late:
+            if left is not None and left < self.seconds:
+                return None
+            judgement = lost(name, f"it took more than {self.seconds:g} s, and was stopped")
+            self._stop(place)
+        except (BrokenExecutor, CancelledError):
+            if not self._lanes[place].begun.is_set():
+                raise _no_process() from None
+            judgement = lost(name, "the process that judged it died")
+            self._stop(place)
+        except ArgusError:
+            raise
+        except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
+            judgement = stumbled(name, problem)
+        self._places.pop(future, None)
+        if place in self._lanes:
+            self._lanes[place].flying -= 1
+        return judgement
+
+    def _flying(self, place: int) -> int:
+        return self._lanes[place].flying if place in self._lanes else 0
+
+    def _lane(self, place: int) -> _Lane:
+        if place not in self._lanes:
+            context = get_context("spawn")
+            begun = context.Event()
+            device = self.devices[place % len(self.devices)] if self.devices else ""
+            self._lanes[place] = _Lane(ProcessPoolExecutor(1, context, _begin, (device, begun, self.memory)), begun)
+        return self._lanes[place]
+
+    def _stop(self, place: int) -> None:
+        self._lanes.pop(place).stop()
+
+    def close(self) -> None:
+        for place in list(self._lanes):
+            self._stop(place)
+        self._places.clear()
+
+
+def _no_process() -> ArgusError:
+    message = "the process that was to judge candidates ended before it had begun"
+    advice = "see whether memory and processes are to be had on this machine, or take --workers 0"
+    return ArgusError(Diagnostic("E905", "error", message, help=advice))

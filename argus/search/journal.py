@@ -1,0 +1,298 @@
+"""The journal of searches: an append-only store in SQLite, which loses nothing that was written before a crash.
+
+Write-ahead logging lets several runs share a store, and readers look on. Each event is a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from attrs import define, field, frozen
+from cattrs.preconf.json import make_converter
+from cattrs.strategies import configure_tagged_union
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.search.events import Event, Started
+
+T = TypeVar("T")
+PATIENCE = 30.0
+"""Seconds in which another process's transaction ends."""
+_PAUSE = 0.05
+"""Seconds between two attempts; SQLite itself would wait where no interrupt is heard."""
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+VERSION = 1
+"""Of tables and events, in the file's `user_version`; 0 is a store of before it was written there, and equals 1."""
+_TROUBLE: tuple[type[BaseException], ...] = (sqlite3.Error, OSError, ValueError, ExceptionGroup, KeyError)
+_COLUMNS = {"run", "number", "at", "data"}
+_TABLES = f"""
+begin immediate;
+create table if not exists events (
+    run text not null, number integer not null, at text not null default current_timestamp, data text not null,
+    primary key (run, number)
+) without rowid;
+create trigger if not exists kept before update on events begin select raise(abort, 'events are never changed'); end;
+create trigger if not exists whole before delete on events begin select raise(abort, 'events are never removed'); end;
+pragma user_version = {VERSION};
+commit;
+"""
+
+_CONVERTER: Any = make_converter(forbid_extra_keys=True)
+configure_tagged_union(Event, _CONVERTER, tag_name="event")
+
+
+def written(event: Event) -> str:
+    """An event as JSON."""
+    return str(_CONVERTER.dumps(event, unstructure_as=Event))
+
+
+def read(text: str) -> Event:
+    """The event of a text that `written` gave. Raises ValueError or an ExceptionGroup for another text."""
+    return cast("Event", _CONVERTER.loads(text, Event))
+
+
+@frozen
+class Run:
+    """One run of a store. judged: candidates that have been through the gate."""
+
+    name: str
+    started: Started
+    judged: int
+    ended: str
+
+
+@define
+class Journal:
+    """Raises ArgusError (E904) from each method where the file is no store, or cannot be written."""
+
+    path: Path
+    patience: float = PATIENCE
+    _store: sqlite3.Connection = field(init=False)
+    _known: dict[str, int] = field(factory=dict[str, int], init=False)
+    """Events of a run that this journal has read or written: no others may come between."""
+
+    def __attrs_post_init__(self) -> None:
+        with _told(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._store = _connected(self.path)
+            try:
+                if self._patiently(self._is_new):
+                    self._patiently(lambda: self._store.execute("pragma journal_mode = wal"))
+                    self._patiently(lambda: self._store.executescript(_TABLES))
+                self._store.execute("pragma synchronous = full")
+            except BaseException:
+                self._store.close()
+                raise
+
+    def _is_new(self) -> bool:
+        """Whether the file is empty. Raises ArgusError for a store of something else, or of another version."""
+        (version,) = self._store.execute("pragma user_version").fetchone()
+        columns = {name for (_, name, *_) in self._store.execute("pragma table_info(events)")}
+        (tables,) = self._store.execute("select count(*) from sqlite_master").fetchone()
+        if not tables:
+            return True
+        if columns != _COLUMNS:
+            raise _useless(self.path, "it is a store of something else", _ANOTHER)
+        if version not in (0, VERSION):
+            raise _useless(self.path, f"its version is {version}, and this Argus reads {VERSION}", _OLD)
+        return False
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """What is done once no other process is at it, each attempt whole or not at all."""
+        until = time.monotonic() + self.patience
+        while True:
+            try:
+                return work()
+            except BaseException as problem:
+                if self._store.in_transaction:
+                    self._store.rollback()
+                if not isinstance(problem, sqlite3.Error) or not _busy(problem) or time.monotonic() > until:
+                    raise
+            time.sleep(_PAUSE)
+
+    def begin(self, started: Started) -> str:
+        """A new run with its first event; its name."""
+
+        def work() -> str:
+            self._store.execute("begin immediate")
+            (count,) = self._store.execute("select count(distinct run) from events").fetchone()
+            name = f"run-{count + 1:04}"
+            self._insert(name, 0, started)
+            self._store.execute("commit")
+            self._known[name] = 1
+            return name
+
+        with _told(self.path):
+            return self._patiently(work)
+
+    def append(self, run: str, event: Event) -> None:
+        """Raises ArgusError (E904) also where somebody else has gone on with the run since it was read here."""
+
+        def work() -> None:
+            self._store.execute("begin immediate")
+            (number,) = self._store.execute("select count(*) from events where run = ?", (run,)).fetchone()
+            known = self._known.get(run, number)
+            if number != known:
+                message = f"`{run}` of `{self.path}` went on elsewhere: it has {number} events, {known} are known here"
+                raise ArgusError(Diagnostic("E904", "error", message, help="resume it once it has ended"))
+            self._insert(run, number, event)
+            self._store.execute("commit")
+            self._known[run] = number + 1
+
+        with _told(self.path):
+            self._patiently(work)
+
+    @contextmanager
+    def held(self, run: str) -> Generator[None]:
+        """While one process goes on with a run, no other does. Raises ArgusError (E904) in the other.
+
+        The lock is the system's, on a file beside the store, and ends with the process however that ends.
+        """
+        path = self.path.with_name(f"{self.path.name}-{run}.lock")
+        with _told(self.path):
+            number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if not _locked(number):
+                advice = "wait until it has ended, or begin a run of your own"
+                raise _useless(self.path, f"another process is at `{run}`", advice)
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    path.unlink()
+        finally:
+            os.close(number)
+
+    def _insert(self, run: str, number: int, event: Event) -> None:
+        data = written(event)
+        self._store.execute("insert into events (run, number, data) values (?, ?, ?)", (run, number, data))
+
+    def events(self, run: str) -> tuple[Event, ...]:
+        """Of a run, in order. Raises ArgusError (E904) also where there is no such run."""
+        with _told(self.path), closing(self._store.cursor()) as cursor:
+            rows = cursor.execute("select data from events where run = ? order by number", (run,)).fetchall()
+            found = tuple(read(data) for (data,) in rows)
+        if not found:
+            known = ", ".join(each.name for each in self.runs()) or "none"
+            message = f"`{self.path}` has no run `{run}`, found {known}"
+            raise ArgusError(Diagnostic("E904", "error", message, help="resume one of these, or start a new run"))
+        self._known[run] = len(found)
+        return found
+
+    def begun(self, run: str) -> Started:
+        """How a run began. Raises ArgusError (E904) also where there is no such run."""
+        return _first(self.path, run, self.events(run)[0])
+
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, the first begun first."""
+        return tuple(self._runs())
+
+    def _runs(self) -> Iterator[Run]:
+        with _told(self.path), closing(self._store.cursor()) as cursor:
+            query = "select run, data from events where number = 0 order by run"
+            for name, data in cursor.execute(query).fetchall():
+                started = _first(self.path, name, read(data))
+                kinds = cursor.execute(
+                    "select json_extract(data, '$.event'), json_extract(data, '$.reason') from events"
+                    " where run = ? order by number",
+                    (name,),
+                ).fetchall()
+                last = kinds[-1]
+                ended = str(last[1]) if last[0] == "Ended" else ""
+                yield Run(name, started, sum(kind == "Judged" for kind, _ in kinds), ended)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@frozen
+class _Told:
+    """What goes wrong with a store, told as a diagnostic."""
+
+    path: Path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(value, _TROUBLE):
+            raise _useless(self.path, *_reason(value)) from None
+
+
+def _first(path: Path, run: str, event: Event) -> Started:
+    if isinstance(event, Started):
+        return event
+    raise _useless(path, f"`{run}` does not say how it began", _ANOTHER)
+
+
+def _told(path: Path) -> _Told:
+    return _Told(path)
+
+
+def _useless(path: Path, reason: str, advice: str) -> ArgusError:
+    message = f"`{path}` does not serve as a journal: {reason}"
+    return ArgusError(Diagnostic("E904", "error", message, help=advice))
+
+
+_ANOTHER = "name another file with --journal"
+_OLD = "read it with the version that wrote it, or name another file with --journal"
+
+
+def _reason(problem: BaseException) -> tuple[str, str]:
+    """Why a store does not serve, in one line, and what to do. Of an event that cannot be read, that is all."""
+    room = "name another file with --journal, or make room and allow writing there"
+    match problem:
+        case ExceptionGroup() | KeyError():
+            return "it has an event that this version cannot read", _OLD
+        case sqlite3.Error() if _busy(problem):
+            return (
+                f"another process has held it for more than {PATIENCE:g} s",
+                "end the program that holds it, or name another file with --journal",
+            )
+        case OSError():
+            return problem.strerror or str(problem), room
+        case _:
+            return str(problem), room
+
+
+def _busy(problem: sqlite3.Error) -> bool:
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF in _BUSY
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Where nothing can be written, a store that nobody is writing to is read all the same."""
+    store = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        store.execute("pragma user_version")
+    except sqlite3.OperationalError as problem:
+        log = path.with_name(f"{path.name}-wal")
+        if problem.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or not path.is_file() or log.exists():
+            return store
+        store.close()
+        return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
+    return store
+
+
+def _locked(number: int) -> bool:
+    """Whether this process has the lock now. Whoever had it may have removed its file meanwhile."""
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return bool(os.fstat(number).st_nlink)

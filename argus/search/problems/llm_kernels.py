@@ -1,0 +1,81 @@
+"""Kernels that somebody wrote as text: nobody vouches for them, so they are traced apart and held to the problem."""
+
+from __future__ import annotations
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.dtype import bf16
+from argus.core.ir import Kernel, Tag, walk
+from argus.core.verdict import Proved
+from argus.core.walk import show
+from argus.runtime.sandbox import Refused, traced
+from argus.search.problems.kernel_file import KernelFile, signature
+from argus.search.problems.problem import Problem
+from argus.verifier.reference import contraction
+
+RESULT = "each element of `C` is bf16(sum over k of A * B)"
+_TAGGED = 2
+_SHAPES = {"A": ("M", "K"), "B": ("N", "K"), "C": ("M", "N")}
+
+
+def kernel_of(text: str, problem: Problem) -> Kernel:
+    """The one kernel of a text, with the parameters of the problem.
+
+    Raises ArgusError: E907 for other kernels, and what is wrong with the text (E0xx to E2xx, E941 to E945).
+    """
+    found = traced(text)
+    if isinstance(found, Refused):
+        raise ArgusError(found.diagnostic)
+    if len(found) != 1:
+        raise _other(f"the text has {len(found)} kernels, expected one")
+    return fitting(found[0].trace(), problem)
+
+
+def fitting(kernel: Kernel, problem: Problem) -> Kernel:
+    """The kernel, if it is for the problem's target and has its parameters. Raises ArgusError (E907)."""
+    if kernel.target.name != problem.target:
+        raise _other(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
+    if isinstance(problem, KernelFile):
+        expected = signature(next(iter(problem.variants.values())).kernel)
+        if signature(kernel) != expected:
+            raise _other(f"`{kernel.name}` takes {_told(signature(kernel))}, expected {_told(expected)}")
+        return kernel
+    shapes = {each.name: tuple(show(extent) for extent in each.shape) for each in kernel.parameters}
+    # In order: callers pass arrays by place.
+    if tuple(shapes.items()) != tuple(_SHAPES.items()) or any(each.dtype != bf16 for each in kernel.parameters):
+        said = ", ".join(f"{each.name} {shapes[each.name]} {each.dtype.name}" for each in kernel.parameters)
+        raise _other(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16, in order")
+    return kernel
+
+
+def short(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
+    """What a proof leaves open of the problem; empty if nothing.
+
+    written: whether the kernel is somebody's text, whose tags are its own choice too: a proof relates what they name,
+    so they must name rows and columns as these lie in memory, and nothing else may be named.
+    """
+    if verdict.results == (RESULT,):
+        return _renamed(kernel) if written else ""
+    return f"what is proved is not the product: {'; '.join(verdict.results) or 'nothing of C'}, expected {RESULT}"
+
+
+def _renamed(kernel: Kernel) -> str:
+    """Where a kernel's names are not those of its operands' coordinates; empty if nowhere."""
+    tags = sum(isinstance(stmt, Tag) for stmt in walk(kernel.body))
+    claimed = contraction(kernel)
+    if tags == _TAGGED and claimed is not None:
+        operands = claimed.left.name, claimed.right.name, claimed.output.name
+        if (*operands, claimed.equation) == ("A", "B", "C", "mk,nk->mn"):
+            return ""
+    found = "no product" if claimed is None else claimed.equation
+    return (
+        "the names are the text's own: expected two tags, A[m, k] as (m, k) and B[n, k] as (n, k), and C written as"
+        f" (m, n), found {tags} tags that claim {found}"
+    )
+
+
+def _told(parameters: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:
+    return ", ".join(f"{name} ({', '.join(shape)}) of {dtype}" for name, dtype, shape in parameters)
+
+
+def _other(message: str) -> ArgusError:
+    return ArgusError(Diagnostic("E907", "error", message, help="declare one kernel of the problem's parameters"))

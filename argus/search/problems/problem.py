@@ -1,0 +1,105 @@
+"""What is to be optimised: a family of kernels with its extents, as a user writes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
+from argus.core.target import TARGETS
+from argus.kernels.gemm import Config, configuration, gemm
+from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
+from argus.policy.bounds import gemm as gemm_work
+from argus.search.problems.kernel_file import KernelFile, file_problem, is_recorded, recorded
+
+_GEMM = re.compile(r"gemm:([1-9]\d{0,8})[x×]([1-9]\d{0,8})[x×]([1-9]\d{0,8})(?::(\w+))?")
+DTYPES = ("bf16",)
+
+
+@frozen
+class Gemm:
+    """C = A @ B^T: A (m, k), B (n, k), C (m, n), elements of `dtype`."""
+
+    m: int
+    n: int
+    k: int
+    dtype: str
+    target: str
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        return {"M": self.m, "N": self.n, "K": self.k}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a verdict should know of its claims: they are the shipped family's."""
+        return ()
+
+    @property
+    def work(self) -> Work:
+        return gemm_work(self.m, self.n, self.k, self.dtype)
+
+    @property
+    def bounds(self) -> Bounds:
+        return bounds(self.work, CEILINGS[self.target])
+
+    def config(self, name: str) -> Config:
+        """Raises ArgusError (E903) where no design is called that."""
+        found = configuration(name)
+        if found is None or found.target.name != self.target:
+            message = f"`{name}` is no design of `{self}` on {self.target}"
+            raise ArgusError(
+                Diagnostic("E903", "error", message, help="`argus optimize` lists designs as it tries them")
+            )
+        return found
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of a design, traced. Raises ArgusError: E903, and E1xx or E2xx for what is wrong with it."""
+        return gemm.instance(self.config(name), name)
+
+    def __str__(self) -> str:
+        return f"gemm:{self.m}x{self.n}x{self.k}:{self.dtype}"
+
+
+Problem = Gemm | KernelFile
+
+
+def problem_of(text: str, target: str, sizes: str = "") -> Problem:
+    """The problem that a user named, or a journal: `gemm:MxNxK:DTYPE`, or FILE or FILE:KERNEL at sizes.
+
+    Raises ArgusError: E903, and of a file what `file_problem` raises.
+    """
+    if is_recorded(text):
+        return recorded(text, target)
+    if text.partition(":")[0] != "gemm" and (sizes or _is_file(text)):
+        return file_problem(text, sizes, target)
+    if sizes:
+        message = f"the sizes of `{text}` are in its name"
+        raise ArgusError(Diagnostic("E903", "error", message, help="leave --sizes out"))
+    return gemm_of(text, target)
+
+
+def _is_file(text: str) -> bool:
+    return Path(text).is_file() or text.partition(":")[0].endswith(".py")
+
+
+def gemm_of(text: str, target: str) -> Gemm:
+    """A product by its name. Raises ArgusError (E903)."""
+    known = [each.name for each in TARGETS]
+    if target not in known:
+        message = f"there is no target `{target}`, expected {' or '.join(known)}"
+        raise ArgusError(Diagnostic("E903", "error", message, help="name it with --target"))
+    match = _GEMM.fullmatch(text)
+    if match is None:
+        message = f"`{text}` is no problem, expected gemm:MxNxK, gemm:MxNxK:DTYPE or a file of a kernel"
+        raise ArgusError(Diagnostic("E903", "error", message, help="for example gemm:8192x8192x8192:bf16"))
+    m, n, k = map(int, match.groups()[:3])
+    dtype = match[4] or DTYPES[0]
+    if dtype not in DTYPES:
+        message = f"designs of a GEMM multiply {', '.join(DTYPES)}, found `{dtype}`"
+        raise ArgusError(Diagnostic("E903", "error", message, help="leave the element type out"))
+    return Gemm(m, n, k, dtype, target)

@@ -1,0 +1,121 @@
+"""A user's reference beside a kernel in the interpreter: fresh inputs, small sizes that the assumptions admit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.dtype import DType
+from argus.core.ir import Kernel
+from argus.interp.memory.loading import inputs, outputs
+from argus.interp.search.search import sizes_in_order
+from argus.runtime.sandbox.answers import REFERENCE, Exact, Oracle, answered, asked
+from argus.search.problems.workload import shape_of
+from argus.verifier.api import interpret
+from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compared
+
+Array = npt.NDArray[Any]
+TOLERANCE = (
+    f"of each element {INTERPRETED} u + s 2^-23, times the largest element of its output, where u is the rounding of"
+    " the coarsest type of the parameters and s the largest size: roundings of intermediate results, and of sums in"
+    " float32"
+)
+_OF_THE_FIRST = 24
+_SIZES = 2
+"""Sets of sizes a seed, of those least in work."""
+_MANTISSA = {"f32": 24, "f16": 11, "bf16": 8, "e4m3": 4}
+
+
+@frozen(eq=False)
+class Trial:
+    """Inputs of one run. arrays: of all parameters, by name, outputs poisoned. read: names of those that matter."""
+
+    sizes: Mapping[str, int]
+    seed: int
+    arrays: Mapping[str, Array]
+    read: tuple[str, ...]
+
+    @property
+    def given(self) -> dict[str, Exact]:
+        """What the reference gets."""
+        return {name: self.arrays[name].astype(np.float64) for name in self.read}
+
+    @property
+    def at(self) -> str:
+        return f"{', '.join(f'{name}={extent}' for name, extent in self.sizes.items())}, seed {self.seed}"
+
+
+def differs(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
+    """Where the kernel's outputs and the reference's differ by more than rounding; empty if nowhere.
+
+    Raises ArgusError (E903) for a reference that raises, or gives something else than the outputs, and for inputs of
+    integers, whose meaning nobody says.
+    """
+    for trial in trials(kernel, seeds):
+        for name, found in beside(kernel, trial, asked(reference, trial.given)):
+            if not found.right:
+                return (
+                    f"{found.outside:,} of {found.elements:,} elements of {name} differ from `{REFERENCE}`: the largest"
+                    f" error is {found.worst:.3g}, where rounding may cause {found.allowed:.3g}, at {trial.at}"
+                )
+    return ""
+
+
+def trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
+    """Small sizes, drawn, since nobody tunes for them, and normal numbers. Raises ArgusError (E903)."""
+    check_types(kernel)
+    read = tuple(each.name for each in inputs(kernel))
+    for seed in seeds:
+        known = list(islice(sizes_in_order(kernel), _OF_THE_FIRST))
+        chosen = np.random.default_rng(seed).permutation(len(known))[:_SIZES]
+        for sizes in (known[int(number)] for number in chosen):
+            generator = np.random.default_rng([seed, *sizes.values()])
+            arrays: dict[str, Array] = {}
+            for each in kernel.parameters:
+                shape = shape_of(each, kernel, sizes)
+                values = generator.standard_normal(shape) if each.name in read else np.full(shape, np.nan)
+                arrays[each.name] = values.astype(each.dtype.numpy)
+            yield Trial(sizes, seed, arrays, read)
+
+
+def check_types(kernel: Kernel) -> None:
+    """Raises ArgusError (E903) for a parameter whose numbers nobody can draw."""
+    for each in kernel.parameters:
+        if each.dtype.name not in _MANTISSA:
+            _refuse(f"`{each.name}` is of {each.dtype.name}", "parameters of floating point alone are filled")
+
+
+def beside(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
+    """Each output of the interpreter and what is expected of it. Raises ArgusError (E903) for what is no output."""
+    made = interpret(kernel, *trial.arrays.values())
+    wanted = answered(expected, {name: array.shape for name, array in made.items()})
+    for name, array in made.items():
+        bound = tolerance(wanted[name], kernel, trial.sizes)
+        yield name, compared(array.astype(np.float64), wanted[name], bound, REFERENCE)
+
+
+def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exact:
+    """`TOLERANCE`: intermediate results are rounded, too, and where, the reference does not say."""
+    largest = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
+    coarsest = max(rounding(each.dtype) for each in kernel.parameters)
+    long = max(sizes.values(), default=1)
+    return np.full(expected.shape, (INTERPRETED * coarsest + long * F32_ROUNDING) * largest)
+
+
+def rounding(dtype: DType) -> float:
+    """The largest relative error of rounding to a type."""
+    return 2.0 ** -_MANTISSA[dtype.name]
+
+
+def shapes_of_outputs(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    return {each.name: shape_of(each, kernel, sizes) for each in outputs(kernel)}
+
+
+def _refuse(message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E903", "error", message, help=advice))

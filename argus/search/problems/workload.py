@@ -1,0 +1,225 @@
+"""The work that a kernel cannot do without at given sizes, for bounds: what is known of it, and what is not.
+
+Products are those that its claims speak of, where these say that it multiplies two matrices; else those of its matrix
+instructions, where sizes alone decide how many there are. An output counts where a claim says that all of it is
+written, an input as far as copies are sure to read it. Whatever is not known counts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import NoReturn, cast
+
+from attrs import frozen
+
+from argus.core.algebra import TRUE
+from argus.core.cost.counts import block_numbers, everyone, runs
+from argus.core.cost.groups import cast_of, sizes_of
+from argus.core.cost.machine import MACHINES
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.index import Held, Index, Node, Read, Sym
+from argus.core.ir import Assert, Buffer, For, If, Kernel, Let, Mma, Stmt, WrittenOnce, bodies, walk
+from argus.core.walk import evaluate, symbols, topological
+from argus.interp.memory.loading import inputs, outputs
+from argus.policy.bounds import CEILINGS, Work
+from argus.search.problems.required_reads import read_of
+from argus.verifier.reference import Contraction, contraction
+
+_TYPES = {name for each in CEILINGS.values() for name in each.peak}
+_MOST = 1e30
+_MOST_ELEMENTS = 1 << 44
+
+
+@frozen
+class Counted:
+    """work: that is known. products: where they are counted from, in words. unknown: what may be more than that."""
+
+    work: Work
+    products: str
+    unknown: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        """In one line."""
+        counted = f"{self.products}, {self.work.reads:,.0f} bytes read, {self.work.writes:,.0f} written"
+        return f"{counted}; not known: {'; '.join(self.unknown)}" if self.unknown else counted
+
+
+def work_of(kernel: Kernel, sizes: Mapping[str, int]) -> Counted:
+    """Raises KeyError for a size that is not given."""
+    claimed = contraction(kernel)
+    every, products, unknown = _products(kernel, claimed, sizes)
+    rates = CEILINGS[kernel.target.name].peak
+    flops = {name: count for name, count in every.items() if name in rates}
+    unknown += [f"the rate of products of {name or 'no type'}" for name in every if name not in rates]
+    reads = writes = 0.0
+    for each in inputs(kernel):
+        whole = bytes_of(each, kernel, sizes)
+        known = whole if claimed is not None and each in (claimed.left, claimed.right) else read_of(each, kernel, sizes)
+        reads += known
+        if known < whole:
+            part = f"more than {known / whole:.0%}" if known else "any"
+            unknown.append(f"whether {part} of {each.name} is read")
+    whole = _written(kernel)
+    for each in outputs(kernel):
+        writes += bytes_of(each, kernel, sizes) if each in whole else 0.0
+        if each not in whole:
+            unknown.append(f"how much of {each.name} is written")
+    return Counted(Work.of(flops, reads, writes), products, tuple(unknown))
+
+
+def least_of(made: Sequence[Counted]) -> Counted:
+    """Of several kernels of one problem the one that does least."""
+    return min(made, key=lambda each: (sum(count for _, count in each.work.flops), each.work.bytes))
+
+
+def declared_work(work: Callable[..., object], sizes: Mapping[str, int]) -> Counted:
+    """What a file's own function says: `flops` by element type, bytes as `reads` and `writes`, each 0 if absent.
+
+    Raises ArgusError (E903) for anything else.
+    """
+    try:
+        found = work(**sizes)
+    except Exception as fault:  # noqa: BLE001 reason: the user's own code may raise anything
+        _refuse(f"`work` raised {type(fault).__name__}: {fault}", f"give its parameters the sizes: {', '.join(sizes)}")
+    return declared(found)
+
+
+def declared(found: object) -> Counted:
+    """As `declared_work`, of what the function gave."""
+    advice = 'return {"flops": {"bf16": 2.0 * M * N * K}, "reads": bytes, "writes": bytes}'
+    if not isinstance(found, Mapping) or not cast("Mapping[object, object]", found).keys() <= {
+        "flops",
+        "reads",
+        "writes",
+    }:
+        _refuse("`work` does not say how much work there is", advice)
+    given = cast("Mapping[str, object]", found)
+    flops = given.get("flops", {})
+    if not isinstance(flops, Mapping):
+        _refuse("`flops` of `work` are not by element type", advice)
+    counts = {str(name): _count(value, advice) for name, value in cast("Mapping[object, object]", flops).items()}
+    if not counts.keys() <= _TYPES:
+        _refuse(f"`flops` of `work` are of {', '.join(counts)}, expected {', '.join(sorted(_TYPES))}", advice)
+    reads, writes = (_count(given.get(name, 0), advice) for name in ("reads", "writes"))
+    return Counted(Work.of(counts, reads, writes), f"{sum(counts.values()):,.0f} operations that the file declares", ())
+
+
+def _count(value: object, advice: str) -> float:
+    if isinstance(value, int | float) and 0 <= value < _MOST:
+        return float(value)
+    _refuse(f"`work` counts {value!r}", advice)
+
+
+def _refuse(message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E903", "error", message, help=advice))
+
+
+def _products(
+    kernel: Kernel, claimed: Contraction | None, sizes: Mapping[str, int]
+) -> tuple[dict[str, float], str, list[str]]:
+    issued = {each for each in walk(kernel.body) if isinstance(each, Mma)}
+    if not issued:
+        return {}, "no matrix instructions", ["other arithmetic"]
+    types = {_type(each) for each in issued}
+    if claimed is not None and len(types) == 1:
+        (m, n), k = shape_of(claimed.output, kernel, sizes), _depth(claimed, kernel, sizes)
+        return {types.pop(): 2.0 * m * n * k}, f"2 x {m:,} x {n:,} x {k:,} operations that are claimed", []
+    if not _decided_by_sizes(kernel):
+        return {}, "no products counted", ["how many matrix instructions run: not sizes alone decide"]
+    try:
+        flops = _of_instructions(kernel, sizes)
+    except OverflowError:
+        return {}, "no products counted", ["how many matrix instructions run: their numbers are beyond 64 bits"]
+    return flops, f"{sum(flops.values()):,.0f} operations of matrix instructions", ["other arithmetic"]
+
+
+def _depth(claimed: Contraction, kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    return prod(shape_of(claimed.left, kernel, sizes)) // max(1, shape_of(claimed.output, kernel, sizes)[0])
+
+
+def _type(stmt: Mma) -> str:
+    """Of what is multiplied."""
+    dtype = stmt.atom.operands["a"].dtype
+    return "" if dtype is None else dtype.name
+
+
+def _of_instructions(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, float]:
+    """Operations of the first block, and so of every block, times their number, by type."""
+    blocks = prod(_number(extent, kernel, sizes) for extent in kernel.grid)
+    flops: dict[str, float] = {}
+    for group in everyone(cast_of(kernel, block_numbers(kernel, sizes))):
+        for run in runs(group, MACHINES[kernel.target.name], []):
+            if isinstance(run.stmt, Mma):
+                left, right = (run.stmt.atom.operands[name] for name in ("a", "b"))
+                each = 2.0 * left.tile[0] * left.tile[1] * right.tile[0]
+                dtype = _type(run.stmt)
+                flops[dtype] = flops.get(dtype, 0.0) + blocks * run.times * run.cost.products * each
+    return flops
+
+
+def _decided_by_sizes(kernel: Kernel) -> bool:
+    """Whether every block runs as many matrix instructions, whatever data say."""
+    data = {each.symbol for each in walk(kernel.body) if isinstance(each, Let)}
+    others = data | set(kernel.blocks)
+    loops = [each for each in walk(kernel.body) if isinstance(each, For)]
+    roots = tuple(_around(kernel.body))
+    around = symbols(*roots)
+    # A loop whose bounds are others' is one whose symbol takes others' values.
+    for _ in loops:
+        others |= {each.symbol for each in loops if symbols(each.start, each.stop) & others}
+    return not around & others and not any(isinstance(each, Read | Held) for each in topological(roots))
+
+
+def _around(body: tuple[Stmt, ...]) -> Iterator[Node]:
+    """Conditions and bounds of loops around matrix instructions."""
+    for stmt in body:
+        if any(isinstance(each, Mma) for part in bodies(stmt) for each in walk(part)):
+            match stmt:
+                case If(cond=cond):
+                    yield cond
+                case For(start=start, stop=stop):
+                    yield from (start, stop)
+                case _:
+                    pass
+            for part in bodies(stmt):
+                yield from _around(part)
+
+
+def _written(kernel: Kernel) -> set[Buffer]:
+    """Outputs of which a claim says that all is written."""
+    claims = [each.claim for each in walk(kernel.body) if isinstance(each, Assert)]
+    return {
+        each.view.buffer
+        for each in claims
+        if isinstance(each, WrittenOnce) and each.where is TRUE and each.view.shape == each.view.buffer.shape
+    }
+
+
+def shape_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """Extents at sizes."""
+    return tuple(_number(extent, kernel, sizes) for extent in buffer.shape)
+
+
+def sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
+    """A tensor's axis of each size's extent."""
+    found: dict[str, tuple[str, int]] = {}
+    for buffer in kernel.parameters:
+        for axis, extent in enumerate(buffer.shape):
+            if isinstance(extent, Sym):
+                found.setdefault(extent.symbol.name, (buffer.name, axis))
+    return found
+
+
+def beyond_memory(kernel: Kernel, sizes: Mapping[str, int]) -> Buffer | None:
+    """A parameter that no machine holds; None if there is none."""
+    return next((each for each in kernel.parameters if prod(shape_of(each, kernel, sizes)) > _MOST_ELEMENTS), None)
+
+
+def bytes_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
+    return prod(shape_of(buffer, kernel, sizes)) * buffer.dtype.bits / 8
+
+
+def _number(extent: Index, kernel: Kernel, sizes: Mapping[str, int]) -> int:
+    return int(cast(int, evaluate(extent, sizes_of(kernel, sizes))))

@@ -1,0 +1,298 @@
+"""`optimize`: a search from a problem's name to its fastest proved design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+import platformdirs
+from attrs import evolve, frozen
+
+from argus.core.cost.predict import predict
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.policy.bandit import Bandit
+from argus.policy.baselines import Exhaustive, Random
+from argus.policy.knowledge import load
+from argus.policy.llm.budget import NOTHING, Spent
+from argus.policy.llm.memory import Memory
+from argus.policy.llm.planner import Llm
+from argus.policy.llm.settings import Settings as Model
+from argus.policy.planner import Planner, State
+from argus.policy.tpe import Tpe
+from argus.runtime.cuda.device import visible
+from argus.search.bandit_prior import beliefs
+from argus.search.designs.space import situation
+from argus.search.evaluation.evaluators import Cluster, Evaluator, Here
+from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.gpu import Gpu
+from argus.search.evaluation.judgement import Judgement
+from argus.search.evaluation.processes import Processes
+from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
+from argus.search.interrupts import Interrupts
+from argus.search.journal import Journal
+from argus.search.llm_client import Client, connect
+from argus.search.llm_loop import Asking, text_of
+from argus.search.loop import Limits, Search, past
+from argus.search.problems.problem import Problem, problem_of
+from argus.solvers.cache import Cache
+from argus.verifier.api import build, verify
+
+PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
+CANDIDATE_SECONDS = 300.0
+"""The longest that one candidate may take before it is given up."""
+_JUDGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
+
+
+@frozen
+class Judging:
+    """The gate for a problem, fit for pickling: what goes to a worker. gpu: whether times are measured."""
+
+    problem: str
+    target: str
+    gpu: bool = False
+    folder: Path | None = None
+
+    def __call__(self, name: str, text: str = "") -> Judgement:
+        tools = evolve(_tools(), device=_gpu() if self.gpu else None, folder=self._folder(name))
+        return judged(problem_of(self.problem, self.target), name, tools, text)
+
+    def _folder(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / name
+
+
+@cache
+def _tools() -> Tools:
+    return Tools(
+        lambda kernel: verify(kernel, cache=Cache()), lambda kernel, folder: build(kernel, directory=folder), predict
+    )
+
+
+@cache
+def _gpu() -> Gpu:
+    return Gpu()
+
+
+@frozen
+class Settings:
+    """limits: when to stop, at what is reached first.
+
+    resume: the name of a run of the journal to go on with, whose problem, planner and seed are taken from there.
+    model: what is asked, on which terms, where the planner is `llm`. workers: candidates at once, each in a process
+    of its own; 0 judges in this one, unless a model writes some of them. scheduler: the address of a Dask scheduler,
+    for its workers instead. gpu: whether times are measured. kept: where code of candidates goes.
+    """
+
+    planner: PlannerName = "bandit"
+    limits: Limits = Limits()  # noqa: RUF009 reason: frozen
+    seed: int = 0
+    resume: str = ""
+    journal: Path | None = None
+    workers: int = 0
+    scheduler: str = ""
+    gpu: bool = False
+    kept: Path | None = None
+    model: Model = Model()  # noqa: RUF009 reason: frozen
+
+
+@frozen
+class Found:
+    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices.
+
+    text: of the best, where it is a kernel that somebody wrote. spent: on questions to a model, None without one.
+    """
+
+    problem: Problem
+    run: str
+    journal: Path
+    best: Judgement | None
+    judged: tuple[Judgement, ...]
+    reason: Reason
+    seed: int = 0
+    text: str = ""
+    spent: Spent | None = None
+
+
+def journal_path() -> Path:
+    """Where runs are kept unless a user names a file."""
+    return platformdirs.user_data_path("argus") / "runs.db"
+
+
+def planner_of(name: str, problem: Problem, model: Model) -> Planner:
+    """Raises ArgusError (E905) for a name that is none."""
+    bandit = Bandit(beliefs(problem))
+    match name:
+        case "bandit":
+            return bandit
+        case "llm":
+            return Llm(bandit, spread=model.spread)
+        case "random":
+            return Random()
+        case "exhaustive":
+            return Exhaustive()
+        case "tpe":
+            return Tpe()
+        case _:
+            message = f"there is no planner `{name}`, expected bandit, llm, random, exhaustive or tpe"
+            raise ArgusError(Diagnostic("E905", "error", message, help="leave --planner out for the bandit"))
+
+
+def optimize(
+    problem: str,
+    target: str = "sm_90a",
+    settings: Settings = Settings(),
+    tell: Callable[[Told], None] = lambda _event: None,
+    sizes: str = "",
+    interrupts: Interrupts | None = None,
+) -> Found:
+    """Search for the fastest proved design of a problem such as "gemm:4096x4096x4096:bf16", or of a kernel file.
+
+    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels. interrupts: of a caller
+    who holds them for longer than the search takes. Ctrl-C ends the search, and what it has found is given.
+
+    Raises ArgusError: E903 for a problem or target that is none, E904 for a journal that does not serve, E905 for
+    a planner or scheduler that is not there, E303 without a compiler, E6xx without a solver.
+    """
+    begun, path = monotonic(), settings.journal or journal_path()
+    with Interrupts() if interrupts is None else nullcontext(interrupts) as held, Journal(path) as journal:
+        events = journal.events(settings.resume) if settings.resume else ()
+        first = journal.begun(settings.resume) if events else _started(settings, problem, target, sizes)
+        with _client(first.planner, settings.model) as client, closing(_evaluator(first, settings)) as evaluator:
+            asked = problem_of(first.problem, first.target)
+            planner = planner_of(first.planner, asked, settings.model)
+            before = past(events, planner, situation(asked), first.seed)
+            _same_reward(settings, events)
+            name = settings.resume or journal.begin(first)
+            held.hold()
+            with journal.held(name):
+
+                def record(event: Event) -> None:
+                    journal.append(name, event)
+
+                asking = _asking(client, planner, asked, events)
+                search = Search(
+                    planner, evaluator, settings.limits, before.state, record, asking, held.may_leave, begun=begun
+                )
+                opening = _resumed(before.state) if events else first
+                if events:
+                    record(opening)
+                tell(opening)
+                for event in events:
+                    if isinstance(event, Proposed) and event.name in before.under_way:
+                        tell(event)
+                reason: Reason = "interrupted"
+                for event in search.go(before.under_way):
+                    tell(event)
+                    reason = event.reason if isinstance(event, Ended) else reason
+                every = tuple(each.judgement for each in journal.events(name) if isinstance(each, Judged))
+                return _found(asked, name, path, every, reason, first.seed, search.state)
+
+
+def _found(
+    problem: Problem,
+    name: str,
+    path: Path,
+    every: tuple[Judgement, ...],
+    reason: Reason,
+    seed: int,
+    state: State[Any],
+) -> Found:
+    best = best_of(every)
+    tried = {each.choice.name: each.choice.text for each in state.situation.tried}
+    text = "" if best is None else tried.get(best.name, "")
+    return Found(problem, name, path, best, every, reason, seed, text, _spent(state))
+
+
+def _spent(state: State[Any]) -> Spent | None:
+    return state.memory.spent if isinstance(state.memory, Memory) else None
+
+
+def _same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
+    """Raises ArgusError (E905) where a run would go on with times that those it has cannot be compared with."""
+    wanted = "measured" if settings.gpu else "predicted"
+    timed = (each.judgement for each in events if isinstance(each, Judged) and each.judgement.microseconds is not None)
+    begun = (each.reward for each in events if isinstance(each, Started))
+    for reward in (*begun, *(each.reward for each in timed)):
+        if reward not in (None, wanted):
+            message = f"times of `{settings.resume}` are {reward}, and would be {wanted} from here on"
+            advice = f"go on with --on {'model' if settings.gpu else 'gpu'}, or begin a new run"
+            raise ArgusError(Diagnostic("E905", "error", message, help=advice))
+
+
+def _evaluator(first: Started, settings: Settings) -> Evaluator:
+    """Raises ArgusError (E905)."""
+    return evaluator_of(Judging(first.problem, first.target, settings.gpu, settings.kept), settings, first.planner)
+
+
+def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]:
+    """Of the model's endpoint, where one is asked. Raises ArgusError: E920, E921, E927."""
+    return connect(model) if planner == "llm" else nullcontext()
+
+
+def _asking(client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]) -> Asking | None:
+    """before: what has happened in the run."""
+    if client is None or not isinstance(planner, Llm):
+        return None
+    made = Asking(client, planner, partial(text_of, problem), load())
+    for event in before:
+        made.saw(event)
+    return made
+
+
+def _started(settings: Settings, problem: str, target: str, sizes: str) -> Started:
+    """The first event of a new run."""
+    asked = problem_of(problem, target, sizes)
+    planner_of(settings.planner, asked, settings.model)
+    seen = situation(asked)
+    return Started(
+        str(asked),
+        asked.target,
+        settings.planner,
+        settings.seed,
+        seen.bound,
+        seen.bottleneck,
+        len(seen.options),
+        _versions(),
+        "measured" if settings.gpu else "predicted",
+    )
+
+
+def _resumed(reached: State[Any]) -> Resumed:
+    best, spent = reached.situation.best, _spent(reached) or NOTHING
+    techniques = () if best is None else tuple(map(str, best.choice.steps))
+    microseconds = None if best is None else best.microseconds
+    return Resumed(len(reached.situation.tried), microseconds, techniques, spent.tokens, spent.dollars)
+
+
+def best_of(every: Sequence[Judgement]) -> Judgement | None:
+    """The fastest; of equals the first."""
+    return min(
+        (each for each in every if each.microseconds is not None),
+        key=lambda each: each.microseconds or 0.0,
+        default=None,
+    )
+
+
+def evaluator_of(judging: Judging, settings: Settings, planner: str) -> Evaluator:
+    """What a model has written may hang whoever judges it: that is another process, which can be stopped."""
+    if settings.scheduler:
+        return Cluster(judging, settings.scheduler, CANDIDATE_SECONDS)
+    workers = max(1, settings.workers) if planner == "llm" else settings.workers
+    if not workers:
+        return Here(judging)
+    return Processes(judging, workers, CANDIDATE_SECONDS, visible() if judging.gpu else ())
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("argus", *_JUDGES) if _installed(name)}
+
+
+def _installed(name: str) -> bool:
+    try:
+        return bool(version(name))
+    except ModuleNotFoundError:
+        return False

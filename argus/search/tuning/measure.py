@@ -1,0 +1,236 @@
+"""Times of candidates on the GPU, for one shape: right numbers first, then rounds of all of them in turn.
+
+These are works for `argus.runtime.processes.watchdog`: each note names the candidate that is on the GPU. What they give
+back is plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, cached_property
+from itertools import cycle
+from math import ceil, prod
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+from ml_dtypes import bfloat16
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime.cuda.device import Device, Memory, opened
+from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.timing import REGIMES, Call, Regime, Stopwatch, interleaved
+
+Shape = tuple[int, int, int]
+Floats = npt.NDArray[np.float32]
+BRIEF = Regime("brief", 0.0, 2.0, 1)
+CLOSE = 2.0**-7
+FAR = 2.0
+"""Times the fastest, by two calls each: what takes longer is not timed in bursts."""
+_ELEMENT = 2
+_CACHE = 128 << 20
+"""Bytes of operands between two uses of one set: more than the second-level cache holds."""
+_MOST_SETS = 16
+_DRAWN = 4_194_301
+"""Normal numbers that are drawn; a prime, so that rows of a matrix differ."""
+_SAMPLED = 16
+_POISON = 0xFF
+_HELD = 256 << 20
+_RATE = 3.0e12
+"""Bytes that are filled a second, at most: what keeps the GPU busy while launches gather."""
+
+
+@frozen
+class Job:
+    """What to time. paths: descriptions of built kernels, by the names of their configurations."""
+
+    shape: Shape
+    paths: Mapping[str, str]
+    rounds: int
+
+
+@frozen
+class Timed:
+    """Medians in microseconds, by regime and name. left_out: why a candidate has none. wrong: wrong numbers of it."""
+
+    medians: Mapping[str, Mapping[str, float]]
+    left_out: Mapping[str, str] = field(factory=dict[str, str])
+    wrong: tuple[str, ...] = ()
+
+    def order(self) -> list[str]:
+        """Names, the fastest over all regimes first."""
+        first = next(iter(self.medians.values()))
+        return sorted(first, key=lambda name: geometric_mean(each[name] for each in self.medians.values()))
+
+
+Going = Generator[str, None, Timed]
+
+
+def device_name() -> Generator[str, None, str]:
+    """Of the GPU that jobs run on. Raises ArgusError (E406) if there is none, E407 if it is none of sm_90a."""
+    yield "the GPU"
+    the_device().check_runs("sm_90a")
+    return the_device().name
+
+
+def brief(job: Job) -> Going:
+    """Every candidate checked for right numbers, then timed in short bursts unless two calls show it to be far off.
+
+    Raises ArgusError: E408, E409.
+    """
+    with _operands(job.shape) as operands:
+        good: dict[str, Call] = {}
+        left_out: dict[str, str] = {}
+        wrong: list[str] = []
+        for name, path in job.paths.items():
+            yield name
+            try:
+                call = operands.calls(load_once(path))
+                if operands.right(load_once(path)):
+                    good[name] = call
+                else:
+                    wrong.append(name)
+            except ArgusError as problem:
+                if problem.diagnostic.code != "E405":
+                    raise
+                left_out[name] = str(problem)
+        watch = operands.watch()
+        quick: dict[str, float] = {}
+        for name, call in good.items():
+            yield name
+            quick[name] = 1e3 * watch.milliseconds(call, 2)
+        near = {name: call for name, call in good.items() if quick[name] <= FAR * min(quick.values())}
+        medians = yield from _medians(operands, near, BRIEF, job.rounds)
+    return Timed({BRIEF.name: {**quick, **medians}}, left_out, tuple(wrong))
+
+
+def thorough(job: Job) -> Going:
+    """Few candidates in both regimes, interleaved."""
+    with _operands(job.shape) as operands:
+        calls = {name: operands.calls(load_once(path)) for name, path in job.paths.items()}
+        found: dict[str, Mapping[str, float]] = {}
+        for regime in REGIMES:
+            found[regime.name] = yield from _medians(operands, calls, regime, job.rounds)
+    return Timed(found)
+
+
+def _medians(
+    operands: Operands, calls: Mapping[str, Call], regime: Regime, rounds: int
+) -> Generator[str, None, dict[str, float]]:
+    """Round by round, so that what watches hears of each."""
+    if not calls:
+        return {}
+    yield f"{regime.name}: {', '.join(calls)}"
+    times = interleaved(operands.watch(), calls, regime, rounds)
+    return {name: 1e3 * times.median(name) for name in calls}
+
+
+# -- on the GPU ----------------------------------------------------------------------------------------------
+
+
+@cache
+def the_device() -> Device:
+    return opened()
+
+
+@cache
+def load_once(path: str) -> Loaded:
+    return load(Path(path), the_device().driver)
+
+
+@cache
+def busy() -> Memory:
+    return the_device().allocate((_HELD,), 1)
+
+
+def hold(device: Device, seconds: float) -> None:
+    """Keep the GPU busy for so long."""
+    for _ in range(ceil(seconds * _RATE / _HELD)):
+        device.driver.call("cuMemsetD8Async", busy().pointer, 0, _HELD, 0)
+
+
+@frozen
+class Operands:
+    """Sets of A, B and C on the device, the same numbers in each; left and right: the numbers."""
+
+    device: Device
+    shape: Shape
+    sets: Sequence[Mapping[str, Memory]]
+    left: Floats
+    right_rows: Floats
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(zip("MNK", self.shape, strict=True))
+
+    def calls(self, kernel: Loaded) -> Call:
+        """Launches on the sets in turn. Raises ArgusError (E405) if the kernel does not take the shape."""
+        ready = kernel.prepare(self.sizes)
+        following = cycle([ready.bind(each) for each in self.sets])
+        return lambda: next(following)()  # noqa: PLW0108 reason: another call each time
+
+    def right(self, kernel: Loaded) -> bool:
+        """Whether sampled rows are what float32 makes of them, and were written at all."""
+        _, n, k = self.shape
+        target = self.sets[0]["C"]
+        target.fill(_POISON)
+        kernel.prepare(self.sizes).bind(self.sets[0])()
+        self.device.synchronise()
+        for row, wanted in self.wanted.items():
+            held = Memory(self.device.driver, target.pointer + row * n * _ELEMENT, (n,), _ELEMENT).read()
+            found = held.view(bfloat16).astype(np.float32)
+            if not np.all(np.abs(found - wanted) <= CLOSE * (np.abs(wanted) + k**0.5)):
+                return False
+        return True
+
+    @cached_property
+    def wanted(self) -> Mapping[int, Floats]:
+        """Some rows of the product, by their numbers."""
+        m = self.shape[0]
+        rows = sorted({round(place * (m - 1) / max(1, _SAMPLED - 1)) for place in range(_SAMPLED)})
+        return dict(zip(rows, self.left[rows] @ self.right_rows.T, strict=True))
+
+    def watch(self) -> Stopwatch:
+        return Stopwatch(self.device.driver, 0, self._hold)
+
+    def _hold(self, seconds: float) -> None:
+        hold(self.device, seconds)
+
+
+@contextmanager
+def _operands(shape: Shape) -> Generator[Operands]:
+    """Normal numbers in memory that is given back at the end."""
+    m, n, k = shape
+    device = the_device()
+    left, right = _normal(m, k, 0), _normal(n, k, 1)
+    shapes = {"A": (m, k), "B": (n, k), "C": (m, n)}
+    held = _ELEMENT * sum(map(prod, shapes.values()))
+    taken: list[Memory] = []
+    try:
+        sets = [_set(device, shapes, taken) for _ in range(max(1, min(_MOST_SETS, ceil(_CACHE / max(1, held)))))]
+        for each in sets:
+            each["A"].write(left.view(np.uint8).reshape(-1))
+            each["B"].write(right.view(np.uint8).reshape(-1))
+        yield Operands(device, shape, sets, left.astype(np.float32), right.astype(np.float32))
+    finally:
+        for each in taken:
+            with suppress(ArgusError):  # after a fault the process is given up, and its memory with it
+                device.free(each)
+
+
+def _set(device: Device, shapes: Mapping[str, Shape | tuple[int, int]], taken: list[Memory]) -> dict[str, Memory]:
+    found: dict[str, Memory] = {}
+    for name, extents in shapes.items():
+        found[name] = device.allocate(extents, _ELEMENT)
+        taken.append(found[name])
+    return found
+
+
+def _normal(rows: int, columns: int, seed: int) -> npt.NDArray[Any]:
+    """Of bfloat16."""
+    drawn = np.random.default_rng(seed).standard_normal(min(_DRAWN, rows * columns), np.float32).astype(bfloat16)
+    return np.resize(drawn, (rows, columns))

@@ -1,0 +1,91 @@
+"""Candidates proved and compiled by several processes; what is not proved goes no further."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from attrs import frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.kernels.gemm import configuration, gemm
+from argus.runtime.kernel_cache import built, judged
+
+T = TypeVar("T")
+State = Literal["ready", "left out"]
+
+
+@frozen
+class Candidate:
+    """A configuration whose kernel is proved, or why it takes no part.
+
+    path: of the description of its code, where it is ready. proof, code: seconds that they took, little where a cache
+    had them.
+    """
+
+    name: str
+    state: State
+    why: str = ""
+    path: str = ""
+    proof: float = 0.0
+    code: float = 0.0
+
+
+def processors() -> int:
+    """As many processes as this one may have processors."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def prepared(names: Sequence[str], processes: int = 0, folder: Path | None = None) -> Iterator[Candidate]:
+    """Each configuration of these, in the order in which they become ready.
+
+    processes: as many as there are processors by default; 1 works within this one. folder: of
+    `argus.runtime.kernel_cache`.
+    """
+    return each(one, names, processes, folder)
+
+
+def each(
+    work: Callable[[str, Path | None], T], names: Sequence[str], processes: int, folder: Path | None
+) -> Iterator[T]:
+    """What a function of an importable module makes of each name, in the order in which they become ready."""
+    wanted = min(processes or processors(), len(names))
+    if wanted <= 1:
+        for name in names:
+            yield work(name, folder)
+        return
+    pool = ProcessPoolExecutor(wanted, get_context("spawn"), initializer=_patient)
+    try:
+        for done in as_completed([pool.submit(work, name, folder) for name in names]):
+            yield done.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _patient() -> None:
+    """What interrupts the search must not leave half a file behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def one(name: str, folder: Path | None = None) -> Candidate:
+    """A configuration by its name: traced, proved, compiled. No diagnostic is raised."""
+    config = configuration(name)
+    if config is None:
+        return Candidate(name, "left out", "it is no name of a configuration")
+    start = time.perf_counter()
+    try:
+        kernel = gemm.instance(config, name)
+        verdict = judged(kernel, folder).verdict
+        middle = time.perf_counter()
+        if verdict != "proved":
+            return Candidate(name, "left out", f"it is {verdict}", proof=middle - start)
+        path = built(kernel, folder)
+    except ArgusError as problem:
+        return Candidate(name, "left out", str(problem), proof=time.perf_counter() - start)
+    return Candidate(name, "ready", "", str(path), middle - start, time.perf_counter() - middle)

@@ -1,0 +1,112 @@
+"""The search itself: all candidates briefly, the best of them thoroughly, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from attrs import evolve, field, frozen
+
+from argus.core.diagnostic import ArgusError
+from argus.kernels.gemm import select
+from argus.runtime import tuning_db
+from argus.runtime.processes.watchdog import Watched
+from argus.runtime.tuning_db import Found, Key
+from argus.search.tuning.measure import BRIEF, Job, Shape, Timed, brief, device_name, thorough
+
+FINALISTS = 5
+ROUNDS = 8
+_BRIEF_ROUNDS = 3
+_MOST_LOST = 4
+"""Candidates that may take their process with them before a shape is given up."""
+_FATAL = {"E409", "E410"}
+
+
+@frozen
+class Result:
+    """A shape's times, thorough ones where `finished`. chosen: what the model of costs says without a search.
+
+    lost: candidates that hung or failed, and why. first: microseconds of every candidate in the first, brief rounds.
+    """
+
+    shape: Shape
+    timed: Timed
+    tried: int
+    chosen: str
+    finished: bool
+    lost: Mapping[str, str] = field(factory=dict[str, str])
+    first: Mapping[str, float] = field(factory=dict[str, float])
+
+    @property
+    def best(self) -> str:
+        return self.timed.order()[0]
+
+    def found(self) -> Found:
+        times = {regime: each[self.best] for regime, each in self.timed.medians.items()}
+        return Found(self.best, times, self.tried, self.finished)
+
+    def ratios(self) -> dict[str, float]:
+        """By regime the time of what the model chooses over that of the fastest there; empty where it has no time."""
+        return {
+            regime: each[self.chosen] / min(each.values())
+            for regime, each in self.timed.medians.items()
+            if self.chosen in each
+        }
+
+
+Paths = Mapping[str, str]
+
+
+def searched(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS) -> Iterator[Result]:
+    """Each shape's result; an unfinished one, then KeyboardInterrupt, if the search is interrupted within a shape.
+
+    Raises ArgusError: E406, E407, E408.
+    """
+    left = dict(paths)
+    for shape in shapes:
+        first, lost = _brief(child, shape, left)
+        chosen = select(*shape)
+        every = first.medians[BRIEF.name]
+        if not every:
+            continue
+        result = Result(shape, first, len(every), chosen, finished=False, lost=lost, first=every)
+        leading = first.order()[:FINALISTS]
+        final = leading if chosen in leading or chosen not in every else [*leading, chosen]
+        try:
+            last = child.call(thorough, Job(shape, {name: paths[name] for name in final}, rounds))
+        except KeyboardInterrupt:
+            yield result
+            raise
+        except ArgusError as problem:
+            if problem.diagnostic.code not in _FATAL:
+                raise
+            yield evolve(result, lost={**lost, ", ".join(final): str(problem)})
+            continue
+        yield evolve(result, timed=evolve(last, left_out=first.left_out, wrong=first.wrong), finished=True)
+
+
+def _brief(child: Watched, shape: Shape, left: dict[str, str]) -> tuple[Timed, dict[str, str]]:
+    """A candidate that hangs or fails is left out from then on, and the others are begun anew."""
+    lost: dict[str, str] = {}
+    while True:
+        try:
+            return child.call(brief, Job(shape, dict(left), _BRIEF_ROUNDS)), lost
+        except ArgusError as problem:
+            guilty = child.heard
+            if problem.diagnostic.code not in _FATAL or guilty not in left or len(lost) >= _MOST_LOST:
+                raise
+            lost[guilty] = str(problem)
+            del left[guilty]
+
+
+def name_of_device(child: Watched) -> str:
+    """Raises ArgusError: E406 without a GPU, E407 if it is of another kind."""
+    return child.call(device_name)
+
+
+def kept_as_found(device: str, results: Iterable[Result]) -> Iterator[Result]:
+    """The results, each kept as soon as there is one; an unfinished one only where nothing is kept of its shape."""
+    for result in results:
+        key = Key(result.shape)
+        if result.finished or key not in tuning_db.kept(device):
+            tuning_db.keep(device, {key: result.found()})
+        yield result

@@ -1,0 +1,105 @@
+"""Queries and their answers: memory, disk, then the solver, with every model checked."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Literal, get_args
+
+from attrs import define, evolve, field, frozen
+
+from argus.core.diagnostic import InternalError
+from argus.core.query import Answer, Budget, GaveUp, Query, Sat
+from argus.solvers.base import Solver
+from argus.solvers.cache import Cache
+from argus.solvers.model import describe, fault
+from argus.solvers.session.witnesses import Witnesses
+
+_ENUMERATION = "enumerate"
+
+
+@frozen
+class Stats:
+    """Where answers came from.
+
+    asked: calls of `prove`, `follows` and `check`, goals of `prove_each`, and the steps of `minimise`; one may take
+    more than one query. by_normal_form: those that needed no query. memory_hits, disk_hits: queries answered before,
+    or by a model found before. enumerated, reached_smt: queries that a backend decided by enumeration, and all others
+    it was asked. gave_up: queries without a definite answer. seconds: wall clock inside the solver.
+    """
+
+    asked: int = 0
+    by_normal_form: int = 0
+    memory_hits: int = 0
+    disk_hits: int = 0
+    enumerated: int = 0
+    reached_smt: int = 0
+    gave_up: int = 0
+    seconds: float = 0.0
+
+
+Count = Literal["asked", "by_normal_form", "memory_hits", "disk_hits", "enumerated", "reached_smt", "gave_up"]
+_COUNTS: tuple[Count, ...] = get_args(Count)
+
+
+@define(eq=False)
+class Answers:
+    """The answers of one solver to one session's queries.
+
+    witnesses: the models found, of which one may show that another query can be met too.
+    """
+
+    solver: Solver
+    budget: Budget
+    cache: Cache | None
+    witnesses: Witnesses = field(factory=Witnesses, init=False)
+    _tally: dict[Count, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0), init=False)
+    _seconds: float = field(default=0.0, init=False)
+    _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False)
+
+    @property
+    def stats(self) -> Stats:
+        return Stats(**self._tally, seconds=self._seconds)
+
+    def count(self, what: Count) -> None:
+        self._tally[what] += 1
+
+    def answer(self, query: Query, *, seconds: float | None = None, kept: Witnesses | None = None) -> Answer:
+        """The answer within the budget, or so many seconds if that is less. kept: where a model goes instead."""
+        remembered = self._memory.get(query.key)
+        if remembered is not None:
+            self.count("memory_hits")
+            return remembered
+        budget = self.budget if seconds is None else evolve(self.budget, seconds=min(seconds, self.budget.seconds))
+        answer = self._from_disk(query) or self._solve(query, budget)
+        if budget is self.budget or not isinstance(answer, GaveUp):
+            self._memory[query.key] = answer
+        if isinstance(answer, Sat):
+            (self.witnesses if kept is None else kept).add(answer.model)
+        return answer
+
+    def checked(self, query: Query, answer: Sat) -> Sat:
+        """The answer. Raises InternalError when its model does not satisfy the query."""
+        wrong = fault(query, answer.model)
+        if wrong is not None:
+            raise InternalError(f"the model from {answer.solver} is wrong: {wrong}, for\n{describe(query)}")
+        return answer
+
+    def _from_disk(self, query: Query) -> Answer | None:
+        kept = self.cache.get(query) if self.cache is not None else None
+        if kept is None or (isinstance(kept, Sat) and fault(query, kept.model) is not None):
+            return None
+        self.count("disk_hits")
+        return kept
+
+    def _solve(self, query: Query, budget: Budget) -> Answer:
+        start = perf_counter()
+        answer = self.solver.check(query, budget)
+        enumerated = answer.solver == _ENUMERATION and not isinstance(answer, GaveUp)
+        self._seconds += perf_counter() - start
+        self.count("enumerated" if enumerated else "reached_smt")
+        if isinstance(answer, GaveUp):
+            self.count("gave_up")
+        answer = self.checked(query, answer) if isinstance(answer, Sat) else answer
+        if self.cache is not None:
+            self.cache.put(query, answer)
+        return answer

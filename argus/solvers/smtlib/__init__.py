@@ -1,0 +1,1 @@
+"""Queries as SMT-LIB: lowering, printing, parsing."""

@@ -1,7 +1,0 @@
-"""Claims proposed for a kernel: tried on runs, proved for all sizes, ranked by the mistakes that they exclude."""
-
-from __future__ import annotations
-
-from argus.suggest.suggest import Suggestion, Suggestions, suggest_invariants, with_suggested
-
-__all__ = ["Suggestion", "Suggestions", "suggest_invariants", "with_suggested"]

@@ -1,0 +1,107 @@
+"""Laws of composition, alone and by mode."""
+
+from __future__ import annotations
+
+from argus.core.layout.compose import Tiler, composition
+from argus.core.layout.composed import LayoutLike
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.inverse import left_inverse
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.values import Layout
+from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unfounded, unlike, unrefined
+from argus.testing.laws.tabulated import composable, images_of, passes, table
+
+_CECKA = "Cecka 2026, CuTe layout representation and algebra, section 3.3"
+
+
+def _composed(a: Layout, b: Layout) -> Breach | None:
+    wanted = images_of(modes(a), table(modes(b)))
+    exists = composable(modes(a), modes(b))
+    try:
+        found = composition(a, b)
+    except LayoutError as error:
+        if exists:
+            return needless((a, b), error)
+        # The witness must be one: the value there is that of A after B, and not what a layout gives.
+        if error.index is None or error.expected == error.found:
+            return Breach((a, b), error.index, "two values that differ at an index", str(error))
+        return unequal((a, b), int(wanted[error.index]), error.expected)
+    if not exists:
+        return unfounded((a, b), found)
+    return unrefined((a, b), b.shape, found) or unlike((a, b), wanted, table(modes(found)))
+
+
+def _associative(a: Layout, b: Layout, c: Layout) -> Breach | None:
+    try:
+        inner, outer = composition(b, c), composition(a, b)
+        left, right = composition(outer, c), composition(a, inner)
+    except LayoutError:
+        return None  # The law of composition says which of these exist.
+    return unlike((a, b, c), table(modes(left)), table(modes(right)))
+
+
+def _by_mode(a: Layout, tiler: Tiler) -> Breach | None:
+    if not isinstance(tiler, tuple):
+        return None if tiler is None else _composed(a, Layout(tiler) if isinstance(tiler, int) else tiler)
+    try:
+        wanted: list[LayoutLike] = [composition(*pair) for pair in zip(a, tiler, strict=False)]
+    except LayoutError as refusal:
+        try:
+            return unfounded((a, tiler), composition(a, tiler))
+        except LayoutError as error:
+            return unequal((a, tiler), refusal.code, error.code)
+    return unequal((a, tiler), [*wanted, *list(a)[len(tiler) :]], list(composition(a, tiler)))
+
+
+def _swizzled(swizzle: Swizzle, layout: Layout) -> Breach | None:
+    images = table(modes(layout))
+    composed = composition(swizzle, layout)
+    wrong = unlike((swizzle, layout), swizzle.images(images), composed.table())
+    if wrong is not None:
+        return wrong
+    indices: dict[int, int] = dict(zip(images.tolist(), range(len(images)), strict=True))
+    try:
+        inverse = left_inverse(composed)
+    except LayoutError as error:
+        exists = len(indices) == len(images) and passes(indices)
+        return needless((swizzle, layout), error) if exists else None
+    return unlike((swizzle, layout), table(((len(images), 1),)), inverse.images(composed.table()))
+
+
+LAWS = (
+    Law(
+        "composition",
+        "R = A o B: R(i) = A(B(i)) for i < size(B), and shape(R) refines shape(B); refused iff there is no such R",
+        _CECKA,
+        ("layout", "layout"),
+        _composed,
+    ),
+    Law(
+        "composition of what is in the domain",
+        "R = A o B with image(B) in [0, size(A)): as composition",
+        _CECKA,
+        ("layout", "inner"),
+        _composed,
+    ),
+    Law(
+        "composition is associative",
+        "((A o B) o C)(i) = (A o (B o C))(i) for i < size(C), image(B) in [0, size(A)), image(C) in [0, size(B))",
+        _CECKA,
+        ("layout", "inner", "inner"),
+        _associative,
+    ),
+    Law(
+        "composition by mode",
+        "(A o (T0, T1, ...))[k] = A[k] o Tk; modes beyond the tiler stay",
+        _CECKA,
+        ("layout", "tiler"),
+        _by_mode,
+    ),
+    Law(
+        "a swizzle composes with every layout",
+        "(S o A)(i) = S(A(i)); left_inverse(S o A)(S(A(i))) = i where A has a left inverse",
+        _CECKA,
+        ("swizzle", "layout"),
+        _swizzled,
+    ),
+)

@@ -1,0 +1,193 @@
+"""Laws of complement, divide and product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from argus.core.layout.complement import complement
+from argus.core.layout.compose import Tiler
+from argus.core.layout.divide import (
+    blocked_product,
+    flat_divide,
+    flat_product,
+    logical_divide,
+    logical_product,
+    raked_product,
+    tiled_divide,
+    tiled_product,
+    zipped_divide,
+    zipped_product,
+)
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.inttuple import IntTuple
+from argus.core.layout.values import Layout
+from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unfounded, unlike, unrefined
+from argus.testing.laws.tabulated import completed, composable, count, divided, images_of, repeats, table
+
+_PAPER = "Cecka 2026, CuTe layout representation and algebra, section "
+_Split = Callable[[Layout, Tiler], Layout]
+_Parts = tuple[list[IntTuple], list[IntTuple]]
+
+
+def _complement(a: Layout, cotarget: int) -> Breach | None:
+    wanted = completed(table(modes(a)), cotarget)
+    try:
+        found = complement(a, cotarget)
+    except LayoutError as error:
+        return None if wanted is None else needless((a, cotarget), error)
+    if wanted is None:
+        return unfounded((a, cotarget), found)
+    images = table(modes(found))
+    sums = np.sort((np.unique(table(modes(a)))[:, None] + images).ravel())
+    distinct = unequal((a, cotarget), len(sums), len(np.unique(sums)))
+    start = sums[:cotarget]
+    covered = unlike((a, cotarget), np.arange(cotarget, dtype=np.int64), start)
+    return distinct or covered or unlike((a, cotarget), table(wanted), images)
+
+
+def _divide(a: Layout, tile: Layout) -> Breach | None:
+    pair = divided(modes(a), modes(tile))
+    exists = pair is not None and composable(modes(a), pair)
+    try:
+        found = logical_divide(a, tile)
+    except LayoutError as error:
+        return needless((a, tile), error) if exists else None
+    if pair is None or not exists:
+        return unfounded((a, tile), found)
+    coarse = (tile.shape, count(pair) // tile.size())
+    return unrefined((a, tile), coarse, found) or unlike(
+        (a, tile), images_of(modes(a), table(pair)), table(modes(found))
+    )
+
+
+def _product(block: Layout, tiler: Layout) -> Breach | None:
+    rest = repeats(modes(block), modes(tiler))
+    exists = rest is not None and composable(rest, modes(tiler))
+    try:
+        found = logical_product(block, tiler)
+    except LayoutError as error:
+        return needless((block, tiler), error) if exists else None
+    if rest is None or not exists:
+        return unfounded((block, tiler), found)
+    starts = images_of(rest, table(modes(tiler)))
+    wrong = unequal((block, tiler), block, found[0]) or unlike((block, tiler), starts, table(modes(found[1])))
+    if wrong is not None:
+        return wrong
+    cells = (np.unique(starts)[:, None] + np.unique(table(modes(block)))).ravel()
+    apart = len(np.unique(cells))
+    distinct = len(set(table(modes(tiler)).tolist()))
+    return unequal((block, tiler), distinct * len(np.unique(table(modes(block)))), apart)
+
+
+# -- regrouped -----------------------------------------------------------------------------------------------
+
+
+def _gathered(split: _Split, layout: Layout, tiler: Tiler) -> tuple[list[Layout], list[Layout]]:
+    """First parts and second parts of what a splitter makes of each mode that the tiler names, nested as the tiler."""
+    parts = tiler if isinstance(tiler, tuple) else (tiler,)
+    given = list(layout) if isinstance(tiler, tuple) else [layout]
+    firsts: list[Layout] = []
+    rests: list[Layout] = []
+    for mode, part in zip(given, parts, strict=False):
+        first, rest = _pair(split, mode, part)
+        firsts.append(first)
+        rests.append(rest)
+    return firsts, rests + given[len(parts) :]
+
+
+def _pair(split: _Split, mode: Layout, part: Tiler) -> tuple[Layout, Layout]:
+    if part is None:
+        return Layout(1, 0), mode
+    if isinstance(part, tuple):
+        firsts, rests = _gathered(split, mode, part)
+        return _joined(firsts), _joined(rests)
+    first, rest = split(mode, part)
+    return first, rest
+
+
+def _joined(parts: list[Layout]) -> Layout:
+    return Layout(tuple(part.shape for part in parts), tuple(part.stride for part in parts))
+
+
+def _regrouping(split: _Split, zipped: _Split, tiled: _Split, flat: _Split) -> Callable[[Layout, Tiler], Breach | None]:
+    def breach(layout: Layout, tiler: Tiler) -> Breach | None:
+        operands = (layout, tiler)
+        try:
+            firsts, rests = _gathered(split, layout, tiler)
+        except LayoutError as refusal:
+            try:
+                return unfounded(operands, zipped(layout, tiler))
+            except LayoutError as error:
+                return unequal(operands, refusal.code, error.code)
+        first, rest = (_joined(firsts), _joined(rests)) if isinstance(tiler, tuple) else (firsts[0], rests[0])
+        return (
+            unequal(operands, _joined([first, rest]), zipped(layout, tiler))
+            or unequal(operands, _joined([first, *rest]), tiled(layout, tiler))
+            or unequal(operands, _joined([*first, *rest]), flat(layout, tiler))
+        )
+
+    return breach
+
+
+def _interleaved(block: Layout, tiler: Layout) -> Breach | None:
+    rank = max(len(block), len(tiler))
+    padded = [_joined([*each, *[Layout(1, 0)] * (rank - len(each))]) for each in (block, tiler)]
+    try:
+        parts, copies = logical_product(*padded)
+    except LayoutError:
+        return None  # The law of logical_product says whether it exists.
+    pairs = list(zip(parts, copies, strict=True))
+    return unequal(
+        (block, tiler), _joined([_joined([a, b]) for a, b in pairs]), blocked_product(block, tiler)
+    ) or unequal((block, tiler), _joined([_joined([b, a]) for a, b in pairs]), raked_product(block, tiler))
+
+
+LAWS = (
+    Law(
+        "complement",
+        "R = complement(A, m): sums of images of A and R are distinct, cover [0, m), and are [0, n) if they can be; "
+        "refused iff there is no such R",
+        _PAPER + "3.4",
+        ("layout", "cotarget"),
+        _complement,
+    ),
+    Law(
+        "divide is composition with a tile and its complement",
+        "logical_divide(A, T)(t, r) = A(T(t) + complement(T, size(A))(r))",
+        _PAPER + "3.6",
+        ("layout", "inner"),
+        _divide,
+    ),
+    Law(
+        "product repeats a block without overlap",
+        "P = logical_product(A, T): P[0] = A, P[1](j) = complement(A, size(A) cosize(T))(T(j)), and "
+        "image(A) + P[1](j) is disjoint for distinct T(j)",
+        _PAPER + "3.7",
+        ("layout", "layout"),
+        _product,
+    ),
+    Law(
+        "divides are regroupings",
+        "zipped = ((tiles), (rests)), tiled = ((tiles), rests...), flat = (tiles..., rests...) of logical_divide",
+        _PAPER + "3.6",
+        ("layout", "tiler"),
+        _regrouping(logical_divide, zipped_divide, tiled_divide, flat_divide),
+    ),
+    Law(
+        "products are regroupings",
+        "zipped = ((blocks), (copies)), tiled = ((blocks), copies...), flat = (blocks..., copies...) of "
+        "logical_product",
+        _PAPER + "3.7",
+        ("layout", "tiler"),
+        _regrouping(logical_product, zipped_product, tiled_product, flat_product),
+    ),
+    Law(
+        "blocked and raked products have the image of the product",
+        "blocked[k] = (P[0][k], P[1][k]) and raked[k] = (P[1][k], P[0][k]) for P = logical_product",
+        _PAPER + "3.7",
+        ("layout", "layout"),
+        _interleaved,
+    ),
+)

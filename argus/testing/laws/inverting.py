@@ -1,0 +1,130 @@
+"""Laws of inverses and of what two layouts have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.inverse import left_inverse, max_common_layout, nullspace, pseudo_inverse, right_inverse
+from argus.core.layout.values import Layout
+from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unlike, unmet
+from argus.testing.laws.tabulated import Modes, images_of, passes, recovered, table
+
+_SOURCE = "Cecka 2026, CuTe layout representation and algebra, section 3.5"
+
+
+def _right(a: Layout) -> Breach | None:
+    found = right_inverse(a)
+    images = found.table()
+    inside = (images >= 0) & (images < a.size())
+    indices = np.arange(found.size(), dtype=np.int64)
+    return (
+        unmet((a,), inside, "an index of the domain")
+        or unlike((a,), indices, images_of(modes(a), images))
+        or unequal((a,), longest(modes(a)), found.size())
+    )
+
+
+def longest(given: Modes) -> int:
+    """The size of the longest right inverse that takes modes whole: over all orders of the modes."""
+    steps = [mode for mode in given if mode[0] > 1 and mode[1] > 0]
+    best = 1
+    for order in permutations(steps):
+        filled = 1
+        for extent, stride in order:
+            if stride != filled:
+                break
+            filled *= extent
+        best = max(best, filled)
+    return best
+
+
+def _undone(*, injective: bool) -> Callable[[Layout], Breach | None]:
+    def breach(a: Layout) -> Breach | None:
+        images = table(modes(a))
+        first: dict[int, int] = {}
+        for index, image in enumerate(images.tolist()):
+            first.setdefault(image, index)
+        try:
+            found = left_inverse(a) if injective else pseudo_inverse(a)
+        except LayoutError as error:
+            possible = len(first) == len(images) or not injective
+            return needless((a,), error) if possible and passes(first) else None
+        wanted = [index if injective else first[image] for index, image in enumerate(images.tolist())]
+        return unlike((a,), np.array(wanted, np.int64), found.images(images))
+
+    return breach
+
+
+def _nullspace(a: Layout) -> Breach | None:
+    found = nullspace(a)
+    images = table(modes(found))
+    zero = images_of(modes(a), images)
+    return (
+        unequal((a,), prod(extent for extent, stride in modes(a) if stride == 0), found.size())
+        or unlike((a,), np.zeros(len(images), np.int64), zero)
+        or unequal((a,), len(images), len(set(images.tolist()) & set(range(a.size()))))
+    )
+
+
+def _common(a: Layout, b: Layout) -> Breach | None:
+    found = max_common_layout(a, b)
+    images = table(modes(found))
+    indices = np.arange(len(images), dtype=np.int64)
+    wrong = (
+        unlike((a, b), indices, images_of(modes(a), images))
+        or unlike((a, b), indices, images_of(modes(b), images))
+        or unmet((a, b), (images >= 0) & (images < min(a.size(), b.size())), "an index of both domains")
+    )
+    return wrong or unequal((a, b), _agreed(a, b), found.size())
+
+
+def _agreed(a: Layout, b: Layout) -> int:
+    """The longest start of the right inverse of `b` that is a layout and that `a` undoes as well, within its size."""
+    inverse = right_inverse(b).table()
+    wrong = (inverse >= a.size()) | (images_of(modes(a), inverse) != np.arange(len(inverse)))
+    longest_start = int(wrong.argmax()) if wrong.any() else len(inverse)
+    return next(n for n in range(longest_start, 0, -1) if recovered(inverse[:n].tolist()) is not None)
+
+
+LAWS = (
+    Law(
+        "right inverse",
+        "A(R(i)) = i and 0 <= R(i) < size(A) for i < size(R), R = right_inverse(A), longest of whole modes",
+        _SOURCE,
+        ("layout",),
+        _right,
+    ),
+    Law(
+        "left inverse",
+        "R(A(i)) = i for i < size(A), R = left_inverse(A); refused iff A is not injective or there is no such R",
+        _SOURCE,
+        ("layout",),
+        _undone(injective=True),
+    ),
+    Law(
+        "pseudo-inverse",
+        "R(A(i)) = min {j : A(j) = A(i)} for i < size(A), R = pseudo_inverse(A); refused iff there is no such R",
+        _SOURCE,
+        ("layout",),
+        _undone(injective=False),
+    ),
+    Law(
+        "nullspace",
+        "A(N(i)) = 0 for i < size(N), N injective; size(N) is the product of extents of stride 0",
+        _SOURCE,
+        ("layout",),
+        _nullspace,
+    ),
+    Law(
+        "common layout",
+        "A(R(i)) = i = B(R(i)) for i < size(R), R the longest such start of right_inverse(B)",
+        _SOURCE,
+        ("layout", "layout"),
+        _common,
+    ),
+)

@@ -1,0 +1,113 @@
+"""What a law is, what breaks one, and how a table is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Union
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from argus.core.layout.compose import Tiler
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.inttuple import IntTuple, flatten
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.values import Layout
+from argus.testing.laws.tabulated import IntArray, Modes, flat
+
+Kind = Literal["layout", "inner", "tiler", "cotarget", "count", "shape", "swizzle"]
+KINDS: dict[Kind, str] = {
+    "layout": "any layout",
+    "inner": "a layout whose images lie below the size of the operand before",
+    "tiler": "None, an int or a layout, or a tuple of these for the modes of the first operand",
+    "cotarget": "a positive int",
+    "count": "a positive int, elements of a vector",
+    "shape": "an int-tuple of positive extents",
+    "swizzle": "any swizzle",
+}
+"""What a law quantifies over, closed."""
+
+Operand = Union[Layout, Swizzle, Tiler, IntTuple]
+
+
+@frozen
+class Breach:
+    """Operands for which a law does not hold.
+
+    index: the smallest at which values differ; None where the fault is a size, a structure or a refusal.
+    """
+
+    operands: tuple[Operand, ...]
+    index: int | None
+    expected: int | str
+    found: int | str
+
+    def __str__(self) -> str:
+        place = "" if self.index is None else f"at index {self.index} "
+        return f"{', '.join(map(str, self.operands))}: {place}expected {self.expected}, found {self.found}"
+
+
+@frozen
+class Law:
+    """A statement that is true for all operands of the kinds given.
+
+    breach: decides it for concrete operands by tables, and gives None where it holds. A refusal (LayoutError)
+    breaks a law unless an independent search confirms that no admissible result exists.
+    """
+
+    name: str
+    statement: str
+    source: str
+    operands: tuple[Kind, ...]
+    breach: Callable[..., Breach | None]
+
+
+# -- verdicts ------------------------------------------------------------------------------------------------
+
+
+def modes(layout: Layout) -> Modes:
+    return flat(layout.shape, layout.stride)
+
+
+def unlike(operands: tuple[Operand, ...], wanted: IntArray, found: IntArray) -> Breach | None:
+    """Two tables of one function: where they differ first."""
+    if len(wanted) != len(found):
+        return Breach(operands, None, f"size {len(wanted)}", f"size {len(found)}")
+    wrong = np.flatnonzero(wanted != found)
+    if not len(wrong):
+        return None
+    index = int(wrong[0])
+    return Breach(operands, index, int(wanted[index]), int(found[index]))
+
+
+def unmet(operands: tuple[Operand, ...], met: npt.NDArray[np.bool_], what: str) -> Breach | None:
+    """The first index at which a condition fails."""
+    return None if met.all() else Breach(operands, int(met.argmin()), what, "not so")
+
+
+def unequal(operands: tuple[Operand, ...], wanted: object, found: object) -> Breach | None:
+    return None if wanted == found else Breach(operands, None, str(wanted), str(found))
+
+
+def needless(operands: tuple[Operand, ...], error: LayoutError) -> Breach:
+    """A refusal of what exists."""
+    return Breach(operands, None, "a layout, which exists", str(error))
+
+
+def unfounded(operands: tuple[Operand, ...], result: object) -> Breach:
+    """A result where none exists."""
+    return Breach(operands, None, "a refusal, since there is no such layout", str(result))
+
+
+def unrefined(operands: tuple[Operand, ...], coarse: IntTuple, layout: Layout) -> Breach | None:
+    """Whether the layout's shape refines a shape leaf by leaf, by positive extents."""
+    if min(flatten(layout.shape), default=1) < 1 or not _refines(coarse, layout.shape):
+        return Breach(operands, None, f"a shape that refines {coarse}", str(layout))
+    return None
+
+
+def _refines(coarse: IntTuple, fine: IntTuple) -> bool:
+    if isinstance(coarse, tuple):
+        return isinstance(fine, tuple) and len(coarse) == len(fine) and all(map(_refines, coarse, fine))
+    return coarse == np.prod(flatten(fine), dtype=object)

@@ -1,0 +1,213 @@
+"""Laws of single layouts: what they are as functions, and what keeps the function."""
+
+from __future__ import annotations
+
+from itertools import product as every
+from math import prod
+
+import numpy as np
+
+from argus.core.layout.coalesce import coalesce, filter, flatten_layout, group  # noqa: A004 reason: CuTe's name
+from argus.core.layout.faults import LayoutError
+from argus.core.layout.inttuple import IntTuple, crd2idx, flatten, idx2crd
+from argus.core.layout.notation import parse
+from argus.core.layout.recast import downcast, upcast
+from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.values import Layout
+from argus.testing.laws.law import Breach, Law, modes, needless, unequal, unlike
+from argus.testing.laws.tabulated import IntArray, count, images_of, recovered, table
+
+_REPRESENTATION = "Cecka 2026, CuTe layout representation and algebra, section 2.2"
+_COALESCE = "Cecka 2026, CuTe layout representation and algebra, section 3.2"
+_CUTLASS = "CUTLASS 4, cute/layout.hpp, recast_layout"
+
+
+def _function(a: Layout) -> Breach | None:
+    wanted = table(modes(a))
+    beyond = np.arange(-a.size(), 3 * a.size(), dtype=np.int64)
+    called = np.array([a(index) for index in beyond.tolist()], np.int64)
+    return (
+        unlike((a,), wanted, a.table())
+        or unlike((a,), images_of(modes(a), beyond), called)
+        or unlike((a,), called, a.images(beyond))
+        or unequal((a,), 1 + int(wanted.max()), a.cosize())
+        or unequal((a,), len(wanted), a.size())
+    )
+
+
+def _coordinates(shape: IntTuple) -> Breach | None:
+    extents = flatten(shape)
+    # Colexicographic order: the first leaf is the fastest.
+    order = [leaves[::-1] for leaves in every(*map(range, extents[::-1]))]
+    for index, leaves in enumerate(order):
+        crd = idx2crd(index, shape)
+        wrong = unequal((shape,), leaves, flatten(crd)) or unequal((shape,), index, crd2idx(crd, shape))
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _coalesced(a: Layout, b: Layout) -> Breach | None:
+    first, second = coalesce(a), coalesce(b)
+    same = table(modes(a)).tolist() == table(modes(b)).tolist()
+    return (
+        unlike((a, b), table(modes(a)), table(modes(first)))
+        or unequal((a, b), recovered(table(modes(a)).tolist()), tuple(m for m in modes(first) if m != (1, 0)))
+        or unequal((a, b), first, coalesce(first))
+        or unequal((a, b), same, first == second)
+    )
+
+
+def _filtered(a: Layout) -> Breach | None:
+    found = filter(a)
+    images = [np.unique(table(modes(each))) for each in (a, found)]
+    moving = prod(extent for extent, stride in modes(a) if stride)
+    return unlike((a,), *images) or unequal((a,), moving, found.size())
+
+
+def _regrouped(a: Layout) -> Breach | None:
+    images = table(modes(a))
+    grouped = [group(a, 0, end) for end in range(1, len(a) + 1)]
+    flat = flatten_layout(a)
+    wrong = unlike((a,), images, table(modes(flat))) or unequal((a,), modes(a), modes(flat))
+    return wrong or next((w for each in grouped if (w := unequal((a,), modes(a), modes(each))) is not None), None)
+
+
+def _printed(a: Layout) -> Breach | None:
+    return unequal((a,), a, parse(str(a)))
+
+
+def _swizzle_printed(swizzle: Swizzle) -> Breach | None:
+    return unequal((swizzle,), swizzle, parse(str(swizzle)))
+
+
+def _swizzle(swizzle: Swizzle) -> Breach | None:
+    offsets = np.arange(-swizzle.period, 2 * swizzle.period, dtype=np.int64)
+    images = swizzle.images(offsets)
+    called = np.array([swizzle(offset) for offset in offsets.tolist()], np.int64)
+    blocks = np.sort(images.reshape(3, -1), axis=1).ravel()
+    return (
+        unlike((swizzle,), _bit_by_bit(swizzle, offsets), images)
+        or unlike((swizzle,), images, called)
+        or unlike((swizzle,), offsets, swizzle.images(images))
+        or unlike((swizzle,), offsets, blocks)
+    )
+
+
+def _bit_by_bit(swizzle: Swizzle, offsets: IntArray) -> IntArray:
+    images = offsets.copy()
+    for bit in range(swizzle.bits):
+        low, high = swizzle.base + bit, swizzle.base + abs(swizzle.shift) + bit
+        read, written = (high, low) if swizzle.shift > 0 else (low, high)
+        images ^= ((offsets >> read) & 1) << written
+    return images
+
+
+# -- recast --------------------------------------------------------------------------------------------------
+
+
+def _upcast(a: Layout, vector: int) -> Breach | None:
+    widths = _widths(a, vector)
+    try:
+        found = upcast(a, vector)
+    except LayoutError as error:
+        return None if widths is None else needless((a, vector), error)
+    if widths is None:
+        return Breach((a, vector), None, "a refusal: the modes do not split into vectors", str(found))
+    # In the order of A's elements: each coordinate of the result is A's over the width.
+    vectors = np.zeros(1, np.int64)
+    for (extent, _), (_, stride), width in zip(modes(a), modes(found), widths, strict=True):
+        vectors = (np.arange(extent)[:, None] // width * stride + vectors).ravel()
+    sizes = [extent // width for (extent, _), width in zip(modes(a), widths, strict=True)]
+    return unequal((a, vector), sizes, list(flatten(found.shape))) or unlike(
+        (a, vector), table(modes(a)) // vector, vectors
+    )
+
+
+def _widths(a: Layout, vector: int) -> list[int] | None:
+    """For each leaf the elements of it in one vector; None where they are no runs."""
+    widths: list[int] = []
+    for extent, stride in modes(a):
+        run = [x for x in range(extent) if 0 <= x * stride < vector]
+        whole = stride % vector == 0 or extent == 1
+        if not whole and (stride < 1 or vector % stride or (extent % len(run))):
+            return None
+        widths.append(1 if whole else len(run))
+    within = sum((width - 1) * stride for width, (_, stride) in zip(widths, modes(a), strict=True) if width > 1)
+    return widths if within < vector else None
+
+
+def _downcast(a: Layout, vector: int) -> Breach | None:
+    units = [place for place, (_, stride) in enumerate(modes(a)) if abs(stride) == 1]
+    if len(units) > 1 or any(modes(a)[place][1] < 0 for place in units):
+        return None
+    parts: list[tuple[int, int]] = []
+    for extent, stride in modes(a):
+        parts += [(vector, 1), (extent, vector)] if stride == 1 else [(extent, stride * vector)]
+    found = downcast(a, vector)
+    wrong = unlike((a, vector), table(tuple(parts)), table(modes(found)))
+    if wrong is not None or count(modes(found)) == 1:
+        return wrong
+    return unequal((a, vector), a, upcast(found, vector))
+
+
+LAWS = (
+    Law(
+        "a layout is its strides",
+        "A(i) = sum of x_k d_k for the digits x_k of i, first fastest; the last digit takes what is left",
+        _REPRESENTATION,
+        ("layout",),
+        _function,
+    ),
+    Law(
+        "index and coordinate",
+        "crd2idx(idx2crd(i, S), S) = i for i < size(S), coordinates in colexicographic order",
+        _REPRESENTATION,
+        ("shape",),
+        _coordinates,
+    ),
+    Law(
+        "coalesce is a normal form",
+        "coalesce(A)(i) = A(i) for i < size(A); coalesce(A) = coalesce(B) iff A(i) = B(i) for all i and sizes agree",
+        _COALESCE,
+        ("layout", "layout"),
+        _coalesced,
+    ),
+    Law(
+        "filter keeps the image",
+        "image(filter(A)) = image(A), size(filter(A)) = product of extents whose stride is not 0",
+        _COALESCE,
+        ("layout",),
+        _filtered,
+    ),
+    Law(
+        "flatten and group keep the function",
+        "flatten(A)(i) = group(A)(i) = A(i) for i < size(A)",
+        _REPRESENTATION,
+        ("layout",),
+        _regrouped,
+    ),
+    Law("notation of a layout", "parse(str(A)) = A", _REPRESENTATION, ("layout",), _printed),
+    Law("notation of a swizzle", "parse(str(S)) = S", _REPRESENTATION, ("swizzle",), _swizzle_printed),
+    Law(
+        "a swizzle is an involution",
+        "S(S(x)) = x, and S permutes each aligned block of its period",
+        "CUTLASS 4, cute/swizzle.hpp",
+        ("swizzle",),
+        _swizzle,
+    ),
+    Law(
+        "upcast gathers vectors",
+        "A(x) // n = upcast(A, n)(x // w) with w_k the elements of mode k in one vector",
+        _CUTLASS,
+        ("layout", "count"),
+        _upcast,
+    ),
+    Law(
+        "downcast splits elements",
+        "downcast(A, n)(n x + y) = n A(x) + y along the one mode of stride 1; upcast(downcast(A, n), n) = A",
+        _CUTLASS,
+        ("layout", "count"),
+        _downcast,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Verification end to end: prove, refute by replay, suggest and annotate."""

@@ -1,0 +1,8 @@
+"""Claims that were found and proved, written into the text of a kernel file."""
+
+from __future__ import annotations
+
+from argus.verifier.annotate.annotate import Annotated, annotate
+from argus.verifier.annotate.text import Added
+
+__all__ = ["Added", "Annotated", "annotate"]

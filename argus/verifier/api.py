@@ -1,0 +1,115 @@
+"""The readings of a kernel that a user calls, for a kernel or for an instance of a family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, overload
+
+import numpy.typing as npt
+
+from argus.core.dsl.kernel import Template
+from argus.core.dsl.programs import ProgramTemplate
+from argus.core.ir import Kernel, Program
+from argus.core.query import Budget
+from argus.core.target import Target
+from argus.core.verdict import ProgramReport, Report
+from argus.emit.artifact import Artifact
+from argus.emit.build import build as build_kernel
+from argus.interp.interpret import interpret as interpret_kernel
+from argus.interp.interpret import interpret_program
+from argus.interp.search.schedule import Schedule
+from argus.solvers.base import Solver
+from argus.solvers.cache import Cache
+from argus.verifier.kernel import verify as verify_kernel
+from argus.verifier.program import verify_program
+
+Array = npt.NDArray[Any]
+
+
+def interpret(
+    kernel: Kernel | Template | Program | ProgramTemplate,
+    *arrays: Array,
+    config: str | None = None,
+    schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
+) -> dict[str, Array]:
+    """Run a kernel, or a program's launches, on one array a parameter, in order; the outputs by name, as new arrays.
+
+    An output's contents are ignored (unless the kernel reads them too); its shape binds sizes.
+    config: which instance of a family, by default the first. schedule: when asynchronous operations take effect.
+
+    Raises:
+        ArgusError: E401 for an array that does not fit, E402 for an assumption that the sizes break, E501 for
+            a construct without a meaning here, E1xx when the kernel cannot be traced.
+    """
+    if isinstance(kernel, ProgramTemplate):
+        kernel = kernel.trace(config or kernel.instances()[0])
+    if isinstance(kernel, Program):
+        return interpret_program(kernel, *arrays, schedule=schedule)
+    return interpret_kernel(traced(kernel, config), *arrays, schedule=schedule)
+
+
+@overload
+def verify(
+    kernel: Kernel | Template,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> Report: ...
+
+
+@overload
+def verify(
+    kernel: Program | ProgramTemplate,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> ProgramReport: ...
+
+
+def verify(
+    kernel: Kernel | Template | Program | ProgramTemplate,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> Report | ProgramReport:
+    """Prove every invariant of a kernel, or of every launch of a program, or refute one by a replayed counterexample.
+
+    solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
+    by default the portfolio, or what `use_solver` has chosen.
+    config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
+    Raises ArgusError when the kernel cannot be traced or the solver is unknown.
+    """
+    if isinstance(kernel, Program | ProgramTemplate):
+        return verify_program(kernel, solver=solver, budget=budget, config=config, cache=cache)
+    return verify_kernel(kernel, solver=solver, budget=budget, config=config, cache=cache)
+
+
+def build(
+    kernel: Kernel | Template,
+    target: Target | str | None = None,
+    directory: Path | str | None = None,
+    *,
+    config: str | None = None,
+) -> Artifact:
+    """Emit a kernel, compile it, and read what the compiler says of its registers and memory.
+
+    target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
+    and NAME.json go; by default a folder of the user's cache. config: as for `interpret`.
+
+    Raises:
+        ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
+            E303 without a compiler, E304 if it fails, E501 for what is not emitted yet, E1xx when the kernel
+            cannot be traced.
+    """
+    return build_kernel(traced(kernel, config), target, None if directory is None else Path(directory))
+
+
+def traced(kernel: Kernel | Template, config: str | None = None) -> Kernel:
+    """The kernel itself, or the instance of a family that `config` names, by default the first."""
+    return kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])

@@ -1,0 +1,386 @@
+"""Verification end to end: analyse, prove, refute by replay, report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.diagnostic import Diagnostic, Label
+from argus.core.dsl.kernel import Template
+from argus.core.index import And, Cond, Coord, Index, Symbol
+from argus.core.invariants import INVARIANTS
+from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Products, Stmt, WrittenOnce, walk
+from argus.core.proof.analysis import Analysis, analyse
+from argus.core.proof.applicability import BUILT, not_applicable, presumed
+from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.proof.outputs.data_contracts import one_of_each, told
+from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
+from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
+from argus.core.walk import evaluate, mentions, show, topological
+from argus.interp.search.runs import Runs
+from argus.solvers.base import Solver
+from argus.solvers.cache import Cache
+from argus.solvers.choice import resolve
+from argus.solvers.session.session import Session
+from argus.verifier.refute import Refutation, Suspect, is_static, refute, static_fault
+
+Shown = Callable[[Sequence[Suspect]], Refutation | None]
+
+
+@frozen(eq=False)
+class Judged:
+    """An obligation and what became of it."""
+
+    obligation: Obligation
+    standing: Standing
+    reason: str
+    method: str
+    model: Mapping[str, int]
+
+
+def verify(
+    kernel: Kernel | Template,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+    runs: Runs | None = None,
+) -> Report:
+    """Prove every invariant of a kernel for all sizes, or refute one by a replayed counterexample.
+
+    solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
+    by default the portfolio, or what `use_solver` has chosen.
+    config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
+    runs: what those of this very kernel have violated before, such as when it was put to another solver.
+    Raises ArgusError when the kernel cannot be traced or the solver is unknown.
+    """
+    start = perf_counter()
+    traced = kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])
+    backend = resolve(solver)
+    session = Session(backend, budget or Budget(), cache)
+    analysis = analyse(traced, session)
+    return concluded(
+        traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget.seconds, runs), start
+    )
+
+
+def concluded(kernel: Kernel, analysis: Analysis, session: Session, shown: Shown, start: float) -> Report:
+    """The report on what was found of a kernel. shown: how a suspected fault is shown. start: when work on it began."""
+    backend, assumptions = session.solver, analysis.assumptions
+    asked = analysis.promised or session
+    if isinstance(asked.check((*assumptions, *one_of_each(kernel))), Unsat):
+        listed = tuple(show(cond) for cond in (*assumptions, *told(kernel)))
+        return _report(kernel, backend, Vacuous(listed), (), (_vacuous(kernel, listed),), session, start)
+    found = _judged(session, analysis)
+    return _conclude(kernel, backend, analysis, found, session, shown, start)
+
+
+def judged(kernel: Kernel, session: Session) -> tuple[Analysis, tuple[Judged, ...]]:
+    """Each obligation of a kernel and what becomes of it, without a verdict."""
+    analysis = analyse(kernel, session)
+    return analysis, _judged(session, analysis)
+
+
+def unproved(kernel: Kernel, session: Session) -> tuple[str, str] | None:
+    """The first invariant that is not proved, and why; None if there is none. No counterexample is looked for."""
+    analysis, found = judged(kernel, session)
+    if analysis.unmodelled:
+        return "", analysis.unmodelled[0].reason
+    first = next((each for each in found if each.standing != "proved"), None)
+    return None if first is None else (first.obligation.invariant, first.reason or f"{first.obligation.what}: refuted")
+
+
+def _judged(session: Session, analysis: Analysis) -> tuple[Judged, ...]:
+    """What becomes of each obligation. Those with the same hypotheses are asked together: one proof may do for all."""
+    alike: dict[tuple[Cond, ...], dict[Obligation, Cond]] = {}
+    for each in analysis.obligations:
+        if not each.unknown:
+            alike.setdefault(_hypotheses(analysis, each), {})[each] = each.goal
+    answers: dict[Obligation, tuple[tuple[Cond, ...], Answer]] = {}
+    for hypotheses, goals in alike.items():
+        found = session.prove_each(hypotheses, tuple(goals.values()))
+        answers |= {each: (hypotheses, answer) for each, answer in zip(goals, found, strict=True)}
+    return tuple(_judge(session, analysis, each, answers.get(each)) for each in analysis.obligations)
+
+
+def _judge(
+    session: Session, analysis: Analysis, obligation: Obligation, found: tuple[tuple[Cond, ...], Answer] | None
+) -> Judged:
+    if found is None:
+        return Judged(obligation, "unknown", obligation.unknown, "", {})
+    hypotheses, answer = found
+    if obligation.stated and not isinstance(session.check(hypotheses), Sat):
+        return Judged(obligation, "unknown", "no execution is known to get there: nothing may be compared", "", {})
+    match answer:
+        case Unsat(solver=method):
+            return Judged(obligation, "proved", "", method, {})
+        case Sat(solver=method):
+            if is_static(obligation):
+                return Judged(obligation, "refuted", "", method, {s.name: n for s, n in answer.model.items()})
+            wrong = _falsified(obligation.goal, answer.model)
+            smallest = session.minimise([*hypotheses, algebra.negate(wrong)], _order(analysis, obligation))
+            model = smallest.model if isinstance(smallest, Sat) else answer.model
+            return Judged(obligation, "refuted", "", method, {s.name: n for s, n in model.items()})
+        case GaveUp(solver=method, reason=reason):
+            return Judged(obligation, "unknown", f"{method} gave up: {reason}", method, {})
+
+
+def _falsified(goal: Cond, model: Mapping[Symbol, int]) -> Cond:
+    """Of a goal of many parts one that the model falsifies: a small query to make small."""
+    if not isinstance(goal, And) or len(goal.parts) <= _FEW:
+        return goal
+    try:
+        return next((part for part in goal.parts if not evaluate(part, model)), goal)
+    except (KeyError, ZeroDivisionError):
+        return goal
+
+
+_FEW = 16
+
+
+def _order(analysis: Analysis, obligation: Obligation) -> Sequence[Index]:
+    sizes = [algebra.sym(symbol) for symbol in analysis.timeline.kernel.sizes]
+    return (algebra.add(*sizes), *sizes, *obligation.least)
+
+
+def _hypotheses(analysis: Analysis, obligation: Obligation) -> tuple[Cond, ...]:
+    given = {"facts": analysis.facts, "assumptions": analysis.assumptions, "nothing": ()}[obligation.given]
+    hypotheses = (*given, *obligation.hypotheses)
+    if analysis.promised is None:
+        return hypotheses
+    return (*hypotheses, *analysis.promised.instances((*hypotheses, obligation.goal)))
+
+
+# -- conclusions ---------------------------------------------------------------------------------------------
+
+
+def _conclude(
+    kernel: Kernel,
+    solver: Solver,
+    analysis: Analysis,
+    judged: tuple[Judged, ...],
+    session: Session,
+    shown: Shown,
+    start: float,
+) -> Report:
+    findings = tuple(_findings(kernel, analysis, judged))
+    suspects = sorted((j for j in judged if j.standing == "refuted"), key=_rank)
+    doubtful = sorted((j for j in judged if j.standing == "unknown"), key=_rank)
+    if suspects or doubtful or analysis.unmodelled:
+        found = shown([_suspect(kernel, j) for j in (*suspects, *doubtful)])
+        if found is not None:
+            settled = tuple(_settle(finding, found) for finding in findings)
+            others = _others(kernel, found, suspects)
+            return _report(
+                kernel, solver, Refuted(found.counterexample), settled, (found.diagnostic, *others), session, start
+            )
+        return _open(kernel, solver, analysis, findings, [*suspects, *doubtful], session, start)
+    unbuilt = next((finding for finding in findings if finding.standing == "not built yet"), None)
+    if unbuilt is not None:
+        return _without_a_check(kernel, solver, unbuilt, findings, session, start)
+    verdict = _proved(kernel, analysis, judged)
+    names = _uncovered(kernel, findings)
+    warnings = tuple(_unreached(kernel, name) for name in names)
+    return _report(kernel, solver, verdict, findings, warnings, session, start, names)
+
+
+def _rank(judged: Judged) -> int:
+    return ASKED_FIRST.index(judged.obligation.invariant)
+
+
+def _suspect(kernel: Kernel, judged: Judged) -> Suspect:
+    if judged.standing != "refuted":
+        return Suspect(judged.obligation, None)
+    return Suspect(judged.obligation, {s.name: judged.model.get(s.name, max(1, s.low or 0)) for s in kernel.sizes})
+
+
+def _findings(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> Iterator[Finding]:
+    absent = not_applicable(kernel)
+    found: dict[str, list[Judged]] = {}
+    for j in judged:
+        found.setdefault(j.obligation.invariant, []).append(j)
+    for each in INVARIANTS:
+        mine = found.get(each.id, [])
+        if not mine and each.id in absent:
+            yield Finding(each.id, each.title, "not applicable", absent[each.id])
+        elif each.id not in BUILT:
+            yield Finding(each.id, each.title, "not built yet", "no check for it exists in this version")
+        elif analysis.unmodelled and each.id not in ("I18", "I21", "I22"):
+            yield Finding(each.id, each.title, "unknown", analysis.unmodelled[0].reason)
+        elif not mine:
+            yield Finding(each.id, each.title, "not applicable", "no two accesses of this kind meet")
+        else:
+            yield _finding(each.id, each.title, mine)
+
+
+def _finding(code: str, title: str, mine: Sequence[Judged]) -> Finding:
+    standing: Standing = "proved"
+    reason = ""
+    for j in mine:
+        if j.standing != "proved" and standing == "proved":
+            standing, reason = "unknown", j.reason or f"{j.obligation.what}: not proved"
+    return Finding(code, title, standing, reason, len(mine), sum(j.obligation.compared for j in mine))
+
+
+def _settle(finding: Finding, found: Refutation) -> Finding:
+    if finding.invariant != found.counterexample.code:
+        return finding
+    return Finding(
+        finding.invariant,
+        finding.title,
+        "refuted",
+        found.counterexample.message,
+        finding.obligations,
+        finding.compared,
+    )
+
+
+def _others(kernel: Kernel, found: Refutation, suspects: Sequence[Judged]) -> tuple[Diagnostic, ...]:
+    """Static faults of other invariants beside the primary one; what a counterexample disturbs is not repeated."""
+    code = found.counterexample.code
+    others = {j.obligation.invariant: j for j in reversed(suspects) if is_static(j.obligation)}
+    return tuple(static_fault(kernel, _suspect(kernel, j)).diagnostic for c, j in others.items() if c != code)
+
+
+def _proved(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
+    methods = Counter(j.method for j in judged)
+    coverage: Counter[str] = Counter()
+    for j in judged:
+        coverage[j.obligation.invariant] += j.obligation.compared
+    listed = [show(cond) for cond in analysis.assumptions]
+    listed += [f"{show(cond)} for every element: a contract on data, checked at launch" for cond in told(kernel)]
+    listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
+    listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
+    listed += presumed(kernel)
+    listed += dict.fromkeys(j.obligation.presumed for j in judged if j.obligation.presumed)
+    results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
+    return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
+
+
+def _names(buffers: Sequence[Buffer]) -> str:
+    return ", ".join(buffer.name for buffer in buffers)
+
+
+def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]:
+    """Outputs that no non-trivial claim reaches; a kernel without outputs does nothing that could be claimed."""
+    stmts = list(walk(kernel.body))
+    outputs = {s.target.buffer: None for s in stmts if isinstance(s, Copy) and s.target.buffer.space == "global"}
+    claims = [s.claim for s in stmts if isinstance(s, Assert)]
+    claimed = {claim.view.buffer for claim in claims if isinstance(claim, Products)}
+    claimed |= {claim.view.buffer for claim in claims if isinstance(claim, WrittenOnce) and _tells_apart(claim, stmts)}
+    compared = any(f.invariant == "I4" and f.compared for f in findings)
+    if not outputs:
+        return ("(no output)",)
+    return tuple(buffer.name for buffer in outputs if buffer not in claimed or not compared)
+
+
+def _tells_apart(claim: WrittenOnce, stmts: Sequence[Stmt]) -> bool:
+    """Whether the record mentions every coordinate: a constant record would hold of anything.
+
+    Of prefixes, what tells elements along one axis apart is where their sums end.
+    """
+    axes = {n.axis for n in topological([e for _, e in claim.record]) if isinstance(n, Coord)}
+    stored = {s.source.buffer for s in stmts if isinstance(s, Copy) and s.target.buffer is claim.view.buffer}
+    covers = [s.claim for s in stmts if isinstance(s, Assert) and isinstance(s.claim, Covers)]
+    ends = any(c.of.view.buffer in stored and mentions(c.high, (Coord,)) for c in covers)
+    return len(axes) + (ends and len(axes) < len(claim.view.shape)) == len(claim.view.shape)
+
+
+def _open(
+    kernel: Kernel,
+    solver: Solver,
+    analysis: Analysis,
+    findings: tuple[Finding, ...],
+    left: Sequence[Judged],
+    session: Session,
+    start: float,
+) -> Report:
+    """Nothing refuted, something not proved."""
+    if analysis.unmodelled:
+        first = analysis.unmodelled[0]
+        reason, where, code = first.reason, first.stmt.span, "I38"
+    else:
+        worst = left[0]
+        code = worst.obligation.invariant
+        where = worst.obligation.stmt.span
+        reason = (
+            f"{worst.obligation.what}: {worst.reason or 'not proved, and no run of the interpreter shows a failure'}"
+        )
+    attempt = "state what is missing with `assume(...)`, simplify the addresses named, or raise the budget"
+    doubt = Diagnostic(
+        code,
+        "unknown",
+        f"`{kernel.name}` is neither proved nor refuted",
+        Label(where, reason),
+        notes=(reason,),
+        help=attempt,
+        kernel=kernel.name,
+    )
+    return _report(kernel, solver, Unknown(reason, attempt), findings, (doubt,), session, start)
+
+
+def _without_a_check(
+    kernel: Kernel, solver: Solver, unbuilt: Finding, findings: tuple[Finding, ...], session: Session, start: float
+) -> Report:
+    """All that was asked is proved, and something that concerns the kernel was not asked."""
+    reason = f"{unbuilt.invariant}, {unbuilt.title}, concerns this kernel, and this version has no check for it"
+    attempt = "write the kernel without the construct, or judge that invariant by hand"
+    doubt = Diagnostic(
+        unbuilt.invariant,
+        "unknown",
+        f"`{kernel.name}` is neither proved nor refuted",
+        Label(kernel.span, reason),
+        notes=(reason,),
+        help=attempt,
+        kernel=kernel.name,
+    )
+    return _report(kernel, solver, Unknown(reason, attempt), findings, (doubt,), session, start)
+
+
+def _vacuous(kernel: Kernel, listed: tuple[str, ...]) -> Diagnostic:
+    return Diagnostic(
+        "E403",
+        "unknown",
+        f"the assumptions of `{kernel.name}` contradict each other",
+        Label(kernel.span, "no launch satisfies them"),
+        notes=tuple(listed),
+        help="remove or weaken an `assume(...)`: from a contradiction anything would follow",
+        kernel=kernel.name,
+    )
+
+
+def _unreached(kernel: Kernel, name: str) -> Diagnostic:
+    return Diagnostic(
+        "E404",
+        "unknown",
+        f"no assertion reaches the output `{name}`",
+        Label(kernel.span, "everything stated is proved, but nothing is stated of this output"),
+        help=f"tag the inputs and end with `assert_written_once({name}, ...)`",
+        kernel=kernel.name,
+    )
+
+
+def _report(
+    kernel: Kernel,
+    solver: Solver,
+    verdict: Verdict,
+    findings: tuple[Finding, ...],
+    diagnostics: tuple[Diagnostic, ...],
+    session: Session,
+    start: float,
+    uncovered: tuple[str, ...] = (),
+) -> Report:
+    stats = session.stats
+    cost = Cost(
+        perf_counter() - start,
+        stats.asked,
+        stats.by_normal_form,
+        stats.memory_hits + stats.disk_hits,
+        stats.reached_smt,
+    )
+    return Report(kernel.name, str(kernel.target), solver.name, verdict, findings, diagnostics, cost, uncovered)

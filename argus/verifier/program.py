@@ -1,0 +1,181 @@
+"""Verification of programs: each launch with what the launches before it proved of its tensors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+
+from attrs import define, evolve, field
+
+from argus.core.check.reads import stored
+from argus.core.dsl.programs import ProgramTemplate
+from argus.core.ir import Buffer, Copy, Kernel, Program, walk
+from argus.core.proof.analysis import analyse
+from argus.core.proof.outputs.launch_context import Launched, launched
+from argus.core.proof.outputs.programs import Others
+from argus.core.proof.values.content import Crossed, Left, Number, Top
+from argus.core.query import Budget
+from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report, Verdict
+from argus.core.walk import show
+from argus.solvers.base import Solver
+from argus.solvers.cache import Cache
+from argus.solvers.choice import resolve
+from argus.solvers.session.session import Session
+from argus.verifier.kernel import concluded, verify
+from argus.verifier.loader import Exported
+from argus.verifier.refute import Refutation, Suspect, refute
+from argus.verifier.refute_program import Place, refute_launch
+
+
+def verify_program(
+    program: Program | ProgramTemplate,
+    *,
+    solver: str | Solver | None = None,
+    budget: Budget | None = None,
+    config: str | None = None,
+    cache: Cache | None = None,
+) -> ProgramReport:
+    """Prove every invariant of every launch of a program, for all sizes, or refute one by a run of the program.
+
+    The arguments and what is raised are those of `verify`.
+    """
+    traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
+    backend = resolve(solver)
+    launches = launched(traced)
+    held: dict[Buffer, Left] = {}
+    states: list[Mapping[Buffer, Left]] = []
+    reports: list[Report] = []
+    for number, each in enumerate(launches):
+        session = Session(backend, budget or Budget(), cache)
+        report, leaves = _verified(Place(traced, number, launches), held, session)
+        reports.append(report)
+        for buffer in stored(each.kernel):
+            held[each.given[buffer]] = leaves.get(buffer, Top(f"`{each.kernel.name}` writes it, and is not understood"))
+        states.append(dict(held))
+    crossings = tuple(_crossings(traced, launches, states))
+    return ProgramReport(traced.name, _worst(reports), tuple(reports), crossings)
+
+
+@define
+class Asked:
+    """Verifications of what a file exports, programs once each."""
+
+    solver: Solver
+    budget: Budget
+    cache: Cache | None
+    _programs: dict[Program, ProgramReport] = field(factory=dict[Program, ProgramReport], init=False)
+
+    @property
+    def programs(self) -> tuple[ProgramReport, ...]:
+        return tuple(self._programs.values())
+
+    def report(self, exported: Exported, kernel: Kernel) -> Report:
+        """The report on a kernel, where it is launched if a program launches it."""
+        program = exported.program
+        if program is None:
+            return verify(kernel, solver=self.solver, budget=self.budget, cache=self.cache)
+        if program not in self._programs:
+            self._programs[program] = verify_program(program, solver=self.solver, budget=self.budget, cache=self.cache)
+        return evolve(self._programs[program].launches[exported.launch], kernel=exported.name)
+
+    @staticmethod
+    def drawn(exported: Sequence[Exported], kernels: Sequence[Kernel]) -> list[Kernel]:
+        """The kernels in whose sizes counterexamples speak."""
+        pairs = zip(exported, kernels, strict=True)
+        return [k if e.program is None else launched(e.program)[e.launch].kernel for e, k in pairs]
+
+
+def _verified(place: Place, held: Mapping[Buffer, Left], session: Session) -> tuple[Report, Mapping[Buffer, Left]]:
+    """The report on a launch, and what it leaves in the tensors that it writes."""
+    start = perf_counter()
+    own = place.own
+    later = {given for launch in place.launches[place.number + 1 :] for given in _taken(launch)}
+    brought = {buffer: held[given] for buffer, given in own.given.items() if given in held}
+    needed = frozenset(buffer for buffer, given in own.given.items() if given in later)
+    analysis = analyse(own.kernel, session, Others(brought, needed))
+
+    def shown(suspects: Sequence[Suspect]) -> Refutation | None:
+        found = None
+        if not brought and not any(suspect.obligation.invariant == "I34" for suspect in suspects):
+            found = refute(own.kernel, suspects, session.budget.seconds)
+        return found or refute_launch(place, suspects, session.budget.seconds)
+
+    report = concluded(own.kernel, analysis, session, shown, start)
+    return _without_warnings(report, {buffer.name for buffer in needed}), analysis.leaves
+
+
+def _taken(launch: Launched) -> frozenset[Buffer]:
+    """The program's tensors that a launch reads or adds to, but for integers that choose tiles."""
+    copies = [stmt for stmt in walk(launch.kernel.body) if isinstance(stmt, Copy)]
+    read = {stmt.source.buffer for stmt in copies} | {s.target.buffer for s in copies if s.combine is not None}
+    return frozenset(given for buffer, given in launch.given.items() if buffer in read)
+
+
+def _without_warnings(report: Report, needed: set[str]) -> Report:
+    """Of what a later launch reads, that launch's assertions speak."""
+    if not report.uncovered or not needed & set(report.uncovered):
+        return report
+    told = [f"no assertion reaches the output `{name}`" for name in needed]
+    kept = tuple(each for each in report.diagnostics if each.code != "E404" or each.message not in told)
+    return evolve(report, uncovered=tuple(n for n in report.uncovered if n not in needed), diagnostics=kept)
+
+
+def _worst(reports: Sequence[Report]) -> Verdict:
+    """The verdict of the first launch that is refuted, else of the first that is open; else all proofs together."""
+    verdicts = [report.verdict for report in reports]
+    for verdict in (*(each for each in verdicts if isinstance(each, Refuted)), *verdicts):
+        if not isinstance(verdict, Proved):
+            return verdict
+    return _together([verdict for verdict in verdicts if isinstance(verdict, Proved)])
+
+
+def _together(proofs: Sequence[Proved]) -> Proved:
+    methods, coverage = Counter[str](), Counter[str]()
+    for proof in proofs:
+        methods.update(dict(proof.methods))
+        coverage.update(dict(proof.coverage))
+    return Proved(
+        sum(proof.obligations for proof in proofs),
+        tuple(sorted(methods.items())),
+        tuple(dict.fromkeys(line for proof in proofs for line in proof.assumptions)),
+        tuple(sorted(coverage.items())),
+        tuple(dict.fromkeys(line for proof in proofs for line in proof.results)),
+    )
+
+
+# -- what crosses --------------------------------------------------------------------------------------------
+
+
+def _crossings(
+    program: Program, launches: Sequence[Launched], states: Sequence[Mapping[Buffer, Left]]
+) -> Sequence[Crossing]:
+    """Tensors that one launch writes and a later one reads, as the last writer before the first reader leaves them."""
+    found: list[Crossing] = []
+    for buffer in (*program.parameters, *program.workspaces):
+        wrote = [n for n, launch in enumerate(launches) if buffer in _written(launch)]
+        read = [n for n, launch in enumerate(launches) if buffer in _taken(launch) and wrote and n > wrote[0]]
+        if read:
+            names = [[launches[n].kernel.name for n in some] for some in (wrote, read)]
+            known = states[read[-1] - 1].get(buffer)
+            found.append(Crossing(buffer.name, tuple(names[0]), tuple(names[1]), _told(known)))
+    return found
+
+
+def _written(launch: Launched) -> frozenset[Buffer]:
+    return frozenset(launch.given[buffer] for buffer in stored(launch.kernel))
+
+
+def _told(known: Left | None) -> str:
+    match known:
+        case None:
+            return "nothing known"
+        case Top(reason=reason):
+            return f"nothing known: {reason}"
+        case Number(value=value):
+            return f"{value:g} everywhere"
+        case Crossed(record=record, sets=sets, form=form):
+            tags = ", ".join(f"{name}={show(expression)}" for name, expression in record.items())
+            part = f", a part of the sum over {', '.join(sets)}" if sets else ""
+            beyond = [f"{known.fill:g} from {show(place)} = {show(extent)} on" for place, extent in known.inside]
+            return f"{form} with {tags}{part}{', and ' if beyond else ''}{', '.join(beyond)}"

@@ -1,0 +1,357 @@
+"""Refutation: a fault of the program shown on a concrete run of the interpreter, or recomputed if it is static."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from time import perf_counter
+from typing import cast
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from argus.core import algebra
+from argus.core.diagnostic import ArgusError, Diagnostic, Label
+from argus.core.index import Read
+from argus.core.invariants import invariant
+from argus.core.ir import Assert, Copy, For, Kernel, Stmt, Tag, trips, walk
+from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.span import NOWHERE, Span
+from argus.core.verdict import Counterexample
+from argus.core.walk import evaluate, mentions, symbols
+from argus.interp.compiled_kernel import Prepared
+from argus.interp.run import by_events, run_prepared, violated
+from argus.interp.search.advice import advised
+from argus.interp.search.dataflow_repairs import Change, repaired
+from argus.interp.search.diagnosis import Witness, diagnose
+from argus.interp.search.provenance import DATA_FLOW, Way, way
+from argus.interp.search.runs import Runs
+from argus.interp.search.schedule import directed
+from argus.interp.search.search import assumed, sizes_in_order
+from argus.interp.search.shrink import Shrunk, descend, shrink
+from argus.interp.violation import Violation
+from argus.verifier.refute_text import facts, hops, thread_of, told, when
+
+
+@frozen(eq=False)
+class Refutation:
+    """A counterexample with its report."""
+
+    kernel: Kernel
+    counterexample: Counterexample
+    diagnostic: Diagnostic
+
+
+@frozen(eq=False)
+class Suspect:
+    """An obligation that is not proved, and the sizes at which a solver saw it fail, if one did."""
+
+    obligation: Obligation
+    sizes: Mapping[str, int] | None
+
+
+def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float, runs: Runs | None = None) -> Refutation | None:
+    """Show one of the suspected faults, the cause before its symptoms; None if no run within the bound shows any.
+
+    suspects: in the order in which they should be reported. seconds: after which no further run is begun.
+    runs: what those of this very kernel have violated before.
+    """
+    deadline = perf_counter() + seconds
+    obligations = [suspect.obligation for suspect in suspects]
+    for suspect in suspects:
+        if suspect.sizes is not None and is_static(suspect.obligation):
+            return static_fault(kernel, suspect)
+    models = [suspect.sizes for suspect in suspects if suspect.sizes is not None]
+    sizes = list(sizes_in_order(kernel, [model for model in models if _affordable(kernel, model)]))
+    try:
+        prepared = Prepared(kernel, runs or Runs())
+        if by_events(kernel):
+            witness = search_events(prepared, sizes, deadline)
+        else:
+            stages = (search(prepared, sizes, codes, deadline) for codes in _in_stages(suspects))
+            witness = next(filter(None, stages), None)
+    except ArgusError as problem:
+        if problem.diagnostic.code != "E501":
+            raise
+        return None  # nothing can be shown of a construct that the interpreter cannot run
+    except ZeroDivisionError:
+        return None  # nor of a run that has no meaning: divisors are an obligation of their own
+    if witness is None:
+        return None
+    shrunk, smallest = shrink(prepared, witness, lambda: perf_counter() < deadline)
+    return _shown(prepared, shrunk, smallest, obligations, _change(kernel, shrunk, sizes))
+
+
+def _change(kernel: Kernel, witness: Witness, sizes: Sequence[Mapping[str, int]]) -> Change | None:
+    """A change that takes a fault of the data flow away, where one is found."""
+    violation = witness.violation
+    if witness.help or violation.code not in ("I1", "I2", "I3", "I4", "I5"):
+        return None
+    if violation.code == "I5" and violation.other is not None:
+        return None
+    tried = [witness.sizes, *_telling(kernel, sizes)]
+    return repaired(kernel, violation.code, tried, witness.schedule)
+
+
+def _told(change: Change) -> str:
+    frame = change.stmt.span.frame
+    line = "" if frame is None else f"line {frame.line}: "
+    return f"{line}{change.help}; no fault is left then at the sizes tried"
+
+
+def _telling(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> Iterable[Mapping[str, int]]:
+    """The least work, and the most iterations, of some sizes."""
+    counts = [trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For)]
+
+    def turns(size: Mapping[str, int]) -> int:
+        env = {symbol: size[symbol.name] for symbol in kernel.sizes}
+        return sum(int(cast(int, evaluate(count, env))) for count in counts if symbols(count) <= env.keys())
+
+    return (*sizes[:1], *sorted(sizes, key=turns)[-1:])
+
+
+def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
+    """The invariant most to blame, of those that runs can break; then any under suspicion; then any."""
+    broken = [suspect.obligation.invariant for suspect in suspects if suspect.sizes is not None]
+    first = next((invariant for invariant in broken if invariant not in _STATIC), None)
+    if first is not None:
+        yield frozenset((first,))
+    yield frozenset(suspect.obligation.invariant for suspect in suspects)
+    yield frozenset(ASKED_FIRST)
+
+
+def search(
+    prepared: Prepared, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], deadline: float
+) -> Witness | None:
+    """The first run that violates one of the invariants, and of what it violates the cause before the symptoms.
+
+    Most faults show under every schedule, so all sizes are tried under one before the next.
+    """
+    for schedule in directed(prepared.kernel):
+        for size in sizes:
+            if perf_counter() > deadline:
+                return None
+            found = [each for each in violated(prepared, size, schedule) if each.code in codes]
+            if found:
+                return Witness(size, schedule, min(found, key=lambda v: ASKED_FIRST.index(v.code)))
+    return None
+
+
+def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], deadline: float) -> Witness | None:
+    """The cause of what goes wrong under the first schedule that shows something, at the smallest size that does."""
+
+    def go_on() -> bool:
+        return perf_counter() < deadline
+
+    for schedule in directed(prepared.kernel):
+        for place, size in enumerate(sizes):
+            if not go_on():
+                return None
+            if violated(prepared, size, schedule):
+                smaller = sizes[: min(place, _SMALLER)]
+                found = (diagnose(prepared, each, sizes, go_on) for each in (*smaller, size))
+                return next(filter(None, found), None)
+    return None
+
+
+_SMALLER = 4
+"""Sizes below the first that fails under one schedule, to be tried under all."""
+
+
+def is_static(obligation: Obligation) -> bool:
+    """Whether the fault shows without a run: a budget, a layout, the range of an integer that is not from memory."""
+    if obligation.run:
+        return False
+    if obligation.invariant == "I28":
+        return not mentions(algebra.all_of((*obligation.hypotheses, obligation.goal)), (Read,))
+    return obligation.invariant in _STATIC
+
+
+_STATIC = frozenset(("I14", "I17", "I18", "I20", "I21", "I22", "I28", "I33"))
+"""What a run does not show."""
+
+
+def _affordable(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
+    """Whether tensors of these sizes are small enough to run."""
+    env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
+    tagged = [stmt.view for stmt in walk(kernel.body) if isinstance(stmt, Tag)]
+    shapes = [each.shape for each in (*kernel.parameters, *tagged) if symbols(*each.shape) <= env.keys()]
+    counts = [prod(int(cast(int, evaluate(extent, env))) for extent in shape) for shape in shapes]
+    return sum(counts) <= _MOST_ELEMENTS
+
+
+_MOST_ELEMENTS = 1 << 20
+
+
+def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
+    """A fault that needs no run: its witness is computed from the program, at the sizes that show it."""
+    obligation = suspect.obligation
+    message = obligation.fault or f"not so: {obligation.what}"
+    sizes: Mapping[str, int] = suspect.sizes or {}
+    shrunk = _least(kernel, obligation, sizes) if sizes and symbols(obligation.goal) else Shrunk({}, smallest=True)
+    sizes = shrunk.sizes
+    launch = (("launch", ", ".join(f"{name}={value}" for name, value in sizes.items())),) if sizes else ()
+    diagnostic = Diagnostic(
+        obligation.invariant,
+        "error",
+        message,
+        Label(obligation.stmt.span, invariant(obligation.invariant).title),
+        tuple(Label(stmt.span, remark) for stmt, remark in obligation.related()),
+        (*launch, *_measured(kernel, obligation, sizes), *obligation.witness, _RECOMPUTED),
+        help=obligation.help,
+        kernel=kernel.name,
+    )
+    place = str(obligation.stmt.span)
+    found = Counterexample(
+        obligation.invariant,
+        message,
+        "recomputed",
+        tuple(sizes.items()),
+        place=place,
+        at=obligation.stmt.span,
+        other_at=NOWHERE if obligation.other is None else obligation.other.span,
+        repair=obligation.help,
+        smallest=shrunk.smallest,
+    )
+    return Refutation(kernel, found, diagnostic)
+
+
+def _least(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Shrunk:
+    """The least sizes at which a static obligation fails, where it speaks of sizes alone."""
+    conditions = obligation.hypotheses
+    data = mentions(algebra.all_of((obligation.goal, *conditions)), (Read,))
+    if data or not symbols(obligation.goal, *conditions) <= set(kernel.sizes):
+        return Shrunk(dict(sizes), smallest=False)
+
+    def fails(smaller: Mapping[str, int]) -> bool:
+        env = {symbol: smaller[symbol.name] for symbol in kernel.sizes}
+        return all(evaluate(cond, env) for cond in conditions) and not evaluate(obligation.goal, env)
+
+    return descend(kernel.sizes, assumed(kernel), sizes, fails)
+
+
+_RECOMPUTED = ("recomputed", "yes, from the layouts and the machine's limits")
+
+
+def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Iterable[tuple[str, str]]:
+    """The quantities of a static fault at the sizes that show it; those of sizes alone."""
+    env = {symbol: sizes[symbol.name] for symbol in kernel.sizes if symbol.name in sizes}
+    for name, quantity in obligation.measured:
+        if symbols(quantity) <= env.keys():
+            yield name, str(int(np.asarray(evaluate(quantity, env))))
+
+
+def _shown(
+    prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation], change: Change | None
+) -> Refutation:
+    came = way(prepared, witness.sizes, witness.schedule, witness.violation)
+    data = _integers(prepared, witness)
+    return shown(prepared.kernel, witness, smallest, suspects, Known(came, data, change))
+
+
+@frozen
+class Known:
+    """What is known of a failing run besides the violation.
+
+    came: how the elements at fault got there. data: what tensors of integers hold that decide what the kernel does, by
+    name. change: of the kernel that repairs it.
+    """
+
+    came: Way = field(factory=Way)
+    data: tuple[tuple[str, str], ...] = ()
+    change: Change | None = None
+
+
+def shown(
+    kernel: Kernel,
+    witness: Witness,
+    smallest: bool,
+    suspects: Sequence[Obligation],
+    known: Known = Known(),
+) -> Refutation:
+    """The report of a run that fails."""
+    violation, came, change = witness.violation, known.came, known.change
+    advice = [o for o in suspects if o.invariant == violation.code]
+    exact = [o for o in advice if o.stmt.span == violation.stmt.span]
+    usual = advised(violation.code) if by_events(kernel) else ""
+    owed = next((o.help for o in (*exact, *advice) if o.help), "")
+    general = witness.help or usual or owed or advised(violation.code)
+    help_text = general if change is None else _told(change)
+    counterexample = Counterexample(
+        code=violation.code,
+        message=violation.message,
+        replayed="interpreter",
+        sizes=tuple(witness.sizes.items()),
+        block=violation.block,
+        thread=violation.thread,
+        other_thread=violation.other_thread,
+        buffer=violation.buffer,
+        element=violation.element,
+        iteration=violation.iteration,
+        place=str(violation.stmt.span),
+        schedule=told(witness.schedule),
+        at=violation.stmt.span,
+        other_at=NOWHERE if violation.other is None else violation.other.span,
+        other_iteration=violation.other_iteration,
+        tags=violation.facts if violation.code in DATA_FLOW else (),
+        elements=came.elements,
+        alike=came.alike,
+        chain=came.hops,
+        repair=help_text,
+        smallest=smallest,
+    )
+    if change is not None:
+        violation = evolve(violation, related=(*violation.related, (change.stmt, change.help)))
+    cause = exact[0] if exact else advice[0] if advice else None
+    diagnostic = _diagnostic(kernel, counterexample, violation, cause, help_text, known.data)
+    return Refutation(kernel, counterexample, diagnostic)
+
+
+def _integers(prepared: Prepared, witness: Witness) -> tuple[tuple[str, str], ...]:
+    """What the tensors hold whose elements decide what the kernel does, as far as a line takes it."""
+    run_prepared(prepared, witness.sizes, None, witness.schedule, tags=False, values=False, blocks=())
+    return tuple((name, str(prepared.integers[name])) for name in sorted(prepared.integers))
+
+
+def _diagnostic(
+    kernel: Kernel,
+    found: Counterexample,
+    violation: Violation,
+    cause: Obligation | None,
+    help_text: str,
+    data: tuple[tuple[str, str], ...] = (),
+) -> Diagnostic:
+    """The report: at the statement to blame, with what it disagrees with as further places."""
+    unit = kernel.target.unit
+    here = f"{thread_of(violation.thread, unit)}{when(violation.iteration)}"
+    remarks = {stmt.span: remark for stmt, remark in reversed(violation.related)}
+    primary = Label(violation.stmt.span, remarks.get(violation.stmt.span, here))
+    secondary: list[Label] = []
+    if violation.other is not None and violation.other.span not in remarks:
+        who = "" if violation.other_thread is None else f" by {thread_of(violation.other_thread, unit)}"
+        secondary.append(Label(violation.other.span, f"the other access{who}{when(violation.other_iteration)}"))
+    secondary += [Label(span, remark) for span, remark in remarks.items() if span != primary.span]
+    if cause is not None and isinstance(violation.stmt, Assert) and not isinstance(cause.stmt, Assert):
+        primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")
+        secondary.append(Label(violation.stmt.span, "claimed here"))
+    known = {primary.span, *(label.span for label in secondary)}
+    secondary += [label for label in hops(found) if label.span not in known]
+    known |= {label.span for label in secondary}
+    related = () if cause is None else cause.related()
+    secondary += [Label(stmt.span, remark) for stmt, remark in related if not _is_told(stmt, known)]
+    return Diagnostic(
+        violation.code,
+        "error",
+        violation.message,
+        primary,
+        tuple(dict.fromkeys(secondary)),
+        (*data, *facts(found, violation)),
+        help=help_text,
+        kernel=kernel.name,
+    )
+
+
+def _is_told(stmt: Stmt, known: set[Span]) -> bool:
+    """Whether a label says it: at the statement, or for a copy at the same line, called from elsewhere."""
+    lines = {span.frame for span in known}
+    return stmt.span in known or (isinstance(stmt, Copy) and stmt.span.frame in lines)

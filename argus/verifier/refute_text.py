@@ -1,0 +1,68 @@
+"""A counterexample in words: the schedule, the thread, the way that an element took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from argus.core.diagnostic import Label
+from argus.core.verdict import Counterexample, HopKind
+from argus.interp.search.schedule import Schedule
+from argus.interp.violation import Violation
+
+
+def hops(found: Counterexample) -> Iterable[Label]:
+    """What brought the elements there, each statement once: as it was executed last."""
+    last = {hop.span: hop for hop in found.chain}
+    for span, hop in last.items():
+        taken = " and ".join(map(str, dict.fromkeys(hop.sources)))
+        done = _DONE[hop.kind].format(taken)
+        yield Label(span, f"{hop.target} {done}, thread {hop.thread}{when(hop.iteration)}")
+
+
+_DONE: dict[HopKind, str] = {
+    "copy": "comes from {}",
+    "product": "sums products of {}",
+    "computation": "is computed from {}",
+}
+_STYLES = {"late": "as late as possible", "early": "at once", "mixed": "at random moments"}
+_ACTORS = {
+    "producer": "the first role",
+    "first": "the first agent of the second",
+    "rest": "all others",
+    "engine": "asynchronous operations",
+}
+_ORDERS = {
+    "lowest": "lowest wave first",
+    "highest": "highest wave first",
+    "round_robin": "waves in turn",
+    "random": "waves at random",
+}
+
+
+def told(schedule: Schedule) -> str:
+    """A schedule in words."""
+    if schedule.priority:
+        return f"each moves if it can, in this order: {', '.join(_ACTORS[actor] for actor in schedule.priority)}"
+    chance = "mixed" in (schedule.style, schedule.order) or schedule.order == "random"
+    seed = f", seed {schedule.seed}" if chance else ""
+    return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}"
+
+
+def thread_of(thread: int, unit: int) -> str:
+    return f"thread {thread} (wave {thread // unit}, lane {thread % unit})"
+
+
+def when(iteration: tuple[tuple[str, int], ...]) -> str:
+    return "".join(f", {name} = {value}" for name, value in iteration)
+
+
+def facts(found: Counterexample, violation: Violation) -> Iterable[tuple[str, str]]:
+    yield "launch", ", ".join(f"{name}={value}" for name, value in found.sizes)
+    if found.block:
+        yield "block", f"({', '.join(map(str, found.block))})"
+    if found.element is not None:
+        at = ", ".join(map(str, found.element))
+        value = "" if violation.value is None else f", register element {violation.value} of the thread"
+        yield "element", f"`{found.buffer}`[{at}]{value}"
+    yield from violation.facts
+    yield "replayed", f"yes, by the interpreter ({found.schedule})"

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import argus
 from argus.kernels import batched, fp8, fp8_blocks, fused, gemm, layouts, streamk
@@ -73,11 +73,12 @@ def answer_of(report: Any) -> dict[str, object]:  # noqa: ANN401 reason: as `emi
 
 def of_template(template: Any, config: str | None) -> dict[str, object]:  # noqa: ANN401 reason: as `emitted`
     try:
-        traced = template.trace(config)
+        traced: Any = template.trace(config)
     except argus.ArgusError as problem:
         return {"rejected": problem.diagnostic.code}
     if type(traced).__name__ == "Program":
-        report, texts = argus.verify(traced, solver="z3"), [emitted(each.kernel) for each in traced.launches]
+        report = cast("Any", argus.verify(traced, solver="z3"))
+        texts = [emitted(each.kernel) for each in traced.launches]
         return {**answer_of(report), "kernels": [answer_of(each) for each in report.launches], "texts": texts}
     return {**answer_of(argus.verify(traced, solver="z3")), "text": emitted(traced)}
 
@@ -110,7 +111,8 @@ def of_file(path: Path) -> list[dict[str, object]]:
     from property_tests.programs import load  # noqa: PLC0415 reason: found beside this script
 
     try:
-        found = [each for each in vars(load(path)).values() if is_traced(each)]
+        names: dict[str, Any] = vars(load(path))
+        found = [each for each in names.values() if is_traced(each)]
     except argus.ArgusError as problem:
         return [{"rejected": problem.diagnostic.code}]
     programs = [each for each in found if type(each).__name__ == "ProgramTemplate"]
@@ -164,7 +166,7 @@ def read(path: Path, renamed: dict[str, str]) -> dict[str, object]:
 
 
 def compare(before: Path, after: Path, table: Path | None) -> int:
-    renamed = {} if table is None else json.loads(table.read_text(encoding="utf-8"))
+    renamed: dict[str, str] = {} if table is None else json.loads(table.read_text(encoding="utf-8"))
     old, new = read(before, renamed), read(after, {})
     different = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     for name in different:

@@ -39,7 +39,7 @@ def judged(program: Program, seconds: float, depth: Depth) -> tuple[str, str]:
         kernel = program.kernel()
     except ArgusError:
         return "rejected", ""
-    report = verify(kernel, solver="z3", budget=Budget(seconds=seconds))
+    report = verify(kernel, solver="z3", budget=Budget.about(seconds))
     return type(report.verdict).__name__.lower(), disagreement(program, kernel, report, depth)
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from argus.core.ir import Kernel
-from argus.core.query import Budget
+from argus.core.query import RUNS_PER_SECOND, Budget
 from argus.kernels.gemm import gemm
 from argus.runtime.kernel_cache import sources_digest
 from argus.testing.mutants import Fate, Judge, Thoroughness
@@ -56,7 +56,12 @@ def kernels() -> Mapping[str, Kernel]:
 
 @lru_cache(maxsize=8)
 def judge_of(name: str, seconds: float, *, searches: bool) -> Judge:
-    return Judge(kernels()[name], Budget(seconds=seconds), Thoroughness(seconds=4 * seconds), searches=searches)
+    return Judge(
+        kernels()[name],
+        Budget.about(seconds),
+        Thoroughness(runs=round(4 * seconds * RUNS_PER_SECOND)),
+        searches=searches,
+    )
 
 
 @lru_cache(maxsize=32)

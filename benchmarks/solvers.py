@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=2.0, help="seconds a query")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where the plots and rows go")
     given = parser.parse_args()
-    budget = Budget(seconds=given.budget)
+    budget = Budget.about(given.budget)
     start = time.perf_counter()
     corpus = collect((*shipped(), *checkout()), get("portfolio"), budget)
     questions = corpus.questions[:: given.every]

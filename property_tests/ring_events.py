@@ -65,7 +65,7 @@ def reading(kernel: Kernel) -> Reading | None:
     """The protocol that the proof reads; None where it refuses."""
     assert kernel.roles is not None
     facts = tuple(stmt.cond for stmt in kernel.prologue if isinstance(stmt, Assume))
-    ledger = Ledger(Session(Z3(), Budget(seconds=2.0)), facts)
+    ledger = Ledger(Session(Z3(), Budget.about(2.0)), facts)
     try:
         roles = tuple(parsed(role, ledger) for role in kernel.roles.roles)
         rings = storages(roles)

@@ -20,7 +20,7 @@ from property_tests.programs import OTHERS
 from property_tests.role_edits import mutate_roles
 from property_tests.role_programs import ROLES
 
-FEW = Budget(seconds=1.0)
+FEW = Budget.about(1.0)
 
 
 @settings(max_examples=30)

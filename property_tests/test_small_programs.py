@@ -21,7 +21,7 @@ from property_tests.small.program import Depth, Program, disagreement, draw
 
 T = TypeVar("T")
 COUNT = examples(200, 20_000)
-FEW = Budget(seconds=0.2)
+FEW = Budget.about(0.2)
 
 
 @st.composite

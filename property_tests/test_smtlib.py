@@ -16,7 +16,7 @@ from argus.solvers.smtlib.script import export
 from argus.solvers.z3_backend import Z3Text
 from property_tests.strategies import queries
 
-BUDGET = Budget(seconds=2.0)
+BUDGET = Budget.about(2.0)
 
 
 @settings(max_examples=300)

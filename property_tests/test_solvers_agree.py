@@ -13,7 +13,7 @@ from argus.solvers.model import describe, fault
 from argus.solvers.z3_backend import Z3
 from property_tests.strategies import index_expressions, queries
 
-BUDGET = Budget(seconds=2.0)
+BUDGET = Budget.about(2.0)
 
 
 def assert_same_answer(solver: Solver, query: Query) -> None:

@@ -177,7 +177,7 @@ def test_exact_by_forms_alone(call: tuple[str, tuple[Any, ...]], given_facts: li
 @given(calls(), facts)
 def test_exact_and_honest_with_a_solver(call: tuple[str, tuple[Any, ...]], given_facts: list[Claim]) -> None:
     name, operands = call
-    assumptions = under(*given_facts, solver="z3", budget=Budget(seconds=0.5))
+    assumptions = under(*given_facts, solver="z3", budget=Budget.about(0.5))
     try:
         result = getattr(assumptions, name)(*operands)
     except LayoutError as refused:

@@ -661,7 +661,7 @@ def test_a_path_through_some_tiles_twice_slips_past_unless_squares_are_filled(
     through_some_tiles_twice: Template, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = through_some_tiles_twice.trace()
-    assert not isinstance(verify(kernel, solver="z3", budget=Budget(seconds=0.1)).verdict, Proved)
+    assert not isinstance(verify(kernel, solver="z3", budget=Budget.about(0.1)).verdict, Proved)
 
     monkeypatch.setattr(squares, "fills", always)
 
@@ -676,7 +676,7 @@ def test_a_curve_of_too_many_tiles_slips_past_unless_its_place_is_bounded(monkey
     found: dict[str, object] = {"__name__": path.stem}
     exec(compile(text.replace(bound, "ceil_div(M, 64) * ceil_div(N, 16) < 1 << 30"), str(path), "exec"), found)  # noqa: S102 reason: a corpus file
     kernel = next(value for value in found.values() if isinstance(value, Template)).trace()
-    assert not isinstance(verify(kernel, solver="z3", budget=Budget(seconds=0.1)).verdict, Proved)
+    assert not isinstance(verify(kernel, solver="z3", budget=Budget.about(0.1)).verdict, Proved)
 
     monkeypatch.setattr(hilbert_tiles, "obligations", nothing)
 

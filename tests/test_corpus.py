@@ -16,7 +16,7 @@ import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
-from argus.core.query import Budget
+from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.core.verdict import Counterexample, Proved, Refuted, Report, Unknown
 from argus.interp.search.runs import Runs
 from argus.report.diagnostic_text import render_plain
@@ -62,9 +62,9 @@ def traced(path: Path) -> tuple[Kernel, Runs]:
     return template.trace(), Runs()
 
 
-def verified(path: Path, solver: str, seconds: float = Budget().seconds) -> Report:
+def verified(path: Path, solver: str, seconds: float = NOMINAL_SECONDS) -> Report:
     kernel, runs = traced(path)
-    report = verify(kernel, solver=solver, runs=runs, budget=Budget(seconds=seconds))
+    report = verify(kernel, solver=solver, runs=runs, budget=Budget.about(seconds))
     assert complaints(document([report], report.exit_code)) == []
     return report
 

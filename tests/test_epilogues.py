@@ -71,7 +71,7 @@ def test_the_formula_of_an_element_is_told(template: Template, formula: str, con
 
 def proved(traced: Kernel) -> bool:
     """Whether it is, without a search for a run that fails: `tests/corpus` has smaller ones that are refuted."""
-    return isinstance(verify(traced, solver="z3", budget=Budget(seconds=0.1)).verdict, Proved)
+    return isinstance(verify(traced, solver="z3", budget=Budget.about(0.1)).verdict, Proved)
 
 
 def residual(*, columns: int = 0, early: bool = False) -> Kernel:

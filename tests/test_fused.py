@@ -47,7 +47,7 @@ def test_a_bias_of_the_next_columns_is_refuted() -> None:
         hopper_cooperative(problem, Hopper(bn=64, stages=2), fuse)
         problem.finish()
 
-    verdict = verify(shifted.trace(), solver="z3", budget=Budget(seconds=2.0)).verdict
+    verdict = verify(shifted.trace(), solver="z3", budget=Budget.about(2.0)).verdict
     assert isinstance(verdict, Refuted)
     assert verdict.counterexample.code == "I2"
 

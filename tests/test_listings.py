@@ -83,7 +83,7 @@ def test_a_program_of_a_listing_is_proved(program: Program) -> None:
     "listing", [each for each in listed("traced") if each.program is None], ids=lambda each: each.name
 )
 def test_nothing_is_claimed_of_a_listing(listing: Exported) -> None:
-    report = verify(listing.trace(), solver="z3", budget=Budget(seconds=1.0))
+    report = verify(listing.trace(), solver="z3", budget=Budget.about(1.0))
     assert report.uncovered or (isinstance(report.verdict, Unknown) and report.verdict.reason), report.diagnostics
 
 

@@ -56,7 +56,7 @@ def test_at_least_sixty_operators_apply() -> None:
 
 @pytest.mark.parametrize(("name", "mutant"), CHOSEN, ids=[f"{name}-{mutant.operator}" for name, mutant in CHOSEN])
 def test_no_mutant_survives(name: str, mutant: Mutant) -> None:
-    judge = Judge(KERNELS[name], Budget(seconds=0.3), Thoroughness(sizes=4, random=1, seconds=0.4))
+    judge = Judge(KERNELS[name], Budget.about(0.3), Thoroughness(sizes=4, random=1, runs=12))
     judged = judge(mutant)
     assert judged.fate not in ("survived", "unchecked", "ill-formed"), f"{mutant}: {judged.why}"
 
@@ -114,7 +114,7 @@ def test_threads_that_hold_nothing_take_no_part() -> None:
     """Of a block with twice the threads the first half does all as before; half of the threads can't hold the tiles."""
     (threads,) = (operator for operator in OPERATORS if operator.name == "other_threads_count")
     for name in ("row_softmax", "rows_less_their_mean"):
-        judge = Judge(KERNELS[name], Budget(seconds=2.0), Thoroughness(sizes=3, random=1, seconds=1.0))
+        judge = Judge(KERNELS[name], Budget.about(2.0), Thoroughness(sizes=3, random=1, runs=20))
         judged = {mutant.kernel.threads: judge(mutant) for mutant in threads(KERNELS[name])}
         assert {number: (each.fate, each.code) for number, each in judged.items()} == {
             32: ("ill-formed", "E213"),

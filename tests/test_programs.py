@@ -161,7 +161,7 @@ def test_a_launch_that_is_not_understood_leaves_nothing_known(monkeypatch: pytes
     program = load(str(CORPUS / "traced" / "split_k.py"))[0].program
     assert program is not None
     monkeypatch.setattr(analysis, "unrolled", without_a_reading)
-    report = verify_program(program, solver="z3", budget=Budget(seconds=1.0))
+    report = verify_program(program, solver="z3", budget=Budget.about(1.0))
     first, second = report.launches
     assert isinstance(first.verdict, Unknown)
     assert isinstance(second.verdict, Unknown)
@@ -196,7 +196,7 @@ def test_a_prepass_says_what_it_leaves() -> None:
     """Vt[b, g, e, t] is V[b, g, t, e] below T, and zero beyond: the claim is of the first T columns."""
     program = load(str(CORPUS / "traced" / "attention_cdna3.py"))[0].program
     assert program is not None
-    report = verify_program(program, solver="z3", budget=Budget(seconds=1.0))
+    report = verify_program(program, solver="z3", budget=Budget.about(1.0))
     assert isinstance(report.launches[0].verdict, Proved)
     (crossing,) = report.crossings
     assert crossing.holds == "V with b=i0, g=i1, t=i3, e=i2, and 0 from i3 = T on"
@@ -206,7 +206,7 @@ def test_a_kernel_that_adds_is_in_doubt_by_itself() -> None:
     """What was there before is the program's to say."""
     (path,) = [path for path in files("proved") if path.stem == "split_k_added_in_memory"]
     (adding,) = [each.trace() for each in load(str(path)) if each.name.endswith("accumulate")]
-    verdict = verify(adding, solver="z3", budget=Budget(seconds=1.0)).verdict
+    verdict = verify(adding, solver="z3", budget=Budget.about(1.0)).verdict
     assert isinstance(verdict, Unknown)
     assert "set to zero before" in verdict.reason
 

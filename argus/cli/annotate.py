@@ -10,7 +10,7 @@ import click
 from attrs import asdict
 
 from argus.cli.screen import Screen, on_stderr
-from argus.core.query import Budget
+from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.core.verdict import Proved
 from argus.report.atomic_write import write_whole
 from argus.report.command_result import Outcome
@@ -30,7 +30,7 @@ SCHEMA = "argus.annotated/1"
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 86_400, min_open=True),
-    default=Budget().seconds,
+    default=NOMINAL_SECONDS,
     show_default=True,
     help="Longest time a question.",
 )
@@ -46,7 +46,7 @@ def annotate_command(
     if write and out is not None:
         raise click.UsageError("--write and --out exclude each other")
     cache = None if no_cache else Cache()
-    made = annotate(file, solver=resolve(solver), budget=Budget(seconds=seconds), cache=cache)
+    made = annotate(file, solver=resolve(solver), budget=Budget.about(seconds), cache=cache)
     told = _write(made, made.path if write else None if out is None else Path(out)) if made.proved else ""
     if not as_json:
         _tell(made, told, text=not write and out is None)

@@ -13,7 +13,7 @@ from attrs import asdict
 from argus.cli.options import json_option
 from argus.cli.screen import Screen
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.query import Budget
+from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.core.span import NOWHERE
 from argus.report.command_result import Outcome
 from argus.search.certificates.certificate import opened
@@ -33,7 +33,7 @@ WRONG = 1
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 86_400, min_open=True),
-    default=Budget().seconds,
+    default=NOMINAL_SECONDS,
     show_default=True,
     help="Longest time a question.",
 )
@@ -55,7 +55,7 @@ def certify(place: Path, solver: str, seconds: float, longest: float, seed: int 
     """
     claimed, folder = opened(place)
     first = secrets.randbits(32) if seed is None else seed
-    means = Means(resolve(solver), Budget(seconds=seconds), (first, first + 1))
+    means = Means(resolve(solver), Budget.about(seconds), (first, first + 1))
     checks: list[Check] = []
     with _bounded(longest):
         for check in certified(claimed, folder, means):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from argus.core.query import Budget
+from argus.core.query import NOMINAL_SECONDS
 from argus.verifier.loader import SECONDS
 
 LONGEST_SECONDS = 86_400
@@ -29,7 +29,7 @@ budget_option = click.option(
     "--budget",
     "seconds",
     type=click.FloatRange(0, LONGEST_SECONDS, min_open=True),
-    default=Budget().seconds,
+    default=NOMINAL_SECONDS,
     show_default=True,
     help="Longest time a query, in seconds.",
 )

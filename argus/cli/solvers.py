@@ -50,7 +50,7 @@ def export_queries(kernel: str, folder: str, solver: str, seconds: float, as_jso
     written: dict[str, str] = {}
     without: dict[str, str] = {}
     for exported in load(kernel):
-        for question, answer in record(exported.trace(), backend, Budget(seconds=seconds)):
+        for question, answer in record(exported.trace(), backend, Budget.about(seconds)):
             text = export(question, status_of(answer), [f"asked about {exported.name}"])
             if isinstance(text, Inexpressible):
                 without[question.key] = text.reason
@@ -81,7 +81,7 @@ def check(file: str, solver: str, seconds: float, as_json: bool) -> Outcome:
         advice = "write some with `argus query export KERNEL DIR`"
         raise ArgusError(Diagnostic("E001", "error", f"`{file}` cannot be read: {problem}", help=advice)) from problem
     script = read_script(text, f"`{file}`")
-    answer = backend.check(script.query, Budget(seconds=seconds))
+    answer = backend.check(script.query, Budget.about(seconds))
     problem = _contradiction(file, script, answer)
     if not as_json:
         Screen().lines(_answer_lines(script, answer))
@@ -138,7 +138,7 @@ def _answer_data(script: Script, answer: Answer, problem: Diagnostic | None) -> 
 def conform(name: str, seconds: float, as_json: bool) -> Outcome:
     """Run the conformance suite on the backend of this name, which any package may declare."""
     solver = registry.get(name)
-    failures = conformance(solver, Budget(seconds=seconds))
+    failures = conformance(solver, Budget.about(seconds))
     total = len(examples())
     if not as_json:
         Screen().lines(f"wrong  {failure.example.name}: {failure.problem}" for failure in failures)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from argus.cli.screen import Screen
-from argus.core.query import Budget
+from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.report.command_result import Outcome
 from argus.report.sources import current_directory
 from argus.solvers.choice import resolve
@@ -25,7 +25,7 @@ _OPEN = 2
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 86_400, min_open=True),
-    default=Budget().seconds,
+    default=NOMINAL_SECONDS,
     show_default=True,
     help="Longest time a question.",
 )
@@ -36,7 +36,7 @@ def suggest(file: str, solver: str, seconds: float, everything: bool, as_json: b
     backend = resolve(solver)
     made: list[Suggestions] = []
     for each in load(file):
-        made.append(suggest_invariants(each.trace(), solver=backend, budget=Budget(seconds=seconds)))
+        made.append(suggest_invariants(each.trace(), solver=backend, budget=Budget.about(seconds)))
         if not as_json:
             Screen().lines([""] if len(made) > 1 else [])
             Screen().lines(suggestion_lines(made[-1], everything=everything))

@@ -9,7 +9,7 @@ import click
 from argus import __version__
 from argus.cli.options import json_option, load_seconds_option, positive_seconds
 from argus.cli.screen import Screen
-from argus.core.query import Budget
+from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.core.verdict import Report
 from argus.report.command_result import Outcome
 from argus.report.files import write_picture, write_sarif
@@ -33,7 +33,7 @@ REFUTED, OPEN = 1, 2
     "--seconds",
     type=float,
     callback=positive_seconds,
-    default=Budget().seconds,
+    default=NOMINAL_SECONDS,
     show_default=True,
     help="Longest time a question.",
 )
@@ -64,7 +64,7 @@ def verify(
         check_ending(picture_file)
     exported = load(file, seconds=load_seconds)
     kernels = [each.trace(seconds=load_seconds) for each in exported]
-    asked = Asked(resolve(solver), Budget(seconds=seconds), None if no_cache else Cache())
+    asked = Asked(resolve(solver), Budget.about(seconds), None if no_cache else Cache())
     reports: list[Report] = []
     for each, kernel in zip(exported, kernels, strict=True):
         reports.append(asked.report(each, kernel))

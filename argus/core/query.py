@@ -27,18 +27,40 @@ class Query:
         return digest_of("query", *sorted(a.digest for a in self.assertions)).hex()
 
 
+STEPS_PER_SECOND = 5_000_000
+"""Resource units (`rlimit`) that Z3 spends in about one second of an idle core."""
+RUNS_PER_SECOND = 50
+"""Runs of the interpreter that a search makes in about one second of an idle core."""
+NOMINAL_SECONDS = 10.0
+"""What the default budget comes to on an idle core, for a query and for a search."""
+_NET = 12
+"""How much longer than on an idle core a query or a search may take."""
+
+
 @frozen
 class Budget:
-    """How much one query may cost.
+    """How much one query may cost, and the search for one counterexample.
 
-    seconds: wall clock after which a backend must give up.
-    points: how many assignments the enumerating backend may try.
+    Resources are counted, not timed, so that a verdict is the same on a busy machine. The clock is a safety net.
+
+    steps: resource units of Z3 (`rlimit`) that a query may use; a backend with other units scales them.
+    runs: runs of the interpreter that may look for a counterexample.
+    points: assignments that the enumerating backend may try.
+    seconds: wall clock after which a query or a search is given up, whatever it has counted.
     seed: the seed of every randomised heuristic.
     """
 
-    seconds: float = 10.0
+    steps: int = round(NOMINAL_SECONDS * STEPS_PER_SECOND)
+    runs: int = round(NOMINAL_SECONDS * RUNS_PER_SECOND)
     points: int = 1 << 20
+    seconds: float = _NET * NOMINAL_SECONDS
     seed: int = 0
+
+    @classmethod
+    def about(cls, seconds: float) -> Budget:
+        """What an idle core uses up in about so many seconds a query, and in about as many for a counterexample."""
+        counts = (max(1, round(seconds * each)) for each in (STEPS_PER_SECOND, RUNS_PER_SECOND))
+        return cls(*counts, seconds=_NET * max(seconds, NOMINAL_SECONDS))
 
 
 @frozen
@@ -62,10 +84,11 @@ class Sat:
 
 @frozen
 class GaveUp:
-    """Neither: out of budget, or a construct the backend has no meaning for."""
+    """Neither: out of budget (`exhausted`), or a construct the backend has no meaning for."""
 
     solver: str
     reason: str
+    exhausted: bool = False
 
 
 Answer = Unsat | Sat | GaveUp

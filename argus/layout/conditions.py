@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from time import monotonic
 from typing import Literal
 
 from attrs import define, evolve, field, frozen
@@ -13,7 +12,7 @@ from argus.core.index import Cond, Symbol
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.symbolic import Condition
 from argus.core.layout.symbolic.facts import gathered
-from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.core.walk import show
 from argus.core.walk import symbols as symbols_of
 from argus.solvers.base import Capabilities, Solver
@@ -22,7 +21,7 @@ from argus.solvers.session.session import Session
 _TRIES = 8
 _NORMAL_FORM = "normal form"
 _SHARE = 0.5
-_LEAST = 0.02
+_LEAST = STEPS_PER_SECOND // 50
 Values = Mapping[str, int]
 
 
@@ -51,19 +50,20 @@ class SideCondition:
 
 
 @define(eq=False)
-class Timed:
-    """A solver within the seconds of one operation: each query may take half of those that are left.
+class Metered:
+    """A solver within the steps of one operation: each query may take half of those that are left.
 
-    So a hard question leaves time for the others. cut: whether one was left open for want of time.
+    So a hard query leaves steps for the others. A query that is given up for want of steps has used up its half; one
+    that is answered is free, as backends do not say what it took. cut: whether one was left open for want of steps.
     """
 
     solver: Solver
-    seconds: float
+    steps: int
     cut: bool = field(default=False, init=False)
-    _deadline: float = field(init=False)
+    _left: int = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._deadline = monotonic() + self.seconds
+        self._left = self.steps
 
     @property
     def name(self) -> str:
@@ -74,21 +74,22 @@ class Timed:
         return self.solver.capabilities
 
     def check(self, query: Query, budget: Budget) -> Answer:
-        start = monotonic()
-        share = (self._deadline - start) * _SHARE
+        share = min(round(self._left * _SHARE), budget.steps)
         if share < _LEAST:
             self.cut = True
-            return GaveUp(self.name, self.spent)
-        answer = self.solver.check(query, evolve(budget, seconds=min(share, budget.seconds)))
-        # A portfolio gives each backend a part of the time: one that used up its part wanted more.
-        if not isinstance(answer, GaveUp) or share >= budget.seconds or monotonic() - start < share / 4:
+            return GaveUp(self.name, self.spent, exhausted=True)
+        answer = self.solver.check(query, evolve(budget, steps=share))
+        if not isinstance(answer, GaveUp) or not answer.exhausted:
+            return answer
+        self._left -= share
+        if share >= budget.steps:
             return answer
         self.cut = True
-        return GaveUp(answer.solver, f"{self.spent}: {answer.reason}")
+        return GaveUp(answer.solver, f"{self.spent}: {answer.reason}", exhausted=True)
 
     @property
     def spent(self) -> str:
-        return f"a question's share of the {self.seconds:g} seconds for the operation is spent"
+        return f"a query's share of the {self.steps} solver steps of the operation is spent"
 
 
 @frozen(eq=False)
@@ -96,16 +97,16 @@ class Chain:
     """Forms are asked before; this is the solver, and the search for values of symbols."""
 
     session: Session
-    timed: Timed
+    metered: Metered
 
     @classmethod
     def of(cls, solver: Solver, budget: Budget, seconds: float) -> Chain:
-        """For one operation, which begins now and asks the solver for so many seconds at most."""
-        timed = Timed(solver, seconds)
-        return cls(Session(timed, budget), timed)
+        """For one operation, which gives the solver the steps of so many seconds on an idle core."""
+        metered = Metered(solver, round(seconds * STEPS_PER_SECOND))
+        return cls(Session(metered, budget), metered)
 
     def shortage(self) -> str:
-        return f"{self.timed.spent}, `under(..., seconds=...)` allows more" if self.timed.cut else ""
+        return f"{self.metered.spent}, `under(..., seconds=...)` allows more" if self.metered.cut else ""
 
     def refuse_contradictions(self, facts: tuple[Cond, ...], known: list[Symbol]) -> None:
         """Raises LayoutError (E811) unless some values of the symbols, within their ranges, may satisfy the facts."""
@@ -159,7 +160,7 @@ def judge(
         if replays(found):
             return SideCondition(text, reason, "listed", counterexample=found, formula=formula)
         note = f"may fail, as at {shown(found)}, though the result is right there"
-    if chain.shortage() and chain.timed.spent not in note:
+    if chain.shortage() and chain.metered.spent not in note:
         note = f"{note}; {chain.shortage()}"
     return SideCondition(text, reason, "listed", note=note, formula=formula)
 

@@ -90,7 +90,7 @@ class Equality:
 class Assumptions:
     """What is taken for granted of the symbols; its methods are the operations of `argus.layout`.
 
-    budget: of one question to the solver. seconds: wall clock of all questions of one operation.
+    budget: of one query to the solver. seconds: solver steps for one operation, as seconds of an idle core.
 
     Each returns a result with its conditions, proved or listed. Raises LayoutError E811: where the form of the result
     is different for different sizes and the assumptions do not decide, where a condition is false for all sizes that
@@ -202,9 +202,10 @@ def under(
 ) -> Assumptions:
     """The operations on layouts under these facts about symbols: `under(M % 128 == 0, K >= 64)`.
 
-    solver, budget: as for `verify`. seconds: wall clock that each operation may spend on the solver; what is open then
-    is listed, or refused (E811) where the form of the result depends on it. Every divisor in the facts is assumed to
-    be positive. Raises LayoutError (E801) for a fact that is neither a claim nor a bool.
+    solver, budget: as for `verify`. seconds: what each operation may spend on the solver, counted in the steps of an
+    idle core (`STEPS_PER_SECOND`); what is open then is listed, or refused (E811) where the form of the result depends
+    on it. Every divisor in the facts is assumed to be positive. Raises LayoutError (E801) for a fact that is neither a
+    claim nor a bool.
     """
     given = [condition_of(fact) for fact in facts]
     positive = [algebra.le(1, divisor) for fact in given for divisor in divisors(fact)]

@@ -10,7 +10,7 @@ from typing import Any, assert_never, cast
 
 import cvc5
 from attrs import frozen
-from cvc5 import Kind
+from cvc5 import Kind, UnknownExplanation
 
 from argus.core.index import Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
@@ -37,6 +37,9 @@ from argus.solvers.smtlib.sexpr import plain
 Term = Any
 
 
+_STEPS_PER_UNIT = 10
+"""Z3's resource units for one of cvc5's: what each spends in a second on an idle core."""
+_EXHAUSTED = (UnknownExplanation.RESOURCEOUT, UnknownExplanation.TIMEOUT)
 _CAPABILITIES = Capabilities(unbounded=True, nonlinear=True, bitwise=False, reads=True)
 
 
@@ -62,7 +65,11 @@ class Cvc5:
             return Unsat(self.name)
         if outcome.isSat():
             return Sat(self.name, _model(solver, lowered, terms))
-        return GaveUp(self.name, f"cvc5 answers unknown: {outcome.getUnknownExplanation().name.lower()}")
+        why = outcome.getUnknownExplanation()
+        exhausted = why in _EXHAUSTED
+        return GaveUp(
+            self.name, f"cvc5 answers unknown: {'out of budget' if exhausted else why.name.lower()}", exhausted
+        )
 
 
 @frozen
@@ -89,7 +96,7 @@ class Cvc5Text:
         if said == "unsat":
             return Unsat(self.name)
         if said != "sat":
-            return GaveUp(self.name, f"cvc5 answers {said}")
+            return GaveUp(self.name, f"cvc5 answers {said}", exhausted=said == "unknown")
         terms = {term.getSymbol(): term for term in parser.getSymbolManager().getDeclaredTerms()}
         found = {symbol: terms[plain(symbol_name(symbol))] for symbol in query.symbols}
         return Sat(self.name, {symbol: _value(solver, term) for symbol, term in found.items()})
@@ -107,6 +114,7 @@ def _said(parser: cvc5.InputParser, solver: cvc5.Solver) -> str:
 def _solver(manager: cvc5.TermManager, budget: Budget) -> cvc5.Solver:
     solver = cvc5.Solver(manager)
     solver.setOption("produce-models", "true")
+    solver.setOption("rlimit-per", str(max(1, budget.steps // _STEPS_PER_UNIT)))
     solver.setOption("tlimit-per", str(max(1, round(budget.seconds * 1000))))
     solver.setOption("seed", str(budget.seed))
     return solver

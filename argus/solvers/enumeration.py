@@ -38,7 +38,7 @@ class Enumerate:
             return GaveUp(self.name, f"{unbounded} has no finite range")
         points = prod(size for size in sizes if size is not None)
         if points > budget.points:
-            return GaveUp(self.name, f"{points} assignments exceed the budget of {budget.points}")
+            return GaveUp(self.name, f"{points} assignments exceed the budget of {budget.points}", exhausted=True)
         obstacle = _obstacle(query.assertions)
         if points > 0 and obstacle is not None:
             return GaveUp(self.name, obstacle)
@@ -52,7 +52,7 @@ class Enumerate:
             if found is not None:
                 return Sat(self.name, found)
             if monotonic() > deadline and start + _CHUNK < points:
-                return GaveUp(self.name, f"out of time after {start + _CHUNK} of {points} assignments")
+                return GaveUp(self.name, f"out of time after {start + _CHUNK} of {points} assignments", exhausted=True)
         return Unsat(self.name)
 
 

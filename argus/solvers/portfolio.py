@@ -31,7 +31,7 @@ class Portfolio:
     """Enumerates what is small, then asks the backends in order, then enumerates up to the budget.
 
     The first definite answer is the answer, under the name of the backend that gave it. Each backend gets an
-    equal share of the seconds, so that a slow one leaves time for the others.
+    equal share of the steps, so that a slow one leaves some for the others.
     """
 
     backends: tuple[Solver, ...] = field(converter=tuple[Solver, ...])
@@ -46,14 +46,15 @@ class Portfolio:
         answer = Enumerate().check(query, small)
         if not isinstance(answer, GaveUp):
             return answer
-        share = evolve(budget, seconds=budget.seconds / (len(self.backends) + 1))
+        of = len(self.backends) + 1
+        share = evolve(budget, steps=max(1, budget.steps // of), seconds=budget.seconds / of)
         reasons: list[GaveUp] = []
         for backend in (*self.backends, Enumerate()):
             answer = backend.check(query, share)
             if not isinstance(answer, GaveUp):
                 return answer
             reasons.append(answer)
-        return GaveUp(self.name, _join(reasons))
+        return GaveUp(self.name, _join(reasons), any(each.exhausted for each in reasons))
 
 
 @frozen
@@ -80,7 +81,8 @@ class Everyone:
         definite = [answer for answer in answers if not isinstance(answer, GaveUp)]
         if definite:
             return definite[0]
-        return GaveUp(self.name, _join([answer for answer in answers if isinstance(answer, GaveUp)]))
+        reasons = [answer for answer in answers if isinstance(answer, GaveUp)]
+        return GaveUp(self.name, _join(reasons), any(each.exhausted for each in reasons))
 
 
 def _join(reasons: Sequence[GaveUp]) -> str:

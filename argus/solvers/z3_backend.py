@@ -40,7 +40,7 @@ Term = Any
 
 _CANCELLED = ("canceled", "interrupted from keyboard")
 _EARLY = 0.9
-"""Of a time limit, by when it has certainly not been reached."""
+"""Of a limit, by when it has certainly not been reached."""
 _CAPABILITIES = Capabilities(unbounded=True, nonlinear=True, bitwise=False, reads=True)
 
 
@@ -72,7 +72,7 @@ class Z3:
             return Unsat(self.name)
         if outcome == z3.sat:
             return Sat(self.name, _model(solver.model(), lowered, terms))
-        return GaveUp(self.name, f"z3 answers unknown: {solver.reason_unknown()}")
+        return _gave_up(self.name, solver)
 
 
 @frozen
@@ -99,7 +99,7 @@ class Z3Text:
         if outcome == z3.unsat:
             return Unsat(self.name)
         if outcome == z3.unknown:
-            return GaveUp(self.name, f"z3 answers unknown: {solver.reason_unknown()}")
+            return _gave_up(self.name, solver)
         model = solver.model()
         terms = {symbol: z3.Int(plain(symbol_name(symbol)), context) for symbol in query.symbols}
         return Sat(self.name, {symbol: _value(model, term) for symbol, term in terms.items()})
@@ -113,19 +113,35 @@ def _context() -> z3.Context:
 def _solver(budget: Budget, context: z3.Context) -> z3.Solver:
     # The plain solver beats the tactic of the logic on these queries, most of all where there are products.
     solver = z3.SimpleSolver(ctx=context)
+    solver.set("rlimit", budget.steps)
     solver.set("timeout", _milliseconds(budget))
     solver.set("random_seed", budget.seed % (1 << 30))
     return solver
 
 
 def _checked(solver: z3.Solver, budget: Budget) -> z3.CheckSatResult:
-    """Raises KeyboardInterrupt for one that Z3 has taken for itself: it answers as it does when its time is over."""
+    """Raises KeyboardInterrupt for one that Z3 has taken for itself: it answers as it does at the end of a limit."""
     begun = time.monotonic()
     outcome = solver.check()
-    early = time.monotonic() - begun < _EARLY * _milliseconds(budget) / 1000
-    if early and outcome == z3.unknown and solver.reason_unknown() in _CANCELLED:
-        raise KeyboardInterrupt
+    if outcome == z3.unknown and solver.reason_unknown() in _CANCELLED:
+        early = time.monotonic() - begun < _EARLY * _milliseconds(budget) / 1000
+        if early and _spent(solver) < _EARLY * budget.steps:
+            raise KeyboardInterrupt
     return outcome
+
+
+def _spent(solver: z3.Solver) -> int:
+    """Resource units that the context of a solver has used."""
+    pairs: list[tuple[str, int]] = list(cast("Any", solver.statistics()))
+    return next((count for name, count in pairs if name == "rlimit count"), 0)
+
+
+def _gave_up(name: str, solver: z3.Solver) -> GaveUp:
+    reason = solver.reason_unknown()
+    exhausted = reason in _CANCELLED or "limit" in reason or "timeout" in reason
+    return GaveUp(
+        name, "z3 answers unknown: out of budget" if exhausted else f"z3 answers unknown: {reason}", exhausted
+    )
 
 
 def _milliseconds(budget: Budget) -> int:

@@ -64,9 +64,7 @@ def verify(
     backend = resolve(solver)
     session = Session(backend, budget or Budget(), cache)
     analysis = analyse(traced, session)
-    return concluded(
-        traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget.seconds, runs), start
-    )
+    return concluded(traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget, runs), start)
 
 
 def concluded(kernel: Kernel, analysis: Analysis, session: Session, shown: Shown, start: float) -> Report:

@@ -98,8 +98,8 @@ def _verified(place: Place, held: Mapping[Buffer, Left], session: Session) -> tu
     def shown(suspects: Sequence[Suspect]) -> Refutation | None:
         found = None
         if not brought and not any(suspect.obligation.invariant == "I34" for suspect in suspects):
-            found = refute(own.kernel, suspects, session.budget.seconds)
-        return found or refute_launch(place, suspects, session.budget.seconds)
+            found = refute(own.kernel, suspects, session.budget)
+        return found or refute_launch(place, suspects, session.budget)
 
     report = concluded(own.kernel, analysis, session, shown, start)
     return _without_warnings(report, {buffer.name for buffer in needed}), analysis.leaves

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
-from time import perf_counter
 from typing import cast
 
 import numpy as np
@@ -16,12 +15,14 @@ from argus.core.index import Read
 from argus.core.invariants import invariant
 from argus.core.ir import Assert, Copy, For, Kernel, Stmt, Tag, trips, walk
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.query import Budget
 from argus.core.span import NOWHERE, Span
 from argus.core.verdict import Counterexample
 from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import by_events, run_prepared, violated
 from argus.interp.search.advice import advised
+from argus.interp.search.budget import RunBudget
 from argus.interp.search.dataflow_repairs import Change, repaired
 from argus.interp.search.diagnosis import Witness, diagnose
 from argus.interp.search.provenance import DATA_FLOW, Way, way
@@ -50,13 +51,13 @@ class Suspect:
     sizes: Mapping[str, int] | None
 
 
-def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float, runs: Runs | None = None) -> Refutation | None:
+def refute(kernel: Kernel, suspects: Sequence[Suspect], budget: Budget, runs: Runs | None = None) -> Refutation | None:
     """Show one of the suspected faults, the cause before its symptoms; None if no run within the bound shows any.
 
-    suspects: in the order in which they should be reported. seconds: after which no further run is begun.
+    suspects: in the order in which they should be reported. budget: whose runs the search may make.
     runs: what those of this very kernel have violated before.
     """
-    deadline = perf_counter() + seconds
+    left = RunBudget.of(budget)
     obligations = [suspect.obligation for suspect in suspects]
     for suspect in suspects:
         if suspect.sizes is not None and is_static(suspect.obligation):
@@ -66,9 +67,9 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float, runs: Ru
     try:
         prepared = Prepared(kernel, runs or Runs())
         if by_events(kernel):
-            witness = search_events(prepared, sizes, deadline)
+            witness = search_events(prepared, sizes, left)
         else:
-            stages = (search(prepared, sizes, codes, deadline) for codes in _in_stages(suspects))
+            stages = (search(prepared, sizes, codes, left) for codes in _in_stages(suspects))
             witness = next(filter(None, stages), None)
     except ArgusError as problem:
         if problem.diagnostic.code != "E501":
@@ -78,7 +79,7 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], seconds: float, runs: Ru
         return None  # nor of a run that has no meaning: divisors are an obligation of their own
     if witness is None:
         return None
-    shrunk, smallest = shrink(prepared, witness, lambda: perf_counter() < deadline)
+    shrunk, smallest = shrink(prepared, witness, left)
     return _shown(prepared, shrunk, smallest, obligations, _change(kernel, shrunk, sizes))
 
 
@@ -121,7 +122,7 @@ def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
 
 
 def search(
-    prepared: Prepared, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], deadline: float
+    prepared: Prepared, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], budget: RunBudget
 ) -> Witness | None:
     """The first run that violates one of the invariants, and of what it violates the cause before the symptoms.
 
@@ -129,7 +130,7 @@ def search(
     """
     for schedule in directed(prepared.kernel):
         for size in sizes:
-            if perf_counter() > deadline:
+            if not budget.spend():
                 return None
             found = [each for each in violated(prepared, size, schedule) if each.code in codes]
             if found:
@@ -137,19 +138,15 @@ def search(
     return None
 
 
-def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], deadline: float) -> Witness | None:
+def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], budget: RunBudget) -> Witness | None:
     """The cause of what goes wrong under the first schedule that shows something, at the smallest size that does."""
-
-    def go_on() -> bool:
-        return perf_counter() < deadline
-
     for schedule in directed(prepared.kernel):
         for place, size in enumerate(sizes):
-            if not go_on():
+            if not budget.spend():
                 return None
             if violated(prepared, size, schedule):
                 smaller = sizes[: min(place, _SMALLER)]
-                found = (diagnose(prepared, each, sizes, go_on) for each in (*smaller, size))
+                found = (diagnose(prepared, each, sizes, budget) for each in (*smaller, size))
                 return next(filter(None, found), None)
     return None
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from time import perf_counter
 
 from attrs import evolve, frozen
 
@@ -12,7 +11,9 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Assert, Buffer, Copy, Launch, Program, Stmt, walk
 from argus.core.proof.obligation import ASKED_FIRST, Obligation
 from argus.core.proof.outputs.launch_context import Launched
+from argus.core.query import Budget
 from argus.interp.programs import run_program
+from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import assumed, sizes_in_order, work
@@ -39,20 +40,20 @@ class Place:
         return self.launches[self.number]
 
 
-def refute_launch(place: Place, suspects: Sequence[Suspect], seconds: float) -> Refutation | None:
+def refute_launch(place: Place, suspects: Sequence[Suspect], budget: Budget) -> Refutation | None:
     """Show one of the faults suspected of a launch, on the program's tensors; None if no run within the bound does.
 
-    seconds: after which no further run is begun.
+    budget: whose runs the search may make.
     """
-    deadline = perf_counter() + seconds
+    left = RunBudget.of(budget)
     for suspect in suspects:
         if suspect.sizes is not None and is_static(suspect.obligation):
             return static_fault(place.own.kernel, suspect)
     try:
-        witness = _search(place, suspects, lambda: perf_counter() < deadline)
+        witness = _search(place, suspects, left)
         if witness is None:
             return None
-        witness, smallest = _shrunk(place, witness, lambda: perf_counter() < deadline, split=_of_slices(suspects))
+        witness, smallest = _shrunk(place, witness, left, split=_of_slices(suspects))
     except ArgusError as problem:
         if problem.diagnostic.code != "E501":
             raise
@@ -95,12 +96,12 @@ def _of_slices(suspects: Sequence[Suspect]) -> frozenset[str]:
     return frozenset(_OF_PARTS if failing else _GARBAGE if owed else ())
 
 
-def _search(place: Place, suspects: Sequence[Suspect], go_on: Callable[[], bool]) -> Witness | None:
+def _search(place: Place, suspects: Sequence[Suspect], budget: RunBudget) -> Witness | None:
     sizes = list(_sizes(place, suspects))
     split = _of_slices(suspects)
     for schedule in directed(place.program.launches[place.number].kernel):
         for size in sizes:
-            if not go_on():
+            if not budget.spend():
                 return None
             found = _violations(place, size, schedule, split=split)
             if found:
@@ -162,15 +163,13 @@ def _users(launches: Sequence[Launch], tensors: set[Buffer]) -> Iterator[Stmt]:
             yield from (stmt for stmt in walk(launch.kernel.body) if isinstance(stmt, Copy | Assert))
 
 
-def _shrunk(
-    place: Place, witness: Witness, go_on: Callable[[], bool], *, split: frozenset[str]
-) -> tuple[Witness, bool]:
+def _shrunk(place: Place, witness: Witness, budget: RunBudget, *, split: frozenset[str]) -> tuple[Witness, bool]:
     """The witness at sizes as small as they can be one by one, and whether that was shown."""
     found: dict[tuple[int, ...], Violation] = {}
     tried: list[Sizes] = []
 
     def fails(sizes: Sizes) -> bool | None:
-        if not go_on() or len(tried) >= RUNS:
+        if len(tried) >= RUNS or not budget.spend():
             return None
         tried.append(sizes)
         every = _violations(place, sizes, witness.schedule, split=split)

@@ -10,9 +10,11 @@ from attrs import evolve
 from argus.core.algebra import add, const
 from argus.core.diagnostic import Diagnostic
 from argus.core.ir import Alloc, Arrive, Await, Kernel, Stmt, bodies, walk, with_bodies
+from argus.core.query import Budget
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run
 from argus.interp.search.advice import advised
+from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness, diagnose
 from argus.interp.search.protocol_repairs import repairs
 from argus.interp.search.search import sizes_in_order
@@ -24,11 +26,11 @@ SMALL = Config(stages=2, consumers=2, lag=1)
 
 
 def diagnosed(kernel: Kernel) -> Witness | None:
-    return diagnose(Prepared(kernel), SIZES, (SIZES,), lambda: True)
+    return diagnose(Prepared(kernel), SIZES, (SIZES,), RunBudget(1000))
 
 
 def refuted(kernel: Kernel) -> Refutation:
-    found = refute(kernel, (), 10.0)
+    found = refute(kernel, (), Budget())
     assert found is not None
     return found
 
@@ -64,7 +66,7 @@ def with_count(kernel: Kernel, name: str, count: int) -> Kernel:
 
 def test_nothing_is_diagnosed_of_a_right_kernel() -> None:
     assert diagnosed(gemm(SMALL)) is None
-    assert refute(gemm(Config(2, 1)), (), 2.0) is None
+    assert refute(gemm(Config(2, 1)), (), Budget.about(2.0)) is None
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -23,7 +23,7 @@ from argus.solvers.smtlib.script import export
 from argus.solvers.z3_backend import Z3Text
 from property_tests.programs import CORPUS
 
-BUDGET = Budget(seconds=5.0)
+BUDGET = Budget.about(5.0)
 UNDECIDED = ("gave up", "timed out")
 KERNELS = (
     "proved/single_buffer.py",

@@ -45,12 +45,13 @@ def test_numbers_of_any_size(solver: Solver, size: int) -> None:
 
 
 @BOTH
-def test_out_of_time_is_giving_up(solver: Solver) -> None:
+def test_out_of_budget_is_giving_up(solver: Solver) -> None:
     cubes = Query((eq(add(mul(mul(x, x), x), mul(mul(y, y), y)), mul(mul(z, z), z)),))
 
-    answer = solver.check(cubes, Budget(seconds=0.05))
+    answer = solver.check(cubes, Budget.about(0.05))
 
     assert isinstance(answer, GaveUp)
+    assert answer.exhausted
     assert solver.name in answer.reason
 
 
@@ -62,7 +63,7 @@ def test_an_interrupt_is_no_answer(solver: Solver) -> None:
     try:
         press.start()
         with pytest.raises(KeyboardInterrupt):
-            solver.check(cubes, Budget(seconds=20.0))
+            solver.check(cubes, Budget.about(200.0))
     finally:
         press.join()
         signal.signal(signal.SIGINT, before)

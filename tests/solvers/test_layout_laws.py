@@ -18,7 +18,7 @@ from argus.layout import Swizzle
 from argus.solvers.registry import get
 
 SOLVERS = ("z3", "cvc5")
-BUDGET = Budget(seconds=10)
+BUDGET = Budget.about(10)
 
 
 def free(name: str, low: int | None = None, high: int | None = None) -> Index:

@@ -40,13 +40,13 @@ def test_small_queries_are_enumerated() -> None:
     assert backend.budgets == []
 
 
-def test_first_definite_answer_wins_and_time_is_shared() -> None:
+def test_first_definite_answer_wins_and_steps_are_shared() -> None:
     first, second, third = Scripted(GaveUp("one", "tired")), Scripted(Unsat("two")), Scripted(Unsat("three"))
 
-    answer = Portfolio((first, second, third)).check(UNBOUNDED, Budget(seconds=8.0))
+    answer = Portfolio((first, second, third)).check(UNBOUNDED, Budget(steps=8000))
 
     assert answer == Unsat("two")
-    assert [budget.seconds for budget in first.budgets + second.budgets] == [2.0, 2.0]
+    assert [budget.steps for budget in first.budgets + second.budgets] == [2000, 2000]
     assert third.budgets == []
 
 

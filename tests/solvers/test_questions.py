@@ -10,7 +10,7 @@ from attrs import define, field
 
 from argus.core.algebra import add, all_of, any_of, ceil_div, const, eq, floordiv, le, lt, mod, mul, negate, read, sym
 from argus.core.index import Cond, Index, Symbol
-from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
+from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities
 from argus.solvers.cache import Cache
 from argus.solvers.session.instances import instance
@@ -33,11 +33,11 @@ class Recording:
     name: str = "recording"
     capabilities: Capabilities = field(factory=lambda: Z3().capabilities)
     queries: list[Query] = field(factory=list[Query])
-    seconds: list[float] = field(factory=list[float])
+    steps: list[int] = field(factory=list[int])
 
     def check(self, query: Query, budget: Budget) -> Answer:
         self.queries.append(query)
-        self.seconds.append(budget.seconds)
+        self.steps.append(budget.steps)
         return GaveUp("recording", "tired") if len(query.symbols) > self.most else Z3().check(query, budget)
 
 
@@ -171,16 +171,16 @@ def test_divisors_that_are_known_to_be_positive_keep_goals_together() -> None:
     assert len(solver.queries) <= 4
 
 
-def test_goals_together_have_little_time_and_each_its_own() -> None:
+def test_goals_together_have_few_steps_and_each_its_own() -> None:
     solver = Recording(most=2)
     goals = [lt(add(k, 1), add(n, each)) for each in (1, 2)]
     far = lt(k, add(n, t))
 
-    answers = Session(solver, Budget(seconds=7.0)).prove_each([lt(k, n)], (*goals, far))
+    answers = Session(solver, Budget.about(7.0)).prove_each([lt(k, n)], (*goals, far))
 
     assert [type(each) for each in answers] == [Unsat, Unsat, GaveUp]
-    assert solver.seconds[0] == 1.0
-    assert 7.0 in solver.seconds[1:]
+    assert solver.steps[0] == STEPS_PER_SECOND
+    assert 7 * STEPS_PER_SECOND in solver.steps[1:]
 
 
 # -- what these rest on ----------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def solvers(
     for name in names:
         registry.get(name)
     chosen = names or tuple(_installed(say))
-    asked = Budget(seconds=seconds)
+    asked = Budget.about(seconds)
     reference = registry.get("portfolio")
     corpus = _scripts(folder) if folder is not None else collect(sources or (*shipped(), *checkout()), reference, asked)
     questions = corpus.questions[::every]

@@ -24,8 +24,6 @@ from argus.verifier.loader import load
 POINTS = 1 << 14
 """Assignments of a narrowed query, few enough for any enumeration."""
 
-# No time for runs of the interpreter: the questions are what matters, and all are asked before the first run.
-_NO_REPLAY = 1e-9
 _NO_KERNEL = "E004"
 _WITHOUT_BOUND = 1 << 62
 
@@ -97,9 +95,12 @@ def collect(sources: Iterable[str], solver: Solver, budget: Budget) -> Corpus:
 
 
 def record(kernel: Kernel, solver: Solver, budget: Budget) -> Sequence[tuple[Query, Answer]]:
-    """Every query that verifying the kernel asks of the solver, with its answer; no counterexample is replayed."""
+    """Every query that verifying the kernel asks of the solver, with its answer; no counterexample is replayed.
+
+    Queries alone matter here, and all are asked before the first run of the interpreter.
+    """
     recorder = _Recorder(solver, budget)
-    verify(kernel, solver=recorder, budget=Budget(seconds=_NO_REPLAY))
+    verify(kernel, solver=recorder, budget=Budget(runs=0))
     return recorder.asked
 
 

@@ -24,8 +24,6 @@ DEFINITE: tuple[Outcome, ...] = ("unsat", "sat")
 FAULTS: tuple[Outcome, ...] = ("wrong model", "raised")
 STATED = "stated"
 
-_NEARLY = 0.9
-
 
 @frozen
 class Measured:
@@ -99,9 +97,8 @@ def ask(query: Query, name: str, solver: Solver, budget: Budget) -> tuple[Measur
         case Sat(model=model):
             wrong = fault(query, model)
             return Measured(query.key, name, "wrong model" if wrong else "sat", took, wrong or ""), answer
-        case GaveUp(reason=reason):
-            late = took >= _NEARLY * budget.seconds
-            return Measured(query.key, name, "timed out" if late else "gave up", took, reason), answer
+        case GaveUp(reason=reason, exhausted=exhausted):
+            return Measured(query.key, name, "timed out" if exhausted else "gave up", took, reason), answer
 
 
 def _found(cache: Cache, query: Query) -> bool:

@@ -12,6 +12,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Await, Kernel
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import violated
+from argus.interp.search.budget import RunBudget
 from argus.interp.search.protocol_repairs import Repair, repairs
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.violation import Violation
@@ -53,20 +54,22 @@ class Witness:
     retold: Callable[[Violation], Violation] | None = None
 
 
-def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], go_on: Callable[[], bool]) -> Witness | None:
+def diagnose(prepared: Prepared, size: Size, sizes: Sequence[Size], budget: RunBudget) -> Witness | None:
     """The cause of what goes wrong at a size, under all directed schedules; None if nothing does.
 
     sizes: all that are tried, least work first; a change must take the fault away at some after this one too.
     """
     found: list[Found] = []
     for schedule in directed(prepared.kernel):
+        if not budget.spend():
+            break
         found += [(schedule, violation) for violation in _violations(prepared, size, schedule)]
     if not found:
         return None
     schedule, violation = _clearest(found)
     if violation.code in _OF_PROTOCOLS and not _plain(violation, found):
         after = sizes[sizes.index(size) + 1 :]
-        repair = _repair(prepared.kernel, (size, *after[:_CHECKED]), go_on)
+        repair = _repair(prepared.kernel, (size, *after[:_CHECKED]), budget)
         if repair is not None:
             retold = partial(_retold, repair)
             return Witness(size, schedule, retold(violation), repair.help, violation, retold)
@@ -110,22 +113,23 @@ def _plain(violation: Violation, found: Sequence[Found]) -> bool:
     return violation.code == "I8" and all(other.code == "I8" for _, other in found)
 
 
-def _repair(kernel: Kernel, sizes: Sequence[Size], go_on: Callable[[], bool]) -> Repair | None:
+def _repair(kernel: Kernel, sizes: Sequence[Size], budget: RunBudget) -> Repair | None:
     """The first change that leaves no fault at these sizes under any directed schedule."""
     for repair in repairs(kernel):
-        if not go_on():
+        if budget.left <= 0:
             return None
-        if _holds(Prepared(repair.kernel), sizes):
+        if _holds(Prepared(repair.kernel), sizes, budget):
             return repair
     return None
 
 
-def _holds(prepared: Prepared, sizes: Sequence[Size]) -> bool:
+def _holds(prepared: Prepared, sizes: Sequence[Size], budget: RunBudget) -> bool:
+    """Whether runs at these sizes violate nothing; False too where there are not enough runs left to say."""
     try:
         schedules = directed(prepared.kernel)
         tried = [(sizes[0], schedule) for schedule in schedules]
         tried += [(size, schedule) for size in sizes[1:] for schedule in schedules[::_EVERY]]
-        return not any(_violations(prepared, size, schedule) for size, schedule in tried)
+        return all(budget.spend() and not _violations(prepared, size, schedule) for size, schedule in tried)
     except (ArgusError, ZeroDivisionError):
         return False
 

@@ -12,13 +12,14 @@ from argus.core.index import Cond, Symbol
 from argus.core.walk import IntArray, evaluate
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import violated
+from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness
 from argus.interp.search.schedule import Schedule
 from argus.interp.search.search import assumed
 from argus.interp.violation import Violation
 
 RUNS = 16
-"""Runs at smaller sizes, at most. A count and not a time, so that a counterexample is the same on every machine."""
+"""Runs at smaller sizes, at most."""
 
 _WINDOW = 1 << 12
 """Values of one size in a row that are looked at for one that the assumptions allow."""
@@ -34,13 +35,13 @@ class Shrunk:
     smallest: bool
 
 
-def shrink(prepared: Prepared, witness: Witness, go_on: Callable[[], bool]) -> tuple[Witness, bool]:
-    """The witness at sizes as small as they can be one by one, and whether that was shown. go_on: time is left."""
+def shrink(prepared: Prepared, witness: Witness, budget: RunBudget) -> tuple[Witness, bool]:
+    """The witness at sizes as small as they can be one by one, and whether that was shown."""
     kernel, raw = prepared.kernel, witness.raw or witness.violation
     found: dict[tuple[int, ...], Violation] = {}
 
     def fails(sizes: Sizes) -> bool | None:
-        if not go_on() or len(tried) >= RUNS:
+        if len(tried) >= RUNS or not budget.spend():
             return None
         tried.append(sizes)
         same = [v for v in _violations(prepared, sizes, witness.schedule) if v.code == raw.code and v.stmt is raw.stmt]

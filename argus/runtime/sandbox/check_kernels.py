@@ -130,13 +130,13 @@ def _done(task: Task, each: Exported, kernel: Kernel, job: Job) -> Result:
         case Build():
             return _built(task, kernel)
         case Suggest(seconds=seconds):
-            return Suggested(suggestions_json(suggest_invariants(kernel, budget=Budget(seconds=seconds))))
+            return Suggested(suggestions_json(suggest_invariants(kernel, budget=Budget.about(seconds))))
         case _:
             assert_never(task)
 
 
 def _verified(task: Verify, each: Exported, kernel: Kernel, job: Job) -> Verified:
-    asked = Asked(resolve(task.solver), Budget(seconds=task.seconds), None)
+    asked = Asked(resolve(task.solver), Budget.about(task.seconds), None)
     report = asked.report(each, kernel)
     shown = "\n\n".join(_shown(diagnostic, job.text, job.file) for diagnostic in report.diagnostics)
     verdict = word(report.verdict)

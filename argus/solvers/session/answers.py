@@ -63,13 +63,13 @@ class Answers:
     def count(self, what: Count) -> None:
         self._tally[what] += 1
 
-    def answer(self, query: Query, *, seconds: float | None = None, kept: Witnesses | None = None) -> Answer:
-        """The answer within the budget, or so many seconds if that is less. kept: where a model goes instead."""
+    def answer(self, query: Query, *, steps: int | None = None, kept: Witnesses | None = None) -> Answer:
+        """The answer within the budget, or so many steps if that is less. kept: where a model goes instead."""
         remembered = self._memory.get(query.key)
         if remembered is not None:
             self.count("memory_hits")
             return remembered
-        budget = self.budget if seconds is None else evolve(self.budget, seconds=min(seconds, self.budget.seconds))
+        budget = self.budget if steps is None else evolve(self.budget, steps=min(steps, self.budget.steps))
         answer = self._from_disk(query) or self._solve(query, budget)
         if budget is self.budget or not isinstance(answer, GaveUp):
             self._memory[query.key] = answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import define, field
 
 from argus.core.index import Cond, Or, Symbol
-from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
+from argus.core.query import STEPS_PER_SECOND, Answer, GaveUp, Query, Sat, Unsat
 from argus.core.walk import below
 from argus.solvers.session.answers import Answers
 from argus.solvers.session.instances import instance
@@ -16,8 +16,8 @@ from argus.solvers.session.witnesses import Witness, Witnesses
 _WITNESS = "an earlier model"
 _TRIED = 3
 """How many earlier models lend their sizes to a query."""
-_SOON = 1.0
-"""Seconds for products that a solver is to understand by itself."""
+_SOON = STEPS_PER_SECOND
+"""Steps for products that a solver is to understand by itself."""
 _MANY = 4
 """Of so many parts at least that might fail, one is asked alone before all together."""
 
@@ -32,7 +32,7 @@ class Deciding:
     """Answers to what no solver answers soon."""
 
     def decide(
-        self, pieces: tuple[Cond, ...], denied: Cond, *, any_model: bool = False, seconds: float | None = None
+        self, pieces: tuple[Cond, ...], denied: Cond, *, any_model: bool = False, steps: int | None = None
     ) -> Answer:
         """Whether the pieces and what denies a goal can hold at once, by queries."""
         connected, others = cone(pieces, denied)
@@ -45,7 +45,7 @@ class Deciding:
             self.answers.count("memory_hits")
         if any_model:
             shown = shown or self._instantiated(connected, denied) or self._of_one_part(connected, denied)
-        answer = Sat(_WITNESS, shown.model) if shown else self.whole((*connected, denied), seconds, hint=any_model)
+        answer = Sat(_WITNESS, shown.model) if shown else self.whole((*connected, denied), steps, hint=any_model)
         if not isinstance(answer, Sat) or not others:
             return answer
         if any_model and self.answers.witnesses.of(others) is not None:
@@ -56,7 +56,7 @@ class Deciding:
         both = Sat(answer.solver, {**rest.model, **answer.model})
         return self.answers.checked(Query((*pieces, denied)), both)
 
-    def whole(self, assertions: tuple[Cond, ...], seconds: float | None = None, *, hint: bool = False) -> Answer:
+    def whole(self, assertions: tuple[Cond, ...], steps: int | None = None, *, hint: bool = False) -> Answer:
         """Whether all assertions can hold at once, as one question.
 
         Where products have factors in common, and a solver has no answer soon, the products are first taken for numbers
@@ -65,13 +65,13 @@ class Deciding:
         if assertions in self._hard:
             return self._hard[assertions]
         related = has_multiples(assertions)
-        soon = _SOON if seconds is None else min(_SOON, seconds)
-        answer = self._ask(assertions, soon if related else seconds)
+        soon = _SOON if steps is None else min(_SOON, steps)
+        answer = self._ask(assertions, soon if related else steps)
         if not related or not isinstance(answer, GaveUp):
             return answer
         answer = self._by_facts(assertions, multiples(assertions)) or answer
         if isinstance(answer, GaveUp):
-            return answer if hint or soon == seconds else self._ask(assertions, seconds)
+            return answer if hint or soon == steps else self._ask(assertions, steps)
         self._hard[assertions] = answer
         return answer
 
@@ -84,8 +84,8 @@ class Deciding:
         found = None if made is None else self._met(made[0], made[1], assertions)
         return None if found is None else Sat(_WITNESS, found.model)
 
-    def _ask(self, assertions: tuple[Cond, ...], seconds: float | None = None) -> Answer:
-        return self.answers.answer(Query(assertions), seconds=seconds)
+    def _ask(self, assertions: tuple[Cond, ...], steps: int | None = None) -> Answer:
+        return self.answers.answer(Query(assertions), steps=steps)
 
     def _relaxed(self, connected: tuple[Cond, ...], denied: Cond) -> Unsat | None:
         """A proof that needs no solver that multiplies."""

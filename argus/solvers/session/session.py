@@ -8,7 +8,7 @@ from attrs import define, field
 
 from argus.core.algebra import FALSE, TRUE, all_of, negate
 from argus.core.index import And, Cond, Index
-from argus.core.query import Answer, Budget, Unsat
+from argus.core.query import STEPS_PER_SECOND, Answer, Budget, Unsat
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Asked, Cache
 from argus.solvers.session.answers import Answers, Stats
@@ -20,7 +20,7 @@ from argus.solvers.session.slicing import multiplies
 _NORMAL_FORM = "normal form"
 _TOGETHER = 128
 """How many conditions one query asks of at most, for `prove_each`."""
-_TOGETHER_SECONDS = 1.0
+_TOGETHER_STEPS = STEPS_PER_SECOND
 
 
 @define
@@ -89,7 +89,7 @@ class Session:
             alike = [part for part in parts if multiplies(part) is hard]
             for start in range(0, len(alike), _TOGETHER):
                 some = alike[start : start + _TOGETHER]
-                answer = self._deciding.decide(pieces, negate(all_of(some)), seconds=_TOGETHER_SECONDS)
+                answer = self._deciding.decide(pieces, negate(all_of(some)), steps=_TOGETHER_STEPS)
                 if isinstance(answer, Unsat):
                     proofs |= dict.fromkeys(some, answer)
         return {goal: proofs[_first(goal)] for goal in goals if all(part in proofs for part in _conjuncts(goal))}
@@ -100,7 +100,7 @@ class Session:
             if condition not in known:
                 denied = negate(condition)
                 known[condition] = _evident(pieces, condition, denied) or isinstance(
-                    self._deciding.decide(pieces, denied, any_model=True, seconds=_TOGETHER_SECONDS), Unsat
+                    self._deciding.decide(pieces, denied, any_model=True, steps=_TOGETHER_STEPS), Unsat
                 )
             if not known[condition]:
                 return False

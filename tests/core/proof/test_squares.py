@@ -61,7 +61,7 @@ def test_a_curve_through_some_tiles_alone_fills_no_square(side: int) -> None:
 def test_a_kernel_along_a_broken_curve_is_proved_only_if_nobody_looks_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = gemm.instance(Hopper(bn=32, stages=2, curve=4), "broken")
 
-    assert not isinstance(verify(kernel, solver="z3", budget=Budget(seconds=2)).verdict, Proved)
+    assert not isinstance(verify(kernel, solver="z3", budget=Budget.about(2)).verdict, Proved)
 
     def yes(_: int) -> bool:
         return True

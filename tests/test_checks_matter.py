@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from argus.core import curves
+from argus.core import hilbert_order
 from argus.core.algebra import TRUE, add, const, sub, sym
 from argus.core.atoms.sm_90a.tma import ATOMS
-from argus.core.curves import Curve
 from argus.core.dsl.kernel import Template
 from argus.core.dtype import DType
+from argus.core.hilbert_order import HilbertTile
 from argus.core.index import Cond, Index, Node, Symbol
 from argus.core.ir import Assert, Await, Buffer, Copy, Fence, Kernel, View
 from argus.core.proof import analysis
@@ -404,11 +404,11 @@ def what_each_reader_wants(kernel: Kernel, copy: Copy) -> tuple[Copy, ...]:
 def any_grid_will_do(patch: pytest.MonkeyPatch) -> None:
     """A curve through any number of rows and columns is taken for one through those that there are."""
 
-    def found(block: Symbol, count: Index, roots: Sequence[Node]) -> Curve | None:
+    def found(block: Symbol, count: Index, roots: Sequence[Node]) -> HilbertTile | None:
         said = frozenset(topological(roots))
         columns, rows = next(halves(count))
         for shown in ((rows, columns), (columns, rows), (rows, add(columns, 1))):
-            made = curves.curve(sym(block), *shown, 16)
+            made = hilbert_order.hilbert_tile(sym(block), *shown, 16)
             if made.row in said:
                 return evolve(made, rows=rows, columns=columns)
         return None
@@ -643,14 +643,14 @@ def through_some_tiles_twice(monkeypatch: pytest.MonkeyPatch) -> Iterator[Templa
     """Tiles along a path that is no curve through its square: row and column are the same."""
 
     def forget() -> None:
-        curves.curve.cache_clear()
+        hilbert_order.hilbert_tile.cache_clear()
         squares.fills.cache_clear()
 
     path = REFUTED.parent / "proved" / "tiles_along_a_curve.py"
     text = path.read_text(encoding="utf-8").replace("curved(16)", "curved(4)")
     found: dict[str, object] = {"__name__": path.stem}
     exec(compile(text, str(path), "exec"), found)  # noqa: S102 reason: a corpus file
-    monkeypatch.setattr(curves, "_ROWS", vars(curves)["_COLUMNS"])
+    monkeypatch.setattr(hilbert_order, "_ROWS", vars(hilbert_order)["_COLUMNS"])
     forget()
     yield next(value for value in found.values() if isinstance(value, Template))
     monkeypatch.undo()

@@ -66,7 +66,7 @@ class Box:
 
 
 @frozen
-class Moments:
+class Completion:
     """When an operation takes effect.
 
     queue: the completion queue that counts it; None: done when the next statement starts.
@@ -104,7 +104,7 @@ class Atom:
     targets: frozenset[str]
     unit: int
     operands: Mapping[str, Operand]
-    moments: Moments
+    completion: Completion
     spelling: Mapping[str, str]
     mnk: tuple[int, int, int] | None = None
     arithmetic: Arithmetic | None = None

@@ -83,7 +83,7 @@ _ENTRIES = (
 ELEMENT_OPS: Mapping[str, ElementOp] = {entry.name: entry for entry in _ENTRIES}
 
 
-def of_numbers(name: str, *numbers: float) -> float:
+def evaluate_op(name: str, *numbers: float) -> float:
     """An operation on numbers; not a number where the operation has none for them, as infinity less infinity."""
     with np.errstate(all="ignore"):
         return float(ELEMENT_OPS[name].meaning(*map(np.float64, numbers)))

@@ -245,7 +245,7 @@ class WarpgroupMma:
         return Tiling((1, 1), (1, 1, times), a, IN_SHARED, Layout((1, 1), (0, 0)))
 
 
-def part_of(tv: TV, shape: tuple[int, ...]) -> TV:
+def subtile(tv: TV, shape: tuple[int, ...]) -> TV:
     """Who holds what in a tile of `shape` cut from a fragment at any multiple of it, in the order of the registers.
 
     Raises ValueError unless each thread holds a part of every such tile, the same in each.

@@ -118,7 +118,7 @@ def _symbols_of(root: Node) -> frozenset[Symbol]:
     return known
 
 
-def in_multiples(root: Node, symbol: Symbol, unit: int) -> bool:
+def only_as_quotient(root: Node, symbol: Symbol, unit: int) -> bool:
     """Whether `symbol` occurs only divided by multiples of `unit`.
 
     Such an expression of a thread's number is one of its wave's number, if the unit is a wave's size.

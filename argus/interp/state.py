@@ -208,9 +208,9 @@ class Block:
         flying = wave.flying.get(buffer)
         if not flying:
             return False
-        tracked = [operation for operation in flying if operation.stmt.atom.moments.tracked]
+        tracked = [operation for operation in flying if operation.stmt.atom.completion.tracked]
         for operation in tracked:
-            wave.queue(str(operation.stmt.atom.moments.queue)).complete(operation)
+            wave.queue(str(operation.stmt.atom.completion.queue)).complete(operation)
             flying.remove(operation)
         if flying:
             self._in_flight(wave, buffer, event, flying[0], use)
@@ -227,7 +227,7 @@ class Block:
             buffer=buffer.name,
             other=operation.event,
             other_thread=wave.first,
-            facts=(("queue", str(operation.stmt.atom.moments.queue)),),
+            facts=(("queue", str(operation.stmt.atom.completion.queue)),),
         )
 
 

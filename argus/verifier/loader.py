@@ -20,8 +20,8 @@ from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.dsl.kernel import Template
-from argus.core.dsl.place import span_of_function
 from argus.core.dsl.programs import ProgramTemplate
+from argus.core.dsl.source_location import span_of_function
 from argus.core.ir import Kernel, Program
 from argus.core.span import NOWHERE, Frame, Span
 

@@ -37,9 +37,9 @@ from argus.core.ir import (
     whole,
 )
 from argus.core.layout import TV, Layout, Swizzle, row_major
-from argus.core.memory.swizzle_tiles import slabbed
+from argus.core.memory.swizzle_tiles import swizzle_tiled
 from argus.core.target import sm_90a
-from argus.core.tiling import WarpgroupMma, part_of
+from argus.core.tiling import WarpgroupMma, subtile
 
 ATOM = wgmma.find(bf16, 64, "shared")
 assert ATOM is not None
@@ -60,7 +60,7 @@ def in_shared(name: str = "tile", swizzle: Swizzle | None = SPAN_128, columns: i
 TILE = in_shared()
 TENSOR = Buffer("A", "global", bf16, SHAPE, Strided((const(64), const(1))))
 ACC = Buffer("acc", "register", f32, SHAPE, MM.C, owner="math")
-PART = Buffer("part", "register", f32, (const(64), const(16)), part_of(MM.C, (64, 16)), owner="math")
+PART = Buffer("part", "register", f32, (const(64), const(16)), subtile(MM.C, (64, 16)), owner="math")
 FULL = Buffer("full", "barrier", i32, (const(2),), Staged(row_major((2,))))
 COUNT = Buffer("count", "counter", i32, (), Staged(Layout(1, 0)), owner="math")
 FIRST = View(FULL, (), (const(0),))
@@ -232,7 +232,9 @@ def test_a_copy_adds_by_an_instruction_that_adds() -> None:
 
 
 def test_a_factor_in_slabs_begins_with_one() -> None:
-    wide = Buffer("wide", "shared", bf16, (const(64), const(128)), Staged(slabbed((64, 128), 64), SPAN_128), align=1024)
+    wide = Buffer(
+        "wide", "shared", bf16, (const(64), const(128)), Staged(swizzle_tiled((64, 128), 64), SPAN_128), align=1024
+    )
 
     def product(start: int) -> Mma:
         view = View(wide, SHAPE, (coord(0), add(coord(1), start)))

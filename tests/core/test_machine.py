@@ -2,40 +2,40 @@ from __future__ import annotations
 
 import pytest
 
-from argus.core.machine import Barrier, Rendezvous, arrive, land, meet, passes
+from argus.core.barriers import Mbarrier, NamedBarrier, arrive, arrive_named, complete_tx, passes
 
 
 def test_a_phase_takes_all_arrivals_and_all_bytes() -> None:
-    barrier = arrive(Barrier(1), expected=96)
+    barrier = arrive(Mbarrier(1), expected=96)
     assert not passes(barrier, 0)
 
-    barrier = land(barrier, 64)
+    barrier = complete_tx(barrier, 64)
     assert not passes(barrier, 0)
-    barrier = land(barrier, 32)
+    barrier = complete_tx(barrier, 32)
 
     assert (barrier.phases, barrier.arrived, barrier.bytes) == (1, 0, 0)
     assert passes(barrier, 0)
 
 
 def test_bytes_may_land_before_they_are_announced() -> None:
-    barrier = land(Barrier(1), 64)
+    barrier = complete_tx(Mbarrier(1), 64)
     assert barrier.bytes == -64
 
     assert arrive(barrier, expected=64).phases == 1
 
 
 def test_bytes_that_were_never_announced_hold_the_phase() -> None:
-    assert arrive(land(Barrier(1), 64)).phases == 0
+    assert arrive(complete_tx(Mbarrier(1), 64)).phases == 0
 
 
 def test_a_fresh_barrier_is_past_phase_minus_one() -> None:
-    assert passes(Barrier(2), -1)
-    assert not passes(Barrier(2), 0)
+    assert passes(Mbarrier(2), -1)
+    assert not passes(Mbarrier(2), 0)
 
 
 @pytest.mark.parametrize("phases", range(4))
 def test_a_wait_two_phases_off_is_not_told_apart(phases: int) -> None:
-    barrier = Barrier(1, phases)
+    barrier = Mbarrier(1, phases)
 
     assert passes(barrier, phases - 1)
     assert passes(barrier, phases + 1)
@@ -43,11 +43,11 @@ def test_a_wait_two_phases_off_is_not_told_apart(phases: int) -> None:
 
 
 def test_too_many_arrivals_are_seen() -> None:
-    assert arrive(Barrier(2), 3).overrun
-    assert not arrive(Barrier(2), 1).overrun
+    assert arrive(Mbarrier(2), 3).overrun
+    assert not arrive(Mbarrier(2), 1).overrun
 
 
 def test_a_rendezvous_fills_and_begins_anew() -> None:
-    half = meet(Rendezvous(256), 128)
+    half = arrive_named(NamedBarrier(256), 128)
     assert (half.generation, half.arrived) == (0, 128)
-    assert meet(half, 128) == Rendezvous(256, 0, 1)
+    assert arrive_named(half, 128) == NamedBarrier(256, 0, 1)

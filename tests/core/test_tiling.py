@@ -151,7 +151,7 @@ def test_a_copy_is_consistent(atom: Atom) -> None:
     assert {source.space, target.space} - {"register"} == ({memory.space, "shared"} if atom.direct else {memory.space})
     assert memory.align == atom.vector_bits // 8
     assert atom.name.endswith(f"_b{atom.vector_bits}")
-    assert atom.moments.queue == ("lds" if memory.space == "shared" else "vmem")
+    assert atom.completion.queue == ("lds" if memory.space == "shared" else "vmem")
     served = [lane for phase in atom.phases for lane in phase]
     in_shared = "shared" in (source.space, target.space)
     assert sorted(served) == (list(range(64)) if in_shared else [])

@@ -41,7 +41,7 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.target import sm_90a
-from argus.core.tiling import WarpgroupMma, part_of
+from argus.core.tiling import WarpgroupMma, subtile
 from tests.interp.pieces import barrier, counter, event, fragment, one_thread, shared, tensor, use, view
 
 Body = tuple[Stmt, ...]
@@ -249,7 +249,7 @@ def _part(ring: Ring, acc: Buffer, number: Symbol, j: int) -> Body:
     """Columns [16 j, 16 j + 16): through one of two boxes of this warpgroup, out by a bulk store."""
     held = acc.layout
     assert isinstance(held, TV)
-    piece = part_of(held, (64, BOX))
+    piece = subtile(held, (64, BOX))
     out = fragment(f"out{j}", bf16, piece, "math")
     box = view(ring.boxes, (64, BOX), sym(number), const(j % 2), coord(0), coord(1))
     m, n = ring.place

@@ -6,7 +6,7 @@ those of `argus.core.phases`.
 
 from __future__ import annotations
 
-from argus.core.atom import Arithmetic, Atom, Moments, Operand, Space
+from argus.core.atom import Arithmetic, Atom, Completion, Operand, Space
 from argus.core.dtype import bf16, f32
 from argus.core.layout import TV, Layout
 from argus.core.phases import PHASES
@@ -26,7 +26,7 @@ def _mfma(name: str, mnk: tuple[int, int, int], a: TV, b: TV, c: TV, cycles: flo
         },
         mnk=mnk,
         arithmetic=Arithmetic(f32, f32),
-        moments=Moments(),
+        completion=Completion(),
         issue_cycles=cycles,
         spelling={"gfx942": f"{builtin}({{a}}, {{b}}, {{c}}, 0, 0, 0)"},
     )
@@ -60,7 +60,7 @@ buffer_load_lds = Atom(
         "source": Operand("global", vector_bits=32, align=4),
         "target": Operand("shared", vector_bits=32, align=4),
     },
-    moments=Moments(queue="vmem", tracked=False),
+    completion=Completion(queue="vmem", tracked=False),
     edge="range_zero",
     phases=PHASES["gfx942", "write", 32],
     issue_cycles=4.0,
@@ -85,7 +85,7 @@ def _move(name: str, source: Space, target: Space, bits: int, spelling: str) -> 
             "source": Operand(source, vector_bits=bits, align=1 if source == "register" else memory_align),
             "target": Operand(target, vector_bits=bits, align=1 if target == "register" else memory_align),
         },
-        moments=Moments(queue="lds" if shared else "vmem", tracked=False),
+        completion=Completion(queue="lds" if shared else "vmem", tracked=False),
         edge="range_zero" if name.startswith("buffer") else "none",
         phases=PHASES["gfx942", "read" if source == "shared" else "write", bits] if shared else (),
         issue_cycles=max(4.0, bits / 8),

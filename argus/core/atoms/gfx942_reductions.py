@@ -5,7 +5,7 @@ Source: AMD Instinct MI300 ISA reference, global memory atomics.
 
 from __future__ import annotations
 
-from argus.core.atom import Atom, Moments, Operand
+from argus.core.atom import Atom, Completion, Operand
 from argus.core.dtype import f32
 
 global_atomic_add = Atom(
@@ -16,7 +16,7 @@ global_atomic_add = Atom(
         "source": Operand("register", f32, vector_bits=32),
         "target": Operand("global", f32, vector_bits=32, align=4),
     },
-    moments=Moments(),
+    completion=Completion(),
     combine="add",
     issue_cycles=4.0,
     spelling={"gfx942": "__builtin_amdgcn_global_atomic_fadd_f32({target}, {source})"},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argus.core.atom import Atom, Moments, Operand
+from argus.core.atom import Atom, Completion, Operand
 
 _WORD = Operand("register", vector_bits=32)
 
@@ -16,7 +16,7 @@ ds_bpermute_b32 = Atom(
     frozenset(("gfx942",)),
     64,
     {"source": _WORD, "target": _WORD},
-    Moments(),
+    Completion(),
     {},
     issue_cycles=4.0,
 )
@@ -25,7 +25,7 @@ shfl_sync_b32 = Atom(
     frozenset(("sm_90a",)),
     32,
     {"source": _WORD, "target": _WORD},
-    Moments(),
+    Completion(),
     {},
     issue_cycles=2.0,
 )

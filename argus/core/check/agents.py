@@ -31,7 +31,7 @@ from argus.core.ir import (
     Wait,
     walk,
 )
-from argus.core.walk import in_multiples, mentions, show, symbols
+from argus.core.walk import mentions, only_as_quotient, show, symbols
 
 _WARPGROUP = 4
 _TAKEN = ("", "cta")
@@ -145,7 +145,7 @@ def _of_waves(place: Place, stmt: Stmt, node: Node) -> bool:
     """
     if not isinstance(stmt, If) or place.role is not None or "vmem" not in place.kernel.target.queues:
         return False
-    return in_multiples(node, place.kernel.thread, place.kernel.target.unit) and not mentions(node, (Coord,))
+    return only_as_quotient(node, place.kernel.thread, place.kernel.target.unit) and not mentions(node, (Coord,))
 
 
 def _uniform(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:

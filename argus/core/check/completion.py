@@ -30,7 +30,7 @@ _GROUPED = ("cp_async", "bulk", "wgmma")
 
 def check_completion(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
     """A copy completes as its instruction says: on a barrier, or not."""
-    if isinstance(stmt, Copy) and (stmt.signal is not None) != stmt.atom.moments.signal:
+    if isinstance(stmt, Copy) and (stmt.signal is not None) != stmt.atom.completion.signal:
         message = f"`{stmt.atom}` completes on " + ("a barrier" if stmt.signal is None else "no barrier")
         yield fault(place.kernel, stmt, "E208", message, "name the barrier of a copy by the TMA, and of no other")
     if isinstance(stmt, Copy) and stmt.combine != stmt.atom.combine:
@@ -90,7 +90,7 @@ def check_queues(kernel: Kernel) -> Iterator[Diagnostic]:
     parts = [outside, *(() if kernel.roles is None else (role.body for role in kernel.roles.roles))]
     for body in parts:
         statements = [stmt for stmt in walk(body) if not isinstance(stmt, Roles)]
-        issued = {stmt.atom.moments.queue for stmt in statements if isinstance(stmt, Copy | Mma)}
+        issued = {stmt.atom.completion.queue for stmt in statements if isinstance(stmt, Copy | Mma)}
         for stmt in statements:
             if isinstance(stmt, Wait) and stmt.queue in _GROUPED and stmt.queue not in issued:
                 message = f"a wait on `{stmt.queue}`, to which nothing is issued here"

@@ -14,7 +14,7 @@ from argus.core.index import Const, Coord, Index
 from argus.core.ir import Copy, Fold, Map, Mma, Staged, Stmt, View
 from argus.core.ir.element_walk import gets
 from argus.core.layout import TV, Layout
-from argus.core.memory.swizzle_tiles import slab_width
+from argus.core.memory.swizzle_tiles import tile_columns
 from argus.core.walk import mentions, show
 
 
@@ -167,7 +167,7 @@ def not_canonical(view: View, operand: Operand) -> str:
     layout, dtype = view.buffer.layout, view.buffer.dtype
     if view.where is not algebra.TRUE or view.peer is not None:
         return "some of its elements are masked, or a peer's"
-    width = slab_width(view.buffer)
+    width = tile_columns(view.buffer)
     if not isinstance(layout, Staged) or len(view.buffer.shape) < 2 or width is None:
         return "its rows do not lie one after the other"
     chunk = 128 // dtype.bits

@@ -9,9 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core.atom import Atom
-from argus.core.cost.groups import Group
-from argus.core.cost.machine import Machine
-from argus.core.cost.places import (
+from argus.core.cost.addressing import (
     NotModelledError,
     addresses,
     coordinates,
@@ -22,6 +20,8 @@ from argus.core.cost.places import (
     offsets,
     reached,
 )
+from argus.core.cost.groups import Group
+from argus.core.cost.machine import Machine
 from argus.core.ir import Cast, Copy, Fold, Map, Mma, Op, Stmt, View, Where, static
 from argus.core.ir.element_walk import nodes
 from argus.core.layout import TV

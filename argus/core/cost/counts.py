@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from attrs import evolve, field, frozen
 
+from argus.core.cost.addressing import NotModelledError, value_of
 from argus.core.cost.costs import NOTHING, Cost, cost_of
-from argus.core.cost.groups import Cast, Group, cast_of, sizes_of
+from argus.core.cost.groups import BlockGroups, Group, block_groups, sizes_of
 from argus.core.cost.machine import Machine
-from argus.core.cost.places import NotModelledError, value_of
 from argus.core.index import Node, Symbol
 from argus.core.ir import Await, For, If, Kernel, Let, Mma, One, Stmt, Sync, Wait, bodies, trips, walk
 from argus.core.walk import IntArray, Value, symbols
@@ -207,16 +207,16 @@ def block_numbers(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Symbol, Valu
     return {**sizes_of(kernel, sizes), **dict.fromkeys(kernel.blocks, 0)}
 
 
-def everyone(cast: Cast) -> tuple[Group, ...]:
+def all_groups(cast: BlockGroups) -> tuple[Group, ...]:
     return cast.before, *cast.beside, cast.after
 
 
 def counts(kernel: Kernel, sizes: Mapping[str, int], machine: Machine) -> Counts:
     """Of the first block. Raises KeyError for a size that is not given."""
-    cast = cast_of(kernel, block_numbers(kernel, sizes))
+    cast = block_groups(kernel, block_numbers(kernel, sizes))
     total, after, notes = NOTHING, NOTHING, list[str]()
     waits = meetings = steps = 0.0
-    for group in everyone(cast):
+    for group in all_groups(cast):
         mine = 0.0
         for run in runs(group, machine, notes):
             scaled = run.cost.times(run.times)

@@ -40,7 +40,7 @@ class Group:
 
 
 @frozen(eq=False)
-class Cast:
+class BlockGroups:
     """Of one block: what all its threads do first, then groups beside one another, then all of them again."""
 
     before: Group
@@ -53,14 +53,14 @@ def sizes_of(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Symbol, Value]:
     return {symbol: sizes[symbol.name] for symbol in kernel.sizes}
 
 
-def cast_of(kernel: Kernel, numbers: Numbers, crowd: Numbers | None = None) -> Cast:
+def block_groups(kernel: Kernel, numbers: Numbers, crowd: Numbers | None = None) -> BlockGroups:
     """numbers: of sizes and of the block's coordinates. crowd: of the blocks that run together, if these matter."""
     unit, others = kernel.target.unit, crowd or {}
     every = {**numbers, kernel.thread: _column(0, kernel.threads)}
     before = Group("prologue", kernel.threads, unit, kernel.prologue, every, 0, others)
     after = Group("epilogue", kernel.threads, unit, kernel.epilogue, every, 0, others)
     if kernel.roles is None:
-        return Cast(evolve(before, body=()), tuple(_by_waves(kernel, numbers, others)), evolve(after, body=()))
+        return BlockGroups(evolve(before, body=()), tuple(_by_waves(kernel, numbers, others)), evolve(after, body=()))
     beside: list[Group] = []
     for role in kernel.roles.roles:
         for number in range(role.agents):
@@ -72,7 +72,7 @@ def cast_of(kernel: Kernel, numbers: Numbers, crowd: Numbers | None = None) -> C
                 kernel.thread: _column(first, role.agent),
             }
             beside.append(Group(role.name, role.agent, unit, role.body, known, 0, others))
-    return Cast(before, tuple(beside), after)
+    return BlockGroups(before, tuple(beside), after)
 
 
 def _column(first: int, count: int) -> IntArray:

@@ -8,11 +8,11 @@ from typing import Literal
 
 from attrs import frozen
 
+from argus.core.cost.addressing import value_of
 from argus.core.cost.groups import sizes_of
 from argus.core.cost.machine import Machine
-from argus.core.cost.places import value_of
 from argus.core.ir import Alloc, Kernel, Policy, walk
-from argus.core.memory.placement import ROOM, bytes_of, placed
+from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, shared_memory_plan
 from argus.core.proof.dataflow.lifetimes import held_at_once
 from argus.core.proof.limits.budgets import launch_registers, planned, register_words
 
@@ -72,7 +72,7 @@ class Rounds:
 def shared_bytes(kernel: Kernel) -> int:
     """Of a block, with the room that aligns it where we place it."""
     if planned(kernel):
-        return placed(kernel)[1] + ROOM
+        return shared_memory_plan(kernel)[1] + BASE_ALIGNMENT
     tensors = {s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "shared"}
     return sum(map(bytes_of, tensors))
 

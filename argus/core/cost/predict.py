@@ -8,15 +8,15 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
+from argus.core.cost.addressing import NotModelledError, value_of
 from argus.core.cost.costs import Cost
-from argus.core.cost.counts import block_numbers, everyone, runs
-from argus.core.cost.groups import Numbers, cast_of, sizes_of
+from argus.core.cost.counts import all_groups, block_numbers, runs
+from argus.core.cost.groups import Numbers, block_groups, sizes_of
 from argus.core.cost.machine import MACHINES, Machine
 from argus.core.cost.occupancy import Compiled, Occupancy, occupancy, rounds
-from argus.core.cost.places import NotModelledError, value_of
-from argus.core.cost.script import Played, Script
-from argus.core.cost.simulator import Clockwork, has_loops
-from argus.core.cost.traffic import crowd, traffic
+from argus.core.cost.scenario import Scenario, SimulationResult
+from argus.core.cost.simulator import Simulation, has_loops
+from argus.core.cost.traffic import resident_blocks, traffic
 from argus.core.index import Index
 from argus.core.ir import For, Kernel, Stmt
 
@@ -95,20 +95,22 @@ def _script(
     held: Occupancy,
     report: Compiled | None,
     notes: list[str],
-) -> tuple[Script, float]:
+) -> tuple[Scenario, float]:
     """The script of one block, and how many statements that runs."""
     over = rounds(kernel, sizes, machine, held)
     together = min(over.blocks, over.processors * held.blocks)
-    cast = cast_of(kernel, block_numbers(kernel, sizes), crowd(kernel, sizes_of(kernel, sizes), together))
+    cast = block_groups(
+        kernel, block_numbers(kernel, sizes), resident_blocks(kernel, sizes_of(kernel, sizes), together)
+    )
     costs: dict[tuple[Stmt, str], Cost] = {}
     statements = 0.0
-    for group in everyone(cast):
+    for group in all_groups(cast):
         for run in runs(group, machine, notes):
             costs.setdefault((run.stmt, group.name), run.cost)
             statements += run.times
     moved = traffic(kernel, sizes, machine, over, held.blocks)
     busy = moved.busy / machine.target.processors
-    script = Script(
+    script = Scenario(
         kernel=kernel,
         machine=machine,
         cast=cast,
@@ -127,23 +129,23 @@ _PATIENCE = 20_000
 _FEWEST = 4
 
 
-def _played(script: Script, statements: float, notes: list[str]) -> Played:
+def _played(script: Scenario, statements: float, notes: list[str]) -> SimulationResult:
     """The script played; of many tiles a few, and the others as long each as the last of these.
 
     statements: that one block runs. Where even a few tiles are too many, what was played of them stands for all.
     """
     tiles, all_of_it = _tiles(script), statements * script.blocks
     if all_of_it <= _PATIENCE:
-        return _told(Clockwork(script).play(), notes)
+        return _told(Simulation(script).play(), notes)
     most = int(_PATIENCE * tiles / all_of_it) // 4 * 4
     if most < _FEWEST or tiles <= most + 2:
-        played = _told(Clockwork(evolve(script, patience=_PATIENCE)).play(), notes)
+        played = _told(Simulation(evolve(script, patience=_PATIENCE)).play(), notes)
         return _stretched(played, max(1.0, all_of_it / played.statements))
     fewer = most // 2
-    short = _told(Clockwork(evolve(script, tiles=fewer)).play(), notes)
-    long = _told(Clockwork(evolve(script, tiles=most)).play(), notes)
+    short = _told(Simulation(evolve(script, tiles=fewer)).play(), notes)
+    long = _told(Simulation(evolve(script, tiles=most)).play(), notes)
     beyond = (tiles - most) / (most - fewer)
-    return Played(
+    return SimulationResult(
         cycles=_further(short.cycles, long.cycles, beyond),
         busy={name: _further(short.busy[name], long.busy[name], beyond) for name in long.busy},
         waits={key: _further(short.waits.get(key, 0.0), long.waits[key], beyond) for key in long.waits},
@@ -153,7 +155,7 @@ def _played(script: Script, statements: float, notes: list[str]) -> Played:
     )
 
 
-def _stretched(played: Played, factor: float) -> Played:
+def _stretched(played: SimulationResult, factor: float) -> SimulationResult:
     return evolve(
         played,
         cycles=played.cycles * factor,
@@ -166,7 +168,7 @@ def _further(short: float, long: float, beyond: float) -> float:
     return max(long, long + (long - short) * beyond) if isfinite(long) and isfinite(short) else inf
 
 
-def _told(played: Played, notes: list[str]) -> Played:
+def _told(played: SimulationResult, notes: list[str]) -> SimulationResult:
     """What nobody can go on with takes for ever."""
     stuck = () if played.stuck is None else (f"nobody goes on at {_place(played.stuck)}",)
     notes += [note for note in (*played.notes, *stuck) if note not in notes]
@@ -178,7 +180,7 @@ def _place(stmt: Stmt) -> str:
     return type(stmt).__name__.lower() if frame is None else f"line {frame.line}"
 
 
-def _tiles(script: Script) -> int:
+def _tiles(script: Scenario) -> int:
     """The largest end of an outermost loop around others; 0 where there is none."""
     loops = [(stmt, group) for group in script.cast.beside for stmt in group.body if isinstance(stmt, For)]
     return max((_number(loop.stop, group.numbers) for loop, group in loops if has_loops(loop)), default=0)
@@ -195,7 +197,7 @@ _MOST_EXPOSED = 8
 _BUSY = 0.5
 
 
-def _exposed(played: Played, scale: float) -> tuple[Exposed, ...]:
+def _exposed(played: SimulationResult, scale: float) -> tuple[Exposed, ...]:
     found = [Exposed(group, stmt, cycles * scale) for (group, stmt), cycles in played.waits.items()]
     return tuple(sorted(found, key=lambda each: -each.microseconds)[:_MOST_EXPOSED])
 

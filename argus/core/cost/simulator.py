@@ -2,7 +2,7 @@
 
 Groups of threads run their statements in the order of their own clocks. A unit serves one request after the other; what
 is asynchronous ends when its unit has served it, and is waited for where the kernel says so. Barriers are those of
-`argus.core.machine`: one meaning. Nothing is drawn at random, and nothing is fitted to a kernel.
+`argus.core.barriers`: one meaning. Nothing is drawn at random, and nothing is fitted to a kernel.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import assert_never
 
+from argus.core.barriers import Mbarrier, arrive, complete_tx
 from argus.core.cost.compiled_expr import Function, function
 from argus.core.cost.costs import Cost
+from argus.core.cost.group_state import Block, GroupState, MbarrierState, NamedBarrierState, Slot, Steps
 from argus.core.cost.groups import Group
-from argus.core.cost.player import Block, Gate, Meeting, Player, Slot, Steps
-from argus.core.cost.script import Played, Script
+from argus.core.cost.scenario import Scenario, SimulationResult
 from argus.core.cost.units import Units, commit, settle
 from argus.core.index import Cond, Index
 from argus.core.ir import (
@@ -50,14 +51,13 @@ from argus.core.ir import (
     Wait,
     walk,
 )
-from argus.core.machine import Barrier, arrive, land
 from argus.core.walk import Value
 
 
-class Clockwork:
+class Simulation:
     """A script while it is played."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Scenario) -> None:
         self._script = script
         self._fitted = script.machine.fitted
         self._units = Units(script)
@@ -66,10 +66,10 @@ class Clockwork:
         self._functions: dict[Index | Cond, Function] = {}
         self._notes: list[str] = []
         self._counts = _counts(script.kernel.body)
-        self._players: list[Player] = []
+        self._players: list[GroupState] = []
         self._left = script.patience
 
-    def play(self) -> Played:
+    def play(self) -> SimulationResult:
         blocks = [Block() for _ in range(self._script.blocks)]
         for block in blocks:
             self._start(block, (self._script.cast.before,), 0.0)
@@ -89,19 +89,19 @@ class Clockwork:
         over = max(max(player.now, player.last) for player in self._players)
         stuck = going[0] if going and self._left > 0 else None
         done = self._script.patience - self._left
-        return Played(over, self._units.busy(), waits, tuple(self._notes), stuck, done)
+        return SimulationResult(over, self._units.busy(), waits, tuple(self._notes), stuck, done)
 
     # -- time ------------------------------------------------------------------------------------------------
 
     def _start(self, block: Block, groups: tuple[Group, ...], now: float) -> None:
         for group in groups:
             known = {symbol: _one(value) for symbol, value in group.numbers.items()}
-            player = Player(group, block, now, group.threads, known)
+            player = GroupState(group, block, now, group.threads, known)
             player.steps = self._body(player, group.body, 0)
             self._players.append(player)
             self._resume(player)
 
-    def _resume(self, player: Player) -> None:
+    def _resume(self, player: GroupState) -> None:
         self._at(player.now, lambda _: self._step(player))
 
     def _at(self, time: float, what: Callable[[float], None]) -> None:
@@ -113,7 +113,7 @@ class Clockwork:
             time, _, what = heappop(self._events)
             what(time)
 
-    def _step(self, player: Player) -> None:
+    def _step(self, player: GroupState) -> None:
         for _ in player.steps:
             if not player.asleep:
                 self._resume(player)
@@ -121,7 +121,7 @@ class Clockwork:
         player.done = True
         player.block.over = max(player.block.over, player.now, player.last)
 
-    def _value(self, player: Player, node: Index | Cond) -> int:
+    def _value(self, player: GroupState, node: Index | Cond) -> int:
         found = self._functions.get(node)
         if found is None:
             found = self._functions[node] = function(node)
@@ -135,12 +135,12 @@ class Clockwork:
         if text not in self._notes:
             self._notes.append(text)
 
-    def _cost(self, me: Player, stmt: Stmt) -> Cost:
+    def _cost(self, me: GroupState, stmt: Stmt) -> Cost:
         return self._script.costs[stmt, me.group.name]
 
     # -- statements ------------------------------------------------------------------------------------------
 
-    def _body(self, me: Player, body: tuple[Stmt, ...], depth: int) -> Steps:
+    def _body(self, me: GroupState, body: tuple[Stmt, ...], depth: int) -> Steps:
         for stmt in body:
             me.at = stmt
             self._left -= 1
@@ -193,7 +193,7 @@ class Clockwork:
                 case _:
                     assert_never(stmt)
 
-    def _loop(self, me: Player, stmt: For, depth: int) -> Steps:
+    def _loop(self, me: GroupState, stmt: For, depth: int) -> Steps:
         start = self._value(me, stmt.start)
         values = range(start, self._value(me, stmt.stop), stmt.step)
         if depth == 0 and self._script.tiles is not None and has_loops(stmt):
@@ -203,7 +203,7 @@ class Clockwork:
             me.known[stmt.symbol] = value
             yield from self._body(me, stmt.body, depth + 1)
 
-    def _let(self, me: Player, stmt: Let) -> None:
+    def _let(self, me: GroupState, stmt: Let) -> None:
         match stmt.value:
             case Peek(view=view) if view.buffer.space == "counter":
                 me.known[stmt.symbol] = me.counters.get(view.buffer, 0)
@@ -213,7 +213,7 @@ class Clockwork:
             case _:
                 assert_never(stmt.value)
 
-    def _copy(self, me: Player, stmt: Copy) -> None:
+    def _copy(self, me: GroupState, stmt: Copy) -> None:
         """One that completes on a barrier does so once what lands has been written to shared memory."""
         cost = self._cost(me, stmt)
         if stmt.signal is None:
@@ -224,27 +224,27 @@ class Clockwork:
 
         def written(time: float) -> None:
             at = self._units.serve("shared", time, cost.shared) + self._fitted.landed
-            self._at(at, lambda now: self._changed(gate, land(gate.barrier, int(cost.staged)), now))
+            self._at(at, lambda now: self._changed(gate, complete_tx(gate.barrier, int(cost.staged)), now))
 
         self._at(served + self._units.latency(stmt), written)
 
     # -- barriers --------------------------------------------------------------------------------------------
 
-    def _gate(self, me: Player, view: View) -> Gate:
+    def _gate(self, me: GroupState, view: View) -> MbarrierState:
         slot: Slot = view.buffer, sum(self._value(me, at) for at in view.at)
         found = me.block.gates.get(slot)
         if found is None:
-            found = me.block.gates[slot] = Gate(Barrier(self._counts.get(view.buffer, 1)))
+            found = me.block.gates[slot] = MbarrierState(Mbarrier(self._counts.get(view.buffer, 1)))
         return found
 
-    def _arrive(self, me: Player, stmt: Arrive) -> None:
+    def _arrive(self, me: GroupState, stmt: Arrive) -> None:
         gate = self._gate(me, stmt.event)
         me.wait(stmt, me.stored)
         me.now += self._fitted.overhead
         announced = self._value(me, stmt.bytes)
         self._changed(gate, arrive(gate.barrier, stmt.count * me.threads, announced), me.now)
 
-    def _changed(self, gate: Gate, barrier: Barrier, now: float) -> None:
+    def _changed(self, gate: MbarrierState, barrier: Mbarrier, now: float) -> None:
         fresh = barrier.phases > gate.barrier.phases
         gate.barrier = barrier
         if not fresh:
@@ -254,13 +254,13 @@ class Clockwork:
                 gate.waiting.remove((phase, player))
                 self._wake(player, now + self._fitted.signal)
 
-    def _wake(self, player: Player, time: float) -> None:
+    def _wake(self, player: GroupState, time: float) -> None:
         assert player.at is not None
         player.wait(player.at, time)
         player.asleep = False
         self._resume(player)
 
-    def _await(self, me: Player, stmt: Await) -> None:
+    def _await(self, me: GroupState, stmt: Await) -> None:
         gate, phase = self._gate(me, stmt.event), self._value(me, stmt.phase)
         if gate.barrier.phases > phase:
             me.now += self._fitted.overhead
@@ -268,14 +268,14 @@ class Clockwork:
         me.asleep = True
         gate.waiting.append((phase, me))
 
-    def _meet(self, me: Player, stmt: Sync) -> None:
+    def _meet(self, me: GroupState, stmt: Sync) -> None:
         """Of all blocks of a cluster this one stands for the others: they arrive when it does."""
         me.wait(stmt, me.stored)
         wanted = self._script.kernel.threads if stmt.threads is None else stmt.threads
         me.now += self._fitted.meeting
         if me.threads >= wanted or stmt.how == "wait":
             return
-        meeting = me.block.meetings.setdefault(stmt.barrier, Meeting())
+        meeting = me.block.meetings.setdefault(stmt.barrier, NamedBarrierState())
         meeting.arrived += me.threads
         if meeting.arrived >= wanted:
             meeting.arrived = 0

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from argus.core.cost.groups import cast_of, sizes_of
+from argus.core.cost.addressing import NotModelledError, elements, start, value_of
+from argus.core.cost.groups import block_groups, sizes_of
 from argus.core.cost.machine import Machine
 from argus.core.cost.occupancy import Rounds
-from argus.core.cost.places import NotModelledError, elements, start, value_of
 from argus.core.index import Symbol
 from argus.core.ir import Copy, For, Kernel, Let, Stmt, View, trips, walk
 from argus.core.walk import IntArray, Value
@@ -39,7 +39,7 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
     held: blocks of one processor. Raises KeyError for a size that is not given.
     """
     known = sizes_of(kernel, sizes)
-    blocks = crowd(kernel, known, min(rounds.blocks, rounds.processors * held))
+    blocks = resident_blocks(kernel, known, min(rounds.blocks, rounds.processors * held))
     together = max((len(each) for each in blocks.values()), default=1)
     read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
     operands = sum(prod(int(value_of(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
@@ -48,7 +48,7 @@ def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: 
     far: dict[Stmt, float] = {}
     own: dict[Stmt, float] = {}
     asked = fetched = 0.0
-    for group in cast_of(kernel, {**known, **blocks}).beside:
+    for group in block_groups(kernel, {**known, **blocks}).beside:
         numbers = dict(group.numbers)
         for stmt in walk(group.body):
             if isinstance(stmt, For):
@@ -71,14 +71,14 @@ def _scalar(value: object) -> int:
     return int(np.asarray(value).flat[0])
 
 
-def crowd(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, IntArray]:
+def resident_blocks(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, IntArray]:
     """Coordinates of the blocks that begin together, the first axis of the grid fastest: of those that have work."""
     rest, found = np.arange(together, dtype=np.int64), dict[Symbol, IntArray]()
     for symbol, extent in zip(kernel.blocks, kernel.grid, strict=True):
         count = max(1, int(value_of(extent, known)))
         found[symbol], rest = rest % count, rest // count
     busy = np.zeros(together, np.bool_)
-    for group in cast_of(kernel, {**known, **found}).beside:
+    for group in block_groups(kernel, {**known, **found}).beside:
         loops = [stmt for stmt in group.body if isinstance(stmt, For)]
         for loop in loops:
             busy |= _runs(loop, group.numbers)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from attrs import define
 
 from argus.core.cost.costs import Cost
-from argus.core.cost.player import Player
-from argus.core.cost.script import Script
+from argus.core.cost.group_state import GroupState
+from argus.core.cost.scenario import Scenario
 from argus.core.ir import Commit, Copy, Fold, Map, Mma, Wait
 from argus.core.ir.element_walk import gets
 
@@ -22,7 +22,7 @@ class _Unit:
 class Units:
     """Units that serve one request after the other, in the order in which these come."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Scenario) -> None:
         self._script = script
         self._machine, self._fitted = script.machine, script.machine.fitted
         self._units = {name: _Unit() for name in NAMES}
@@ -57,7 +57,7 @@ class Units:
         far = self._script.traffic.far.get(stmt, 0.0) > 0
         return self._fitted.near + far * self._fitted.farther
 
-    def copy(self, me: Player, stmt: Copy, cost: Cost) -> None:
+    def copy(self, me: GroupState, stmt: Copy, cost: Cost) -> None:
         """A copy that no barrier is told of: waited for by its queue, by the use of a register tile, or not at all."""
         begun = self.begin(me, stmt, cost)
         read = self.serve("shared", begun, cost.shared)
@@ -69,16 +69,16 @@ class Units:
         elif stmt.target.buffer.space == "register":
             done += self._machine.held
         me.last = max(me.last, done)
-        queue = stmt.atom.moments.queue
+        queue = stmt.atom.completion.queue
         if queue is not None:
-            entries = me.open if stmt.atom.moments.group == "commit" else me.queues
+            entries = me.open if stmt.atom.completion.group == "commit" else me.queues
             entries[queue].append((read, done))
         elif stmt.target.buffer.space == "register":
             me.ready[stmt.target.buffer] = done
         elif stmt.target.buffer.space == "shared":
             me.stored = max(me.stored, done)
 
-    def begin(self, me: Player, stmt: Copy, cost: Cost) -> float:
+    def begin(self, me: GroupState, stmt: Copy, cost: Cost) -> float:
         """When a copy begins; its threads go on once it is issued, and its lines have been asked for."""
         if stmt.source.buffer.space == "register":
             me.wait(stmt, me.ready.get(stmt.source.buffer, 0.0))
@@ -89,7 +89,7 @@ class Units:
             me.now = max(self.serve("issue", begun, cost.issue), self.serve("lines", begun, cost.lines))
         return begun
 
-    def multiply(self, me: Player, stmt: Mma, cost: Cost) -> None:
+    def multiply(self, me: GroupState, stmt: Mma, cost: Cost) -> None:
         for operand in (stmt.a, stmt.b):
             if operand.buffer.space == "register":
                 me.wait(stmt, me.ready.get(operand.buffer, 0.0))
@@ -100,7 +100,7 @@ class Units:
         end = max(end, self.serve("shared", me.now, cost.shared))
         done = end + self._fitted.product
         me.last = max(me.last, done)
-        queue = stmt.atom.moments.queue
+        queue = stmt.atom.completion.queue
         if queue is None or self._script.serialised:
             # An instruction that the next one of its wave does not overtake keeps the wave until it begins.
             me.ready[stmt.target.buffer] = done
@@ -110,20 +110,20 @@ class Units:
             entries[queue].append((done, done))
         me.now += self._fitted.overhead
 
-    def compute(self, me: Player, stmt: Map | Fold, cost: Cost) -> None:
+    def compute(self, me: GroupState, stmt: Map | Fold, cost: Cost) -> None:
         views = [each.view for each in gets(stmt.elem)] if isinstance(stmt, Map) else [stmt.source]
         for view in views:
             me.wait(stmt, me.ready.get(view.buffer, 0.0))
         me.now = max(me.now, self.serve("issue", me.now, cost.issue))
 
 
-def commit(me: Player, stmt: Commit) -> None:
+def commit(me: GroupState, stmt: Commit) -> None:
     group = me.open.pop(stmt.queue, [])
     if group:
         me.queues[stmt.queue].append((max(read for read, _ in group), max(done for _, done in group)))
 
 
-def settle(me: Player, stmt: Wait) -> None:
+def settle(me: GroupState, stmt: Wait) -> None:
     """Until so many entries of a queue are left."""
     entries = me.queues[stmt.queue]
     over = len(entries) - stmt.pending

@@ -9,7 +9,7 @@ from types import FrameType
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.dsl import place
+from argus.core.dsl import source_location
 from argus.core.dsl.faults import fault
 from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, extent, number, several, unwrap
 from argus.core.dsl.tracer import Scope, Tracer, current
@@ -31,8 +31,8 @@ class loop:  # noqa: N801 reason: reads as a keyword of the language
         self._unroll = None if unroll is None else extent(unroll, "the unrolling of a loop")
 
     def __iter__(self) -> Iteration:
-        frame = place.user_frame()
-        if frame is not None and not place.called_by_for(frame):
+        frame = source_location.user_frame()
+        if frame is not None and not source_location.called_by_for(frame):
             fault(
                 "E106",
                 "a loop of the kernel is not the loop of a `for` statement",
@@ -62,7 +62,7 @@ class Iteration:
         return self
 
     def __next__(self) -> Int:
-        frame = place.user_frame()
+        frame = source_location.user_frame()
         if self._scope is not None:
             self._leave(self._scope, frame)
             raise StopIteration
@@ -72,7 +72,7 @@ class Iteration:
         self._scope = self._tracer.open("loop")
         if frame is not None:
             names = _names(frame)
-            self._carried = {name: names[name] for name in place.carried_names(frame) if name in names}
+            self._carried = {name: names[name] for name in source_location.carried_names(frame) if name in names}
         return Int(algebra.sym(self._symbol))
 
     def _leave(self, scope: Scope, frame: FrameType | None) -> None:

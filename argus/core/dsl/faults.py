@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import NoReturn, cast
 
 from argus.core.diagnostic import ArgusError, Diagnostic, Label
-from argus.core.dsl.place import frame_at, is_ours, span_of, user_frame
+from argus.core.dsl.source_location import frame_at, is_ours, span_of, user_frame
 from argus.core.span import Span
 
 # What Python raises where the language is given a value of a kind that it does not foresee.

@@ -17,8 +17,8 @@ from argus.core.dsl.faults import fault, raised
 from argus.core.dsl.handles import extents
 from argus.core.dsl.launches import launching, passed
 from argus.core.dsl.parameters import parameters, plain
-from argus.core.dsl.place import span_of_function
 from argus.core.dsl.roles import assembled
+from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.tracer import Tracer, tracing
 from argus.core.dsl.views import Tensor
 from argus.core.index import Symbol

@@ -11,7 +11,7 @@ from types import CodeType
 from typing import NoReturn
 
 from argus.core import algebra
-from argus.core.dsl import place
+from argus.core.dsl import source_location
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
 from argus.core.dsl.parameters import tensor_buffer
@@ -37,7 +37,7 @@ class Launches:
         self._names: dict[str, int] = {}
 
     def span(self) -> Span:
-        return place.span_of(place.user_frame(), self.root)
+        return source_location.span_of(source_location.user_frame(), self.root)
 
     def unique(self, wanted: str) -> str:
         times = self._names.get(wanted, 0) + 1
@@ -119,7 +119,7 @@ def workspace(dtype: DType, shape: tuple[IntLike, ...]) -> Tensor:
     for found in extents:
         if isinstance(found, Const):
             extent(found.value, "an extent of a workspace")
-    name = program.unique(place.assigned_name(place.user_frame()) or "workspace")
+    name = program.unique(source_location.assigned_name(source_location.user_frame()) or "workspace")
     buffer = tensor_buffer(name, dtype, extents, program.span())
     program.workspaces.append(buffer)
     return Tensor(whole(buffer))

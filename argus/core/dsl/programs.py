@@ -13,7 +13,7 @@ from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.dsl.faults import fault, raised
 from argus.core.dsl.launches import Launches, collecting
 from argus.core.dsl.parameters import parameters, plain
-from argus.core.dsl.place import span_of_function
+from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.views import Tensor
 from argus.core.ir import Program, whole
 

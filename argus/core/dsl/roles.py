@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import Int, IntLike, extent, number
-from argus.core.dsl.place import assigned_name, user_frame
+from argus.core.dsl.source_location import assigned_name, user_frame
 from argus.core.dsl.tracer import Agent, Tracer, current
 from argus.core.dsl.wgmma_fences import with_fences
 from argus.core.index import Symbol

@@ -13,10 +13,10 @@ from argus.core.atoms.sm_90a.tma import SWIZZLES as SPANS
 from argus.core.dsl.clusters import Multicast, mask
 from argus.core.dsl.copies.boxes import boxes
 from argus.core.dsl.copies.choose_atom import choose
-from argus.core.dsl.copies.movers import Everyone, Lane
+from argus.core.dsl.copies.thread_layouts import Everyone, Lane
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import extent, extents, number
-from argus.core.dsl.place import leaves_early, user_frame
+from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import Barrier
 from argus.core.dsl.sync.queues import GroupQueue
 from argus.core.dsl.tensor_maps import TensorMap
@@ -29,7 +29,7 @@ from argus.core.dtype import DType
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Alloc, Buffer, Copy, Fence, Policy, Reset, Staged, Sync, View, whole
 from argus.core.layout import TV, Layout, Swizzle, row_major
-from argus.core.memory.swizzle_tiles import CHUNK, slabbed
+from argus.core.memory.swizzle_tiles import CHUNK, swizzle_tiled
 from argus.core.walk import show, topological
 
 
@@ -68,7 +68,7 @@ def _in_slabs(sizes: tuple[int, ...], width: int) -> Layout:
     if len(sizes) < 2 or width < 1:
         return row_major(sizes)
     try:
-        return slabbed(sizes, width)
+        return swizzle_tiled(sizes, width)
     except ValueError as problem:
         fault("E211", str(problem), help="make rows a multiple of the swizzle's span")
 
@@ -142,7 +142,7 @@ def copy(
 
 def _receivers(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
     """The mask of a multicast. Raises E106 for what is no load."""
-    if not atom.moments.signal:
+    if not atom.completion.signal:
         fault("E106", f"`{atom}` has one target", help="multicast a load by the TMA: `via=tma.multicast((0, 1))`")
     return mask(tracer, via.ranks)
 
@@ -191,7 +191,7 @@ def _alone(named: tuple[Atom, ...] | None, source: View, by: TV | None) -> TV | 
 def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None) -> View | None:
     """The barrier that the copy completes on. Raises E208 if the instruction has one and none is meant."""
     filling = [fill for fill in tracer.fills if fill.holds(target)]
-    if not atom.moments.signal:
+    if not atom.completion.signal:
         if signal is not None:
             fault("E208", f"`{atom}` completes on no barrier", help="leave `signal` out")
         if filling:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from types import CodeType
 from typing import NoReturn, Protocol
 
-from argus.core.dsl import place
+from argus.core.dsl import source_location
 from argus.core.dsl.faults import fault
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Stmt, View
@@ -75,7 +75,7 @@ class Tracer:
         self.target = target
         self.threads = threads
         self.root = root
-        self.scopes = [Scope("kernel", place.span_of_function(root))]
+        self.scopes = [Scope("kernel", source_location.span_of_function(root))]
         self.grid: tuple[Index, ...] = ()
         self.blocks: tuple[Symbol, ...] = ()
         self.thread = Symbol("thread", "thread", 0, threads - 1)
@@ -92,15 +92,15 @@ class Tracer:
         self._names: dict[str, int] = {"thread": 1}
 
     def span(self) -> Span:
-        return place.span_of(place.user_frame(), self.root)
+        return source_location.span_of(source_location.user_frame(), self.root)
 
     def emit(self, stmt: Stmt) -> None:
         self.scopes[-1].body.append(stmt)
 
     def name(self, kind: str) -> str:
         """A fresh name for what is being made: the variable it is assigned to, else its kind and line."""
-        frame = place.user_frame()
-        wanted = place.assigned_name(frame)
+        frame = source_location.user_frame()
+        wanted = source_location.assigned_name(frame)
         if wanted is None:
             wanted = f"{kind}_{frame.f_lineno}" if frame is not None else kind
         return self.unique(wanted)
@@ -124,8 +124,8 @@ class Tracer:
 
     def leave(self, scope: Scope) -> tuple[Stmt, ...]:
         """`close` at the end of a `with` statement, which must be reached by falling off the end of its body."""
-        frame = place.user_frame()
-        if frame is not None and place.leaves_early(frame):
+        frame = source_location.user_frame()
+        if frame is not None and source_location.leaves_early(frame):
             left_early(scope.opener, scope.span)
         return self.close(scope)
 

@@ -23,7 +23,7 @@ def with_fences(body: Body) -> Body:
 
 
 def _operands(stmt: Mma) -> Dirty:
-    if stmt.atom.moments.queue != "wgmma":
+    if stmt.atom.completion.queue != "wgmma":
         return frozenset()
     return frozenset(view.buffer for view in (stmt.target, stmt.a) if view.buffer.space == "register")
 

@@ -9,9 +9,9 @@ import numpy as np
 from argus.core.layout.coalesce import merged
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
+from argus.core.layout.images.interpolate import layout_through
 from argus.core.layout.images.recover import Break, recovered
 from argus.core.layout.images.steps import first_deviation, steps
-from argus.core.layout.images.through import layout_through
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_modes, trusted
 

@@ -97,7 +97,7 @@ def find_swizzle(
 
 
 @frozen(eq=False)
-class Served:
+class PhasedAccess:
     """The executions of one access: offsets of first elements, shape (executions, lanes), and its phases."""
 
     offsets: IntArray
@@ -106,7 +106,7 @@ class Served:
 
 
 def best_swizzle(
-    accesses: Sequence[Served], *, element_bits: int, banks: int, degree: int, size: int | None
+    accesses: Sequence[PhasedAccess], *, element_bits: int, banks: int, degree: int, size: int | None
 ) -> tuple[int, Swizzle]:
     """The degree reached and its swizzle: the smallest that reaches `degree`, or else the smallest of the best."""
     reached: tuple[int, Swizzle] | None = None
@@ -140,12 +140,12 @@ def _candidates(first: int, row: int, top: int) -> Iterator[Swizzle]:
                 yield Swizzle(bits, base, shift)
 
 
-def _degree_with(access: Served, swizzle: Swizzle, *, element_bits: int, banks: int) -> int:
+def _degree_with(access: PhasedAccess, swizzle: Swizzle, *, element_bits: int, banks: int) -> int:
     words = _words(swizzle.images(access.offsets) * element_bits // 8, access.vector * element_bits // 8)
     return max(int(_degrees(words[:, served, :], banks).max()) for served in access.phases)
 
 
-def _served(access: Access, target: Target, element_bits: int) -> Served:
+def _served(access: Access, target: Target, element_bits: int) -> PhasedAccess:
     phases = _phases(access, target, element_bits)
     offsets = executions(access, target, element_bits)
     _aligned(access, offsets)
@@ -155,7 +155,7 @@ def _served(access: Access, target: Target, element_bits: int) -> Served:
             f"{access.offsets} reaches element {int(offsets.min())}, before the buffer",
             help="count offsets from the buffer's first element",
         )
-    return Served(np.unique(offsets.reshape(-1, target.unit), axis=0), access.vector, phases)
+    return PhasedAccess(np.unique(offsets.reshape(-1, target.unit), axis=0), access.vector, phases)
 
 
 def _phases(access: Access, target: Target, element_bits: int) -> Phases:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argus.core.ir import Alloc, Buffer, Kernel, Staged, static, walk
 
-ROOM = 1024
+BASE_ALIGNMENT = 1024
 """Bytes more than the plan's, so that its base can be moved to a whole period of the widest swizzle."""
 _BARRIER = 8
 
 
-def placed(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
+def shared_memory_plan(kernel: Kernel) -> tuple[dict[Buffer, int], int]:
     """Byte offsets from a base aligned to `ROOM`, and their end: tensors by falling alignment, then barriers."""
     allocs = [stmt.buffer for stmt in walk(kernel.body) if isinstance(stmt, Alloc)]
     tensors = [buffer for buffer in allocs if buffer.space == "shared"]

@@ -25,7 +25,7 @@ def span_of(swizzle: Swizzle | None, dtype: DType) -> int | None:
     return 16 << swizzle.bits if (swizzle.base, swizzle.shift) == (elements, 3) and swizzle.bits <= 3 else None
 
 
-def slabbed(shape: tuple[int, ...], width: int) -> Layout:
+def swizzle_tiled(shape: tuple[int, ...], width: int) -> Layout:
     """Row-major, but that each `width` columns lie in a slab of their own. Raises ValueError unless slabs are whole."""
     *leading, rows, columns = shape
     if columns <= width:
@@ -37,7 +37,7 @@ def slabbed(shape: tuple[int, ...], width: int) -> Layout:
     return Layout((*leading, rows, (width, columns // width)), (*outer[:-2], width, (1, rows * width)))
 
 
-def slab_width(buffer: Buffer) -> int | None:
+def tile_columns(buffer: Buffer) -> int | None:
     """Columns of one slab of a shared buffer; those of the buffer where there is one; None for other layouts."""
     layout = buffer.layout
     extents = tuple(extent.value for extent in buffer.shape if isinstance(extent, Const))
@@ -50,13 +50,13 @@ def slab_width(buffer: Buffer) -> int | None:
         return None
     width = (span or CHUNK) * 8 // buffer.dtype.bits
     whole = extents[-1] % width == 0
-    return width if whole and layout.layout == slabbed(extents, width) else None
+    return width if whole and layout.layout == swizzle_tiled(extents, width) else None
 
 
-def restaged(buffer: Buffer, stages: int) -> Layout:
+def staged_layout(buffer: Buffer, stages: int) -> Layout:
     """The buffer's layout `stages` times, one after the other. Raises ValueError for other than rows or slabs."""
-    width = slab_width(buffer)
+    width = tile_columns(buffer)
     if width is None:
         raise ValueError(f"`{buffer.name}` is laid out neither in rows nor in slabs")
     extents = (stages, *(extent.value for extent in buffer.shape if isinstance(extent, Const)))
-    return slabbed(extents, width) if len(extents) > 2 else row_major(extents)
+    return swizzle_tiled(extents, width) if len(extents) > 2 else row_major(extents)

@@ -102,7 +102,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
 
 
 def _is_staged(stmt: Stmt) -> bool:
-    return isinstance(stmt, Copy) and stmt.atom.moments.queue == "cp_async"
+    return isinstance(stmt, Copy) and stmt.atom.completion.queue == "cp_async"
 
 
 @frozen(eq=False)

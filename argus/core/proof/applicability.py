@@ -94,7 +94,7 @@ def features(kernel: Kernel) -> Features:
         barriers=has(Sync),
         outputs=any(isinstance(c, WrittenOnce) for c in claims) or _stores(stmts),
         relations=any(isinstance(c, Equal | Distinct | Relation | Order | Products) for c in claims),
-        queues=any(isinstance(s, Copy) and s.atom.moments.queue is not None for s in stmts) or has(Wait),
+        queues=any(isinstance(s, Copy) and s.atom.completion.queue is not None for s in stmts) or has(Wait),
         banks=any(b.banks is not None for b in buffers),
         roles=has(Roles, One),
         events=has(Arrive, Await),
@@ -107,8 +107,8 @@ def features(kernel: Kernel) -> Features:
         copies=has(Copy),
         counters="lds" in kernel.target.queues,
         clusters=any(extent != 1 for extent in kernel.cluster),
-        groups=any(isinstance(s, Mma) and s.atom.moments.queue == "wgmma" for s in stmts),
-        bulk=any(isinstance(s, Copy) and s.atom.moments.queue == "bulk" for s in stmts),
+        groups=any(isinstance(s, Mma) and s.atom.completion.queue == "wgmma" for s in stmts),
+        bulk=any(isinstance(s, Copy) and s.atom.completion.queue == "bulk" for s in stmts),
         descriptors=any(isinstance(s, Mma | Copy) and _described(s) for s in stmts),
         matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
@@ -232,7 +232,7 @@ _REFILL = "the copy engine refills a slot after the reads of those who gave it b
 def presumed(kernel: Kernel) -> tuple[str, ...]:
     """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
     stmts = list(walk(kernel.body))
-    groups = any(isinstance(s, Mma) and s.atom.moments.queue == "wgmma" for s in stmts)
+    groups = any(isinstance(s, Mma) and s.atom.completion.queue == "wgmma" for s in stmts)
     shared = ("register tiles that hold nothing at one time share registers; the build tells what spills",)
     return (
         *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),

@@ -164,7 +164,7 @@ def _completion(kernel: Kernel, copy: Copy) -> str:
     if copy.signal is not None and copy.signal.peer is not None:
         return "completes on a barrier of another block"
     if copy.peers is not None:
-        landing = copy.atom.moments.signal and kernel.peers > 1 and _names_blocks(copy.peers, kernel.peers)
+        landing = copy.atom.completion.signal and kernel.peers > 1 and _names_blocks(copy.peers, kernel.peers)
         return "" if landing else "has a copy land in blocks that may be none of its cluster"
     if copy.through is not None:
         boxed = copy.atom.box is not None and copy.atom.box.axes >= 2

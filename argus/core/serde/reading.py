@@ -24,8 +24,8 @@ from argus.core.serde.codecs import (
     Tree,
     Whole,
 )
-from argus.core.serde.facts import refused_by
 from argus.core.serde.kinds import BY_NAME, Exportable
+from argus.core.serde.trace_invariants import refused_by
 from argus.core.serde.writing import SCHEMA
 
 

@@ -10,7 +10,7 @@ from argus.core import algebra
 from argus.core.index import Const, Index
 from argus.core.ir import Buffer, Copy, Kernel, Policy, Role, Staged, Sync, View, static, walk
 from argus.core.layout import Swizzle
-from argus.core.memory.placement import ROOM, placed
+from argus.core.memory.placement import BASE_ALIGNMENT, shared_memory_plan
 from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.faults import not_built
@@ -53,7 +53,7 @@ class Plan:
 
 def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
     """Raises ArgusError (E501) for tiles that the copy engine does not move in one box, or too many barriers."""
-    offsets, end = placed(kernel)
+    offsets, end = shared_memory_plan(kernel)
     maps: dict[tuple[Buffer, tuple[int, ...], int], TensorMap] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and moves_boxes(stmt):
@@ -62,7 +62,7 @@ def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
             maps.setdefault(key, TensorMap(name, *key))
     warps = -(-kernel.threads // 128) * 128
     registers = min(255, _REGISTERS // warps // 8 * 8)
-    return Plan(offsets, end + ROOM, maps, _ids(kernel), registers, _pointers(kernel))
+    return Plan(offsets, end + BASE_ALIGNMENT, maps, _ids(kernel), registers, _pointers(kernel))
 
 
 def _pointers(kernel: Kernel) -> tuple[Buffer, ...]:

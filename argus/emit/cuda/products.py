@@ -13,7 +13,7 @@ from argus.core.atom import Atom
 from argus.core.index import Const, Index
 from argus.core.ir import Buffer, Kernel, Mma, View, static, walk
 from argus.core.layout import TV
-from argus.core.memory.swizzle_tiles import slab_width
+from argus.core.memory.swizzle_tiles import tile_columns
 from argus.emit.cuda.context import Context, box_offset, linear
 from argus.emit.cuda.plan import staged, substituted, swizzle_bytes
 from argus.emit.faults import not_built
@@ -35,7 +35,7 @@ def mma_lines(mma: Mma, context: Context) -> list[str]:
 
 def register_operands(mma: Mma) -> tuple[Buffer, ...]:
     """The registers that an asynchronous product uses late."""
-    views = (mma.target, mma.a, mma.b) if mma.atom.moments.queue == "wgmma" else ()
+    views = (mma.target, mma.a, mma.b) if mma.atom.completion.queue == "wgmma" else ()
     return tuple(view.buffer for view in views if view.buffer.space == "register")
 
 
@@ -116,7 +116,7 @@ def _matrix(mma: Mma, view: View, k: int, context: Context) -> Matrix:
     """Raises ArgusError (E501) for a view that is no matrix of rows of one span, or of slabs of such."""
     layout, size = staged(view.buffer), view.buffer.dtype.bits // 8
     span = swizzle_bytes(layout.swizzle, size, mma.span) or _CHUNK
-    width, columns = slab_width(view.buffer), static(view.buffer.shape[-1])
+    width, columns = tile_columns(view.buffer), static(view.buffer.shape[-1])
     major, at = _placed(view, mma)
     if width is None or (width != columns and algebra.mod(at[-1], width) is not algebra.const(0)):
         raise not_built(f"a matrix of `{view.buffer.name}` that begins within a slab", mma.span)

@@ -60,7 +60,7 @@ class _Flow:
 
     def _stmt(self, stmt: Stmt, paths: _Paths) -> _Paths:
         match stmt:
-            case Copy() if stmt.atom.moments.queue == self.queue:
+            case Copy() if stmt.atom.completion.queue == self.queue:
                 issued = fewest_instructions(stmt, self.scope)
                 return frozenset(self._youngest((*path, issued), self.depth) for path in paths)
             case Wait() if stmt.queue == self.queue:

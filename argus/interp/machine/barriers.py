@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from argus.core import machine
+from argus.core import barriers as semantics
 from argus.core.ir import Buffer
 from argus.interp.machine.clocks import Clock, Mark
 from argus.interp.state import Block
@@ -22,7 +22,7 @@ class Phased:
 
     buffer: Buffer
     index: int
-    state: machine.Barrier
+    state: semantics.Mbarrier
     set_up: Mark
     arrived: Clock
     released: Clock
@@ -38,7 +38,7 @@ class Phased:
     def arrive(self, block: Block, event: Event, thread: int, count: int, expected: int) -> None:
         """`count` arrivals, each of which announces `expected` bytes first."""
         before = self.state.phases
-        self.state = machine.arrive(self.state, count, count * expected)
+        self.state = semantics.arrive(self.state, count, count * expected)
         if self.state.overrun:
             text = f"{self.name} is arrived at {self.state.arrived} times in phase {before}, set up for"
             block.report("I8", f"{text} {self.state.count}", event, thread=thread, buffer=self.buffer.name)
@@ -50,7 +50,7 @@ class Phased:
         before = self.state.phases
         del self.underway[flight]
         self.arrived.done |= bits
-        self.state = machine.land(self.state, count)
+        self.state = semantics.complete_tx(self.state, count)
         self._settle(block, event, thread, before)
 
     def _settle(self, block: Block, event: Event, thread: int, before: int) -> None:
@@ -67,7 +67,7 @@ class Phased:
             block.report("I7", text, event, thread=thread, buffer=self.buffer.name)
 
     def passes(self, phase: int) -> bool:
-        return machine.passes(self.state, phase)
+        return semantics.passes(self.state, phase)
 
     def judge_wait(self, block: Block, event: Event, thread: int, phase: int) -> None:
         """A wait that ends must have found its own phase complete, and the next not."""
@@ -99,7 +99,7 @@ class Barriers:
     def set_up(self, buffer: Buffer, elements: int, count: int, mark: Mark) -> None:
         for index in range(elements):
             clocks = Clock.of(self.strands), Clock.of(self.strands)
-            self.table[buffer, index] = Phased(buffer, index, machine.Barrier(count), mark, *clocks, self.owner)
+            self.table[buffer, index] = Phased(buffer, index, semantics.Mbarrier(count), mark, *clocks, self.owner)
 
     def fence(self, marks: tuple[Mark, ...]) -> None:
         """The initialisations that these strands have executed are fenced."""
@@ -130,7 +130,7 @@ class Meeting:
     """One named rendezvous. told: what those who have arrived know; released: what a filled generation tells."""
 
     name: str
-    state: machine.Rendezvous
+    state: semantics.NamedBarrier
     told: Clock
     released: Clock
 
@@ -141,7 +141,7 @@ class Meeting:
             block.report("I8", text, event, thread=thread)
             raise HaltError
         before = self.state.generation
-        self.state = machine.meet(self.state, threads)
+        self.state = semantics.arrive_named(self.state, threads)
         if self.state.generation > before:
             self.released.join(self.told)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from argus.core.barriers import NamedBarrier
 from argus.core.index import Cond, Index
 from argus.core.ir import (
     Advance,
@@ -36,7 +37,6 @@ from argus.core.ir import (
     Wait,
     static,
 )
-from argus.core.machine import Rendezvous
 from argus.interp.machine import clusters, tensor_maps, warpgroup
 from argus.interp.machine.agents import Unit, Waiting
 from argus.interp.machine.asynchrony import bits
@@ -158,7 +158,7 @@ def _touch(unit: Unit, event: Event, *buffers: Buffer) -> None:
 
 
 def _multiply(unit: Unit, stmt: Mma, event: Event) -> None:
-    if stmt.atom.moments.queue is not None:
+    if stmt.atom.completion.queue is not None:
         warpgroup.multiply(unit, stmt, event)
         return
     if unit.agent.width != stmt.atom.unit:
@@ -219,7 +219,7 @@ def _sync(unit: Unit, stmt: Sync, event: Event) -> None:
     found = meetings.get(key)
     if found is None:
         clocks = Clock.of(len(machine.strands.bounds)), Clock.of(len(machine.strands.bounds))
-        found = meetings[key] = Meeting(stmt.barrier, Rendezvous(threads), *clocks)
+        found = meetings[key] = Meeting(stmt.barrier, NamedBarrier(threads), *clocks)
     if stmt.how == "wait":
         _second_half(unit, stmt, event, found)
         return

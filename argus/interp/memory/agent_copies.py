@@ -94,10 +94,12 @@ class _Move:
 
 
 def copy(unit: Unit, stmt: Copy, event: Event, known: Clock) -> None:
-    """Copy at once, or issue a copy whose moments are to come. known: to all who issue it."""
-    agent, moments = unit.agent, stmt.atom.moments
-    if moments.signal != (stmt.signal is not None):
-        raise not_built("copy that completes on a barrier, without one" if moments.signal else "copy with signal", stmt)
+    """Copy at once, or issue a copy whose reads and writes happen later. known: to all who issue it."""
+    agent, completion = unit.agent, stmt.atom.completion
+    if completion.signal != (stmt.signal is not None):
+        raise not_built(
+            "copy that completes on a barrier, without one" if completion.signal else "copy with signal", stmt
+        )
     plan = agent.launch.prepared.copy(stmt)
     rows = unit.first, min(unit.last, stmt.by.threads.size())
     if rows[0] >= rows[1]:
@@ -107,7 +109,7 @@ def copy(unit: Unit, stmt: Copy, event: Event, known: Clock) -> None:
         judge_place(agent, unit, side, place, slice(*rows), event)
     if agent.launch.tags:
         note_stores(agent, plan, places, slice(*rows), event)
-    if not moments.signal and moments.queue is None:
+    if not completion.signal and completion.queue is None:
         into = None if stmt.target.peer is None else clusters.owner_of(unit, stmt, stmt.target)
         if into is not None:
             for mark in unit.agent.machine.strands.now(unit.acting):
@@ -175,7 +177,7 @@ def _issue(move: _Move, strand: int) -> None:
     machine, unit, atom, barrier = move.agent.machine, move.unit, move.stmt.atom, move.lands
     into = machine if move.into is None else move.into
     number = machine.engine.number()
-    kind: Kind = "tma" if barrier is not None else "cp_async" if atom.moments.queue == "cp_async" else "bulk"
+    kind: Kind = "tma" if barrier is not None else "cp_async" if atom.completion.queue == "cp_async" else "bulk"
     lane = (kind, number) if barrier is not None else (kind, strand)
     flight = Flight(number, kind, lane, move.event, move.stmt, deque())
     clusters.enter(into, unit, move.event, bit=flight.complete)
@@ -188,7 +190,7 @@ def _issue(move: _Move, strand: int) -> None:
         barrier.underway[number] = (barrier.state.phases, move.event)
         flight.moments.append(lambda: barrier.land(move.agent, move.event, move.rows[0], number, known, size))
     else:
-        machine.queue_of(kind, strand).add(flight, alone=atom.moments.group == "each")
+        machine.queue_of(kind, strand).add(flight, alone=atom.completion.group == "each")
     if move.stmt.through is not None:
         tensor_maps.use(unit, move.stmt, move.event, strand, flight)
     if move.agent.launch.tags:

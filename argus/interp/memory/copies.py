@@ -127,7 +127,7 @@ class Mover:
 
 
 def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Operation, mover: Mover) -> None:
-    queue = stmt.atom.moments.queue
+    queue = stmt.atom.completion.queue
     source, target = plan.source.buffer, plan.target.buffer
     if source.space == "register":
         flying = block.settle(wave, source, operation.event, "read")
@@ -137,7 +137,7 @@ def _issue(block: Block, wave: Wave, stmt: Copy, plan: CopyPlan, operation: Oper
         operation.staged = (values, marks)
     if target.space == "register":
         block.forget(wave, target)
-        same = [other for other in wave.flying.get(target, ()) if other.stmt.atom.moments.queue == queue]
+        same = [other for other in wave.flying.get(target, ()) if other.stmt.atom.completion.queue == queue]
         if not same:
             block.settle(wave, target, operation.event, "written")
     if queue is None:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.algebra import TRUE
+from argus.core.cost.addressing import NotModelledError, start, value_of
 from argus.core.cost.groups import sizes_of
-from argus.core.cost.places import NotModelledError, start, value_of
 from argus.core.index import Coord, Node, Sum, Symbol
 from argus.core.ir import Buffer, Copy, For, If, Kernel, Role, Stmt, View, bodies, trips
 from argus.core.walk import IntArray, Value, symbols, topological

@@ -14,8 +14,8 @@ from typing import NoReturn, cast
 from attrs import frozen
 
 from argus.core.algebra import TRUE
-from argus.core.cost.counts import block_numbers, everyone, runs
-from argus.core.cost.groups import cast_of, sizes_of
+from argus.core.cost.counts import all_groups, block_numbers, runs
+from argus.core.cost.groups import block_groups, sizes_of
 from argus.core.cost.machine import MACHINES
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.index import Held, Index, Node, Read, Sym
@@ -149,7 +149,7 @@ def _of_instructions(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, floa
     """Operations of the first block, and so of every block, times their number, by type."""
     blocks = prod(_number(extent, kernel, sizes) for extent in kernel.grid)
     flops: dict[str, float] = {}
-    for group in everyone(cast_of(kernel, block_numbers(kernel, sizes))):
+    for group in all_groups(block_groups(kernel, block_numbers(kernel, sizes))):
         for run in runs(group, MACHINES[kernel.target.name], []):
             if isinstance(run.stmt, Mma):
                 left, right = (run.stmt.atom.operands[name] for name in ("a", "b"))

@@ -211,7 +211,7 @@ def _promoting(loop: For, product: Mma) -> Body:
     for stmt in loop.body:
         if stmt is product:
             body.append(alone)
-        elif isinstance(stmt, Wait) and stmt.queue == product.atom.moments.queue:
+        elif isinstance(stmt, Wait) and stmt.queue == product.atom.completion.queue:
             body += (evolve(stmt, pending=0), added)
         else:
             body.append(stmt)

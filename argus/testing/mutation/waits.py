@@ -46,7 +46,7 @@ def _of_reads(_: Kernel, stmt: Wait) -> Iterator[Change]:
 
 
 def _grouped(_: Kernel, stmt: Mma) -> Iterator[Change]:
-    if stmt.atom.moments.queue is not None:
+    if stmt.atom.completion.queue is not None:
         yield from other(stmt, "joins the next group", grouped=not stmt.grouped)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argus.core.machine import Barrier
+from argus.core.barriers import Mbarrier
 from argus.testing.protocol.lowering import Arrived, Await, Give, Left
 from argus.testing.protocol.state import Machine, State
 
@@ -45,7 +45,7 @@ def _said(machine: Machine, what: str, givers: list[int]) -> tuple[str, int | No
     return f"{what}, where {machine.program.roles[givers[0]]} would arrive", givers[0]
 
 
-def _standing(barrier: Barrier) -> str:
+def _standing(barrier: Mbarrier) -> str:
     pending = f", {barrier.bytes} bytes due" if barrier.bytes else ""
     return f"{barrier.phases} phases complete, {barrier.arrived} of {barrier.count} arrivals{pending}"
 

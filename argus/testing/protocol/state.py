@@ -12,7 +12,7 @@ from typing import TypeVar, assert_never
 
 from attrs import evolve, frozen
 
-from argus.core.machine import Barrier, Rendezvous, arrive, land, meet, passes
+from argus.core.barriers import Mbarrier, NamedBarrier, arrive, arrive_named, complete_tx, passes
 from argus.testing.protocol.lowering import Arrived, Await, Cell, Give, Groups, Issue, Left, Look, Program, Step, Tag
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class Actor:
 class Meeting:
     """A named barrier, who has arrived in its current generation, and the generation each role waits for."""
 
-    barrier: Rendezvous
+    barrier: NamedBarrier
     here: frozenset[int] = frozenset()
     awaited: tuple[int, ...] = ()
 
@@ -41,7 +41,7 @@ class State:
     """flights: copies under way. content: what each cell written so far holds."""
 
     actors: tuple[Actor, ...]
-    barriers: tuple[Barrier, ...]
+    barriers: tuple[Mbarrier, ...]
     meetings: tuple[Meeting, ...]
     flights: frozenset[Issue] = frozenset()
     content: frozenset[tuple[Cell, Tag]] = frozenset()
@@ -64,8 +64,8 @@ class Machine:
         return range(len(self.program.roles))
 
     def start(self) -> State:
-        barriers = tuple(Barrier(count) for count in self.program.counts)
-        rooms = tuple(Meeting(Rendezvous(n), awaited=(0,) * len(self._roles)) for n in self.program.meetings)
+        barriers = tuple(Mbarrier(count) for count in self.program.counts)
+        rooms = tuple(Meeting(NamedBarrier(n), awaited=(0,) * len(self._roles)) for n in self.program.meetings)
         return State(tuple(Actor() for _ in self._roles), barriers, rooms)
 
     def next_step(self, state: State, role: int) -> tuple[int, Step] | None:
@@ -142,7 +142,7 @@ class Machine:
 
     @staticmethod
     def _landed(state: State, flight: Issue) -> State:
-        barriers = _replaced(state.barriers, flight.barrier, land(state.barriers[flight.barrier], flight.size))
+        barriers = _replaced(state.barriers, flight.barrier, complete_tx(state.barriers[flight.barrier], flight.size))
         content = frozenset({*((c, t) for c, t in state.content if c != flight.cell), (flight.cell, flight.tag)})
         return evolve(state, barriers=barriers, flights=state.flights - {flight}, content=content)
 
@@ -190,7 +190,7 @@ class Machine:
         if role in room.here:
             return Fault("meeting", f"{self._name(role)} arrives twice at one filling of named barrier {number}")
         awaited = _replaced(room.awaited, role, room.barrier.generation + 1)
-        barrier = meet(room.barrier, 1)
+        barrier = arrive_named(room.barrier, 1)
         here = frozenset[int]() if barrier.arrived == 0 else room.here | {role}
         return evolve(state, meetings=_replaced(state.meetings, number, Meeting(barrier, here, awaited)))
 

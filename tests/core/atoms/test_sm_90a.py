@@ -13,7 +13,7 @@ from argus.core.memory.banks import bank_conflicts
 from argus.core.memory.lane_accesses import Access
 from argus.core.phases import PHASES
 from argus.core.target import sm_90a
-from argus.core.tiling import WarpgroupMma, part_of
+from argus.core.tiling import WarpgroupMma, subtile
 
 
 def held(atom: Atom, operand: str) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
@@ -85,7 +85,7 @@ def test_matrices(atom: Atom) -> None:
 def test_sixteen_columns_of_a_sum_are_a_fragment_of_a() -> None:
     """Register for register: probabilities become an operand without a move."""
     sums, factors = WarpgroupMma(find(bf16, 128, "registers"), "k", 64).C, find(bf16, 128, "registers").operands["a"].tv
-    assert part_of(sums, (64, 16)) == factors
+    assert subtile(sums, (64, 16)) == factors
 
 
 def test_every_warpgroup_instruction_there_is() -> None:
@@ -106,7 +106,7 @@ def test_every_warpgroup_instruction_there_is() -> None:
 
 def test_operands_and_moments_of_a_warpgroup() -> None:
     for atom in wgmma.ATOMS:
-        assert (atom.unit, atom.proxy, atom.moments.queue, atom.moments.tracked) == (128, "async", "wgmma", False)
+        assert (atom.unit, atom.proxy, atom.completion.queue, atom.completion.tracked) == (128, "async", "wgmma", False)
         majors = {each.major for each in atom.operands["b"].canonical}
         assert majors == ({"k"} if atom.operands["b"].dtype == e4m3 else {"k", "mn"})
         assert {each.swizzle for each in atom.operands["b"].canonical} == {16, 32, 64, 128}
@@ -156,7 +156,7 @@ def test_a_swizzled_box_is_read_and_written_without_conflicts() -> None:
 @pytest.mark.parametrize("shape", [(64, 8), (64, 64), (64, 128)])
 def test_parts_of_a_sum_are_held_by_their_holders(shape: tuple[int, int]) -> None:
     whole = WarpgroupMma(find(bf16, 256, "shared"), "k", 16).C
-    part = part_of(whole, shape)
+    part = subtile(whole, shape)
     rows, columns = part.coordinates()
     everything = whole.elements()
     for number in range(256 // shape[1]):
@@ -168,7 +168,7 @@ def test_parts_of_a_sum_are_held_by_their_holders(shape: tuple[int, int]) -> Non
 def test_parts_that_not_all_threads_hold_are_refused(shape: tuple[int, ...]) -> None:
     whole = WarpgroupMma(find(bf16, 256, "shared"), "k", 16).C
     with pytest.raises(ValueError, match=r"fragment|held|divide|tiles"):
-        part_of(whole, shape)
+        subtile(whole, shape)
 
 
 def test_a_fragment_along_k_is_fed_execution_by_execution() -> None:

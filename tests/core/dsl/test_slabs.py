@@ -12,7 +12,7 @@ from argus.core.dtype import bf16
 from argus.core.ir import Alloc, Arrive, Buffer, Commit, Copy, Fence, Kernel, Mma, Staged, walk
 from argus.core.ir.pretty import pretty
 from argus.core.layout import Layout, Swizzle, row_major
-from argus.core.memory.swizzle_tiles import slab_width, slabbed
+from argus.core.memory.swizzle_tiles import swizzle_tiled, tile_columns
 from argus.emit.cuda.text import cuda_text
 from argus.language import (
     Ring,
@@ -40,16 +40,16 @@ from argus.verifier.api import interpret
 
 
 def test_the_layout_of_slabs() -> None:
-    assert slabbed((128, 128), 64) == Layout((128, (64, 2)), (64, (1, 8192)))
-    assert slabbed((2, 16, 96), 32) == Layout((2, 16, (32, 3)), (1536, 32, (1, 512)))
-    assert slabbed((128, 64), 64) == row_major((128, 64))
+    assert swizzle_tiled((128, 128), 64) == Layout((128, (64, 2)), (64, (1, 8192)))
+    assert swizzle_tiled((2, 16, 96), 32) == Layout((2, 16, (32, 3)), (1536, 32, (1, 512)))
+    assert swizzle_tiled((128, 64), 64) == row_major((128, 64))
     with pytest.raises(ValueError, match="no whole slabs of 64"):
-        slabbed((128, 100), 64)
+        swizzle_tiled((128, 100), 64)
 
 
 def test_each_slab_is_as_a_box_leaves_it() -> None:
     """Slab j of (rows, columns) is the row-major (rows, width) that a box writes, one after the other."""
-    offsets = slabbed((16, 128), 64).table().reshape((16, 128), order="F")
+    offsets = swizzle_tiled((16, 128), 64).table().reshape((16, 128), order="F")
     for slab in range(2):
         box = row_major((16, 64)).table().reshape((16, 64), order="F") + slab * 16 * 64
         assert np.array_equal(offsets[:, 64 * slab : 64 * (slab + 1)], box)
@@ -57,11 +57,11 @@ def test_each_slab_is_as_a_box_leaves_it() -> None:
 
 def test_the_width_of_a_slab() -> None:
     def width(layout: Layout, swizzle: Swizzle | None) -> int | None:
-        return slab_width(Buffer("x", "shared", bf16, (const(32), const(128)), Staged(layout, swizzle)))
+        return tile_columns(Buffer("x", "shared", bf16, (const(32), const(128)), Staged(layout, swizzle)))
 
-    assert width(slabbed((32, 128), 64), Swizzle(3, 3, 3)) == 64
-    assert width(slabbed((32, 128), 32), Swizzle(2, 3, 3)) == 32
-    assert width(slabbed((32, 128), 32), Swizzle(3, 3, 3)) is None
+    assert width(swizzle_tiled((32, 128), 64), Swizzle(3, 3, 3)) == 64
+    assert width(swizzle_tiled((32, 128), 32), Swizzle(2, 3, 3)) == 32
+    assert width(swizzle_tiled((32, 128), 32), Swizzle(3, 3, 3)) is None
     assert width(row_major((32, 128)), Swizzle(3, 3, 3)) == 128
     assert width(Layout((32, 128), (1, 32)), None) is None
 

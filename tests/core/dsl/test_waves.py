@@ -18,7 +18,7 @@ from argus.core.dsl.handles import IntLike, unwrap
 from argus.core.index import Symbol
 from argus.core.ir import If, Policy, Sync, walk
 from argus.core.verdict import Proved, Refuted
-from argus.core.walk import in_multiples, show
+from argus.core.walk import only_as_quotient, show
 from argus.emit.hip.text import hip_text
 from argus.interp.run import run
 from argus.language import (
@@ -123,11 +123,11 @@ def test_warps_of_sm_90a_do_not_branch_apart() -> None:
 
 
 def test_only_whole_multiples_are_of_waves() -> None:
-    assert in_multiples(const(3), THREAD, 64)
-    assert in_multiples(floordiv(T, 192), THREAD, 64)
-    assert not in_multiples(T, THREAD, 64)
-    assert not in_multiples(floordiv(T, 96), THREAD, 64)
-    assert not in_multiples(eq(floordiv(T, 64), T), THREAD, 64)
+    assert only_as_quotient(const(3), THREAD, 64)
+    assert only_as_quotient(floordiv(T, 192), THREAD, 64)
+    assert not only_as_quotient(T, THREAD, 64)
+    assert not only_as_quotient(floordiv(T, 96), THREAD, 64)
+    assert not only_as_quotient(eq(floordiv(T, 64), T), THREAD, 64)
 
 
 def rows_by_wave(first: Callable[[Int], IntLike]) -> Template:

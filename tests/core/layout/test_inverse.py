@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from argus.core.layout import ComposedLayout, Layout, LayoutError, Swizzle
-from argus.core.layout.images.through import layout_through, solve_integers
+from argus.core.layout.images.interpolate import layout_through, solve_integers
 from argus.core.layout.inverse import (
     left_inverse,
     left_inverse_of_layout,

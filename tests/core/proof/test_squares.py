@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from argus.core import algebra, curves
+from argus.core import algebra, hilbert_order
 from argus.core.index import Symbol
 from argus.core.proof.values.recognisers import squares
 from argus.core.query import Budget
@@ -21,18 +21,18 @@ NUMBER, ROWS, COLUMNS = Symbol("t", "block", 0, None), Symbol("X", "size", 0, No
 
 
 def places(rows: int, columns: int, side: int) -> list[tuple[int, int]]:
-    found = curves.curve(algebra.sym(NUMBER), algebra.sym(ROWS), algebra.sym(COLUMNS), side)
+    found = hilbert_order.hilbert_tile(algebra.sym(NUMBER), algebra.sym(ROWS), algebra.sym(COLUMNS), side)
     env = [{NUMBER: number, ROWS: rows, COLUMNS: columns} for number in range(rows * columns)]
     return [(int(str(evaluate(found.row, each))), int(str(evaluate(found.column, each)))) for each in env]
 
 
-@pytest.mark.parametrize("side", curves.SIDES)
+@pytest.mark.parametrize("side", hilbert_order.SIDES)
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 40), (16, 16), (21, 33), (34, 5), (32, 18)])
 def test_every_tile_is_taken_once(rows: int, columns: int, side: int) -> None:
     assert sorted(places(rows, columns, side)) == [(i, j) for i in range(rows) for j in range(columns)]
 
 
-@pytest.mark.parametrize("side", curves.SIDES)
+@pytest.mark.parametrize("side", hilbert_order.SIDES)
 def test_tiles_of_squares_side_by_side_are_neighbours(side: int) -> None:
     steps = [abs(a - c) + abs(b - d) for (a, b), (c, d) in pairwise(places(side, 3 * side, side))]
 
@@ -42,17 +42,17 @@ def test_tiles_of_squares_side_by_side_are_neighbours(side: int) -> None:
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A curve that goes through the tiles of a diagonal alone."""
-    monkeypatch.setattr(curves, "_ROWS", vars(curves)["_COLUMNS"])
-    for cached in (squares.fills, curves.curve):
+    monkeypatch.setattr(hilbert_order, "_ROWS", vars(hilbert_order)["_COLUMNS"])
+    for cached in (squares.fills, hilbert_order.hilbert_tile):
         cached.cache_clear()
     yield
     monkeypatch.undo()
-    for cached in (squares.fills, curves.curve):
+    for cached in (squares.fills, hilbert_order.hilbert_tile):
         cached.cache_clear()
 
 
 @pytest.mark.usefixtures("broken")
-@pytest.mark.parametrize("side", curves.SIDES)
+@pytest.mark.parametrize("side", hilbert_order.SIDES)
 def test_a_curve_through_some_tiles_alone_fills_no_square(side: int) -> None:
     assert not squares.fills(side)
 

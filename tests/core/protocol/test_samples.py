@@ -50,7 +50,7 @@ def test_no_meaning_imports_another() -> None:
             modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
             inside = {m.rpartition(".")[2] for m in modules if m and m.startswith("argus.core.protocol.")}
             assert inside <= part | {"ring", "outcome"}, name
-            assert "argus.core.machine" not in modules or part is PARTS["machine"], name
+            assert "argus.core.barriers" not in modules or part is PARTS["machine"], name
 
 
 @pytest.mark.parametrize(("stages", "consumers", "lag"), list(product((1, 2, 3), (1, 2), (0, 1, 2, 3))))

@@ -5,7 +5,7 @@ Source: NVIDIA PTX ISA, `red`; vectors of 32-bit elements since sm_90. Each elem
 
 from __future__ import annotations
 
-from argus.core.atom import Atom, Moments, Operand
+from argus.core.atom import Atom, Completion, Operand
 from argus.core.dtype import f32
 
 
@@ -20,7 +20,7 @@ def _red(count: int) -> Atom:
             "source": Operand("register", f32, vector_bits=bits),
             "target": Operand("global", f32, vector_bits=bits, align=bits // 8),
         },
-        moments=Moments(),
+        completion=Completion(),
         combine="add",
         issue_cycles=float(count),
         spelling={"sm_90a": f"red.relaxed.gpu.global.add{vector}.f32 [{{target}}], {{source}};"},

@@ -10,11 +10,11 @@ many, up to five; the axes before the last two are coordinates of the box, whose
 
 from __future__ import annotations
 
-from argus.core.atom import Atom, Box, Moments, Operand
+from argus.core.atom import Atom, Box, Completion, Operand
 
 SWIZZLES = (0, 32, 64, 128)
-_LOADED = Moments(signal=True, tracked=False)
-_STORED = Moments(queue="bulk", group="commit", tracked=False)
+_LOADED = Completion(signal=True, tracked=False)
+_STORED = Completion(queue="bulk", group="commit", tracked=False)
 
 
 def _tile_align(span: int) -> int:
@@ -30,7 +30,7 @@ def _load(span: int, axes: int) -> Atom:
             "source": Operand("global", vector_bits=128, align=16),
             "target": Operand("shared", vector_bits=128, align=_tile_align(span)),
         },
-        moments=_LOADED,
+        completion=_LOADED,
         proxy="async",
         edge="box_zero",
         spelling={
@@ -50,7 +50,7 @@ def _store(span: int, axes: int) -> Atom:
             "source": Operand("shared", vector_bits=128, align=_tile_align(span)),
             "target": Operand("global", vector_bits=128, align=16),
         },
-        moments=_STORED,
+        completion=_STORED,
         proxy="async",
         edge="box_zero",
         spelling={
@@ -74,7 +74,7 @@ bulk_load_1d = Atom(
         "source": Operand("global", vector_bits=128, align=16),
         "target": Operand("shared", vector_bits=128, align=16),
     },
-    moments=_LOADED,
+    completion=_LOADED,
     proxy="async",
     spelling={
         "sm_90a": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
@@ -90,7 +90,7 @@ bulk_store_1d = Atom(
         "source": Operand("shared", vector_bits=128, align=16),
         "target": Operand("global", vector_bits=128, align=16),
     },
-    moments=_STORED,
+    completion=_STORED,
     proxy="async",
     spelling={"sm_90a": "cp.async.bulk.global.shared::cta.bulk_group [{target}], [{source}], {bytes};"},
     box=Box(1),

@@ -7,7 +7,7 @@ ISA, `mma.m16n8k16`, `ldmatrix`, `stmatrix`, `cp.async` (not bulk: the generic p
 
 from __future__ import annotations
 
-from argus.core.atom import Arithmetic, Atom, Moments, Operand, Space
+from argus.core.atom import Arithmetic, Atom, Completion, Operand, Space
 from argus.core.dtype import DType, bf16, f16, f32
 from argus.core.layout import TV, Layout
 from argus.core.phases import PHASES
@@ -30,7 +30,7 @@ def _mma(dtype: DType) -> Atom:
         },
         mnk=(16, 8, 16),
         arithmetic=Arithmetic(f32, f32),
-        moments=Moments(),
+        completion=Completion(),
         issue_cycles=4.0,
         spelling={"sm_90a": f"mma.sync.aligned.m16n8k16.row.col.f32.{dtype}.{dtype}.f32 {{c}}, {{a}}, {{b}}, {{c}};"},
     )
@@ -69,7 +69,7 @@ def _matrices(count: int, load: bool, transposed: bool) -> Atom:
         targets=_SM_90A,
         unit=32,
         operands=operands,
-        moments=Moments(),
+        completion=Completion(),
         phases=tuple(PHASES["sm_90a", "ldmatrix" if load else "stmatrix", 128][:count]),
         issue_cycles=float(count),
         spelling={"sm_90a": f"{name}.sync.aligned.m8n8.x{count}{middle}.shared.b16 {places};"},
@@ -98,7 +98,7 @@ def _cp_async(size: int) -> Atom:
             "source": Operand("global", vector_bits=8 * size, align=size),
             "target": Operand("shared", vector_bits=8 * size, align=size),
         },
-        moments=Moments(queue="cp_async", group="commit", tracked=False),
+        completion=Completion(queue="cp_async", group="commit", tracked=False),
         phases=PHASES["sm_90a", "write", 8 * size],
         issue_cycles=max(1.0, size / 4),
         spelling={"sm_90a": f"cp.async.{cached}.shared.global [{{target}}], [{{source}}], {size};"},
@@ -120,7 +120,7 @@ def _move(name: str, source: Space, target: Space, bits: int) -> Atom:
         targets=_SM_90A,
         unit=32,
         operands={"source": place, "target": fragment} if load else {"source": fragment, "target": place},
-        moments=Moments(),
+        completion=Completion(),
         phases=PHASES["sm_90a", "read" if load else "write", bits] if memory == "shared" else (),
         issue_cycles=max(1.0, bits / 32),
         spelling={"sm_90a": f"{'ld' if load else 'st'}.{memory}{kind} {places};"},

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal
 
-from argus.core.atom import Arithmetic, Atom, Canonical, Major, Moments, Operand
+from argus.core.atom import Arithmetic, Atom, Canonical, Completion, Major, Operand
 from argus.core.dtype import DType, bf16, e4m3, f16, f32
 from argus.core.layout import TV, Layout
 
@@ -73,7 +73,7 @@ def _instruction(dtype: DType, n: int, a: A_SOURCE) -> Atom:
         },
         mnk=(64, n, k),
         arithmetic=Arithmetic(f32, f32),
-        moments=Moments(queue="wgmma", tracked=False),
+        completion=Completion(queue="wgmma", tracked=False),
         proxy="async",
         issue_cycles=max(n / 2, fed),
         spelling={"sm_90a": text + "{c}, {a}, {b}, {accumulate}, 1, 1" + transposed + ";"},

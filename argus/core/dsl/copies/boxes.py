@@ -11,7 +11,7 @@ from argus.core.atom import Atom
 from argus.core.dsl.faults import fault
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Staged, Strided, View, static
-from argus.core.memory.swizzle_tiles import slab_width, span_of
+from argus.core.memory.swizzle_tiles import span_of, tile_columns
 from argus.core.walk import mentions, substitute
 
 _MOST_AXES = 2
@@ -33,7 +33,7 @@ def boxes(source: View, target: View, named: tuple[Atom, ...] | None) -> tuple[t
     whole = ((source, target),)
     if not memory.shape or source.shape != target.shape:
         return whole
-    width, columns = slab_width(memory.buffer), memory.shape[-1]
+    width, columns = tile_columns(memory.buffer), memory.shape[-1]
     if width is None or not isinstance(columns, Const) or columns.value <= width or columns.value % width != 0:
         return whole
     return tuple(
@@ -100,7 +100,7 @@ def _check_box(atom: Atom, memory: View, sizes: list[int]) -> None:
     if row % box.multiple != 0 or (box.span and row > box.span):
         limit = f" of at most {box.span}" if box.span else ""
         _refuse(atom, memory, f"rows of {row} bytes are no multiples of {box.multiple}{limit}")
-    width = slab_width(memory.buffer)
+    width = tile_columns(memory.buffer)
     start = tuple(substitute(at, {}, (algebra.const(0),) * len(sizes)) for at in memory.at)
     one_slab = width == sizes[-1] and algebra.mod(start[-1], sizes[-1]) is algebra.const(0)
     if not one_slab or not _placed(memory.at, len(sizes)):

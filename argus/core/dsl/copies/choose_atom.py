@@ -14,7 +14,7 @@ from argus.core.atoms import gfx942, gfx942_reductions
 from argus.core.atoms.sm_90a import warp as sm_90a
 from argus.core.atoms.sm_90a.reductions import red_global_add
 from argus.core.dsl.copies.boxes import choose_box
-from argus.core.dsl.copies.direct import why_not_direct
+from argus.core.dsl.copies.lds_direct import why_not_direct
 from argus.core.dsl.faults import fault
 from argus.core.index import Held, Index, Node, Read
 from argus.core.ir import View

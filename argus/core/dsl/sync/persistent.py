@@ -9,7 +9,7 @@ from argus.core import algebra
 from argus.core.dsl.control import Iteration
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
-from argus.core.dsl.place import called_by_for, user_frame
+from argus.core.dsl.source_location import called_by_for, user_frame
 from argus.core.dsl.sync.tile_orders import Order, by_rows
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.index import Bin, Const, Index, Symbol

@@ -14,7 +14,7 @@ from argus.core.atoms.sm_90a import warp as sm_90a_warp
 from argus.core.atoms.sm_90a import wgmma as sm_90a_wgmma
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import extent, number
-from argus.core.dsl.place import leaves_early, user_frame
+from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.tiles.fragments import check_dtype
 from argus.core.dsl.tracer import Tracer, current, left_early
 from argus.core.dtype import DType

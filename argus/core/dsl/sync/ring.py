@@ -11,7 +11,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.dsl.faults import described, fault
 from argus.core.dsl.handles import IntLike, extent, place
-from argus.core.dsl.place import leaves_early, user_frame
+from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import declare, event
 from argus.core.dsl.sync.use_counters import Cursors
 from argus.core.dsl.tracer import Agent, Tracer, current, left_early
@@ -36,7 +36,7 @@ from argus.core.ir import (
     walk,
     with_bodies,
 )
-from argus.core.memory.swizzle_tiles import restaged
+from argus.core.memory.swizzle_tiles import staged_layout
 from argus.core.span import Span
 
 
@@ -106,7 +106,7 @@ class Ring:
         if axes_of(tile.view) is None:
             message = f"tile `{key}` of a ring is a part of `{one.name}`"
             fault("E106", message, help="give all of it, or all of it as `.T`")
-        layout = restaged(one, self._stages)
+        layout = staged_layout(one, self._stages)
         made = evolve(
             one,
             name=tracer.unique(f"{self.name}_{key}"),

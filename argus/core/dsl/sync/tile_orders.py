@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argus.core import algebra
-from argus.core.curves import SIDES, curve
 from argus.core.dsl.faults import fault
 from argus.core.dsl.handles import Int, IntLike, extent, unwrap
+from argus.core.hilbert_order import SIDES, hilbert_tile
 
 Order = Callable[[Int, tuple[Int, ...]], tuple[IntLike, ...]]
 """From a tile's number and the counts of tiles to its coordinates: a bijection, which is proved."""
@@ -61,7 +61,7 @@ def curved(side: int) -> Order:
     def order(number: Int, counts: tuple[Int, ...]) -> tuple[Int, ...]:
         if len(counts) != 2:
             fault("E106", f"a curve through {len(counts)} axes", help="order tiles of two axes so")
-        found = curve(number.node, counts[0].node, counts[1].node, tiles)
+        found = hilbert_tile(number.node, counts[0].node, counts[1].node, tiles)
         return Int(found.row), Int(found.column)
 
     return order

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from argus.core import algebra
 from argus.core.dsl.handles import IntLike, extent, place
-from argus.core.dsl.place import leaves_early, user_frame
+from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import declare, event
 from argus.core.dsl.sync.use_counters import Cursors
 from argus.core.dsl.tracer import current, left_early

@@ -20,7 +20,7 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.ir import Cast, Compare, Elem, Lit, Map, Num, Op, Test, View, Where
 from argus.core.layout import TV
 from argus.core.layout.thread_value.facets import Facet
-from argus.core.tiling import part_of
+from argus.core.tiling import subtile
 from argus.core.walk import substitute
 
 Operand = Union["Fragment", Int, float]
@@ -238,7 +238,7 @@ def _part(layout: TV, sizes: tuple[int, ...]) -> TV:
     if any(facet.extent != facet.of for facet in layout.facets):
         fault("E109", f"a part of a fragment of {layout.tile} that numbers groups of threads", help=help_)
     try:
-        found = part_of(layout, sizes)
+        found = subtile(layout, sizes)
     except ValueError as problem:
         fault("E109", str(problem), help=help_)
     facets = tuple(Facet(whole.axis, size, ((1, size),)) for whole, size in zip(layout.facets, sizes, strict=True))

@@ -15,7 +15,7 @@ from argus.core.check.operands import not_canonical
 from argus.core.index import Bin, Cond, Coord, Index
 from argus.core.ir import Copy, Mma, Staged, Strided, View
 from argus.core.layout.inttuple import IntTuple
-from argus.core.memory.swizzle_tiles import slab_width, span_of
+from argus.core.memory.swizzle_tiles import span_of, tile_columns
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Sep
 from argus.core.proof.dataflow.timeline import Step, Timeline
@@ -49,7 +49,7 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
         )
         yield from begins(step, stmt, access)
     elif isinstance(buffer.layout, Staged) and box.axes > 1:
-        found, width = span_of(buffer.layout.swizzle, buffer.dtype), slab_width(buffer)
+        found, width = span_of(buffer.layout.swizzle, buffer.dtype), tile_columns(buffer)
         whole = width is not None and (not box.span or width * buffer.dtype.bits // 8 == box.span)
         yield Obligation(
             "I17",

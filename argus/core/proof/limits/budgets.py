@@ -18,9 +18,9 @@ from argus.core import algebra
 from argus.core.index import Coord
 from argus.core.ir import Alloc, Buffer, Copy, Kernel, Mma, Policy, Role, Roles, Staged, Stmt, View, walk
 from argus.core.layout import TV, Swizzle
-from argus.core.memory.banks import BANK_BYTES, Conflict, Served, best_swizzle, worst_conflict
+from argus.core.memory.banks import BANK_BYTES, Conflict, PhasedAccess, best_swizzle, worst_conflict
 from argus.core.memory.lane_accesses import by_wave
-from argus.core.memory.placement import ROOM, bytes_of, placed
+from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, shared_memory_plan
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.lifetimes import held_at_once
 from argus.core.proof.dataflow.timeline import Timeline
@@ -138,7 +138,7 @@ def of_shared(kernel: Kernel) -> Iterator[Obligation]:
     if not planned(kernel) or not chosen:
         return
     chosen.sort(key=lambda alloc: -bytes_of(alloc.buffer))
-    need, limit = placed(kernel)[1] + ROOM, kernel.target.shared_bytes
+    need, limit = shared_memory_plan(kernel)[1] + BASE_ALIGNMENT, kernel.target.shared_bytes
     yield Obligation(
         "I22",
         f"the kernel fits {limit} bytes of shared memory",
@@ -318,7 +318,7 @@ def _swizzle_for(stmt: Copy, kernel: Kernel, buffer: Buffer) -> Swizzle | None:
     count = stmt.atom.vector_bits // buffer.dtype.bits
     firsts = by_wave(_unswizzled(stmt, buffer, layout)[:, ::count], kernel.target.unit)
     degree, swizzle = best_swizzle(
-        (Served(firsts.reshape(-1, kernel.target.unit), count, stmt.atom.phases),),
+        (PhasedAccess(firsts.reshape(-1, kernel.target.unit), count, stmt.atom.phases),),
         element_bits=buffer.dtype.bits,
         banks=kernel.target.banks,
         degree=buffer.banks,

@@ -18,7 +18,7 @@ from argus.core.ir import Copy, Kernel, Stmt, Wait
 from argus.core.ir.rewrite import in_stmt
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.timeline import Segment, Step, Timeline
-from argus.core.walk import in_multiples, substitute, symbols
+from argus.core.walk import only_as_quotient, substitute, symbols
 
 
 def apart(line: Timeline) -> Timeline:
@@ -63,7 +63,7 @@ def _split(kernel: Kernel, step: Step, accesses: Accesses) -> Iterator[Step]:
 
 
 def _of_waves_alone(kernel: Kernel, step: Step) -> bool:
-    return all(in_multiples(node, kernel.thread, kernel.target.unit) for node in _nodes(step))
+    return all(only_as_quotient(node, kernel.thread, kernel.target.unit) for node in _nodes(step))
 
 
 def _classes(kernel: Kernel, step: Step) -> Iterator[tuple[int, Stmt, Cond]]:

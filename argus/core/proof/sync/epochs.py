@@ -17,7 +17,7 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Kernel, Policy, Sync
 from argus.core.proof.dataflow.timeline import NotModelled, Step, Timeline
 from argus.core.proof.obligation import Obligation
-from argus.core.walk import in_multiples, substitute, symbols
+from argus.core.walk import only_as_quotient, substitute, symbols
 
 Pair = tuple[int, int]
 """The group of the earlier operation and the group of the later one."""
@@ -43,7 +43,7 @@ def checked(line: Timeline) -> Timeline:
 def _unusual(kernel: Kernel, step: Step) -> str:
     if kernel.thread not in symbols(step.guard):
         return ""
-    if not in_multiples(step.guard, kernel.thread, kernel.target.unit):
+    if not only_as_quotient(step.guard, kernel.thread, kernel.target.unit):
         return "a branch that threads of one wave take differently"
     if isinstance(step.stmt, Policy):
         return ""

@@ -22,8 +22,8 @@ _WORST_FIRST: tuple[Relation, ...] = ("unknown", "unordered", "undrained", "orde
 
 def queue_of(stmt: Stmt) -> Queue | None:
     """The completion queue that an operation is an entry of, if it is untracked."""
-    if isinstance(stmt, Copy) and not stmt.atom.moments.tracked:
-        return stmt.atom.moments.queue
+    if isinstance(stmt, Copy) and not stmt.atom.completion.tracked:
+        return stmt.atom.completion.queue
     return None
 
 

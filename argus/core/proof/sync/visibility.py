@@ -273,7 +273,7 @@ class Visibility:
 
     def _registers(self, stmt: Copy | Map | Fold | Mma, accesses: tuple[Access, ...], state: State) -> State:
         """Registers of products in flight, and those that a product must be told of."""
-        product = isinstance(stmt, Mma) and stmt.atom.moments.queue == "wgmma"
+        product = isinstance(stmt, Mma) and stmt.atom.completion.queue == "wgmma"
         touched = {access.view.buffer for access in accesses if access.view.buffer.space == "register"}
         for (mma, buffer), progress in state.late.items():
             if buffer in touched and not progress.over and not (product and _continues(stmt, mma, buffer)):
@@ -325,7 +325,7 @@ def _kind(stmt: Stmt, access: Access) -> Kind:
         return "product" if stmt.atom.proxy == "async" else "read"
     if isinstance(stmt, Copy) and stmt.atom.proxy == "async":
         return "bulk"
-    if isinstance(stmt, Copy) and stmt.atom.moments.queue == "cp_async" and access.mode == "write":
+    if isinstance(stmt, Copy) and stmt.atom.completion.queue == "cp_async" and access.mode == "write":
         return "staged"
     return access.mode
 

@@ -236,7 +236,7 @@ def _happening(stmt: Stmt, threads: int) -> Happening | None:
             return Looked(stmt, source.buffer, slot_of(stmt, source))
         case Sync(how="meet"):
             return Met(stmt)
-        case Mma() if stmt.atom.moments.queue == "wgmma":
+        case Mma() if stmt.atom.completion.queue == "wgmma":
             return _multiplied(stmt)
         case Wait() if stmt.queue == "wgmma":
             return Drained(stmt)

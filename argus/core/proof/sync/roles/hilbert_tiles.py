@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from argus.core import algebra
 from argus.core.check import expressions
-from argus.core.curves import Curve
+from argus.core.hilbert_order import HilbertTile
 from argus.core.index import Index, Node, Symbol
 from argus.core.ir import For, Stmt, walk
 from argus.core.ir.rewrite import Nodes, in_stmt
@@ -20,13 +20,13 @@ ROW, COLUMN = (Symbol(f"tile_{name}", "block", 0, None) for name in ("row", "col
 _MOST = 1 << 29
 
 
-def curve_of(body: tuple[Stmt, ...], number: Symbol, total: Index) -> Curve | None:
+def curve_of(body: tuple[Stmt, ...], number: Symbol, total: Index) -> HilbertTile | None:
     """The curve that the tile's number is taken along; None if it is not."""
     roots: list[Node] = [root for stmt in walk(body) for root in expressions(stmt)]
     return squares(number, total, roots)
 
 
-def by_place(body: tuple[Stmt, ...], found: Curve) -> tuple[Stmt, ...]:
+def by_place(body: tuple[Stmt, ...], found: HilbertTile) -> tuple[Stmt, ...]:
     """The statements with row and column as symbols."""
     names: dict[Node, Index] = {found.row: algebra.sym(ROW), found.column: algebra.sym(COLUMN)}
     return tuple(in_stmt(stmt, Nodes(names)) for stmt in body)

@@ -8,7 +8,7 @@ from math import nan
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.elementwise import of_numbers
+from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond
 from argus.core.proof.dataflow.separable_index import Component
 from argus.core.proof.values.content import Data, Inside, Multiplied, Value
@@ -42,7 +42,7 @@ def computed_from(name: str, left: Data, right: Data) -> Value:
     record: dict[str, Component] = {**left.record, **right.record}
     both = common_bounds(left, right)
     inside: tuple[Inside, ...] = both or (*left.inside, *right.inside)
-    fill = of_numbers(name, left.fill, right.fill) if both and name != "div" else nan
+    fill = evaluate_op(name, left.fill, right.fill) if both and name != "div" else nan
     linear = (name == "mul" and bool(left.sets) != bool(right.sets)) or (name == "div" and not right.sets)
     sets: dict[str, Tally] = {**(left.sets or {}), **(right.sets or {})} if linear else {}
     over = () if linear else (*(left.sets or {}).items(), *(right.sets or {}).items())

@@ -8,7 +8,7 @@ from math import e, inf, isclose, isfinite, log, nan
 from attrs import define, evolve, field
 
 from argus.core import algebra
-from argus.core.elementwise import of_numbers
+from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond
 from argus.core.proof.dataflow.bounds import without_known
 from argus.core.proof.values.content import Data, Number, Top, Value, both_loose, loosened, unpadded, why_not
@@ -81,7 +81,7 @@ class Rules:
         if any(map(statistics.is_statistic, args)):
             return self._of_statistics(name, args)
         if len(numbers) == len(args):
-            return Number(of_numbers(name, *numbers))
+            return Number(evaluate_op(name, *numbers))
         if len(args) == 1:
             (arg,) = args
             assert isinstance(arg, Data)

@@ -15,7 +15,7 @@ from math import isfinite, nan
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.elementwise import of_numbers
+from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond, Index
 from argus.core.proof.dataflow.separable_index import Mixed
 from argus.core.proof.values.content import Data, Inside, Number, Value
@@ -131,7 +131,7 @@ def _padding(name: str, left: Data, right: Data) -> tuple[tuple[Inside, ...], fl
     if both is None:
         return (*left.inside, *right.inside), nan
     alike = [one.fill if one.inside else nan for one in (left, right)]
-    return both, of_numbers(name, *alike) if both and name != "div" else nan
+    return both, evaluate_op(name, *alike) if both and name != "div" else nan
 
 
 def _both_closed(left: Data, right: Data) -> tuple[tuple[str, Tally], ...]:
@@ -162,7 +162,7 @@ def with_number(name: str, left: Value, right: Value) -> Value | None:
     if value is None:
         return None
     values = (number.value, data.fill) if number is left else (data.fill, number.value)
-    fill = of_numbers(name, *values) if data.inside and name != "div" else nan
+    fill = evaluate_op(name, *values) if data.inside and name != "div" else nan
     return evolve(data, standing=evolve(data.standing, value=value), fill=fill, computed=True)
 
 

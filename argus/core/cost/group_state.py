@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from attrs import define, field
 
+from argus.core.barriers import Mbarrier
 from argus.core.cost.groups import Group
 from argus.core.index import Symbol
 from argus.core.ir import Buffer, Stmt
-from argus.core.machine import Barrier
 
 Steps = Iterator[None]
 Slot = tuple[Buffer, int]
@@ -20,27 +20,27 @@ Entry = tuple[float, float]
 
 
 @define(eq=False)
-class Gate:
+class MbarrierState:
     """A barrier, and who waits at it for which phase."""
 
-    barrier: Barrier
-    waiting: list[tuple[int, Player]] = field(factory=lambda: list[tuple[int, Player]]())  # noqa: PLW0108 reason: the class comes below
+    barrier: Mbarrier
+    waiting: list[tuple[int, GroupState]] = field(factory=lambda: list[tuple[int, GroupState]]())  # noqa: PLW0108 reason: the class comes below
 
 
 @define(eq=False)
-class Meeting:
+class NamedBarrierState:
     """Threads that have arrived where several groups meet, and who waits for the others."""
 
     arrived: int = 0
-    waiting: list[Player] = field(factory=lambda: list[Player]())  # noqa: PLW0108 reason: the class comes below
+    waiting: list[GroupState] = field(factory=lambda: list[GroupState]())  # noqa: PLW0108 reason: the class comes below
 
 
 @define(eq=False)
 class Block:
     """over: when the last of its groups is done."""
 
-    gates: dict[Slot, Gate] = field(factory=dict[Slot, Gate])
-    meetings: dict[str, Meeting] = field(factory=dict[str, Meeting])
+    gates: dict[Slot, MbarrierState] = field(factory=dict[Slot, MbarrierState])
+    meetings: dict[str, NamedBarrierState] = field(factory=dict[str, NamedBarrierState])
     over: float = 0.0
 
 
@@ -49,7 +49,7 @@ def _entries() -> defaultdict[str, list[Entry]]:
 
 
 @define(eq=False)
-class Player:
+class GroupState:
     """A group on its way.
 
     now: its clock. threads: that run what it is at. ready: when a register tile holds what was asked for. queues: when

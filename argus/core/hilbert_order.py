@@ -30,7 +30,7 @@ SIDES = (4, 16)
 
 
 @frozen(eq=False)
-class Curve:
+class HilbertTile:
     """row, column: of tile number `number` of a grid of so many rows and columns."""
 
     number: Index
@@ -41,14 +41,14 @@ class Curve:
 
 
 @lru_cache(maxsize=64)
-def curve(number: Index, rows: Index, columns: Index, side: int) -> Curve:
+def hilbert_tile(number: Index, rows: Index, columns: Index, side: int) -> HilbertTile:
     """The place of a tile by its number."""
     area = side * side
     high, wide = algebra.floordiv(rows, side), algebra.floordiv(columns, side)
     first = algebra.mul(algebra.mul(high, wide), area)
     square, inside = algebra.floordiv(number, area), algebra.mod(number, area)
     across = algebra.maximum(wide, 1)
-    x, y = along(inside, side)
+    x, y = square_coordinates(inside, side)
     whole = (
         algebra.add(algebra.mul(algebra.floordiv(square, across), side), x),
         algebra.add(algebra.mul(algebra.mod(square, across), side), y),
@@ -63,20 +63,20 @@ def curve(number: Index, rows: Index, columns: Index, side: int) -> Curve:
         algebra.pick(algebra.lt(number, first), one, algebra.pick(algebra.lt(rest, beside), two, three))
         for one, two, three in zip(whole, right, below, strict=True)
     )
-    return Curve(number, rows, columns, row, column)
+    return HilbertTile(number, rows, columns, row, column)
 
 
-def along(number: Index, side: int) -> tuple[Index, Index]:
+def square_coordinates(number: Index, side: int) -> tuple[Index, Index]:
     """The place of a tile in its square by its number along the curve."""
     if side == _SMALL:
         return _looked_up(_ROWS, number), _looked_up(_COLUMNS, number)
     outer, inner = algebra.floordiv(number, _AREA), algebra.mod(number, _AREA)
-    (x, y), turned = along(inner, _SMALL), _looked_up(_TURNS, outer)
+    (x, y), turned = square_coordinates(inner, _SMALL), _looked_up(_TURNS, outer)
     last = _SMALL - 1
     swapped, back = algebra.bit_and(turned, 1), algebra.le(2, turned)
     x, y = (algebra.pick(algebra.eq(swapped, 1), one, other) for one, other in ((y, x), (x, y)))
     x, y = (algebra.pick(back, algebra.sub(last, each), each) for each in (x, y))
-    big_x, big_y = along(outer, _SMALL)
+    big_x, big_y = square_coordinates(outer, _SMALL)
     return algebra.add(algebra.mul(big_x, _SMALL), x), algebra.add(algebra.mul(big_y, _SMALL), y)
 
 

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 
 @frozen
-class Barrier:
+class Mbarrier:
     """An mbarrier: expected arrivals a phase, phases completed, arrivals and bytes pending in the current one.
 
     bytes may be negative for a while: data may land before the arrival that announces it.
@@ -26,30 +26,30 @@ class Barrier:
         return self.arrived > self.count
 
 
-def arrive(barrier: Barrier, count: int = 1, expected: int = 0) -> Barrier:
+def arrive(barrier: Mbarrier, count: int = 1, expected: int = 0) -> Mbarrier:
     """`count` arrivals, the announcement of `expected` bytes first."""
     return _settled(evolve(barrier, arrived=barrier.arrived + count, bytes=barrier.bytes + expected))
 
 
-def land(barrier: Barrier, count: int) -> Barrier:
+def complete_tx(barrier: Mbarrier, count: int) -> Mbarrier:
     """`count` bytes have been written."""
     return _settled(evolve(barrier, bytes=barrier.bytes - count))
 
 
-def _settled(barrier: Barrier) -> Barrier:
+def _settled(barrier: Mbarrier) -> Mbarrier:
     """The phase is complete once all have arrived and all announced bytes have landed."""
     if barrier.arrived == barrier.count and barrier.bytes == 0:
-        return Barrier(barrier.count, barrier.phases + 1)
+        return Mbarrier(barrier.count, barrier.phases + 1)
     return barrier
 
 
-def passes(barrier: Barrier, phase: int) -> bool:
+def passes(barrier: Mbarrier, phase: int) -> bool:
     """Whether a wait for `phase` ends now. Parities are compared, so a wait two phases off is not told apart."""
     return barrier.phases % 2 != phase % 2
 
 
 @frozen
-class Rendezvous:
+class NamedBarrier:
     """A named barrier: all `threads` arrive, then those that wait leave. generation: times it has filled."""
 
     threads: int
@@ -57,9 +57,9 @@ class Rendezvous:
     generation: int = 0
 
 
-def meet(barrier: Rendezvous, threads: int) -> Rendezvous:
+def arrive_named(barrier: NamedBarrier, threads: int) -> NamedBarrier:
     """`threads` more have arrived."""
     total = barrier.arrived + threads
     if total == barrier.threads:
-        return Rendezvous(barrier.threads, 0, barrier.generation + 1)
-    return Rendezvous(barrier.threads, total, barrier.generation)
+        return NamedBarrier(barrier.threads, 0, barrier.generation + 1)
+    return NamedBarrier(barrier.threads, total, barrier.generation)

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from argus.core.cost.costs import Cost
-from argus.core.cost.groups import Cast
+from argus.core.cost.groups import BlockGroups
 from argus.core.cost.machine import Machine
 from argus.core.cost.traffic import Traffic
 from argus.core.ir import Kernel, Stmt
 
 
 @frozen(eq=False)
-class Script:
+class Scenario:
     """What is played. cast: of one block; blocks: how many alike on the processor.
 
     costs: of each statement by who runs it. heat: cycles of the matrix units for one of theirs. tiles: trips of
@@ -24,7 +24,7 @@ class Script:
 
     kernel: Kernel
     machine: Machine
-    cast: Cast
+    cast: BlockGroups
     blocks: int
     costs: Mapping[tuple[Stmt, str], Cost]
     traffic: Traffic
@@ -36,7 +36,7 @@ class Script:
 
 
 @frozen(eq=False)
-class Played:
+class SimulationResult:
     """cycles: until the last byte has left. busy: cycles of each unit. waits: cycles that groups stood still, by
     statement and by group's name, of one block. notes: what was not played as it is written. stuck: where nobody goes
     on, None: all came to an end, or patience did. statements: that were played.

@@ -111,7 +111,7 @@ def of_file(path: Path) -> list[dict[str, object]]:
     from property_tests.programs import load  # noqa: PLC0415 reason: found beside this script
 
     try:
-        names: dict[str, Any] = vars(load(path))
+        names = cast("dict[str, Any]", vars(load(path)))
         found = [each for each in names.values() if is_traced(each)]
     except argus.ArgusError as problem:
         return [{"rejected": problem.diagnostic.code}]

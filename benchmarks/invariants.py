@@ -88,9 +88,9 @@ def _generators() -> Mapping[str, tuple[str, ...]]:
         if path.name not in NAMES_ONLY:
             for code in sorted(set(re.findall(r'"(I\d+)"', path.read_text(encoding="utf-8")))):
                 found.setdefault(code, []).append(path.relative_to(PROOF).with_suffix("").as_posix())
-    protocol = ROOT / "argus" / "core" / "protocol" / "duties.py"
+    protocol = ROOT / "argus" / "core" / "protocol" / "role_ops.py"
     for code in sorted(set(re.findall(r'"(I\d+)"', protocol.read_text(encoding="utf-8")))):
-        found.setdefault(code, []).append("protocol/duties")
+        found.setdefault(code, []).append("protocol/role_ops")
     return {code: tuple(modules) for code, modules in found.items()}
 
 

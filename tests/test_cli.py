@@ -273,7 +273,7 @@ def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         err = process.stderr.read() if process.stderr else ""
 
-    assert (process.returncode, err) == (130, "")
+    assert (process.returncode, err) == (130, "argus: interrupted\n")
 
 
 def test_a_closed_output_is_no_fault() -> None:

@@ -187,7 +187,7 @@ def test_without_isolation_no_text_is_run(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ArgusError) as caught:
         chosen(none)
     assert caught.value.diagnostic.facts == (("bwrap", "not here"), ("namespaces", "not here"))
-    monkeypatch.setattr("argus.runtime.sandbox.run.chosen", lambda: chosen(none))
+    monkeypatch.setattr("argus.runtime.sandbox.operations.chosen", lambda: chosen(none))
     harm = tmp_path / "harm"
     found = run(Request(f"open({str(harm)!r}, 'w')\n{KERNEL}", (Verify(),)))
     assert isinstance(found, Refused)

@@ -107,7 +107,7 @@ def test_a_process_that_dies_is_told_with_its_last_words(tmp_path: Path, request
 
 def test_the_worker_itself_says_that_there_is_no_gpu(tmp_path: Path, request_in: Request) -> None:
     without = child(
-        "import sys; from pathlib import Path; from argus.runtime import driver; driver.bindings = lambda: None; "
+        "import sys; from pathlib import Path; from argus.runtime.cuda import driver; driver.bindings = lambda: None; "
         "from argus.runtime.processes.worker import run; run(Path(sys.argv[-1]))"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argus.runtime.sandbox.isolation import chosen, probed
+from argus.runtime.sandbox.operations import Referred, referred, run, traced
 from argus.runtime.sandbox.request import (
     Answer,
     Array,
@@ -22,7 +23,6 @@ from argus.runtime.sandbox.request import (
     Verified,
     Verify,
 )
-from argus.runtime.sandbox.run import Referred, referred, run, traced
 
 __all__ = [
     "Answer",

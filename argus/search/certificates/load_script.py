@@ -26,8 +26,8 @@ from pathlib import Path
 
 @NUMPY@import torch
 
-@ANSWERS@from argus.runtime.cuda.launch import Loaded, load
-
+from argus.runtime.cuda.launch import Loaded, load
+@ANSWERS@
 NAME = "{stem}"
 DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")
 TENSORS = {tensors}
@@ -87,9 +87,9 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from argus.verifier.api import interpret
-@ANSWERS@from argus.core.ir import Kernel
+from argus.core.ir import Kernel
 from argus.core.serde import read
+@ANSWERS@from argus.verifier.api import interpret
 
 NAME = "{stem}"
 TENSORS = {tensors}

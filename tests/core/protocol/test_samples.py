@@ -19,15 +19,16 @@ from argus.solvers.base import Solver
 from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
+from argus.testing import protocol as explorer
 from argus.testing.protocol.mutations import seeded
 from argus.testing.protocol.search import Bound, replay, search
 
+EXPLORER = {"lowering", "state", "blocked", "search", "mutations"}
 PARTS = {
-    "machine": {"moves", "state", "blocked", "search"},
-    "graph": {"offsets", "distances", "events", "parties", "statics", "building", "graph"},
-    "obligations": {"duties", "claims", "coupled", "lemma", "ranks", "obligations"},
+    "graph": {"offsets", "distances", "events", "producers_consumers", "statics", "building", "graph"},
+    "obligations": {"role_ops", "claims", "coupled", "lemma", "ranks", "obligations"},
 }
-SHARED = {"__init__", "ring", "outcome", "mistakes"}
+SHARED = {"__init__", "ring", "outcome"}
 BOUND = Bound(states=1500, shortest=4000)
 
 
@@ -46,11 +47,23 @@ def test_no_meaning_imports_another() -> None:
     assert {file.stem for file in folder.glob("*.py")} == SHARED.union(*PARTS.values())
     for part in PARTS.values():
         for name in part:
-            tree = ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))
-            modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-            inside = {m.rpartition(".")[2] for m in modules if m and m.startswith("argus.core.protocol.")}
+            modules = imported(folder / f"{name}.py")
+            inside = {m.rpartition(".")[2] for m in modules if m.startswith("argus.core.protocol.")}
             assert inside <= part | {"ring", "outcome"}, name
-            assert "argus.core.barriers" not in modules or part is PARTS["machine"], name
+            assert not {m for m in modules if m.startswith(("argus.core.barriers", "argus.testing"))}, name
+
+
+def test_the_explorer_imports_no_other_meaning() -> None:
+    folder = Path(explorer.__path__[0])
+    assert {file.stem for file in folder.glob("*.py")} == EXPLORER | {"__init__"}
+    for name in EXPLORER:
+        inside = {m for m in imported(folder / f"{name}.py") if m.startswith("argus.core.protocol.")}
+        assert {m.rpartition(".")[2] for m in inside} <= {"ring", "outcome"}, name
+
+
+def imported(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
 
 
 @pytest.mark.parametrize(("stages", "consumers", "lag"), list(product((1, 2, 3), (1, 2), (0, 1, 2, 3))))

@@ -22,7 +22,7 @@ from argus.core.cost import Compiled
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.emit.build import reported
+from argus.emit.build import compile_resources
 from argus.policy.authoring import text_of
 from argus.policy.knowledge import home, load
 from argus.policy.technique import Lineage, Technique
@@ -106,7 +106,7 @@ def _compiled(design: Design) -> tuple[Kernel, Compiled] | None:
     """None where it cannot be built, or not without memory for registers."""
     try:
         kernel = designs.kernel_of(design)
-        said = reported(kernel)
+        said = compile_resources(kernel)
     except ArgusError:
         return None
     return None if said.spilled else (kernel, said)

@@ -15,7 +15,7 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.core.verdict import Report
-from argus.emit.build import reported
+from argus.emit.build import compile_resources
 from argus.emit.hip.toolchain import compiler_present
 from argus.policy.authoring import text_of
 from argus.policy.knowledge import home, load
@@ -164,7 +164,7 @@ def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
 
 def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:
     """Of gfx942 with what its compiler says of registers, where there is one."""
-    said = reported(made) if made.target.name == "gfx942" and compiler_present() else None
+    said = compile_resources(made) if made.target.name == "gfx942" and compiler_present() else None
     return predict(made, sizes, said).microseconds
 
 

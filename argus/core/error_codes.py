@@ -156,13 +156,11 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E302", "output cannot be written", "The output folder or a file in it cannot be created; nothing is left."),
     Entry("E303", "compiler missing", "The compiler of the target is not installed in this environment."),
     Entry("E304", "compiler failed", "The compiler rejected the emitted text or stopped: a fault of Argus or of it."),
-    Entry(
-        "E305", "registers spill", "The compiled kernel keeps registers in memory, which costs far more than it saves."
-    ),
+    Entry("E305", "registers spill", "The compiler spilled registers of the kernel to memory, which makes it slow."),
     Entry(
         "E306",
-        "matrix instructions wait for one another",
-        "The assembler found the accumulator in use between asynchronous matrix instructions and runs them in turn.",
+        "wgmma instructions serialised",
+        "The assembler found accesses to accumulators between wgmma instructions and serialises these.",
     ),
     Entry("E401", "array does not fit its declaration", "An array's shape or element type is not what was declared."),
     Entry("E402", "assumption not met", "The sizes of the arrays contradict an assumption that the proof relies on."),

@@ -1,1 +1,1 @@
-"""Emission: a kernel as the text that a GPU's compiler takes, the compiler, and what it reports."""
+"""Code emission: CUDA and HIP text of a kernel, the compilers, and their resource reports."""

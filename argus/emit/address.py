@@ -1,4 +1,4 @@
-"""Where the vectors of a copy lie in memory: coordinates, offsets and the condition of being inside."""
+"""Addresses of a copy's vectors: coordinates, offsets, and bounds predicates."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from argus.emit.scope import Scope
 
 
 @frozen
-class Place:
-    """One vector: C text of its offset from the buffer's start in elements, and whether it is inside ("" if always)."""
+class VectorAddress:
+    """C text of a vector's offset from the buffer's start (elements) and of its predicate ("" if always true)."""
 
     offset: str
     inside: str = ""
 
 
-Declared = tuple[list[str], list[Place]]
+Declared = tuple[list[str], list[VectorAddress]]
 
 
 @define
-class _Origins:
-    """Local variables for expressions; expressions a constant apart share one."""
+class _LocalBases:
+    """Locals that hold base expressions. Expressions that differ by a constant share one local."""
 
     stem: str
     text: CText
@@ -37,7 +37,7 @@ class _Origins:
     known: list[tuple[Index, str]] = field(factory=list[tuple[Index, str]])
 
     def name(self, wanted: Index) -> str:
-        """C text equal to the expression, through a variable of this group."""
+        """C text of the expression, as one of these locals plus a constant."""
         if isinstance(wanted, Const):
             return self.text.index(wanted)
         for origin, name in self.known:
@@ -55,39 +55,41 @@ def _plus(text: str, constant: int) -> str:
 
 
 def coordinates(view: View, by: TV, scope: Scope, value: int) -> tuple[Index, ...]:
-    """Coordinates in the view's buffer of one value of the thread."""
+    """Buffer coordinates of one value of the thread."""
     own = by.coordinates_at(algebra.sym(scope.thread), value)
     return tuple(substitute(at, {}, own) for at in view.at)
 
 
-def places(view: View, by: TV, scope: Scope, values: Sequence[int], *, edge: bool, width: Width) -> Declared:
-    """Declarations of local variables, and for each value the place of the vector that starts with it.
+def vector_addresses(view: View, by: TV, scope: Scope, values: Sequence[int], *, edge: bool, width: Width) -> Declared:
+    """Declarations of locals, and the address of the vector that starts at each value.
 
-    edge: whether elements may lie outside. width: the type in which a global offset is computed.
+    edge: whether elements may be out of bounds. width: the C type of global offsets.
     """
     layout = view.buffer.layout
     if isinstance(layout, Staged) and not edge:
-        return _shared_places(view, by, scope, values, layout)
+        return _shared_addresses(view, by, scope, values, layout)
     own = [by.coordinates_at(algebra.sym(scope.thread), value) for value in values]
-    return located(view, own, scope, edge=edge, width=width)
+    return element_addresses(view, own, scope, edge=edge, width=width)
 
 
-def located(view: View, own: Sequence[tuple[Index, ...]], scope: Scope, *, edge: bool, width: Width) -> Declared:
-    """The same for elements of a tensor by their coordinates in the view."""
+def element_addresses(
+    view: View, own: Sequence[tuple[Index, ...]], scope: Scope, *, edge: bool, width: Width
+) -> Declared:
+    """The same for global elements given by view coordinates."""
     layout = view.buffer.layout
-    origins = [_Origins(f"at{axis}", scope.text) for axis in range(len(view.at))]
-    found: list[Place] = []
+    origins = [_LocalBases(f"at{axis}", scope.text) for axis in range(len(view.at))]
+    found: list[VectorAddress] = []
     for element in own:
         wanted = tuple(substitute(at, {}, element) for at in view.at)
         names = [origin.name(at) for origin, at in zip(origins, wanted, strict=True)]
         inside = _inside(view, element, scope, names) if edge else ""
-        assert isinstance(layout, Strided), "the shape of shared memory is static: an edge has no meaning there"
-        found.append(Place(_strided(names, layout, scope.text, width), inside))
+        assert isinstance(layout, Strided), "shared memory has a static shape: no bounds predicate"
+        found.append(VectorAddress(_strided(names, layout, scope.text, width), inside))
     return [line for origin in origins for line in origin.lines], found
 
 
 def _inside(view: View, element: tuple[Index, ...], scope: Scope, names: Sequence[str]) -> str:
-    """The condition that intervals do not already decide, on the first element: a vector straddles no edge."""
+    """The bounds predicate of a vector's first element, less what intervals prove; no vector straddles an edge."""
     wanted = tuple(substitute(at, {}, element) for at in view.at)
     parts: list[str] = []
     for at, extent, name in zip(wanted, view.buffer.shape, names, strict=True):
@@ -116,16 +118,16 @@ def _strided(names: Sequence[str], layout: Strided, text: CText, width: Width) -
     return " + ".join(terms) if terms else "0"
 
 
-def records(buffer: Buffer, text: CText) -> str:
-    """Bytes of a tensor as a `long`, from its first element to its last."""
+def size_in_bytes(buffer: Buffer, text: CText) -> str:
+    """C text of a tensor's size in bytes, first element to last, as a `long`."""
     assert isinstance(buffer.layout, Strided)
-    last = extent_of(buffer)
+    last = span_in_elements(buffer)
     size = buffer.dtype.bits // 8
     return f"{size} * {text.factor(last, '(long)')}"
 
 
-def extent_of(buffer: Buffer) -> Index:
-    """Elements from the first of a tensor to its last."""
+def span_in_elements(buffer: Buffer) -> Index:
+    """Number of elements from a tensor's first to its last, strides included (its cosize)."""
     assert isinstance(buffer.layout, Strided)
     compact: Index = algebra.const(1)
     last: Index = algebra.const(1)
@@ -137,18 +139,18 @@ def extent_of(buffer: Buffer) -> Index:
     return compact if row_major else last
 
 
-def _shared_places(view: View, by: TV, scope: Scope, values: Sequence[int], layout: Staged) -> Declared:
+def _shared_addresses(view: View, by: TV, scope: Scope, values: Sequence[int], layout: Staged) -> Declared:
     swizzle = layout.swizzle
     bases: dict[Index, str] = {}
     lines: list[str] = []
-    found: list[Place] = []
+    found: list[VectorAddress] = []
     for value in values:
-        fixed, moved = _split(linear_offset(layout.layout, coordinates(view, by, scope, value)), swizzle)
+        fixed, moved = _split_swizzled(linear_offset(layout.layout, coordinates(view, by, scope, value)), swizzle)
         if not isinstance(fixed, Const) and fixed not in bases:
             bases[fixed] = f"base{len(bases)}"
             lines.append(f"const int {bases[fixed]} = {scope.text.index(fixed)};")
         first = scope.text.index(fixed) if isinstance(fixed, Const) else bases[fixed]
-        found.append(Place(_joined(first, moved, scope.text)))
+        found.append(VectorAddress(_plus_index(first, moved, scope.text)))
     return lines, found
 
 
@@ -159,10 +161,10 @@ def linear_offset(layout: Layout, at: Sequence[Index]) -> Index:
     return algebra.add(*(Layout(shape, stride).at(coordinate) for shape, stride, coordinate in axes))
 
 
-def _split(offset: Index, swizzle: Swizzle | None) -> tuple[Index, Index]:
-    """A swizzled offset as a sum: what the swizzle permutes, and whole periods of it, which it leaves alone.
+def _split_swizzled(offset: Index, swizzle: Swizzle | None) -> tuple[Index, Index]:
+    """Split a swizzled offset into swizzle(x) and whole periods of the swizzle.
 
-    swizzle(x + period * y) = swizzle(x) + period * y, so stages and rows far apart become constants.
+    swizzle(x + period * y) = swizzle(x) + period * y, so stages and distant rows become constant offsets.
     """
     period = 1 if swizzle is None else swizzle.period
     terms, constant = (offset.terms, offset.constant) if isinstance(offset, Sum) else (((offset, 1),), 0)
@@ -176,7 +178,7 @@ def _split(offset: Index, swizzle: Swizzle | None) -> tuple[Index, Index]:
     return swizzle.at(algebra.linear(inner, rest)), algebra.linear(outer, constant - rest)
 
 
-def _joined(first: str, moved: Index, text: CText) -> str:
+def _plus_index(first: str, moved: Index, text: CText) -> str:
     if isinstance(moved, Const):
         return _plus(first, moved.value)
     return f"{first} + {text.index(moved)}"

@@ -1,4 +1,4 @@
-"""A built kernel: the text, what it was compiled to, and what a launch must know and check."""
+"""A built kernel: source text, compiled files, and the launch description with its checks."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from argus.core.dtype import DTYPES
 from argus.core.index import Symbol
 from argus.core.ir import Assume, Copy, Kernel, Strided, walk
 from argus.core.walk import show
-from argus.emit.address import extent_of
+from argus.emit.address import span_in_elements
 from argus.emit.cuda.guards import Guard
-from argus.emit.cuda.plan import Plan, TensorMap, begins_early
+from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl
 from argus.emit.cuda.ptxas import SERIALISED, AssemblerReport
 from argus.emit.hip.resource_report import ResourceReport
-from argus.emit.scope import descriptors
+from argus.emit.scope import described_buffers
 
 SCHEMA = "argus.artifact/1"
 _BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
-# A buffer offset counts 32-bit bytes, and the last 16 stand for "outside".
+# Buffer offsets are 32-bit byte counts; the last 16 values encode "out of range".
 DESCRIPTOR_BYTES = 0xFFFF_FFF0
-# Coordinates are 32-bit integers; a tile may reach beyond its tensor, which this leaves room for.
+# Coordinates are 32-bit integers; the limit leaves room for tiles that reach beyond the tensor.
 LARGEST_SIZE = 1 << 30
 
 
 @frozen
 class Argument:
-    """One argument, in order. kind: "pointer" to elements of `dtype`, or "int" (32 bits, the size of that name)."""
+    """One kernel argument, in order. kind: "pointer" to elements of `dtype`, or "int" (a 32-bit size of that name)."""
 
     name: str
     kind: str
@@ -42,11 +42,11 @@ class Argument:
 
 @frozen
 class TensorMapArgument:
-    """What the copy engine must know of a tensor: the maps are the kernel's first arguments, in order.
+    """A TMA descriptor (CUtensorMap) that the launch encodes. Maps are the kernel's first arguments, in order.
 
     shape and strides: Python expressions over the sizes, in elements. box: extents, rows and columns the last two.
-    swizzle: bytes, 0 for none. free: whether the tensor is read by maps alone: what it holds is then all that counts,
-    and it may lie with other strides, which the map is told.
+    swizzle: span in bytes, 0 for none. free: whether the kernel reads the tensor through maps only, so that the launch
+    may encode any strides in the map.
     """
 
     name: str
@@ -61,7 +61,7 @@ class TensorMapArgument:
 
 @frozen
 class Check:
-    """A condition over the sizes that a launch must meet, as a Python expression, and why."""
+    """A condition on the sizes that a launch must check, as a Python expression, and its reason."""
 
     condition: str
     why: str
@@ -69,9 +69,9 @@ class Check:
 
 @frozen
 class Contract:
-    """What a launch must look at in a tensor of integers: a condition on every element, as a Python expression over the
-    sizes, the element's coordinates `i0`, `i1`, ..., and elements of the tensor. guard: the entry point of the kernel
-    that looks at them on the device, empty where there is none.
+    """A data contract of an integer tensor that a launch must check: a condition on every element, as a Python
+    expression over the sizes, the element's coordinates `i0`, `i1`, ..., and elements of the tensor. guard: the entry
+    point of the kernel that checks it on the device, empty if there is none.
     """
 
     tensor: str
@@ -82,10 +82,10 @@ class Contract:
 
 @frozen
 class LaunchInfo:
-    """grid: Python expressions over the sizes, one an axis, x first. threads: of one block.
+    """How to launch a kernel. grid: Python expressions over the sizes, one an axis, x first. threads: block size.
 
-    maps: arguments before all others. shared_bytes: shared memory that the launch asks for. early: whether it may begin
-    before what is ahead of it in its stream has ended, as it waits for that itself.
+    maps: TMA descriptors, ahead of all other arguments. shared_bytes: dynamic shared memory. early: whether the launch
+    may use programmatic dependent launch (PDL): the kernel waits for its predecessor itself.
     """
 
     symbol: str
@@ -101,9 +101,9 @@ class LaunchInfo:
 
 @frozen
 class Artifact:
-    """A compiled kernel. warnings: what is likely not wanted, such as spilled registers (E305).
+    """A compiled kernel. warnings: likely performance faults, such as register spills (E305).
 
-    assembly: None where the compiler writes none.
+    assembly: None if the compiler writes no assembly file.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Artifact:
 
 
 def launch_info(kernel: Kernel, symbol: str, written: frozenset[str]) -> LaunchInfo:
-    """How to launch a kernel that is compiled under `symbol`; written: names of the tensors it stores to."""
+    """How to launch the kernel compiled as `symbol`. written: names of the tensors it stores to."""
     tensors = [
         Argument(b.name, "pointer", b.dtype.name, tuple(show(e) for e in b.shape), b.name in written, b.align)
         for b in kernel.parameters
@@ -135,16 +135,16 @@ def _checks(kernel: Kernel) -> tuple[Check, ...]:
     sizes = [_size_check(size) for size in kernel.sizes]
     ranged = [
         Check(
-            f"{show(algebra.mul(extent_of(b), b.dtype.bits // 8))} <= {DESCRIPTOR_BYTES}",
+            f"{show(algebra.mul(span_in_elements(b), b.dtype.bits // 8))} <= {DESCRIPTOR_BYTES}",
             f"`{b.name}` is addressed by 32-bit byte offsets",
         )
-        for b in descriptors(kernel)
+        for b in described_buffers(kernel)
     ]
     return tuple(dict.fromkeys([*assumed, *sizes, *ranged]))
 
 
 def _contracts(kernel: Kernel, guards: Sequence[Guard] = ()) -> tuple[Contract, ...]:
-    """What is promised of integers in memory, which a proof rests on as it does on assumptions."""
+    """The data contracts of integer tensors: proofs assume them, so launches must check them."""
     symbols = {guard.buffer: guard.symbol for guard in guards}
     return tuple(
         Contract(
@@ -162,27 +162,27 @@ def _size_check(size: Symbol) -> Check:
 
 
 def spill_warnings(kernel: Kernel, report: ResourceReport) -> tuple[Diagnostic, ...]:
-    """E305 if registers of the kernel live in memory."""
+    """E305 if the kernel spills registers."""
     if not report.spills:
         return ()
     return (
         Diagnostic(
             "E305",
             "warning",
-            f"registers of `{kernel.name}` are kept in memory: {report.vgpr_spills} spilled, "
-            f"{report.scratch_bytes} bytes a lane, expected none",
+            f"`{kernel.name}` spills registers: {report.vgpr_spills} spilled, "
+            f"{report.scratch_bytes} bytes of scratch a lane, expected none",
             primary=Label(kernel.span, "the compiled kernel spills"),
             facts=(("registers", f"{report.vgprs} vector, {report.agprs} accumulation"),),
-            help="hold smaller tiles a thread, or launch fewer threads a block so that each may hold more registers",
+            help="use smaller tiles, or launch fewer threads a block so that each may use more registers",
             kernel=kernel.name,
         ),
     )
 
 
-def described(
+def artifact_json(
     artifact_name: str, target: str, report: ResourceReport | AssemblerReport, launch: LaunchInfo
 ) -> dict[str, object]:
-    """The JSON data of NAME.json, schema `argus.artifact/1`: no path in it, so that it may be moved."""
+    """The JSON data of NAME.json, schema `argus.artifact/1`. It holds no path, so files may be moved."""
     data = asdict(launch)
     if not launch.contracts:
         del data["contracts"]
@@ -220,7 +220,7 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan, guards: Sequence[Guard]
     found = tuple(dict.fromkeys(checks))
     arguments = (*tensors, *sizes)
     contracts = _contracts(kernel, guards)
-    early = begins_early(kernel)
+    early = uses_pdl(kernel)
     return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early=early)
 
 
@@ -232,27 +232,27 @@ def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:
 
 
 def _map_checks(made: TensorMapArgument) -> list[Check]:
-    """A row of a tensor begins at a multiple of 16 bytes."""
+    """TMA needs every stride but the innermost to be a multiple of 16 bytes."""
     size = _BYTES[made.dtype]
-    why = f"the copy engine takes rows of `{made.tensor}` at multiples of 16 bytes"
+    why = f"TMA needs the strides of `{made.tensor}` to be multiples of 16 bytes"
     return [Check(f"({stride}) * {size} % 16 == 0", why) for stride in made.strides[:-1]]
 
 
 def cuda_warnings(kernel: Kernel, report: AssemblerReport) -> tuple[Diagnostic, ...]:
-    """E305 for spilled registers, E306 for matrix instructions that wait for one another."""
+    """E305 for spilled registers, E306 for serialised wgmma instructions."""
     found: list[Diagnostic] = []
     if report.spills:
         message = (
-            f"registers of `{kernel.name}` are kept in memory: {report.spill_stores} bytes stored, "
-            f"{report.spill_loads} bytes loaded, expected none"
+            f"`{kernel.name}` spills registers: {report.spill_stores} bytes of spill stores, "
+            f"{report.spill_loads} bytes of spill loads a thread, expected none"
         )
-        repair = "hold smaller tiles a thread, or give the role more registers"
+        repair = "use smaller tiles, or give the role more registers"
         found.append(_warning(kernel, "E305", message, "the compiled kernel spills", repair))
     for code, text in report.warnings:
         if code in SERIALISED:
-            message = f"matrix instructions of `{kernel.name}` wait for one another: {text}"
-            repair = "touch the accumulator only after `wgmma.wait(0)`"
-            found.append(_warning(kernel, "E306", message, "the assembler serialises it", repair))
+            message = f"the assembler serialises the wgmma instructions of `{kernel.name}`: {text}"
+            repair = "access the accumulator only after `wgmma.wait(0)`"
+            found.append(_warning(kernel, "E306", message, "serialised here", repair))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""`build`: a kernel as a file that the GPU runs, and what it costs."""
+"""`build`: emit a kernel, compile it, and read its resource usage."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from argus.core.cost import Compiled
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Copy, Kernel, walk
 from argus.core.target import TARGETS, Target
-from argus.emit.artifact import Artifact, cuda_launch, cuda_warnings, described, launch_info, spill_warnings
+from argus.emit.artifact import Artifact, artifact_json, cuda_launch, cuda_warnings, launch_info, spill_warnings
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report as parse_assembler_report
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.resource_report import parse_report
 from argus.emit.hip.text import hip_text
 from argus.emit.hip.toolchain import compile_hip, write_files
-from argus.emit.names import assign
-from argus.emit.resources import compiled
+from argus.emit.names import assign_names
+from argus.emit.resources import compiled_from_report
 
 COMPILE_SECONDS = 120.0
 
@@ -33,7 +33,7 @@ def build(
 
     target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
     and NAME.json go (NAME.cu, NAME.cubin and NAME.json for sm_90a); by default a folder of the user's cache, named
-    after the text. lines: whether code for sm_90a tells its lines to tools such as profilers.
+    after the text's digest. lines: whether sm_90a code carries line information for profilers.
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
@@ -43,13 +43,13 @@ def build(
     if kernel.target.name == "sm_90a":
         return _build_cuda(kernel, directory, lines=lines)
     text = hip_text(kernel)
-    symbol = assign(kernel).kernel
-    place = _cache(symbol, text) if directory is None else directory
+    symbol = assign_names(kernel).kernel
+    place = _cache_directory(symbol, text) if directory is None else directory
     made = compile_hip(text, symbol, place, COMPILE_SECONDS)
     report = parse_report(made.remarks, made.assembly_text)
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
     launch = launch_info(kernel, symbol, stored)
-    data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
+    data = json.dumps(artifact_json(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
     (description,) = write_files({f"{symbol}.json": data}, place, symbol)
     return Artifact(
         kernel.name,
@@ -65,20 +65,20 @@ def build(
     )
 
 
-def reported(kernel: Kernel) -> Compiled:
-    """What its compiler says of a kernel, as the static model takes it; no file is kept. Raises as `build` does."""
+def compile_resources(kernel: Kernel) -> Compiled:
+    """Compile a kernel for its resource usage, the cost model's input; keeps no file. Raises as `build` does."""
     with tempfile.TemporaryDirectory() as folder:
-        return compiled(build(kernel, directory=Path(folder), lines=False).report)
+        return compiled_from_report(build(kernel, directory=Path(folder), lines=False).report)
 
 
 def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool) -> Artifact:
-    """As `build`, with NAME.cu and NAME.cubin."""
+    """`build` for sm_90a: writes NAME.cu, NAME.cubin and NAME.json."""
     made = cuda_text(kernel)
     code = compile_cuda(made.text, made.symbol, lines=lines)
     report = parse_assembler_report(code.log, made.symbol)
     launch = cuda_launch(kernel, made.symbol, made.plan, made.guards)
-    data = json.dumps(described(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
-    place = _cache(made.symbol, made.text) if directory is None else directory
+    data = json.dumps(artifact_json(kernel.name, kernel.target.name, report, launch), indent=2) + "\n"
+    place = _cache_directory(made.symbol, made.text) if directory is None else directory
     stem = made.symbol
     files: dict[str, str | bytes] = {f"{stem}.cu": made.text, f"{stem}.cubin": code.cubin, f"{stem}.json": data}
     source, binary, description = write_files(files, place, stem)
@@ -101,6 +101,6 @@ def _check_target(kernel: Kernel, target: Target | str | None) -> None:
     raise ArgusError(Diagnostic("E301", "error", message, help=repair, kernel=kernel.name))
 
 
-def _cache(symbol: str, text: str) -> Path:
+def _cache_directory(symbol: str, text: str) -> Path:
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return platformdirs.user_cache_path("argus") / "build" / f"{symbol}-{digest}"

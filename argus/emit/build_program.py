@@ -1,4 +1,4 @@
-"""`build_program`: the kernels of a program as files that the GPU runs, and how they are launched one after another."""
+"""`build_program`: build every kernel of a program, and describe the sequence of launches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "argus.program/1"
 
 @frozen
 class BuiltProgram:
-    """description: NAME.json, which names the kernels' descriptions by their place beside it. kernels: in order."""
+    """description: NAME.json, which names the kernels' descriptions by relative path. kernels: in launch order."""
 
     name: str
     description: Path
@@ -28,9 +28,9 @@ class BuiltProgram:
 
 
 def build_program(program: Program | ProgramTemplate, directory: Path, config: str | None = None) -> BuiltProgram:
-    """Emit and compile every launch of a program, over the program's sizes: each checks what all of them assume.
+    """Emit and compile every launch of a program. Each launch checks the assumptions of all.
 
-    directory: for NAME.json, and a folder for each launch.
+    directory: receives NAME.json and one folder a launch.
     Raises ArgusError as `build` does.
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])

@@ -1,4 +1,4 @@
-"""Index expressions and conditions as C text, with floor division and modulus."""
+"""Emit index expressions and conditions as C, with floor division and floor modulus."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from argus.emit.names import Names
 
 Width = Literal["", "(long)", "(unsigned)"]
 
-# How tightly a text binds: an operand of comparison, of + and -, of *, or anything.
+# Precedence of a text: comparison, sum, product, or primary expression.
 _COMPARED, _ADDED, _MULTIPLIED, _ATOM = 0, 1, 2, 3
 _Part = tuple[str, int]
 
@@ -41,10 +41,10 @@ def _wrap(part: _Part, level: int) -> str:
 
 
 @frozen
-class Elements:
-    """The text of a coordinate, by its axis, and of an element of a tensor, by its name and its coordinates' texts.
+class ElementText:
+    """How to emit a coordinate (by axis) and a tensor element (by name and coordinate texts).
 
-    suffix: of every number.
+    suffix: appended to every integer literal.
     """
 
     coordinate: Callable[[int], str]
@@ -54,24 +54,24 @@ class Elements:
 
 @frozen
 class CText:
-    """C text over the names of one kernel. `wave` stands for the wave's number, a scalar.
+    """Emits expressions over the names of one kernel. `wave` is the local that holds the wave index (uniform).
 
-    known: expressions that have been computed, with the names of their values. elements: None where expressions have
-    none.
+    known: expressions already computed, by the name of their local. elements: None if expressions contain no
+    coordinates or tensor elements.
     """
 
     names: Names
     thread: Symbol
     unit: int
     known: Mapping[Node, str] = field(factory=dict[Node, str], eq=False)
-    elements: Elements | None = field(default=None, eq=False)
+    elements: ElementText | None = field(default=None, eq=False)
 
     def index(self, node: Index, width: Width = "") -> str:
-        """An `int`, or arithmetic in the wider type that `width` converts every symbol to."""
+        """An `int` expression, or one in the type `width` that every symbol is cast to."""
         return fold(node, self._visit(width))[0]
 
     def factor(self, node: Index, width: Width = "") -> str:
-        """The same, ready to stand beside `*`."""
+        """The same, parenthesised as a factor of `*`."""
         return _wrap(fold(node, self._visit(width)), _MULTIPLIED)
 
     def cond(self, node: Cond, width: Width = "") -> str:
@@ -98,7 +98,7 @@ class CText:
                 case Cmp():
                     return _comparison(node, parts), _COMPARED
                 case And() | Or():
-                    return _junction(node, parts)
+                    return _connective(node, parts)
                 case Not(part=Cmp(left=left, right=right)):
                     return f"{_wrap(fold(left, visit), _ADDED)} != {_wrap(fold(right, visit), _ADDED)}", _COMPARED
                 case Not():
@@ -134,10 +134,10 @@ class CText:
         if node.op == "//" and of_thread and by > 0 and by % self.unit == 0:
             return self._of_wave(by // self.unit)
         if by > 0 and by & (by - 1) == 0:
-            # An arithmetic shift and a mask are floor division and its remainder for negative numbers too.
+            # An arithmetic shift and a mask compute floor division and floor modulus of negative numbers too.
             shifted = f">> {by.bit_length() - 1}" if node.op == "//" else f"& {by - 1}"
             return f"({_wrap(left, _ATOM)} {shifted})", _ATOM
-        if _natural(node.left) and _positive(node.right):
+        if _nonnegative(node.left) and _positive(node.right):
             return f"({_wrap(left, _MULTIPLIED)} {'/' if node.op == '//' else '%'} {_wrap(right, _ATOM)})", _ATOM
         return f"floor_{'div' if node.op == '//' else 'mod'}({left[0]}, {right[0]})", _ATOM
 
@@ -147,7 +147,7 @@ class CText:
         return f"(wave / {waves})", _ATOM
 
 
-def _natural(node: Index) -> bool:
+def _nonnegative(node: Index) -> bool:
     return node.range[0] is not None and node.range[0] >= 0
 
 
@@ -169,7 +169,7 @@ def _sum(node: Sum, parts: Sequence[_Part]) -> _Part:
 
 
 def _comparison(node: Cmp, parts: Sequence[_Part]) -> str:
-    """`a + 1 <= b` is written `a < b`; a constant goes to the right."""
+    """Write `a + 1 <= b` as `a < b`, with a constant on the right."""
     left, right = parts[0][0], parts[1][0]
     if node.op == "==":
         return f"{right} == {left}" if isinstance(node.left, Const) else f"{left} == {right}"
@@ -182,7 +182,7 @@ def _comparison(node: Cmp, parts: Sequence[_Part]) -> str:
     return f"{left} <= {right}"
 
 
-def _junction(node: And | Or, parts: Sequence[_Part]) -> _Part:
+def _connective(node: And | Or, parts: Sequence[_Part]) -> _Part:
     if not parts:
         return ("true" if isinstance(node, And) else "false"), _ATOM
     sign = " && " if isinstance(node, And) else " || "

@@ -1,4 +1,4 @@
-"""The text of `Copy`: one line a vector."""
+"""Emit `Copy` on gfx942: one vector load or store a line."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from argus.core.dtype import DType
 from argus.core.ir import Copy, View
-from argus.emit.address import Place, places
+from argus.emit.address import VectorAddress, vector_addresses
 from argus.emit.faults import not_built
-from argus.emit.scope import Scope, held_by
+from argus.emit.scope import Scope, whole_register_buffer
 
 
-def vectors(copy: Copy) -> tuple[int, ...]:
-    """First values of the vectors that one thread moves. Raises ArgusError (E501) if they do not divide its values."""
+def vector_starts(copy: Copy) -> tuple[int, ...]:
+    """Index of each vector's first value in one thread. Raises ArgusError (E501) unless vectors divide its values."""
     size = copy.atom.vector_bits // copy.source.buffer.dtype.bits
     held = copy.by.values.size()
     if size == 0 or held % size:
@@ -20,26 +20,26 @@ def vectors(copy: Copy) -> tuple[int, ...]:
     return tuple(range(0, held, size))
 
 
-def predicated(copy: Copy, scope: Scope) -> bool:
-    """Whether some thread may skip some of the copy's instructions."""
-    return copy.by.threads.size() < scope.threads or (copy.edge is not None and not _folded(copy))
+def is_predicated(copy: Copy, scope: Scope) -> bool:
+    """Whether some thread may skip an instruction of the copy."""
+    return copy.by.threads.size() < scope.threads or (copy.edge is not None and not _predicate_in_offset(copy))
 
 
-def _folded(copy: Copy) -> bool:
-    """Whether being outside is expressed by the offset: a buffer instruction reads 0 and writes nothing there."""
+def _predicate_in_offset(copy: Copy) -> bool:
+    """Whether an out-of-range buffer offset replaces the predicate: the hardware loads 0 and drops the store."""
     return copy.atom.edge == "range_zero" and (copy.edge == 0 or copy.source.buffer.space == "register")
 
 
 def copy_lines(copy: Copy, scope: Scope) -> list[str]:
-    """A block of C statements. Raises ArgusError (E501) for what gfx942 has no copy instruction for."""
+    """A block of C statements. Raises ArgusError (E501) for a copy without a gfx942 instruction."""
     _check(copy)
     memory = copy.source if copy.target.buffer.space == "register" else copy.target
-    first = vectors(copy)
+    first = vector_starts(copy)
     ranged = copy.atom.edge == "range_zero"
     width = "(unsigned)" if ranged else "(long)"
     edge = copy.edge is not None and memory.buffer.space == "global"
-    declared, found = places(memory, copy.by, scope, first, edge=edge, width=width)
-    body = [_move(copy, scope, value, place, memory) for value, place in zip(first, found, strict=True)]
+    declared, found = vector_addresses(memory, copy.by, scope, first, edge=edge, width=width)
+    body = [_vector_statement(copy, scope, value, place, memory) for value, place in zip(first, found, strict=True)]
     lines = ["{", *(f"    {line}" for line in (*declared, *body)), "}"]
     if copy.by.threads.size() == scope.threads:
         return lines
@@ -62,15 +62,15 @@ def _check(copy: Copy) -> None:
         raise not_built(f"{copy.atom} from {spaces[0]} to {spaces[1]} memory", copy.span)
     if "shared" in spaces and copy.edge is not None:
         raise not_built("a copy beyond the edge of shared memory", copy.span)
-    held_by(copy.source if spaces[0] == "register" else copy.target, copy.by, copy.span)
+    whole_register_buffer(copy.source if spaces[0] == "register" else copy.target, copy.by, copy.span)
 
 
-def _move(copy: Copy, scope: Scope, value: int, place: Place, memory: View) -> str:
-    """One execution of the instruction, under its predicate."""
+def _vector_statement(copy: Copy, scope: Scope, value: int, place: VectorAddress, memory: View) -> str:
+    """One predicated vector instruction."""
     name = scope.names.buffers[memory.buffer]
     if copy.atom.edge == "range_zero":
         offset = f"{memory.buffer.dtype.bits // 8}u * ({place.offset})"
-        folded = place.inside and _folded(copy)
+        folded = place.inside and _predicate_in_offset(copy)
         there = f"{name}_buffer, {f'guard({place.inside}, {offset})' if folded else offset}"
     else:
         there = f"&{name}[{place.offset}]"
@@ -78,7 +78,7 @@ def _move(copy: Copy, scope: Scope, value: int, place: Place, memory: View) -> s
     held = scope.pointer((copy.target if loads else copy.source).buffer, value)
     operands = {"source": there, "target": held} if loads else {"source": held, "target": there}
     done = f"{copy.atom.spelling['gfx942'].format(**operands)};"
-    if not place.inside or _folded(copy):
+    if not place.inside or _predicate_in_offset(copy):
         return done
     if not loads:
         return f"if ({place.inside}) {done}"
@@ -87,7 +87,7 @@ def _move(copy: Copy, scope: Scope, value: int, place: Place, memory: View) -> s
 
 
 def fill_word(value: float, dtype: DType) -> str:
-    """The 32-bit word, as C text, that repeats a value."""
+    """C text of a 32-bit word filled with copies of a value."""
     element = np.array([value]).astype(dtype.numpy).tobytes()
     word = int.from_bytes(element * (4 // len(element)), "little")
     return f"0x{word:08X}u" if word else "0u"

@@ -1,4 +1,4 @@
-"""The text of `Map`: element-wise arithmetic on what a thread holds."""
+"""Emit `Map`: element-wise arithmetic on a thread's registers."""
 
 from __future__ import annotations
 
@@ -19,69 +19,71 @@ from argus.core.layout import TV
 from argus.core.span import Span
 from argus.core.walk import substitute
 from argus.emit.faults import not_built
-from argus.emit.loops import loops
+from argus.emit.loops import unrolled_loops
 from argus.emit.registers import register_values
-from argus.emit.scope import Scope, c_type, held_by, is_whole, layout_of
+from argus.emit.scope import Scope, c_type, is_whole, layout_of, whole_register_buffer
 
 _INTEGER_OPS = frozenset({"neg", "add", "sub", "mul"})
 
 
 def map_lines(stmt: Map, scope: Scope) -> list[str]:
-    """Every value that a thread holds: a loop where all are alike, else a line each."""
-    target = held_by(stmt.target, None, stmt.span)
+    """Compute every register value of a thread: one unrolled loop if all have the same form, else a line each."""
+    target = whole_register_buffer(stmt.target, None, stmt.span)
     layout = layout_of(target)
     held = layout.values.size()
-    if not _placed(stmt.elem) and all(_beside(get, layout, stmt.span) is not None for get in gets(stmt.elem)):
-        text = _Elements(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
-        return loops([("value", held)], f"{scope.element(target, 'value')} = {text};")
+    if not _depends_on_coordinates(stmt.elem) and all(
+        _register_distance(get, layout, stmt.span) is not None for get in gets(stmt.elem)
+    ):
+        text = _ElementWriter(scope, stmt, "value", None).stored(stmt.elem, target.dtype)
+        return unrolled_loops([("value", held)], f"{scope.element(target, 'value')} = {text};")
     lines: list[str] = []
     for value in range(held):
         at = layout.coordinates_at(algebra.sym(scope.thread), value)
-        text = _Elements(scope, stmt, value, at).stored(stmt.elem, target.dtype)
+        text = _ElementWriter(scope, stmt, value, at).stored(stmt.elem, target.dtype)
         lines.append(f"{scope.element(target, value)} = {text};")
     return lines
 
 
-def _beside(get: Get, layout: TV, span: Span) -> int | None:
-    """By how many registers each value read lies beyond the value computed; None if that differs among them."""
-    if is_whole(get.view, layout) and _beneath(get):
+def _register_distance(get: Get, layout: TV, span: Span) -> int | None:
+    """Register index read minus register index written; None if it is not the same for all values."""
+    if is_whole(get.view, layout) and _same_coordinates(get):
         return 0
     found = register_values(get.view, layout, span, get.at)
     return found[0] if found == tuple(range(found[0], found[0] + len(found))) else None
 
 
-def _beneath(get: Get) -> bool:
-    """Whether the element is the one at the coordinates of the result."""
+def _same_coordinates(get: Get) -> bool:
+    """Whether the operand's coordinates are those of the result."""
     return get.at == tuple(coord(axis) for axis in range(len(get.at)))
 
 
-def _placed(elem: Elem) -> bool:
-    """Whether an element's value depends on its coordinates."""
+def _depends_on_coordinates(elem: Elem) -> bool:
+    """Whether the expression uses the coordinates of its element."""
     match elem:
         case Num():
             return True
         case Lit() | Get():
             return False
         case Op(args=args):
-            return any(_placed(arg) for arg in args)
+            return any(_depends_on_coordinates(arg) for arg in args)
         case Cast(arg=arg):
-            return _placed(arg)
+            return _depends_on_coordinates(arg)
         case Where(test=test, then=then, other=other):
-            return _test_placed(test) or _placed(then) or _placed(other)
+            return _test_depends_on_coordinates(test) or _depends_on_coordinates(then) or _depends_on_coordinates(other)
         case _:
             assert_never(elem)
 
 
-def _test_placed(test: Test) -> bool:
+def _test_depends_on_coordinates(test: Test) -> bool:
     match test:
         case Holds():
             return True
         case Compare(left=left, right=right):
-            return _placed(left) or _placed(right)
+            return _depends_on_coordinates(left) or _depends_on_coordinates(right)
         case Both(parts=parts) | Either(parts=parts):
-            return any(_test_placed(part) for part in parts)
+            return any(_test_depends_on_coordinates(part) for part in parts)
         case Neither(part=part):
-            return _test_placed(part)
+            return _test_depends_on_coordinates(part)
         case _:
             assert_never(test)
 
@@ -90,8 +92,8 @@ _Typed = tuple[str, DType | None]
 
 
 @frozen
-class _Elements:
-    """C text of elements at one value. A literal has no type of its own: it takes that of its context."""
+class _ElementWriter:
+    """Emits an element expression at one register value. A literal takes its type from the context."""
 
     scope: Scope
     stmt: Map
@@ -145,14 +147,14 @@ class _Elements:
         buffer, layout = elem.view.buffer, layout_of(self.stmt.target.buffer)
         value = self.value
         if isinstance(value, int):
-            same = is_whole(elem.view, layout) and _beneath(elem)
+            same = is_whole(elem.view, layout) and _same_coordinates(elem)
             value = value if same else register_values(elem.view, layout, self.span, elem.at)[value]
-        elif beside := _beside(elem, layout, self.span):
+        elif beside := _register_distance(elem, layout, self.span):
             value = f"{value} + {beside}"
         return self.scope.element(buffer, value), self._computed(buffer.dtype)
 
     def _op(self, name: str, args: Sequence[_Typed]) -> _Typed:
-        """Computed in f32 and rounded to the operands' type, as NumPy computes on 16-bit floats."""
+        """Compute in f32 and round to the operands' type, as NumPy does for 16-bit floats."""
         dtype = next((own for _, own in args if own is not None), None)
         if dtype is not None and dtype.family == "int" and name not in _INTEGER_OPS:
             raise not_built(f"`{name}` of integers", self.span)
@@ -174,7 +176,7 @@ def _widened(typed: _Typed) -> str:
 
 
 def _operand(typed: _Typed, dtype: DType | None) -> str:
-    """An operand of an operation on `dtype`: a literal among integers is one, a 16-bit float becomes f32."""
+    """An operand of an operation on `dtype`: cast a literal among integers, widen a 16-bit float to f32."""
     text, own = typed
     return (
         f"({c_type(dtype)}){text}" if own is None and dtype is not None and dtype.family == "int" else _widened(typed)

@@ -1,4 +1,4 @@
-"""What this version does not emit, as diagnostics."""
+"""Diagnostics for constructs that this version does not emit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argus.core.span import NOWHERE, Span
 
 
 def not_built(what: str, span: Span = NOWHERE, kernel: str = "") -> ArgusError:
-    """The error (E501) that says which construct an emitter does not know."""
+    """The error E501 for a construct without an emitted form."""
     return ArgusError(
         Diagnostic(
             "E501",

@@ -1,6 +1,6 @@
-"""Integers from memory in expressions: the tensor's element, read wherever the program speaks of it.
+"""Integer tensor elements inside index expressions: each use is emitted as a load.
 
-That it exists is proved wherever the statement is executed (I37), and that nobody changes it is checked (E220).
+I37 proves that the load is in bounds wherever the statement executes; E220 checks that no one writes the tensor.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from argus.core.check.reads import reads
 from argus.core.ir import Assert, Assume, Buffer, Kernel, Strided, Tag, walk
-from argus.emit.c_expr import CText, Elements
+from argus.emit.c_expr import CText, ElementText
 from argus.emit.faults import not_built
 from argus.emit.names import Names
 
@@ -17,14 +17,14 @@ _NO_UNIT = 1 << 30
 
 
 def tensors_read(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The tensors of which expressions read elements, in the order of the parameters; claims and tags read nothing."""
+    """The tensors that index expressions load from, in parameter order. Claims and tags emit no load."""
     stmts = [stmt for stmt in walk(kernel.body) if not isinstance(stmt, Tag | Assert | Assume)]
     used = {term.array for stmt in stmts for term in reads(stmt)}
     return tuple(buffer for buffer in kernel.parameters if buffer.name in used)
 
 
-def elements_of(kernel: Kernel, names: Names) -> Elements | None:
-    """The text of what expressions read; None where they read nothing."""
+def element_reads(kernel: Kernel, names: Names) -> ElementText | None:
+    """How to emit those loads; None if no expression loads."""
     tensors = {buffer.name: buffer for buffer in tensors_read(kernel)}
     if not tensors:
         return None
@@ -43,4 +43,4 @@ def elements_of(kernel: Kernel, names: Names) -> Elements | None:
     def coordinate(axis: int) -> str:
         raise not_built(f"an index expression with the coordinate {axis} of no element in it", kernel.span, kernel.name)
 
-    return Elements(coordinate, element)
+    return ElementText(coordinate, element)

@@ -1,12 +1,12 @@
-"""Loops of constant extents over what a thread holds."""
+"""Unrolled loops over registers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-def loops(counters: Sequence[tuple[str, int]], *body: str) -> list[str]:
-    """C text of nested loops, the first outermost, unrolled so that registers are indexed by constants."""
+def unrolled_loops(counters: Sequence[tuple[str, int]], *body: str) -> list[str]:
+    """Nested unrolled C loops, the first counter outermost; unrolling makes every register index a constant."""
     lines: list[str] = []
     for name, extent in counters:
         lines.append("#pragma unroll")

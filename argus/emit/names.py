@@ -1,4 +1,4 @@
-"""C identifiers for the symbols and buffers of a kernel: the user's own names wherever C allows them."""
+"""Assign C identifiers to a kernel's symbols and buffers: the user's own names wherever C allows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import frozen
 from argus.core.index import Symbol
 from argus.core.ir import Alloc, Buffer, For, Kernel, Let, Roles, walk
 
-_OURS = """
+_HELPER_NAMES = """
     bf16 f16 f32 i32 s16x4 f32x4 f32x16 b16 b32 b64 b128 guard descriptor operand floor_div floor_mod min max meet
     wave THREADS HELPER MOVES __global__ __device__ __shared__ u32 u64 TensorMap memory base arrive hold pair
     shared_address barrier_init arrive_expect await_parity meet_arrive bulk_commit bulk_wait bulk_wait_reads
@@ -28,9 +28,9 @@ _CPP = """
     struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual
     void volatile wchar_t while xor xor_eq
 """
-_RESERVED = frozenset(f"{_OURS} {_CPP}".split())
-# Names that the emitter itself gives to locals and to helpers with a width.
-_EMITTED = re.compile(
+_RESERVED = frozenset(f"{_HELPER_NAMES} {_CPP}".split())
+# Names that the emitter generates for locals, and for helpers whose name carries a width.
+_GENERATED_NAMES = re.compile(
     r"at\d+(_\d+)?|quotient\d+|base\d+|value|kk|mm|nn|\w+_buffer|(buffer_)?(load|store|fill)_b\d+|tma_(load|store)_\dd(_to)?|"
     r"(ld|st)matrix_x\d(_trans)?|mma_m16n8k16_[a-z0-9]+|wgmma_m64n\d+k\d+_f32_[a-z0-9]+_(ss|rs)(_a_mn)?(_b_mn)?|guard_\w+|__.*"
 )
@@ -38,28 +38,28 @@ _EMITTED = re.compile(
 
 @frozen
 class Names:
-    """Identifiers, no two alike."""
+    """Unique identifiers."""
 
     symbols: Mapping[Symbol, str]
     buffers: Mapping[Buffer, str]
     kernel: str
 
 
-def assign(kernel: Kernel) -> Names:
-    """Names in program order. Tags and assertions have no part in it."""
+def assign_names(kernel: Kernel) -> Names:
+    """Assign names in program order. Tags and assertions do not change them."""
     taken: set[str] = set()
     symbols: dict[Symbol, str] = {}
     buffers: dict[Buffer, str] = {}
-    name = _free(kernel.name, taken)
-    for thing in _things(kernel):
+    name = _fresh_name(kernel.name, taken)
+    for thing in _named_objects(kernel):
         if isinstance(thing, Symbol):
-            symbols.setdefault(thing, _free(thing.name, taken))
+            symbols.setdefault(thing, _fresh_name(thing.name, taken))
         else:
-            buffers.setdefault(thing, _free(thing.name, taken))
+            buffers.setdefault(thing, _fresh_name(thing.name, taken))
     return Names(symbols, buffers, name)
 
 
-def _things(kernel: Kernel) -> Iterator[Symbol | Buffer]:
+def _named_objects(kernel: Kernel) -> Iterator[Symbol | Buffer]:
     yield from kernel.parameters
     yield from kernel.sizes
     yield from kernel.blocks
@@ -74,13 +74,13 @@ def _things(kernel: Kernel) -> Iterator[Symbol | Buffer]:
                 yield from (role.number, role.thread)
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """The name itself if C and the emitter leave it free, else the first numbered variant that is."""
+def _fresh_name(name: str, taken: set[str]) -> str:
+    """The name itself if it is free, else its first free numbered variant."""
     stem = re.sub(r"\W", "_", name, flags=re.ASCII) or "unnamed"
-    if stem[0].isdigit() or stem in _RESERVED or _EMITTED.fullmatch(stem):
+    if stem[0].isdigit() or stem in _RESERVED or _GENERATED_NAMES.fullmatch(stem):
         stem = f"{stem.strip('_')}_" if not stem[0].isdigit() else f"n{stem}"
     found, count = stem, 1
-    while found in taken or found in _RESERVED or _EMITTED.fullmatch(found):
+    while found in taken or found in _RESERVED or _GENERATED_NAMES.fullmatch(found):
         count += 1
         found = f"{stem}_{count}"
     taken.add(found)

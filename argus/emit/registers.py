@@ -1,4 +1,4 @@
-"""Which registers a view of a part of a register tile names."""
+"""Map a view of a register tile to the registers of each thread that hold it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from argus.emit.scope import layout_of
 
 
 def register_values(view: View, by: TV, span: Span, at: tuple[Index, ...] | None = None) -> tuple[int, ...]:
-    """For each value of a thread under `by`, the value of the buffer's own layout at the same element.
+    """For each value index of `by`, the value index of the buffer's own TV layout that holds the same element.
 
-    at: the coordinates in the view over those of `by`, such as the column alone; the same ones by default.
-    Raises ArgusError (E501) if another thread holds it, or threads hold it in different registers.
+    at: view coordinates as expressions over those of `by` (a broadcast, for example); the identity by default.
+    Raises ArgusError (E501) if another thread holds an element, or threads hold it in different registers.
     """
     buffer = view.buffer
     if symbols(*view.at, *(at or ())):
@@ -43,7 +43,7 @@ def _shape(by: TV) -> tuple[int, int]:
 
 
 def _numbers(coordinates: tuple[IntArray, ...], tile: tuple[int, ...], shape: tuple[int, int]) -> IntArray:
-    """Element numbers of (thread, value), first axis fastest."""
+    """Linear element number of each (thread, value), first axis fastest."""
     number = np.zeros(shape, np.int64)
     below = 1
     for axis, extent in zip(coordinates, tile, strict=True):

@@ -1,4 +1,4 @@
-"""A compiler's report as the static model takes it."""
+"""Convert a compiler's resource report into the input of the static cost model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from argus.emit.cuda.ptxas import AssemblerReport
 from argus.emit.hip.resource_report import ResourceReport
 
 
-def compiled(report: ResourceReport | AssemblerReport) -> Compiled:
-    """Shared memory of CUDA is what our plan says: the assembler does not see it."""
+def compiled_from_report(report: ResourceReport | AssemblerReport) -> Compiled:
+    """The cost model's view of a report. CUDA shared memory is dynamic, so ptxas does not report it."""
     if isinstance(report, ResourceReport):
         return Compiled(report.registers, spilled=report.scratch_bytes, shared=report.lds_bytes, beside=report.beside)
     return Compiled(report.registers, spilled=report.spill_stores, serialised=report.serialised)

@@ -1,4 +1,4 @@
-"""What the text of a statement depends on besides the statement itself."""
+"""Emission context of a kernel: names, accumulator vector types, and views of register buffers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from argus.core.layout import TV
 from argus.core.span import Span
 from argus.emit.c_expr import CText
 from argus.emit.faults import not_built
-from argus.emit.integers import elements_of
-from argus.emit.names import Names, assign
+from argus.emit.integers import element_reads
+from argus.emit.names import Names, assign_names
 
 _C_TYPES = {"bf16": "bf16", "f16": "f16", "f32": "f32", "i32": "i32", "e4m3": "unsigned char"}
 
 
 def c_type(dtype: DType) -> str:
-    """The type of one stored element."""
+    """The C type of one element in memory."""
     return _C_TYPES[dtype.name]
 
 
 @frozen
 class Scope:
-    """One kernel's names, its accumulators (buffers kept as vectors of so many elements) and its target's name."""
+    """One kernel's names and target. accumulators: vector width of each buffer that an MMA accumulates into."""
 
     text: CText
     thread: Symbol
@@ -39,7 +39,7 @@ class Scope:
         return self.text.names
 
     def element(self, buffer: Buffer, value: int | str) -> str:
-        """The lvalue of one value that a thread holds."""
+        """C lvalue of one register value of a thread."""
         name = self.names.buffers[buffer]
         width = self.accumulators.get(buffer)
         if width is None:
@@ -49,7 +49,7 @@ class Scope:
         return f"{name}[{value} / {width}][{value} % {width}]"
 
     def pointer(self, buffer: Buffer, value: int) -> str:
-        """The address of one value that a thread holds."""
+        """C pointer to one register value of a thread."""
         width = self.accumulators.get(buffer)
         if width is None:
             return f"&{self.element(buffer, value)}"
@@ -57,9 +57,9 @@ class Scope:
 
 
 def scope_of(kernel: Kernel) -> Scope:
-    """Raises ArgusError (E501) if two instructions want one accumulator in different widths."""
-    names = assign(kernel)
-    text = CText(names, kernel.thread, kernel.target.unit, elements=elements_of(kernel, names))
+    """Build the scope. Raises ArgusError (E501) if two instructions need different widths of one accumulator."""
+    names = assign_names(kernel)
+    text = CText(names, kernel.thread, kernel.target.unit, elements=element_reads(kernel, names))
     return Scope(text, kernel.thread, kernel.threads, _accumulators(kernel))
 
 
@@ -75,15 +75,15 @@ def _accumulators(kernel: Kernel) -> dict[Buffer, int]:
     return widths
 
 
-def held_by(view: View, by: TV | None, span: Span) -> Buffer:
-    """The register buffer that a view is the whole of. Raises ArgusError (E501) for a part or a permutation."""
+def whole_register_buffer(view: View, by: TV | None, span: Span) -> Buffer:
+    """The register buffer that a view covers completely. Raises ArgusError (E501) for a part or a permutation."""
     if not is_whole(view, by):
         raise not_built(f"a view of a part of the registers `{view.buffer.name}`", span)
     return view.buffer
 
 
 def is_whole(view: View, by: TV | None) -> bool:
-    """Whether a view is all of a register buffer, held as `by` says."""
+    """Whether a view is the identity view of a register buffer, in the TV layout `by`."""
     buffer = view.buffer
     same = view.shape == buffer.shape and view.at == whole(buffer).at and view.peer is None
     return same and (by is None or buffer.layout == by)
@@ -94,8 +94,8 @@ def layout_of(buffer: Buffer) -> TV:
     return buffer.layout
 
 
-def descriptors(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The tensors that buffer instructions address, in the order of the parameters."""
+def described_buffers(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The tensors that need a buffer resource descriptor (V#), in parameter order."""
     used = {view.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) for view in _ranged(stmt)}
     return tuple(buffer for buffer in kernel.parameters if buffer in used)
 

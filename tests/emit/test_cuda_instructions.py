@@ -245,7 +245,7 @@ def test_a_matrix_that_begins_within_a_chunk_is_refused() -> None:
     def across(stmt: Stmt) -> Stmt:
         return evolve(stmt, b=moved_view(stmt.b, 0, -4)) if isinstance(stmt, Mma) else stmt
 
-    assert "within a chunk of 16 bytes" in refused("wgmma_m64n16k16_f32_bf16_ss span 64 adds", across)
+    assert "inside a chunk of 16 bytes" in refused("wgmma_m64n16k16_f32_bf16_ss span 64 adds", across)
 
 
 def test_a_box_that_begins_within_a_period_is_refused() -> None:
@@ -263,7 +263,7 @@ def test_registers_that_are_no_matrices_are_refused() -> None:
         matrices = isinstance(stmt, Copy) and stmt.atom.name.startswith("ldmatrix")
         return evolve(stmt, by=by) if matrices and isinstance(stmt, Copy) else stmt
 
-    assert "no 8 x 8 matrices" in refused("ldmatrix_x4 span 32", other)
+    assert "do not form 8 x 8 matrices" in refused("ldmatrix_x4 span 32", other)
 
 
 def test_a_swizzle_of_smaller_chunks_is_refused() -> None:

@@ -18,7 +18,7 @@ from argus.emit.build import build
 from argus.emit.cuda.guards import guard_text, guards
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.prelude import PRELUDE
-from argus.emit.names import assign
+from argus.emit.names import assign_names
 from argus.kernels.gemm import gemm
 from argus.language import Tensor, ceil_div, copy, f32, i32, kernel, promise, registers, sm_90a, spread
 from argus.runtime.expressions import unkept
@@ -47,21 +47,21 @@ def table(X: Tensor["M N", f32], Y: Tensor["M N", f32], rank: Tensor["M N", i32]
 
 def test_the_text(golden: Golden) -> None:
     made = of("proved/rows_of_sequences.py")
-    golden(guard_text(made, assign(made)))
+    golden(guard_text(made, assign_names(made)))
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_compiler_takes_it(file: str) -> None:
     made = of(file)
-    log = compile_cuda(PRELUDE + guard_text(made, assign(made)), "guard").log
+    log = compile_cuda(PRELUDE + guard_text(made, assign_names(made)), "guard").log
 
     assert "0 bytes stack frame, 0 bytes spill stores" in log
-    assert [guard.symbol in log for guard in guards(made, assign(made))] == [True]
+    assert [guard.symbol in log for guard in guards(made, assign_names(made))] == [True]
 
 
 def test_a_kernel_without_promises_has_none() -> None:
     made = gemm.trace("narrow")
-    assert guard_text(made, assign(made)) == ""
+    assert guard_text(made, assign_names(made)) == ""
 
 
 def test_a_built_kernel_names_its_guards(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_tensor_that_is_not_row_major_is_refused() -> None:
     assert isinstance(rank.layout, Strided)
     turned = evolve(rank, layout=Strided(tuple(reversed(rank.layout.strides))))
     with pytest.raises(ArgusError, match="not row-major"):
-        guard_text(evolve(made, parameters=(*made.parameters[:2], turned)), assign(made))
+        guard_text(evolve(made, parameters=(*made.parameters[:2], turned)), assign_names(made))
 
 
 # -- what the conditions say, run on the host ------------------------------------------------------------------
@@ -89,8 +89,8 @@ def kept(
     made: Kernel, held: np.ndarray[tuple[int, ...], np.dtype[np.int32]], sizes: dict[str, int], work: Path
 ) -> list[bool]:
     """Of each element, whether the emitted condition holds."""
-    text = guard_text(made, assign(made)).partition("// What is promised")[0]
-    symbol = guards(made, assign(made))[0].symbol
+    text = guard_text(made, assign_names(made)).partition("// Data contract of")[0]
+    symbol = guards(made, assign_names(made))[0].symbol
     rank = held.ndim
     given = "".join(f", {sizes[size.name]}" for size in made.sizes)
     at = "".join(f", at[{axis}]" for axis in range(rank))
@@ -122,7 +122,7 @@ def test_the_text_says_what_the_check_on_the_host_says(
     held = np.array(integers, np.int32)
     found = kept(made, held, every, tmp_path)
 
-    first = unkept(described(made), guards(made, assign(made))[0].buffer.name, held.astype(np.int64), every)
+    first = unkept(described(made), guards(made, assign_names(made))[0].buffer.name, held.astype(np.int64), every)
     assert first == next(((place,) for place, fine in enumerate(found) if not fine), None)
 
 

@@ -67,7 +67,7 @@ def test_sequences_of_any_lengths_are_copied_as_the_interpreter_says(tmp_path: P
 
 
 def test_on_hopper_they_are_read_after_the_launch_ahead_and_where_they_exist() -> None:
-    body = cuda_text(of("traced/grouped_gemm.py")).text.partition('extern "C"')[2].partition("// What is promised")[0]
+    body = cuda_text(of("traced/grouped_gemm.py")).text.partition('extern "C"')[2].partition("// Data contract of")[0]
     signature, _, rest = body.partition("{")
     before, _, after = rest.partition("await_launch_before();")
 

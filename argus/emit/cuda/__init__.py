@@ -1,1 +1,1 @@
-"""Kernels as CUDA for sm_90a: one self-contained file, compiled by NVRTC."""
+"""Emit kernels as self-contained CUDA files for sm_90a, compiled by NVRTC."""

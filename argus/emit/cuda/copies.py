@@ -1,4 +1,4 @@
-"""Which text a copy has, by its instruction; and copies that one thread starts: boxes of a tensor, runs of bytes."""
+"""Emit `Copy` on sm_90a: dispatch by instruction, and the bulk copies that one thread issues (TMA boxes, 1D bulk)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from argus.core.index import Index
 from argus.core.ir import Copy, Kernel, Strided, View, static, walk
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.matrices import matrix_lines
-from argus.emit.cuda.moves import move_lines, staged_lines
-from argus.emit.cuda.plan import moves_boxes, start
+from argus.emit.cuda.moves import cp_async_lines, load_store_lines
+from argus.emit.cuda.plan import box_start, uses_tma
 from argus.emit.faults import not_built
 
 
 def copy_lines(copy: Copy, context: Context) -> list[str]:
-    """Raises ArgusError (E501) for a copy that is not emitted."""
+    """Emit one copy. Raises ArgusError (E501) for a copy without an emitted form."""
     name = copy.atom.name
     for given, what in (
-        (copy.peers is not None and copy.signal is None, "a store from several blocks"),
+        (copy.peers is not None and copy.signal is None, "a multicast store"),
         (copy.combine, "a copy that combines with what is there"),
         (copy.cache, f"the cache policy `{copy.cache}`"),
         (copy.source.peer or (copy.target.peer and not name.startswith("st_")), "a copy between blocks"),
-        (_chosen(copy), "a copy of chosen elements by this instruction"),
+        (_has_element_mask(copy), "a predicated copy by this instruction"),
     ):
         if given:
             raise not_built(what, copy.span)
@@ -33,14 +33,14 @@ def copy_lines(copy: Copy, context: Context) -> list[str]:
     if name.startswith(("ldmatrix", "stmatrix")):
         return matrix_lines(copy, context)
     if name.startswith("cp_async"):
-        return staged_lines(copy, context)
+        return cp_async_lines(copy, context)
     if name.startswith(("ld_", "st_")):
-        return move_lines(copy, context)
+        return load_store_lines(copy, context)
     raise not_built(f"the copy `{name}`", copy.span)
 
 
-def _chosen(copy: Copy) -> bool:
-    """Whether elements are left out that the instruction has no predicate for."""
+def _has_element_mask(copy: Copy) -> bool:
+    """Whether a view masks elements although the instruction has no predicate."""
     views = () if copy.atom.name.startswith(("ld_", "st_")) else (copy.target,)
     views += () if copy.atom.name.startswith(("ld_", "st_", "cp_async")) else (copy.source,)
     return any(view.where is not algebra.TRUE for view in views)
@@ -50,17 +50,17 @@ def _tma(copy: Copy, context: Context) -> str:
     axes = len((copy.target if copy.signal is None else copy.source).at)
     made = f"&{context.plan.map_of(copy).name}"
     if copy.signal is None:
-        at = _coordinates(start(copy.target, copy.span), context)
+        at = _coordinates(box_start(copy.target, copy.span), context)
         return f"tma_store_{axes}d({made}, {_shared(copy, copy.source, context)}, {at});"
     operands = [_shared(copy, copy.target, context), made, _event(copy, context)]
-    operands.append(_coordinates(start(copy.source, copy.span), context))
+    operands.append(_coordinates(box_start(copy.source, copy.span), context))
     if copy.peers is None:
         return f"tma_load_{axes}d({', '.join(operands)});"
     return f"tma_load_{axes}d_to({', '.join([context.text(copy.peers), *operands])});"
 
 
 def _coordinates(at: tuple[Index, ...], context: Context) -> str:
-    """Columns first, as the copy engine counts."""
+    """TMA coordinates: innermost axis first."""
     return ", ".join(context.text(coordinate) for coordinate in reversed(at))
 
 
@@ -79,25 +79,25 @@ def _bulk(copy: Copy, context: Context) -> str:
 
 def _event(copy: Copy, context: Context) -> str:
     assert copy.signal is not None
-    return context.event(copy.signal, copy.span)
+    return context.barrier_address(copy.signal, copy.span)
 
 
 def _shared(copy: Copy, view: View, context: Context) -> str:
     align = max(operand.align for operand in copy.atom.operands.values() if operand.space == "shared")
-    return context.box(view, copy.span, align)
+    return context.box_address(view, copy.span, align)
 
 
 def _global(copy: Copy, view: View, context: Context) -> str:
-    """The address of the first element of a run of a tensor."""
+    """Address of the first element of a contiguous run of a global tensor."""
     layout = view.buffer.layout
     assert isinstance(layout, Strided)
     if layout.strides[-1] is not algebra.const(1):
-        raise not_built(f"a run of `{view.buffer.name}` whose elements are not neighbours", copy.span)
-    terms = [algebra.mul(at, stride) for at, stride in zip(start(view, copy.span), layout.strides, strict=True)]
-    return f"&{context.own(view.buffer)}[{context.scope.text.index(algebra.add(*terms), '(long)')}]"
+        raise not_built(f"a run of `{view.buffer.name}` whose elements are not contiguous", copy.span)
+    terms = [algebra.mul(at, stride) for at, stride in zip(box_start(view, copy.span), layout.strides, strict=True)]
+    return f"&{context.name_of(view.buffer)}[{context.scope.text.index(algebra.add(*terms), '(long)')}]"
 
 
-_ELSEWHERE = """HELPER void* in_shared_of(u32 at, u32 rank) {
+_IN_SHARED_OF = """HELPER void* in_shared_of(u32 at, u32 rank) {
     void* there;
     asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(in_shared(at)), "r"(rank));
     return there;
@@ -109,12 +109,10 @@ _ELSEWHERE = """HELPER void* in_shared_of(u32 at, u32 rank) {
 
 
 def helpers(kernel: Kernel) -> Iterator[str]:
-    """The text of one function for each number of axes of the tensors whose boxes the kernel loads or stores; and of
-    where a place in another block's shared memory is.
-    """
+    """Device functions that the kernel's bulk copies call: TMA loads and stores by rank, and `mapa`."""
     if any(isinstance(stmt, Copy) and stmt.target.peer is not None for stmt in walk(kernel.body)):
-        yield _ELSEWHERE
-    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and moves_boxes(stmt)]
+        yield _IN_SHARED_OF
+    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and uses_tma(stmt)]
     for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None and copy.peers is not None}):
         given, operands = _numbers(axes)
         at = ", ".join(f"%{4 + place}" for place in range(axes))
@@ -145,6 +143,6 @@ def helpers(kernel: Kernel) -> Iterator[str]:
 
 
 def _numbers(axes: int) -> tuple[str, str]:
-    """Parameters and operands for the coordinates of a box, the fastest axis first."""
+    """Parameters and asm operands of a box's coordinates, innermost axis first."""
     names = "xyzuv"[:axes]
     return ", ".join(f"int {name}" for name in names), ", ".join(f'"r"({name})' for name in names)

@@ -1,8 +1,8 @@
-"""Guards: small kernels that look at integers on the device, for a launch that may not wait to see them.
+"""Guards: small kernels that check data contracts on integer tensors on the device, without a host synchronisation.
 
-One for each tensor of which something is promised. A guard runs ahead of its kernel in the same stream. The first
-element that breaks the promise is told in a word of host memory, its place plus one in the high half and its value in
-the low half, written at once so that no two tellings mix; then the guard stops the GPU, unless it is asked not to.
+Each tensor with a contract has one guard, which runs ahead of the kernel in the same stream. A guard reports an element
+that breaks the contract in one 64-bit word of host memory: element number plus one in the high half, value in the low
+half, in one store so that two reports cannot mix. Then it traps, unless the launch asks it not to.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Index
 from argus.core.ir import Buffer, Kernel, Strided
-from argus.emit.c_expr import CText, Elements
+from argus.emit.c_expr import CText, ElementText
 from argus.emit.faults import not_built
 from argus.emit.names import Names
 
@@ -29,24 +29,24 @@ HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent
 
 @frozen
 class Guard:
-    """symbol: its entry point, which takes the tensor, the kernel's sizes, the word and whether to stop."""
+    """symbol: its entry point, with arguments (tensor, the kernel's sizes, report word, whether to trap)."""
 
     buffer: Buffer
     symbol: str
 
 
 def guards(kernel: Kernel, names: Names) -> tuple[Guard, ...]:
-    """In the order of the parameters."""
+    """The guards of a kernel, in parameter order."""
     promised = [buffer for buffer in kernel.parameters if buffer.promise is not algebra.TRUE]
     return tuple(Guard(buffer, f"{names.kernel}_guard{place}") for place, buffer in enumerate(promised))
 
 
 def guard_text(kernel: Kernel, names: Names) -> str:
-    """The guards, empty where nothing is promised. Raises ArgusError (E501) for a condition without a text."""
+    """CUDA text of the guards, empty without contracts. Raises ArgusError (E501) for a condition without C text."""
     every = guards(kernel, names)
     if not every:
         return ""
-    lines = [line for each in every for line in (*_keeps(kernel, names, each), *_entry(kernel, names, each))]
+    lines = [line for each in every for line in (*_predicate_helper(kernel, names, each), *_entry(kernel, names, each))]
     return _HELPERS + "\n".join([*lines, ""])
 
 
@@ -54,8 +54,8 @@ def _sizes(kernel: Kernel, names: Names) -> str:
     return "".join(f", int {names.symbols[size]}" for size in kernel.sizes)
 
 
-def _keeps(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
-    """Whether an element keeps the promise. A neighbour that the tensor does not have is the element at its end."""
+def _predicate_helper(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
+    """A device function that checks one element. Indices of neighbours are clamped to the tensor."""
     buffer = guard.buffer
     wide = CText(names, kernel.thread, _NO_UNIT)
     extents = [wide.index(extent, "(long)") for extent in buffer.shape]
@@ -66,7 +66,7 @@ def _keeps(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
         terms = [f"{place} * {stride}" for place, stride in zip(inside[:-1], strides[:-1], strict=True)]
         return f"(long)guard_held[{' + '.join([*terms, *inside[-1:]]) or '0'}]"
 
-    text = CText(names, kernel.thread, _NO_UNIT, elements=Elements(lambda axis: f"at{axis}", element, "L"))
+    text = CText(names, kernel.thread, _NO_UNIT, elements=ElementText(lambda axis: f"at{axis}", element, "L"))
     axes = "".join(f", long at{axis}" for axis in range(len(buffer.shape)))
     yield f"HELPER bool {guard.symbol}_keeps(const i32* guard_held{_sizes(kernel, names)}{axes}) {{"
     yield f"    return {text.cond(buffer.promise, '(long)')};"
@@ -74,14 +74,14 @@ def _keeps(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
 
 
 def _row_major(kernel: Kernel, buffer: Buffer) -> tuple[Index, ...]:
-    """The strides. Raises ArgusError (E501) for a tensor that lies otherwise, which no launch takes either."""
+    """Row-major strides. Raises ArgusError (E501) for any other layout, which launches refuse too."""
     found: list[Index] = []
     stride: Index = algebra.const(1)
     for extent in reversed(buffer.shape):
         found.insert(0, stride)
         stride = algebra.mul(stride, extent)
     if not isinstance(buffer.layout, Strided) or buffer.layout.strides != tuple(found):
-        raise not_built(f"a promise about `{buffer.name}`, which is not row-major", buffer.span, kernel.name)
+        raise not_built(f"a data contract of `{buffer.name}`, which is not row-major", buffer.span, kernel.name)
     return tuple(found)
 
 
@@ -91,7 +91,7 @@ def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
     at = [f"at{axis}" for axis in range(len(extents))]
     given = ", ".join(["guard_held", *(names.symbols[size] for size in kernel.sizes), *at])
     count = " * ".join(f"({extent})" for extent in extents) or "1"
-    yield f"// What is promised of `{guard.buffer.name}`."
+    yield f"// Data contract of `{guard.buffer.name}`."
     yield f'extern "C" __global__ void __launch_bounds__({THREADS})'
     yield f"{guard.symbol}(const i32* guard_held{_sizes(kernel, names)}, u64* guard_told, int guard_stop) {{"
     yield f"    const long guard_count = {count}, guard_step = gridDim.x * {THREADS}L;"

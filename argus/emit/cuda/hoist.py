@@ -1,7 +1,7 @@
-"""Quotients that an iteration computes once, ahead of its statements.
+"""Hoist integer divisions to the top of a loop iteration.
 
-The place of a tile takes divisions by numbers of tiles, each some hundred cycles of one thread for which others wait. A
-compiler does not move them out of the branches that use them.
+A tile's coordinates need divisions by tile counts: about a hundred cycles each, in a thread that others wait for. NVRTC
+does not hoist them out of the branches that use them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from argus.core.ir import For, walk
 from argus.core.walk import mentions, symbols, topological
 
 
-def quotients(loop: For, known: frozenset[Symbol]) -> Iterator[Index]:
-    """Quotients and remainders by what is no constant that change from iteration to iteration, parts first.
+def hoistable_divisions(loop: For, known: frozenset[Symbol]) -> Iterator[Index]:
+    """Quotients and remainders by non-constants that depend on the loop variable, operands before users.
 
-    known: symbols that have their values before the loop.
+    known: symbols defined before the loop.
     """
     found = (node for stmt in walk(loop.body) for node in topological(expressions(stmt)))
     for node in dict.fromkeys(found):
         if isinstance(node, Bin) and node.op in ("//", "%") and not isinstance(node.right, Const):
             used = symbols(node)
             if mentions(node, (Read,)):
-                continue  # only where it is executed does the element exist
+                continue  # the load is in bounds only where the program executes it
             if loop.symbol in used and used <= known | {loop.symbol}:
                 yield node

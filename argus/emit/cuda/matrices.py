@@ -1,7 +1,7 @@
-"""The text of copies of 8 x 8 matrices of 16-bit elements between shared memory and the registers of a warp.
+"""Emit ldmatrix and stmatrix: 8 x 8 matrices of 16-bit elements between shared memory and a warp's registers.
 
-Lane 8 j + i gives the address of row i of matrix j; lane l holds of each matrix a pair, of row l / 4 or, transposed,
-of column l / 4 [NVIDIA PTX ISA, ldmatrix and stmatrix].
+Lane 8 j + i supplies the address of row i of matrix j. Lane l holds one pair of each matrix: elements 2 (l % 4) and
+2 (l % 4) + 1 of row l / 4, or of column l / 4 if transposed [NVIDIA PTX ISA, ldmatrix and stmatrix].
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from argus.core.index import Const, Index, Symbol
 from argus.core.ir import Copy, Kernel, View, walk
 from argus.core.layout import IntArray, Swizzle
 from argus.core.walk import substitute
-from argus.emit.cuda.context import Context, linear
-from argus.emit.cuda.moves import among
-from argus.emit.cuda.plan import staged, substituted
+from argus.emit.cuda.context import Context, unswizzled_offset
+from argus.emit.cuda.moves import by_copying_threads
+from argus.emit.cuda.plan import coordinates_at, staged_layout
 from argus.emit.faults import not_built
 from argus.emit.registers import register_values
 
@@ -28,8 +28,8 @@ _ROWS = np.arange(8)
 
 
 @frozen
-class _Rows:
-    """Where the rows of matrices begin: coordinates in the tile, (axis, warp, group, matrix, row)."""
+class _MatrixRows:
+    """Tile coordinates of the first element of each matrix row, indexed (axis, warp, group, matrix, row)."""
 
     at: IntArray
 
@@ -38,38 +38,38 @@ class _Rows:
         return self.at.shape[2]
 
     def addressed(self) -> IntArray:
-        """The row whose address each thread gives, (axis, thread, group); lanes that need give none repeat others."""
+        """The row whose address each thread supplies, (axis, thread, group). Unused lanes repeat the rows of others."""
         axes, warps, groups, matrices, rows = self.at.shape
         given = self.at.transpose(0, 1, 3, 4, 2).reshape(axes, warps, matrices * rows, groups)
         return np.tile(given, (1, 1, 32 // (matrices * rows), 1)).reshape(axes, warps * 32, groups)
 
 
 def matrix_lines(copy: Copy, context: Context) -> list[str]:
-    """One instruction for each so many registers. Raises ArgusError (E501) for registers that are no matrices."""
+    """One instruction for each group of registers. Raises ArgusError (E501) if they do not form 8 x 8 matrices."""
     loads = copy.target.buffer.space == "register"
     memory, held = (copy.source, copy.target) if loads else (copy.target, copy.source)
     rows = _rows(copy, memory)
     registers = register_values(held, copy.by, copy.span)
     lines, addresses = _addresses(memory, rows, context)
     count = len(registers) // rows.groups
-    name = context.own(held.buffer)
+    name = context.name_of(held.buffer)
     for group, address in enumerate(addresses):
         own = registers[group * count : (group + 1) * count]
         if any(first % 2 or second != first + 1 for first, second in zip(own[::2], own[1::2], strict=True)):
-            raise not_built(f"`{copy.atom}` of registers that are no pairs of neighbours", copy.span)
+            raise not_built(f"`{copy.atom}` of registers that are not adjacent pairs", copy.span)
         pairs = ", ".join(f"&{name}[{first}]" for first in own[::2])
         operands = f"{pairs}, {address}" if loads else f"{address}, {pairs}"
         lines.append(f"{copy.atom.name}({operands});")
-    return among(copy, context, lines)
+    return by_copying_threads(copy, context, lines)
 
 
-def _rows(copy: Copy, memory: View) -> _Rows:
-    """The rows of all matrices, checked against every element that a thread holds."""
+def _rows(copy: Copy, memory: View) -> _MatrixRows:
+    """The rows of all matrices, checked against the copy's TV layout."""
     operand = next(each for each in copy.atom.operands.values() if each.space == "register")
     assert operand.tv is not None
     count, transposed = operand.tv.values.size(), copy.atom.name.endswith("_trans")
     threads, values = copy.by.threads.size(), copy.by.values.size()
-    size, swizzle = memory.buffer.dtype.bits, staged(memory.buffer).swizzle
+    size, swizzle = memory.buffer.dtype.bits, staged_layout(memory.buffer).swizzle
     if threads % 32 or values % count or size != 16 or not _whole_chunks(swizzle):
         raise not_built(f"`{copy.atom}` of {values} elements of {size} bits in {threads} threads", copy.span)
     shape = (threads // 32, 32, values // count, count // 2, 2)
@@ -84,38 +84,38 @@ def _rows(copy: Copy, memory: View) -> _Rows:
     wanted = at[..., row].copy()
     wanted[inner] += column
     if not np.array_equal(wanted, held.transpose(0, 1, 3, 4, 2, 5)):
-        raise not_built(f"`{copy.atom}` of registers that are no 8 x 8 matrices", copy.span)
-    return _Rows(at)
+        raise not_built(f"`{copy.atom}` of registers that do not form 8 x 8 matrices", copy.span)
+    return _MatrixRows(at)
 
 
 def _whole_chunks(swizzle: Swizzle | None) -> bool:
-    """Whether rows of 8 elements stay together."""
+    """Whether the swizzle keeps rows of 8 elements contiguous."""
     return swizzle is None or (swizzle.base >= 3 and swizzle.shift > 0)
 
 
 def _inner_axis(view: View, copy: Copy) -> int:
-    """The axis of a view along which neighbours are neighbours in memory."""
+    """The axis along which the view is contiguous."""
     rank = len(view.shape)
-    zero = substituted(view, (0,) * rank)
+    zero = coordinates_at(view, (0,) * rank)
     for axis in range(rank):
-        one = substituted(view, tuple(int(axis == other) for other in range(rank)))
+        one = coordinates_at(view, tuple(int(axis == other) for other in range(rank)))
         steps = [algebra.sub(a, b) for a, b in zip(one, zero, strict=True)]
         if [step.value if isinstance(step, Const) else None for step in steps] == [0] * (len(steps) - 1) + [1]:
             return axis
-    raise not_built(f"`{copy.atom}` of a view of `{view.buffer.name}` without rows", copy.span)
+    raise not_built(f"`{copy.atom}` of a view of `{view.buffer.name}` without a contiguous axis", copy.span)
 
 
-def _addresses(memory: View, rows: _Rows, context: Context) -> tuple[list[str], list[str]]:
-    """Declarations, and the shared address that a thread gives for each group."""
-    layout = staged(memory.buffer)
+def _addresses(memory: View, rows: _MatrixRows, context: Context) -> tuple[list[str], list[str]]:
+    """Declarations of locals, and the shared-memory address that a thread supplies for each group."""
+    layout = staged_layout(memory.buffer)
     known: list[tuple[Index, str]] = []
     lines: list[str] = []
     found: list[str] = []
     for coordinates in rows.addressed().transpose(2, 0, 1):
-        tile = tuple(_of_bits(axis, context.thread) for axis in coordinates)
+        tile = tuple(_linear_in_bits(axis, context.thread) for axis in coordinates)
         place = tuple(substitute(expression, {}, tile) for expression in memory.at)
-        wanted = linear(layout.layout, place)
-        text = next((plus for first, name in known if (plus := _beyond(wanted, first, name))), "")
+        wanted = unswizzled_offset(layout.layout, place)
+        text = next((plus for first, name in known if (plus := _plus_constant(wanted, first, name))), "")
         if not text:
             text = f"at{len(known)}"
             known.append((wanted, text))
@@ -123,31 +123,31 @@ def _addresses(memory: View, rows: _Rows, context: Context) -> tuple[list[str], 
         if layout.swizzle is not None and layout.swizzle.bits:
             swizzle = layout.swizzle
             text = f"swizzled<{swizzle.bits}, {swizzle.base}, {swizzle.shift}>({text})"
-        found.append(f"{context.own(memory.buffer)} + 2 * {text if text.endswith(')') else f'({text})'}")
+        found.append(f"{context.name_of(memory.buffer)} + 2 * {text if text.endswith(')') else f'({text})'}")
     return lines, found
 
 
-def _beyond(wanted: Index, first: Index, name: str) -> str:
-    """C text of an expression a constant beyond another; empty if it is not."""
+def _plus_constant(wanted: Index, first: Index, name: str) -> str:
+    """C text of `name` plus a constant if the two expressions differ by one, else empty."""
     distance = algebra.sub(wanted, first)
     if not isinstance(distance, Const):
         return ""
     return name if distance.value == 0 else f"{name} {'-' if distance.value < 0 else '+'} {abs(distance.value)}"
 
 
-def _of_bits(values: IntArray, thread: Symbol) -> Index:
-    """The sum over the bits of a thread's number that gives each its value. Raises ArgusError (E501) without one."""
+def _linear_in_bits(values: IntArray, thread: Symbol) -> Index:
+    """The values as a linear function of the thread index's bits. Raises ArgusError (E501) if there is none."""
     first = int(values[0])
     steps = [int(values[1 << bit]) - first for bit in range((len(values) - 1).bit_length())]
     threads = np.arange(len(values))
     if not np.array_equal(first + sum((threads >> bit & 1) * step for bit, step in enumerate(steps)), values):
-        raise not_built("matrices whose rows are no sum over the bits of a thread's number")
-    parts = [_field(algebra.sym(thread), low, high, steps[low]) for low, high in _runs(steps)]
+        raise not_built("matrices whose row addresses are not linear in the bits of the thread index")
+    parts = [_bit_field(algebra.sym(thread), low, high, steps[low]) for low, high in _bit_fields(steps)]
     return algebra.add(first, *parts)
 
 
-def _runs(steps: list[int]) -> Iterator[tuple[int, int]]:
-    """Ranges of bits whose steps double from one to the next; bits without a step belong to none."""
+def _bit_fields(steps: list[int]) -> Iterator[tuple[int, int]]:
+    """Ranges [low, high) of bits whose steps double from bit to bit; bits with step 0 belong to none."""
     low = 0
     while low < len(steps):
         high = low + 1
@@ -158,13 +158,13 @@ def _runs(steps: list[int]) -> Iterator[tuple[int, int]]:
         low = high
 
 
-def _field(thread: Index, low: int, high: int, step: int) -> Index:
-    """The bits [low, high) of a number, times a step."""
+def _bit_field(thread: Index, low: int, high: int, step: int) -> Index:
+    """Bits [low, high) of an index, times a step."""
     return algebra.mul(algebra.mod(algebra.floordiv(thread, 1 << low), 1 << (high - low)), step)
 
 
 def helpers(kernel: Kernel) -> Iterator[str]:
-    """The text of one function for each such instruction that the kernel has."""
+    """A device function for each ldmatrix or stmatrix variant that the kernel uses."""
     used = {stmt.atom.name: stmt.atom for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     for name in sorted(used):
         if name.startswith(("ldmatrix", "stmatrix")):

@@ -1,4 +1,4 @@
-"""The text of copies that every thread takes part in: loads and stores, and copies past the registers."""
+"""Emit copies in which every thread takes part: vector loads and stores, and cp.async."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from attrs import evolve
 
 from argus.core.algebra import TRUE
 from argus.core.ir import Copy, View
-from argus.emit.address import Place, places
-from argus.emit.copies import fill_word, vectors
+from argus.emit.address import VectorAddress, vector_addresses
+from argus.emit.copies import fill_word, vector_starts
 from argus.emit.cuda.context import Context
 from argus.emit.faults import not_built
 from argus.emit.registers import register_values
 from argus.emit.scope import Scope
 
 
-def own_scope(context: Context) -> Scope:
-    """The scope of the agent whose threads run a statement."""
+def agent_scope(context: Context) -> Scope:
+    """The scope with the agent's own thread index and size."""
     return evolve(context.scope, thread=context.thread, threads=context.threads)
 
 
-def move_lines(copy: Copy, context: Context) -> list[str]:
-    """A line a vector, between registers and memory. Raises ArgusError (E501) where registers are no vectors."""
+def load_store_lines(copy: Copy, context: Context) -> list[str]:
+    """One load or store a vector. Raises ArgusError (E501) if registers do not form whole vectors."""
     loads = copy.target.buffer.space == "register"
     memory, held = (copy.source, copy.target) if loads else (copy.target, copy.source)
-    first = vectors(copy)
+    first = vector_starts(copy)
     declared, found = _places(copy, memory, context, first)
     own = _registers(copy, held, first)
-    bits, name = copy.atom.vector_bits, context.own(held.buffer)
+    bits, name = copy.atom.vector_bits, context.name_of(held.buffer)
     body: list[str] = []
     for value, place in zip(own, found, strict=True):
         there, here = _address(memory, place, context), f"&{name}[{value}]"
@@ -37,62 +37,62 @@ def move_lines(copy: Copy, context: Context) -> list[str]:
         elif place.inside:
             text = f"if ({place.inside}) {text}"
         body.append(text)
-    return among(copy, context, [*declared, *body])
+    return by_copying_threads(copy, context, [*declared, *body])
 
 
-def staged_lines(copy: Copy, context: Context) -> list[str]:
-    """Asynchronous copies from global to shared memory, zeros for what lies outside."""
+def cp_async_lines(copy: Copy, context: Context) -> list[str]:
+    """cp.async from global to shared memory, with zero fill out of bounds."""
     if copy.edge:
         raise not_built(f"`{copy.atom}` that reads {copy.edge:g} outside the tensor", copy.span)
-    first = vectors(copy)
+    first = vector_starts(copy)
     size = copy.atom.vector_bits // 8
     from_lines, sources = _places(copy, copy.source, context, first)
     to_lines, targets = _places(copy, copy.target, context, first)
     body: list[str] = []
     for source, target in zip(sources, targets, strict=True):
         bytes_ = f"({source.inside}) ? {size} : 0" if source.inside else str(size)
-        to = shared_address(copy.target, target, context)
+        to = shared_address_text(copy.target, target, context)
         body.append(f"cp_async_{size}({to}, {_address(copy.source, source, context)}, {bytes_});")
-    return among(copy, context, [*from_lines, *to_lines, *body])
+    return by_copying_threads(copy, context, [*from_lines, *to_lines, *body])
 
 
-def among(copy: Copy, context: Context, lines: list[str]) -> list[str]:
-    """A block of statements by those threads of the agent that the copy is made by."""
+def by_copying_threads(copy: Copy, context: Context, lines: list[str]) -> list[str]:
+    """Wrap statements in a block that only the copy's threads of the agent execute."""
     block = ["{", *(f"    {line}" for line in lines), "}"]
     if copy.by.threads.size() == context.threads:
         return block
     return [f"if ({context.names.symbols[context.thread]} < {copy.by.threads.size()})", *block]
 
 
-def _places(copy: Copy, view: View, context: Context, first: tuple[int, ...]) -> tuple[list[str], list[Place]]:
+def _places(copy: Copy, view: View, context: Context, first: tuple[int, ...]) -> tuple[list[str], list[VectorAddress]]:
     if view.buffer.space == "shared" and view.where is not TRUE:
-        raise not_built("a copy of chosen elements of shared memory", copy.span)
+        raise not_built("a masked copy of shared memory", copy.span)
     edge = copy.edge is not None and view.buffer.space == "global"
-    return places(view, copy.by, own_scope(context), first, edge=edge, width="(long)")
+    return vector_addresses(view, copy.by, agent_scope(context), first, edge=edge, width="(long)")
 
 
 def _registers(copy: Copy, held: View, first: tuple[int, ...]) -> tuple[int, ...]:
-    """The first register of each vector, which must lie at a multiple of its length."""
+    """The first register of each vector: consecutive registers, aligned to the vector's length."""
     own = register_values(held, copy.by, copy.span)
     size = len(own) // len(first)
     for value in first:
         run = own[value : value + size]
         if run[0] % size or run != tuple(range(run[0], run[0] + size)):
-            raise not_built(f"`{copy.atom}` of registers of `{held.buffer.name}` that are not neighbours", copy.span)
+            raise not_built(f"`{copy.atom}` of registers of `{held.buffer.name}` that are not consecutive", copy.span)
     return tuple(own[value] for value in first)
 
 
-def _address(view: View, place: Place, context: Context) -> str:
-    """C text of a pointer to a vector."""
+def _address(view: View, place: VectorAddress, context: Context) -> str:
+    """C pointer to a vector."""
     if view.buffer.space == "shared" and view.peer is not None:
-        return f"in_shared_of({shared_address(view, place, context)}, {context.text(view.peer)})"
+        return f"in_shared_of({shared_address_text(view, place, context)}, {context.text(view.peer)})"
     if view.buffer.space == "shared":
-        return f"in_shared({shared_address(view, place, context)})"
-    return f"&{context.own(view.buffer)}[{place.offset}]"
+        return f"in_shared({shared_address_text(view, place, context)})"
+    return f"&{context.name_of(view.buffer)}[{place.offset}]"
 
 
-def shared_address(view: View, place: Place, context: Context) -> str:
-    """C text of the shared address of a vector."""
+def shared_address_text(view: View, place: VectorAddress, context: Context) -> str:
+    """C text of a vector's shared-memory address."""
     size = view.buffer.dtype.bits // 8
     offset = place.offset if place.offset.isalnum() else f"({place.offset})"
-    return f"{context.own(view.buffer)} + {offset if size == 1 else f'{size} * {offset}'}"
+    return f"{context.name_of(view.buffer)} + {offset if size == 1 else f'{size} * {offset}'}"

@@ -1,4 +1,4 @@
-"""NVRTC: CUDA text to machine code, with the assembler's report. The one file that loads it."""
+"""Compile CUDA text with NVRTC to a cubin and ptxas's report. Only this file loads NVRTC."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 
 _OPTIONS = (b"--gpu-architecture=sm_90a", b"--ptxas-options=-v", b"-std=c++17", b"--fmad=false", b"--no-cache")
-"""Beside a driver NVRTC keeps what it has compiled, and says nothing of it the next time [NVRTC 13, section 10]."""
+"""`--no-cache`: a cached compilation has no ptxas log [NVRTC 13, section 10]."""
 _LINES = b"-lineinfo"
 
 
 @frozen
 class Compiled:
-    """cubin: machine code. log: what compiler and assembler say."""
+    """cubin: machine code. log: output of the compiler and ptxas."""
 
     cubin: bytes
     log: str
@@ -25,7 +25,7 @@ class Compiled:
 
 @cache
 def bindings() -> Any:  # noqa: ANN401 reason: untyped
-    """The module, None where it is not installed. Only sm_90a needs it, and loading it takes longer than most else."""
+    """The NVRTC module, None if not installed. Imported on first use: only sm_90a needs it, and the import is slow."""
     try:
         return import_module("cuda.bindings.nvrtc")
     except ImportError:
@@ -38,9 +38,9 @@ def compiler_present() -> bool:
 
 
 def compile_cuda(text: str, name: str, *, lines: bool = True) -> Compiled:
-    """Raises ArgusError: E303 without NVRTC, E304 with its first words if it fails.
+    """Compile for sm_90a. Raises ArgusError: E303 without NVRTC, E304 with the first error line if it fails.
 
-    lines: whether the code tells its lines of text to tools, which trebles its size and changes no instruction.
+    lines: add line information, which triples the size of the cubin and changes no instruction.
     """
     nvrtc = bindings()
     if nvrtc is None:

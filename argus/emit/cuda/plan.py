@@ -1,4 +1,4 @@
-"""Where things lie in a CUDA kernel: shared memory, tensor maps, named barriers, and who runs a role."""
+"""Resource plan of a CUDA kernel: shared-memory offsets, tensor maps, named barriers, and register reallocation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MOST_BARRIERS = 16
 
 @frozen
 class TensorMap:
-    """A parameter of the kernel: boxes of one tensor as the copy engine moves them.
+    """A TMA descriptor, one parameter of the kernel.
 
-    box: extents in elements, rows and columns the last two. swizzle: bytes of its span, 0 for none.
+    box: extents in elements, rows and columns last. swizzle: span in bytes, 0 for none.
     """
 
     name: str
@@ -35,9 +35,9 @@ class TensorMap:
 
 @frozen
 class Plan:
-    """offsets: bytes of each shared tensor and barrier from a base aligned to 1024. bytes: all of them, with room
-    to align. ids: the first named barrier of each role or name. registers: of a thread at launch. pointers: the
-    tensors that are addressed element by element, in the order of the parameters.
+    """offsets: byte offset of each shared tensor and mbarrier from a base aligned to 1024. bytes: total, with room to
+    align. ids: first named barrier of each role or name. registers: a thread, at launch. pointers: the tensors that the
+    kernel addresses by pointer, in parameter order.
     """
 
     offsets: Mapping[Buffer, int]
@@ -52,32 +52,32 @@ class Plan:
 
 
 def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
-    """Raises ArgusError (E501) for tiles that the copy engine does not move in one box, or too many barriers."""
+    """Plan a kernel. Raises ArgusError (E501) for tiles that do not fit one TMA box, or too many named barriers."""
     offsets, end = shared_memory_plan(kernel)
     maps: dict[tuple[Buffer, tuple[int, ...], int], TensorMap] = {}
     for stmt in walk(kernel.body):
-        if isinstance(stmt, Copy) and moves_boxes(stmt):
+        if isinstance(stmt, Copy) and uses_tma(stmt):
             key = _key(stmt)
             name = f"{names[key[0]]}_map{len(maps)}"
             maps.setdefault(key, TensorMap(name, *key))
     warps = -(-kernel.threads // 128) * 128
     registers = min(255, _REGISTERS // warps // 8 * 8)
-    return Plan(offsets, end + BASE_ALIGNMENT, maps, _ids(kernel), registers, _pointers(kernel))
+    return Plan(offsets, end + BASE_ALIGNMENT, maps, _barrier_ids(kernel), registers, _pointers(kernel))
 
 
 def _pointers(kernel: Kernel) -> tuple[Buffer, ...]:
-    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and not moves_boxes(stmt)]
+    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and not uses_tma(stmt)]
     used = {view.buffer for copy in copies for view in (copy.source, copy.target)} | set(tensors_read(kernel))
     return tuple(buffer for buffer in kernel.parameters if buffer in used)
 
 
-def staged(buffer: Buffer) -> Staged:
+def staged_layout(buffer: Buffer) -> Staged:
     assert isinstance(buffer.layout, Staged), buffer.name
     return buffer.layout
 
 
-def _ids(kernel: Kernel) -> dict[str, int]:
-    """Named barriers: 0 is the block's; a role has one for each agent."""
+def _barrier_ids(kernel: Kernel) -> dict[str, int]:
+    """Assign named barriers: 0 is the block's; a role has one an agent."""
     ids: dict[str, int] = {}
     used = 1
     agents = {} if kernel.roles is None else {role.name: role.agents for role in kernel.roles.roles}
@@ -93,52 +93,52 @@ def _ids(kernel: Kernel) -> dict[str, int]:
 # -- boxes ---------------------------------------------------------------------------------------------------
 
 
-def moves_boxes(copy: Copy) -> bool:
-    """Whether the copy engine moves it."""
+def uses_tma(copy: Copy) -> bool:
+    """Whether it is a TMA copy."""
     return copy.atom.name.startswith("tma_")
 
 
 def _key(copy: Copy) -> tuple[Buffer, tuple[int, ...], int]:
     memory, shared = (copy.source, copy.target) if copy.signal is not None else (copy.target, copy.source)
     rows, columns = (static(extent) for extent in memory.shape)
-    span = swizzle_bytes(staged(shared.buffer).swizzle, shared.buffer.dtype.bits // 8, copy.span)
+    span = swizzle_bytes(staged_layout(shared.buffer).swizzle, shared.buffer.dtype.bits // 8, copy.span)
     if span and columns * shared.buffer.dtype.bits // 8 != span:
         raise not_built(f"a box of {columns} columns under a swizzle of {span} bytes", copy.span)
     if rows > 256 or columns > 256:
-        raise not_built(f"a box of {rows} x {columns}: the copy engine moves 256 x 256 at most", copy.span)
+        raise not_built(f"a box of {rows} x {columns}: TMA boxes have at most 256 x 256 elements", copy.span)
     return memory.buffer, (*(1 for _ in memory.at[:-2]), rows, columns), span
 
 
 def swizzle_bytes(swizzle: Swizzle | None, size: int, span: Span) -> int:
-    """The span of the copy engine's swizzle that a swizzle of elements is: 128, 64, 32 bytes, or 0."""
+    """Span in bytes (128, 64, 32; 0 for none) of the TMA swizzle mode that equals a layout's swizzle."""
     if swizzle is None or swizzle.bits == 0:
         return 0
     if swizzle.shift != 3 or size << swizzle.base != 16 or swizzle.bits > 3:
-        raise not_built(f"{swizzle} of elements of {size} bytes, which the copy engine does not write", span)
+        raise not_built(f"{swizzle} of elements of {size} bytes, which is no TMA swizzle mode", span)
     return 16 << swizzle.bits
 
 
-def start(view: View, span: Span) -> tuple[Index, ...]:
-    """The coordinates in its buffer of a box's first element. Raises ArgusError (E501) unless it is a plain box."""
+def box_start(view: View, span: Span) -> tuple[Index, ...]:
+    """Buffer coordinates of a box's first element. Raises ArgusError (E501) if the view is not a contiguous box."""
     rank = len(view.shape)
-    zero = substituted(view, (0,) * rank)
+    zero = coordinates_at(view, (0,) * rank)
     fixed = len(view.at) - rank
     for axis in range(rank):
-        one = substituted(view, tuple(int(axis == other) for other in range(rank)))
+        one = coordinates_at(view, tuple(int(axis == other) for other in range(rank)))
         steps = [algebra.sub(a, b) for a, b in zip(one, zero, strict=True)]
         wanted = [int(place == axis + fixed) for place in range(len(steps))]
         if any(not isinstance(step, Const) or step.value != want for step, want in zip(steps, wanted, strict=True)):
-            raise not_built(f"a view of `{view.buffer.name}` that is no box of neighbouring elements", span)
+            raise not_built(f"a view of `{view.buffer.name}` that is not a box of adjacent elements", span)
     return zero
 
 
-def substituted(view: View, at: tuple[int, ...]) -> tuple[Index, ...]:
+def coordinates_at(view: View, at: tuple[int, ...]) -> tuple[Index, ...]:
     coordinates = tuple(algebra.const(value) for value in at)
     return tuple(substitute(expression, {}, coordinates) for expression in view.at)
 
 
 def register_changes(kernel: Kernel, plan: Plan) -> Iterator[tuple[Role, str]]:
-    """The instruction that sets each role's registers; none where it has what the launch gave."""
+    """The `setmaxnreg` of each role; empty if it keeps the launch's register count."""
     assert kernel.roles is not None
     for role in kernel.roles.roles:
         if role.registers is None or role.registers == plan.registers:
@@ -147,6 +147,6 @@ def register_changes(kernel: Kernel, plan: Plan) -> Iterator[tuple[Role, str]]:
             yield role, f"registers_{'up' if role.registers > plan.registers else 'down'}<{role.registers}>();"
 
 
-def begins_early(kernel: Kernel) -> bool:
-    """Whether a launch may begin before what is ahead of it has ended: unless the program says otherwise."""
+def uses_pdl(kernel: Kernel) -> bool:
+    """Whether the launch may use programmatic dependent launch: unless the policy `begin_late` forbids it."""
     return not any(isinstance(stmt, Policy) and stmt.name == "begin_late" for stmt in walk(kernel.body))

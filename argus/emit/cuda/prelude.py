@@ -1,4 +1,4 @@
-"""The text at the head of every emitted CUDA file.
+"""The prelude of every emitted CUDA file: types and device functions.
 
 Source: PTX ISA 8.x, data movement, mbarrier, and asynchronous warpgroup instructions.
 """
@@ -26,12 +26,12 @@ struct f16 {
 };
 struct alignas(64) TensorMap { char bytes[128]; };
 
-// Special functions, to a unit or two in the last place.
+// Approximate special functions: errors of 1 to 2 ulp.
 HELPER f32 exp2_near(f32 x) { f32 y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 HELPER f32 tanh_near(f32 x) { f32 y; asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 HELPER f32 reciprocal(f32 x) { f32 y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
-// Moves of one vector between registers and memory, whose address says which memory it is.
+// Vector loads and stores through generic addresses.
 using b16 = unsigned short;
 using b32 = unsigned int;
 using b64 = uint2;
@@ -50,7 +50,7 @@ HELPER u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(
 HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
 HELPER int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
 
-// Barriers that count arrivals and bytes.
+// mbarriers: phases complete by arrivals and transaction bytes.
 HELPER void barrier_init(u32 at, u32 count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count));
 }
@@ -66,9 +66,8 @@ HELPER void await_parity(u32 at, u32 parity) {
         "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
         "@done bra over;\nbra again;\nover:\n}" ::"r"(at), "r"(parity) : "memory");
 }
-// Barriers of another block of the cluster, by the rank of that block, and waits for what other blocks do. A fence with
-// the arrivals after it, and waits, that end in `_of_all` order ordinary accesses for the whole cluster; the plain ones
-// cost no fence.
+// Remote mbarriers of the cluster, by the rank of their block. The variants `_of_all` (a fence with the arrivals after
+// it, and waits) order generic-proxy accesses at cluster scope; the others need no fence.
 HELPER void fence_for_all() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
 #define ARRIVES_AT(name, order) \
     HELPER void name(u32 at, u32 rank, u32 count) { \
@@ -84,16 +83,16 @@ HELPER void await_parity_of_all(u32 at, u32 parity) {
 }
 HELPER void cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
 HELPER void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
-// What is alike in a warp, told to the compiler: its first thread has it.
+// Makes a warp-uniform value uniform for the compiler: lane 0 broadcasts it.
 HELPER int same_in_warp(int x) { return __shfl_sync(~0u, x, 0); }
 HELPER void meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 HELPER void meet_arrive(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 
-// Launches that overlap: what is ahead in the stream has ended, and its stores are seen; then the next may begin.
+// Programmatic dependent launch: wait for the previous grid and its stores; let the next grid start.
 HELPER void await_launch_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 HELPER void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;"); }
 
-// The copy engine.
+// cp.async and TMA.
 HELPER void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"((u64)map)); }
 HELPER void cp_async_4(u32 to, const void* from, int bytes) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -122,12 +121,12 @@ template <int N> HELPER_T void bulk_wait() { asm volatile("cp.async.bulk.wait_gr
 HELPER void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 HELPER void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-// The matrix unit.
+// wgmma.
 HELPER void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 HELPER void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> HELPER_T void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
-// Matrices whose rows are one span of a swizzle: 8 rows, then the next 8; `_mn` ones have their k down the rows, and
-// their other index goes on in the next slab.
+// Matrix descriptors. K-major: rows of one swizzle span, stride of 8 rows between core matrices. `_mn`: MN-major, SLAB
+// bytes between swizzle tiles along M or N.
 template <int SPAN> HELPER_T u64 descriptor(u32 at) {
     const u64 kind = SPAN == 128 ? 1 : SPAN == 64 ? 2 : SPAN == 32 ? 3 : 0;
     return (u64)((at & 0x3FFFF) >> 4) | 1ull << 16 | (u64)(8 * SPAN >> 4) << 32 | kind << 62;
@@ -135,7 +134,7 @@ template <int SPAN> HELPER_T u64 descriptor(u32 at) {
 template <int SPAN, int SLAB = 8 * SPAN> HELPER_T u64 descriptor_mn(u32 at) {
     return (descriptor<SPAN>(at) & ~(0xFFFFull << 16)) | (u64)(SLAB >> 4) << 16;
 }
-// The compiler must keep registers where they are while a product on them is under way.
+// Pins registers: the compiler must not move them while a wgmma on them is in flight.
 template <int N> HELPER_T void hold(f32 (&d)[N]) {
 #pragma unroll
     for (int i = 0; i < N; ++i) asm volatile("" : "+f"(d[i])::"memory");
@@ -145,7 +144,7 @@ template <typename T, int N> HELPER_T void hold(T (&d)[N]) {
     for (int i = 0; i < N * sizeof(T) / 4; ++i) asm volatile("" : "+r"(((u32*)d)[i])::"memory");
 }
 
-// Registers and shared memory.
+// Register reallocation (setmaxnreg) and swizzled addresses.
 template <int N> HELPER_T void registers_up() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
 template <int N> HELPER_T void registers_down() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
 template <int BITS, int BASE, int SHIFT> HELPER_T u32 swizzled(u32 at) {

@@ -1,4 +1,4 @@
-"""What the assembler says of a kernel, as data."""
+"""Parse ptxas's resource report and warnings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attrs import frozen
 from argus.core.diagnostic import InternalError
 
 SERIALISED = {f"C75{number}" for number in range(10, 16)}
-"""Warnings that matrix instructions wait for one another: the accumulator is touched between them."""
+"""Warnings that ptxas serialises wgmma instructions, for example because accumulators are accessed between them."""
 
 _USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -20,9 +20,9 @@ _WARNING = re.compile(r"\((C75\d\d)\)[^\n]*")
 
 @frozen
 class AssemblerReport:
-    """registers: of a thread at launch. barriers: named barriers. stack, spills: bytes a thread. shared: static bytes.
+    """registers: a thread, at launch. barriers: named barriers. stack, spills: bytes a thread. shared: static bytes.
 
-    warnings: code and line for each remark of the assembler on the matrix unit or on registers.
+    warnings: (code, line) of each ptxas remark on wgmma or registers.
     """
 
     registers: int
@@ -39,19 +39,19 @@ class AssemblerReport:
 
     @property
     def serialised(self) -> bool:
-        """Whether matrix instructions wait for one another."""
+        """Whether ptxas serialises wgmma instructions."""
         return any(code in SERIALISED for code, _ in self.warnings)
 
 
 def parse_report(log: str, symbol: str = "") -> AssemblerReport:
-    """The report of a kernel: of the entry point `symbol`, or of a file's only one.
+    """The report of the entry point `symbol`, or of a file's only one.
 
     Raises InternalError if a figure is missing.
     """
     log = _of(log, symbol)
     used, stack = _USED.search(log), _STACK.search(log)
     if used is None or stack is None:
-        raise InternalError("the assembler reported no registers or no stack frame")
+        raise InternalError("ptxas reported no register count or no stack frame")
     shared = _SHARED.search(log)
     return AssemblerReport(
         registers=int(used[1]),
@@ -65,9 +65,9 @@ def parse_report(log: str, symbol: str = "") -> AssemblerReport:
 
 
 def _of(log: str, symbol: str) -> str:
-    """What stands before the first entry point, and what is said of this one; all of it where there is none."""
+    """The log's header and the part about this entry point; the whole log if it names no such entry point."""
     parts = _ENTRY.split(log)
-    names, told = parts[1::2], parts[2::2]
+    names, sections = parts[1::2], parts[2::2]
     if symbol not in names:
         return log
-    return parts[0] + told[names.index(symbol)]
+    return parts[0] + sections[names.index(symbol)]

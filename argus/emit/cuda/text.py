@@ -1,7 +1,7 @@
 """A kernel as one self-contained CUDA file for sm_90a.
 
-Statements keep their order; each follows a comment with its place in the user's program. `Tag` and `Assert` leave no
-trace. Shared tensors and barriers are addresses in one allocation, whose plan is `argus.emit.cuda.plan`.
+Statements keep their order; each follows a comment with its line in the user's program. `Tag` and `Assert` emit
+nothing. Shared tensors and mbarriers are addresses in one dynamic allocation, planned by `argus.emit.cuda.plan`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
 from argus.emit.faults import not_built
-from argus.emit.integers import elements_of
-from argus.emit.names import assign
+from argus.emit.integers import element_reads
+from argus.emit.names import assign_names
 from argus.emit.scope import Scope, c_type
 
 _AXES = "xyz"
 _NO_UNIT = 1 << 30
-"""No wave number is named in CUDA text."""
+"""CUDA text has no `wave` local: no divisor is a multiple of this."""
 
 
 @frozen
 class CudaText:
-    """text: the file. symbol: the entry point. plan: what a launch must provide. guards: entry points ahead of it."""
+    """text: the file. symbol: the entry point. plan: what a launch provides. guards: kernels to launch ahead of it."""
 
     text: str
     symbol: str
@@ -40,19 +40,19 @@ class CudaText:
 
 
 def cuda_text(kernel: Kernel) -> CudaText:
-    """The whole file. Raises ArgusError: E301 for another target, E501 for a construct that is not emitted yet."""
+    """Emit the file. Raises ArgusError: E301 for another target, E501 for a construct without an emitted form."""
     if kernel.target.name != "sm_90a":
         message = f"no CUDA text for the target `{kernel.target}`: expected `sm_90a`"
         raise ArgusError(Diagnostic("E301", "error", message, kernel=kernel.name))
     if len(kernel.blocks) > len(_AXES):
         raise not_built("a grid of more than three axes", kernel.span, kernel.name)
-    names = assign(kernel)
-    text = CText(names, kernel.thread, _NO_UNIT, elements=elements_of(kernel, names))
+    names = assign_names(kernel)
+    text = CText(names, kernel.thread, _NO_UNIT, elements=element_reads(kernel, names))
     scope = Scope(text, kernel.thread, kernel.threads, {}, "sm_90a")
     plan = plan_of(kernel, names.buffers)
     context = Context(scope, plan, kernel.thread, kernel.threads)
     lines = [*_heading(kernel, context), *(f"    {line}" for line in _locals(kernel, context))]
-    lines += [f"    {line}" for line in Writer(context, kernel).whole()]
+    lines += [f"    {line}" for line in Writer(context, kernel).kernel_body()]
     head = f"// {kernel.name} for {kernel.target}, emitted by Argus.\n{PRELUDE}{''.join(_helpers(kernel))}"
     text = "\n".join([head, *lines, "}", ""])
     return CudaText(text + guard_text(kernel, names), names.kernel, plan, guards(kernel, names))
@@ -91,4 +91,4 @@ def _locals(kernel: Kernel, context: Context) -> Iterator[str]:
     yield "extern __shared__ __align__(1024) unsigned char memory[];"
     yield "const u32 base = shared_address(memory) + 1023 & ~1023u;"
     for buffer, offset in context.plan.offsets.items():
-        yield f"const u32 {context.own(buffer)} = base + {offset};"
+        yield f"const u32 {context.name_of(buffer)} = base + {offset};"

@@ -1,8 +1,8 @@
-"""The text of loads that go to LDS past the registers: the lanes of a wave fill one run, lane by lane.
+"""Emit direct-to-LDS loads: the lanes of a wave write one contiguous run of LDS.
 
-Where in LDS a lane writes is not its choice [MI300 ISA, buffer loads to LDS: base + 4 x lane]. With a swizzle, what it
-loads is therefore the element that belongs at its place, and not the one that the copy's layout gives it: within the
-run of a wave the two are a permutation, which is checked where the copy is made.
+The hardware fixes each lane's LDS address [MI300 ISA, buffer loads to LDS: base + 4 x lane]. With a swizzle, a lane
+thus loads the element that belongs at its address, not the one that the copy's TV layout assigns it. Within a wave's
+run the two are permutations of each other, which the copy's construction checks.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from argus.core.index import Const, Index
 from argus.core.ir import Copy, Kernel, Staged, View, static, walk
 from argus.core.layout import row_major
 from argus.core.walk import substitute
-from argus.emit.address import linear_offset, located
-from argus.emit.copies import vectors
+from argus.emit.address import element_addresses, linear_offset
+from argus.emit.copies import vector_starts
 from argus.emit.faults import not_built
 from argus.emit.scope import Scope
 
 DIRECT = """\
-// Lane l writes the dword l of a run that begins at `to`, the same for all lanes; zero beyond the tensor.
+// Lane l writes dword l of the run at the wave-uniform address `to`; zero out of range.
 HELPER void buffer_load_lds_b32(void* to, __amdgpu_buffer_rsrc_t from, unsigned offset) {
     __builtin_amdgcn_raw_ptr_buffer_load_lds(from, (__attribute__((address_space(3))) void*)to, 4, offset, 0, 0, 0);
 }
 """
 
 
-def loads_directly(kernel: Kernel) -> bool:
+def uses_direct_loads(kernel: Kernel) -> bool:
     return any(isinstance(stmt, Copy) and stmt.atom.direct for stmt in walk(kernel.body))
 
 
 def direct_lines(copy: Copy, scope: Scope) -> list[str]:
-    """A block of C statements. Raises ArgusError (E501) for a target that is not all of a buffer's rows."""
+    """A block of C statements. Raises ArgusError (E501) unless the target is all of a buffer's rows."""
     layout, unit = copy.target.buffer.layout, copy.atom.unit
     assert isinstance(layout, Staged)
     if copy.by.threads.size() != scope.threads:
@@ -40,7 +40,7 @@ def direct_lines(copy: Copy, scope: Scope) -> list[str]:
     leader = algebra.mul(algebra.floordiv(thread, unit), unit)
     own: list[tuple[Index, ...]] = []
     runs: list[str] = []
-    for value in vectors(copy):
+    for value in vector_starts(copy):
         row, column = copy.by.coordinates_at(thread, value)
         written = algebra.add(algebra.mul(row, columns), column)
         taken = written if layout.swizzle is None else layout.swizzle.at(written)
@@ -48,7 +48,7 @@ def direct_lines(copy: Copy, scope: Scope) -> list[str]:
         begins = tuple(substitute(at, {}, copy.by.coordinates_at(leader, value)) for at in copy.target.at)
         runs.append(scope.text.index(linear_offset(layout.layout, begins)))
     edge = copy.edge is not None
-    declared, found = located(copy.source, own, scope, edge=edge, width="(unsigned)")
+    declared, found = element_addresses(copy.source, own, scope, edge=edge, width="(unsigned)")
     to, source = (scope.names.buffers[view.buffer] for view in (copy.target, copy.source))
     size = copy.source.buffer.dtype.bits // 8
     body: list[str] = []
@@ -60,7 +60,7 @@ def direct_lines(copy: Copy, scope: Scope) -> list[str]:
 
 
 def _columns(copy: Copy, layout: Staged) -> int:
-    """Elements of a row of the target, a tile of whole rows that begins at a period of the swizzle."""
+    """Row length of the target, which must be whole rows that start at a multiple of the swizzle's period."""
     target = copy.target
     shape = tuple(static(extent) for extent in target.buffer.shape)
     rows, columns = shape[-2:] if len(shape) > 1 else (0, 0)
@@ -74,7 +74,7 @@ def _columns(copy: Copy, layout: Staged) -> int:
 
 
 def _whole(view: View) -> bool:
-    """Whether a view is all of its buffer's last two axes."""
+    """Whether a view covers its buffer's last two axes."""
     if view.where is not algebra.TRUE or view.peer is not None or len(view.shape) != 2:
         return False
     extents = tuple(static(each) for each in view.buffer.shape[-2:])

@@ -1,4 +1,4 @@
-"""The text of `Mma`: every execution of a matrix instruction on the registers of a wave."""
+"""Emit `Mma` on gfx942: MFMA instructions on a wave's registers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from argus.core.algebra import FALSE, TRUE
 from argus.core.ir import Mma
 from argus.core.layout import Layout
 from argus.emit.faults import not_built
-from argus.emit.loops import loops
-from argus.emit.scope import Scope, held_by
+from argus.emit.loops import unrolled_loops
+from argus.emit.scope import Scope, whole_register_buffer
 
 
 def mma_lines(mma: Mma, scope: Scope) -> list[str]:
-    """All executions of the instruction: every sum over k, then down the rows, then along the columns."""
-    target, a, b = (held_by(view, None, mma.span) for view in (mma.target, mma.a, mma.b))
+    """All instructions of the tile: loops over k, n and m, with m innermost."""
+    target, a, b = (whole_register_buffer(view, None, mma.span) for view in (mma.target, mma.a, mma.b))
     width = scope.accumulators[target]
     rows, columns, depth = mma.tiling.repeat
     where = {
@@ -28,7 +28,7 @@ def mma_lines(mma: Mma, scope: Scope) -> list[str]:
         a=f"operand(&{names[a]}[{where['a']}])", b=f"operand(&{names[b]}[{where['b']}])", c=sum_
     )
     counters = [("kk", depth), ("nn", columns), ("mm", rows)]
-    return [*_clear(mma, scope, f"f32x{width}"), *loops(counters, f"{sum_} =", f"    {call};")]
+    return [*_clear(mma, scope, f"f32x{width}"), *unrolled_loops(counters, f"{sum_} =", f"    {call};")]
 
 
 def _clear(mma: Mma, scope: Scope, kind: str) -> list[str]:
@@ -38,14 +38,14 @@ def _clear(mma: Mma, scope: Scope, kind: str) -> list[str]:
     rows, columns, _ = mma.tiling.repeat
     width = scope.accumulators[mma.target.buffer]
     index = affine(mma.tiling.c, (rows, columns), ("mm", "nn"), width)
-    loop = loops([("nn", columns), ("mm", rows)], f"{target}[{index}] = {kind}{{}};")
+    loop = unrolled_loops([("nn", columns), ("mm", rows)], f"{target}[{index}] = {kind}{{}};")
     if mma.init is TRUE:
         return loop
     return [f"if ({scope.text.cond(mma.init)}) {{", *(f"    {line}" for line in loop), "}"]
 
 
 def affine(layout: Layout, extents: tuple[int, int], names: tuple[str, str], unit: int) -> str | None:
-    """C text of `layout / unit` over the two repeat counters; None if it is no affine function of them."""
+    """C text of `layout / unit` over the two repeat counters; None if it is not affine in them."""
     table = layout.table().reshape(extents, order="F")
     down = int(table[1, 0] - table[0, 0]) if extents[0] > 1 else 0
     across = int(table[0, 1] - table[0, 0]) if extents[1] > 1 else 0

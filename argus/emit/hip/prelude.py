@@ -1,4 +1,4 @@
-"""The text at the head of every emitted HIP file: it needs no header of ROCm."""
+"""The prelude of every emitted HIP file: types and device functions, without ROCm headers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ PRELUDE = """\
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
 #define HELPER static __device__ inline __attribute__((always_inline))
-// launch_bounds is ignored for this target; these two attributes are what sets the register budget.
+// launch_bounds has no effect on this target; these two attributes set the register budget.
 #define THREADS(n, waves) __attribute__((amdgpu_flat_work_group_size(n, n), amdgpu_waves_per_eu(waves)))
 
 using bf16 = __bf16;
@@ -22,7 +22,7 @@ using b32 = unsigned __attribute__((may_alias));
 using b64 = unsigned __attribute__((vector_size(8), may_alias));
 using b128 = unsigned __attribute__((vector_size(16), may_alias));
 
-// Moves of one vector; a predicate is folded into a buffer offset, since the hardware reads 0 beyond the tensor.
+// Vector loads and stores. An out-of-range buffer offset replaces a predicate: the hardware then reads 0.
 #define MOVES(bits) \\
     HELPER void load_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; } \\
     HELPER void store_b##bits(void* to, const void* from) { *(b##bits*)to = *(const b##bits*)from; } \\
@@ -41,7 +41,7 @@ HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) !
 HELPER int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
 HELPER int min(int a, int b) { return a < b ? a : b; }
 HELPER int max(int a, int b) { return a > b ? a : b; }
-HELPER void meet() {  // a barrier that the compiler moves no access to shared memory across
+HELPER void meet() {  // workgroup barrier; the compiler moves no LDS access across it
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");

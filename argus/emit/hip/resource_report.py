@@ -1,4 +1,4 @@
-"""What the compiler says of a kernel, as data."""
+"""Parse LLVM's resource remarks and assembly of a gfx942 kernel."""
 
 from __future__ import annotations
 
@@ -31,12 +31,10 @@ _COUNTED = re.compile(r"^\s+((?:v_mfma|v_accvgpr|ds|global|buffer|flat|scratch|s
 class ResourceReport:
     """Resources of one compiled kernel.
 
-    sgprs, vgprs, agprs: registers of a wave, as numbers of 32-bit registers a lane. registers: vgprs and agprs as
-    the hardware allocates them. scratch_bytes: memory a lane that stands in for registers. occupancy: waves that
-    fit on one SIMD. spills: registers saved to memory. lds_bytes: shared memory of a block.
-    instructions: opcode and number of occurrences in the text, of memory, matrix and synchronising instructions, and of
-    moves to and from accumulation registers. beside: instructions for each matrix instruction, where there are any of
-    these, that only move registers from one file to another, or to memory and back, or idle until that may be.
+    sgprs, vgprs, agprs: 32-bit registers, a wave or a lane. registers: vgprs and agprs as the hardware allocates them.
+    scratch_bytes: scratch memory a lane. occupancy: waves a SIMD. spills: spilled registers. lds_bytes: LDS a block.
+    instructions: (opcode, static count) of memory, matrix and synchronisation instructions, and of moves to and from
+    AGPRs. beside: VGPR-AGPR moves, scratch accesses and idle cycles (s_nop) per matrix instruction, in blocks with one.
     """
 
     sgprs: int
@@ -52,25 +50,25 @@ class ResourceReport:
     beside: float = 0.0
 
     def count(self, prefix: str) -> int:
-        """Occurrences of all opcodes that start with `prefix`, such as `v_mfma` or `ds_read_b128`."""
+        """Static count of the opcodes that start with `prefix`, such as `v_mfma` or `ds_read_b128`."""
         return sum(number for opcode, number in self.instructions if opcode.startswith(prefix))
 
     @property
     def spills(self) -> bool:
-        """Whether registers live in memory."""
+        """Whether the kernel spills vector registers or uses scratch."""
         return self.vgpr_spills > 0 or self.scratch_bytes > 0
 
 
 def parse_report(remarks: str, assembly: str) -> ResourceReport:
-    """The report of a file with one kernel, from the compiler's remarks and its assembly text.
+    """The report of a file with one kernel, from the compiler's remarks and its assembly.
 
-    Raises InternalError if a figure is missing: then the compiler is not the one that this was written for.
+    Raises InternalError if a figure is missing: the compiler is then a version this parser does not know.
     """
     found = {field: _number(rf"remark:\s+{re.escape(name)}: (\d+)", remarks, name) for field, name in _REMARKS.items()}
     registers = _number(r"^\s+\.vgpr_count:\s+(\d+)$", assembly, ".vgpr_count")
     opcodes = Counter(match[1] for line in assembly.splitlines() if (match := _COUNTED.match(line)))
     return ResourceReport(
-        **found, registers=registers, instructions=tuple(sorted(opcodes.items())), beside=_beside(assembly)
+        **found, registers=registers, instructions=tuple(sorted(opcodes.items())), beside=_moves_per_mma(assembly)
     )
 
 
@@ -81,8 +79,8 @@ def _number(pattern: str, text: str, name: str) -> int:
     return int(match[1])
 
 
-def _beside(assembly: str) -> float:
-    """As of the report, over all blocks of the text that no branch enters or leaves in the middle."""
+def _moves_per_mma(assembly: str) -> float:
+    """`ResourceReport.beside`, over the basic blocks that contain an MFMA."""
     blocks = [block for block in _BLOCK.split(assembly) if _PRODUCT.search(block)]
     products = sum(len(_PRODUCT.findall(block)) for block in blocks)
     moves = sum(len(_MOVE.findall(block)) for block in blocks)

@@ -1,8 +1,8 @@
 """A kernel as one self-contained HIP file for gfx942.
 
-Statements keep their order; each follows a comment with its place in the user's program. `Tag` and `Assert` leave
-no trace. What the program waits for is written out, though the compiler would add waits before a register is
-used and before `meet`: the text never depends on less than the program says.
+Statements keep their order; each follows a comment with its line in the user's program. `Tag` and `Assert` emit
+nothing. Every wait of the program is emitted, although LLVM adds waits before register uses and barriers: the text
+never relies on those.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from argus.core.ir import (
     Wait,
     walk,
 )
-from argus.emit.address import records
+from argus.emit.address import size_in_bytes
 from argus.emit.copies import copy_lines
 from argus.emit.elements import map_lines
 from argus.emit.faults import not_built
-from argus.emit.hip.accumulation import ACCUMULATION, accumulates, begun, reservation
-from argus.emit.hip.direct import DIRECT, direct_lines, loads_directly
+from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
+from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
 from argus.emit.hip.mma import mma_lines
 from argus.emit.hip.prelude import PRELUDE
-from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, numbered, remapped
+from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
 from argus.emit.hip.waits import wait_counts, wait_immediate
-from argus.emit.scope import Scope, c_type, descriptors, layout_of, scope_of
+from argus.emit.scope import Scope, c_type, described_buffers, layout_of, scope_of
 
 _POLICIES: Mapping[PolicyName, str] = {
     "priority": "__builtin_amdgcn_s_setprio",
@@ -65,9 +65,9 @@ _POLICIES: Mapping[PolicyName, str] = {
 
 
 def hip_text(kernel: Kernel) -> str:
-    """The whole file. Equal kernels give equal text, and so do kernels that differ in tags and assertions only.
+    """Emit the file. Kernels that differ in tags and assertions only give equal text.
 
-    Raises ArgusError: E301 for another target than gfx942, E501 for a construct that is not emitted yet.
+    Raises ArgusError: E301 for a target other than gfx942, E501 for a construct without an emitted form.
     """
     if kernel.target.name != "gfx942":
         message = f"no HIP text for the target `{kernel.target}`: expected `gfx942`"
@@ -80,9 +80,9 @@ def hip_text(kernel: Kernel) -> str:
     lines += [f"    {line}" for line in writer.body(kernel.body)]
     parts = (
         (PRELUDE, True),
-        (REMAP, remapped(kernel) is not None),
-        (DIRECT, loads_directly(kernel)),
-        (ACCUMULATION, accumulates(kernel)),
+        (REMAP, xcd_remap(kernel) is not None),
+        (DIRECT, uses_direct_loads(kernel)),
+        (ACCUMULATION, uses_agprs(kernel)),
     )
     head = [part for part, used in parts if used]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
@@ -106,13 +106,13 @@ def _copies(body: tuple[Stmt, ...]) -> Iterator[Copy]:
 def _locals(kernel: Kernel, scope: Scope) -> Iterator[str]:
     names = scope.names
     thread = names.symbols[kernel.thread]
-    yield from reservation(kernel)
+    yield from reserve_agprs(kernel)
     yield f"const int {thread} = __builtin_amdgcn_workitem_id_x();"
     yield f"const int wave = __builtin_amdgcn_readfirstlane({thread} / {kernel.target.unit});"
-    yield from numbered(kernel, scope.text)
-    for buffer in descriptors(kernel):
+    yield from block_coordinates(kernel, scope.text)
+    for buffer in described_buffers(kernel):
         name = names.buffers[buffer]
-        yield f"const __amdgpu_buffer_rsrc_t {name}_buffer = descriptor({name}, {records(buffer, scope.text)});"
+        yield f"const __amdgpu_buffer_rsrc_t {name}_buffer = descriptor({name}, {size_in_bytes(buffer, scope.text)});"
 
 
 @frozen
@@ -124,7 +124,7 @@ class _Writer:
         for stmt in body:
             lines = [] if isinstance(stmt, Policy) and stmt.name == REMAPPED else self._stmt(stmt)
             if lines:
-                yield f"// {place_of(stmt)}"
+                yield f"// {source_line(stmt)}"
                 yield from lines
 
     def _stmt(self, stmt: Stmt) -> list[str]:
@@ -136,7 +136,7 @@ class _Writer:
             case Copy():
                 return (direct_lines if stmt.atom.direct else copy_lines)(stmt, self.scope)
             case Map():
-                return [*map_lines(stmt, self.scope), *begun(stmt.target.buffer, self.scope, stmt.span)]
+                return [*map_lines(stmt, self.scope), *move_to_agprs(stmt.target.buffer, self.scope, stmt.span)]
             case Mma():
                 return mma_lines(stmt, self.scope)
             case Wait():
@@ -168,7 +168,7 @@ class _Writer:
 
     def _wait(self, stmt: Wait) -> str:
         if stmt.of != "all":
-            raise not_built("a wait for the reads of a queue alone", stmt.span)
+            raise not_built("a wait for reads only", stmt.span)
         count = self.waits[stmt]
         immediate = wait_immediate(stmt.queue, count)
         counter = "vmcnt" if stmt.queue == "vmem" else "lgkmcnt"
@@ -192,15 +192,15 @@ class _Writer:
         return [f"    {line}" for line in self.body(body)]
 
 
-def place_of(stmt: Stmt) -> str:
-    """The line of the user's program that a statement comes from."""
+def source_line(stmt: Stmt) -> str:
+    """FILE:LINE of a statement in the user's program."""
     frame = stmt.span.frame
     return "no source" if frame is None else f"{PurePath(frame.file).name}:{frame.line}"
 
 
 def _sync(stmt: Sync) -> str:
     if stmt.barrier != "cta" or stmt.how != "meet" or stmt.threads is not None:
-        raise not_built("a barrier of a part of the block", stmt.span)
+        raise not_built("a barrier for part of the block", stmt.span)
     return "meet();"
 
 
@@ -212,6 +212,6 @@ def _policy(stmt: Policy) -> str:
 
 
 def shared_elements(layout: Staged) -> int:
-    """Elements that a shared tensor occupies: whole periods of its swizzle."""
+    """Size of a shared tensor in elements, rounded up to whole swizzle periods."""
     period = 1 if layout.swizzle is None else layout.swizzle.period
     return -(-layout.layout.cosize() // period) * period

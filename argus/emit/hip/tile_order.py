@@ -1,4 +1,4 @@
-"""Which tile a block takes: its own number, or the one that keeps neighbours in time on one die of gfx942."""
+"""Block-to-tile mapping: the identity, or XCD remapping, which keeps neighbouring tiles on one die of gfx942."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ AXES = "xyz"
 REMAPPED = "remap_xcd"
 REMAP = """\
 struct tile_of { int row, column; };
-// Blocks start in the order of their numbers, x first, each on the next of 8 dies. Each die gets a run of the tiles,
-// those that are left over by 8 keep their places; tiles run down bands of `height` rows (the last may be lower),
-// column by column. Both steps are one to one, so every tile has its block.
+// Blocks are dispatched in linear order, x first, round-robin over 8 dies (XCDs). Each die gets a contiguous range of
+// tiles; a remainder modulo 8 stays in place. Tiles are ordered in bands of `height` rows (the last may have fewer),
+// column by column within a band. Both maps are bijections, so every tile has one block.
 HELPER tile_of remapped(long number, int rows, int columns, int height) {
     const long share = (long)rows * columns / 8;
     const long tile = number < share * 8 ? number % 8 * share + number / 8 : number;
@@ -23,18 +23,18 @@ HELPER tile_of remapped(long number, int rows, int columns, int height) {
     return {band * height + within % high, within / high};
 }
 """
-"""Counts of tiles lie in [1, 2^22]: their product needs more than 32 bits, a band of them does not."""
+"""Tile counts are in [1, 2^22]: their product needs 64 bits, the size of a band does not."""
 
 
-def remapped(kernel: Kernel) -> Policy | None:
-    """The advice to reorder the blocks, if there is any."""
+def xcd_remap(kernel: Kernel) -> Policy | None:
+    """The kernel's XCD remapping policy, if any."""
     return next((s for s in walk(kernel.body) if isinstance(s, Policy) and s.name == REMAPPED), None)
 
 
-def numbered(kernel: Kernel, text: CText) -> Iterator[str]:
-    """Declarations of the block's coordinates. Raises ArgusError (E501) for advice on other grids than of two axes."""
+def block_coordinates(kernel: Kernel, text: CText) -> Iterator[str]:
+    """Declarations of the block's coordinates. Raises ArgusError (E501) for a remapped grid without two axes."""
     names = [text.names.symbols[block] for block in kernel.blocks]
-    advice = remapped(kernel)
+    advice = xcd_remap(kernel)
     if advice is None:
         yield from (
             f"const int {name} = __builtin_amdgcn_workgroup_id_{axis}();"
@@ -42,7 +42,7 @@ def numbered(kernel: Kernel, text: CText) -> Iterator[str]:
         )
         return
     if len(kernel.grid) != 2 or len(advice.args) != 1:
-        raise not_built("a reordered grid that has not two axes", advice.span, kernel.name)
+        raise not_built("a remapped grid that does not have two axes", advice.span, kernel.name)
     rows, columns = (text.index(count) for count in kernel.grid)
     x, y = (f"__builtin_amdgcn_workgroup_id_{axis}()" for axis in "xy")
     number = f"{x} + (long){text.factor(kernel.grid[0])} * {y}"

@@ -1,4 +1,4 @@
-"""The compiler: pip's `ziglang`, whose clang and lld know gfx942. The one file that starts compilers."""
+"""Run the gfx942 compiler: clang and lld of the pip package `ziglang`. Only this file starts compilers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN_LINES = 8
 
 @frozen
 class Compiled:
-    """Files of a compiled kernel: text, assembly, code object; and what the compiler remarked."""
+    """Files of a compiled kernel: source, assembly, code object; and the compiler's remarks."""
 
     source: Path
     assembly: Path
@@ -37,12 +37,12 @@ class Compiled:
 
 
 def compiler_present() -> bool:
-    """Whether pip's compiler is installed in this environment."""
+    """Whether `ziglang` is installed in this environment."""
     return importlib.util.find_spec("ziglang") is not None
 
 
 def compile_hip(text: str, stem: str, directory: Path, timeout: float) -> Compiled:
-    """Compile for gfx942 and write `stem`.hip, .s and .hsaco into the directory, each once all three are complete.
+    """Compile for gfx942 and write `stem`.hip, .s and .hsaco into the directory after all three steps succeed.
 
     timeout: seconds that each of the three steps may take.
     Raises ArgusError: E302 if a file cannot be written, E303 if the compiler is missing, E304 if it fails.
@@ -60,7 +60,7 @@ def compile_hip(text: str, stem: str, directory: Path, timeout: float) -> Compil
 
 
 def write_files(files: Mapping[str, str | bytes], directory: Path, stem: str) -> tuple[Path, ...]:
-    """Write texts and code under these names into the directory, each in one step. Raises ArgusError (E302)."""
+    """Write files into the directory, each atomically. Raises ArgusError (E302)."""
     with _scratch(directory, stem) as scratch:
         for name, text in files.items():
             _write(scratch / name, text)
@@ -69,7 +69,7 @@ def write_files(files: Mapping[str, str | bytes], directory: Path, stem: str) ->
 
 @contextmanager
 def _scratch(directory: Path, stem: str) -> Generator[Path]:
-    """A folder beside the outputs, on their file system, that is gone afterwards."""
+    """A temporary folder on the outputs' file system."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{stem}-", dir=directory, ignore_cleanup_errors=True) as name:
@@ -91,7 +91,7 @@ def _publish(path: Path, directory: Path) -> Path:
 
 
 def _run(arguments: Sequence[str], scratch: Path, stem: str, timeout: float) -> str:
-    """What the step printed to its error stream."""
+    """Run one step; returns its standard error."""
     try:
         done = subprocess.run(
             (sys.executable, "-m", "ziglang", *arguments),

@@ -1,7 +1,7 @@
-"""From statements to instructions: the counts that `s_waitcnt` may leave outstanding.
+"""Lower `Wait` to `s_waitcnt`: from outstanding statements to outstanding instructions.
 
-`Wait` counts the statements of a queue, the hardware its instructions. The count must not exceed the number of
-instructions that the youngest statements surely issue, on every path; a smaller one only waits longer.
+`Wait` counts statements of a queue, the hardware counts instructions. The immediate must not exceed the fewest
+instructions that the youngest statements issue on any path; a smaller one is safe and waits longer.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from attrs import define
 
 from argus.core.atom import Queue
 from argus.core.ir import Copy, For, If, Kernel, Stmt, Wait, bodies, walk
-from argus.emit.copies import predicated, vectors
+from argus.emit.copies import is_predicated, vector_starts
 from argus.emit.faults import not_built
 from argus.emit.scope import Scope
 
-# The youngest statements of each queue, youngest last, as the fewest instructions each issues; one a path.
+# Per path, the fewest instructions that each of a queue's youngest statements issues, youngest last.
 _Paths = frozenset[tuple[int, ...]]
 
 _FIELD_LIMIT: Mapping[str, int] = {"vmem": 63, "lds": 15}
@@ -36,7 +36,7 @@ def wait_immediate(queue: Queue, count: int) -> int:
 
 
 def wait_counts(kernel: Kernel, scope: Scope) -> dict[Wait, int]:
-    """For each wait, how many instructions it may leave outstanding."""
+    """For each wait, the number of instructions it may leave outstanding."""
     waits = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Wait)]
     counts: dict[Wait, int] = {}
     queues: tuple[Queue, ...] = tuple(dict.fromkeys(stmt.queue for stmt in waits))
@@ -89,9 +89,9 @@ class _Flow:
 
 
 def fewest_instructions(copy: Copy, scope: Scope) -> int:
-    """Instructions that every wave surely issues, even where the compiler merges neighbours into wider ones."""
-    if predicated(copy, scope):
+    """Fewest instructions that a wave issues, assuming that the compiler merges adjacent ones up to 128 bits."""
+    if is_predicated(copy, scope):
         return 0
     bits = copy.atom.vector_bits
-    count = len(vectors(copy))
+    count = len(vector_starts(copy))
     return count if bits >= 128 else count * bits // 128

@@ -14,7 +14,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
 from argus.emit.build import build
-from argus.emit.resources import compiled
+from argus.emit.resources import compiled_from_report
 from argus.runtime.expressions import value_of
 from argus.search.certificates import claims
 from argus.search.certificates.certificate import ROLES, Certificate, Role
@@ -39,7 +39,7 @@ class Made:
     stem: str = ""
     checks: tuple[str, ...] = ()
     resources: dict[str, float] | None = None
-    compiled: Compiled | None = None
+    compiled_from_report: Compiled | None = None
     lack: str = ""
 
 
@@ -56,7 +56,13 @@ def built(kernel: Kernel) -> Made:
         checks = tuple(each.condition for each in artifact.launch.checks)
         stem = artifact.description.stem
         return Made(
-            source, _files(artifact), _names(artifact), stem, checks, resources(artifact), compiled(artifact.report)
+            source,
+            _files(artifact),
+            _names(artifact),
+            stem,
+            checks,
+            resources(artifact),
+            compiled_from_report(artifact.report),
         )
 
 

@@ -18,7 +18,7 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
 from argus.core.walk import show
 from argus.emit.artifact import Artifact
-from argus.emit.resources import compiled
+from argus.emit.resources import compiled_from_report
 from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import Bounds, Impossible, judge
 from argus.policy.planner import Outcome
@@ -125,7 +125,7 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
     passage.judgement = evolve(passage.judgement, resources=resources(artifact), place=str(artifact.description))
     if tools.device is None:
         with passage.through("timing"):
-            found = tools.predict(kernel, problem.sizes, compiled(artifact.report))
+            found = tools.predict(kernel, problem.sizes, compiled_from_report(artifact.report))
         passage.judgement = evolve(
             passage.judgement, microseconds=found.microseconds, notes=(*problem.notes, *found.notes)
         )

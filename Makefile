@@ -7,18 +7,21 @@ SOURCES := $(wildcard argus tests property_tests benchmarks examples conftest.py
 # Hundreds of tests start processes of their own: what these import is compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check fuzz golden format clean
+.PHONY: demo test test-all check fuzz golden format clean
 .DEFAULT_GOAL := test
 
 demo: .venv/.stamp
 	@$(BIN)/python -m argus demo
 
-test: .venv/.stamp
+# The default tier; what it leaves to `test-all` is told in CONTRIBUTING.md.
+test: TIER := default
+test-all: TIER := all
+test test-all: .venv/.stamp
 	@echo "[1/5] ruff check"; $(BIN)/ruff check $(SOURCES)
 	@echo "[2/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES)
 	@echo "[3/5] pyright (strict)"; $(BIN)/pyright
 	@echo "[4/5] import contracts"; $(BIN)/lint-imports
-	@echo "[5/5] pytest"; $(BIN)/python -m pytest -n auto --dist worksteal
+	@echo "[5/5] pytest, tier $(TIER)"; $(BIN)/python -m pytest -n auto --dist worksteal --tier $(TIER)
 
 check: test
 
@@ -29,7 +32,7 @@ fuzz: .venv/.stamp
 
 # Rewrites the expected texts in tests/golden and tests/corpus: read the diff before you commit it.
 golden: .venv/.stamp
-	@$(BIN)/python -m pytest -q tests --update-golden
+	@$(BIN)/python -m pytest -q --tier all tests --update-golden
 
 format: .venv/.stamp
 	@$(BIN)/ruff check --fix $(SOURCES)

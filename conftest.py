@@ -1,10 +1,59 @@
-"""Hypothesis profiles: `ci` gives the same examples on every machine, `fuzz` searches on with fresh seeds."""
+"""Tiers of tests (`--tier`), and how many examples Hypothesis tries in each: "Tiers" in CONTRIBUTING.md."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
+from tests.tiers import TIERS, commit, drawn
+
 # A deadline measures the machine, not the code: a shared runner would fail at random.
-settings.register_profile("ci", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("all", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("fuzz", deadline=None, max_examples=20_000, print_blob=True)
-settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--tier",
+        choices=TIERS,
+        default=TIERS[0],
+        help="default: without nightly tests, and with a share of the cases of large tests; all: every test",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before Hypothesis reads its own options, of which `--hypothesis-profile` has the last word."""
+    settings.load_profile(str(config.getoption("--tier")))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"tier: {config.getoption('--tier')}, shares drawn by commit {commit(config.rootpath)[:12] or '(none)'}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the default tier does not run. A test that is named on the command line (`::`) always runs."""
+    if config.getoption("--tier") != "default" or any("::" in str(arg) for arg in config.args):
+        return
+    kept = _of_default(items, config.rootpath)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
+def _of_default(items: list[pytest.Item], root: Path) -> set[pytest.Item]:
+    kept: set[pytest.Item] = set()
+    groups: dict[tuple[str, int], list[tuple[str, pytest.Item]]] = defaultdict(list)
+    for item in items:
+        share = item.get_closest_marker("share")
+        if item.get_closest_marker("nightly") is not None:
+            continue
+        if share is None:
+            kept.add(item)
+        else:
+            groups[item.nodeid.partition("[")[0], share.args[0]].append((item.nodeid, item))
+    seed = commit(root)
+    return kept.union(*(drawn(cases, one_in, seed) for (_, one_in), cases in groups.items()))

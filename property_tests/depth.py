@@ -1,11 +1,16 @@
-"""How many examples of a dear claim are tried: few in a test run, which draws the same ones, many in `make fuzz`."""
+"""How many examples of a claim are tried: a fifth in the default tier, all in the nightly one, many in `make fuzz`."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
+_FULL = 100
 
-def examples(run: int, search: int) -> int:
-    """`run` under the profile `ci`, `search` where seeds are fresh."""
+
+def examples(full: int, search: int | None = None) -> int:
+    """`full` in the nightly tier, its share in the default tier, `search` under `make fuzz`, whose seeds are fresh."""
     profile = settings.default
-    return run if profile is None or profile.derandomize else search
+    if profile is not None and not profile.derandomize:
+        return full if search is None else search
+    share = _FULL if profile is None else profile.max_examples
+    return -(-full * share // _FULL)

@@ -12,6 +12,7 @@ from hypothesis.strategies import SearchStrategy
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.walk import evaluate, show, substitute
+from property_tests.depth import examples
 
 # Ranges are facts that the constructors use: unbounded, signed, non-negative, positive, and one value only.
 SYMBOLS = (
@@ -131,19 +132,19 @@ def claims() -> SearchStrategy[Claim]:
     return st.recursive(comparisons(pairs()), deeper, max_leaves=6)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(pairs(), environments())
 def test_an_expression_means_what_was_written(pair: Pair, env: Env) -> None:
     assert evaluate(pair.built, env) == pair.meaning(env)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(claims(), environments())
 def test_a_condition_means_what_was_written(claim: Claim, env: Env) -> None:
     assert bool(evaluate(claim.built, env)) == claim.meaning(env)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(pairs(), environments())
 def test_the_range_encloses_the_value(pair: Pair, env: Env) -> None:
     low, high = pair.built.range
@@ -153,20 +154,20 @@ def test_the_range_encloses_the_value(pair: Pair, env: Env) -> None:
     assert high is None or value <= high
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(pairs(), environments())
 def test_substitution_is_evaluation(pair: Pair, env: Env) -> None:
     closed = substitute(pair.built, {of: algebra.const(value) for of, value in env.items()})
     assert closed is algebra.const(pair.meaning(env))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(pairs())
 def test_normal_forms_are_fixed(pair: Pair) -> None:
     assert substitute(pair.built, {}) is pair.built
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(pairs(), pairs(), pairs())
 def test_sums_and_products_have_one_form(x: Pair, y: Pair, z: Pair) -> None:
     a, b, c = x.built, y.built, z.built
@@ -176,7 +177,7 @@ def test_sums_and_products_have_one_form(x: Pair, y: Pair, z: Pair) -> None:
     assert algebra.neg(algebra.neg(a)) is a
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(pairs() | claims(), environments())
 def test_the_text_is_faithful(shown: Pair | Claim, env: Env) -> None:
     text = show(shown.built)

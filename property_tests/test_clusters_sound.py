@@ -23,6 +23,7 @@ from argus.core.protocol.ring import Protocol, Role, clustered
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.z3_backend import Z3
 from property_tests.clusters import cluster, wired
+from property_tests.depth import examples
 from property_tests.interleavings import failure
 
 MOST = 400
@@ -45,7 +46,7 @@ def went_wrong(protocol: Protocol, seed: int, most: int = MOST) -> str:
     return ""
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(seed=st.integers(0, 2**32))
 def test_what_is_proved_of_a_cluster_never_goes_wrong(seed: int) -> None:
     try:

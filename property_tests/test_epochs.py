@@ -15,6 +15,7 @@ from argus.interp.run import run_prepared
 from argus.interp.search.schedule import DIRECTED
 from argus.verifier.kernel import verify
 from property_tests.barriers import program
+from property_tests.depth import examples
 
 LETTERS = "w123ddsss"
 WORDS = st.text(LETTERS, max_size=5)
@@ -31,7 +32,7 @@ def races(before: str, body: str, after: str) -> set[str]:
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(WORDS, st.text(LETTERS, max_size=7), WORDS, APART, st.integers(0, 3))
 @example("", "1dsws", "", ("p", "q"), 0)
 @example("", "1dswds", "", ("p", "q"), 0)
@@ -49,7 +50,7 @@ def test_proof_and_runs_agree(before: str, body: str, after: str, apart: tuple[s
         assert verdict.counterexample.code in {"I5", "I30", "I31", "I32", "I36"}
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(st.integers(1, 3), st.booleans())
 def test_a_lead_needs_one_barrier_more(lead: int, enough: bool) -> None:
     """A read, its wait and as many barriers as one row is ahead by, before the overwrite; or one more."""

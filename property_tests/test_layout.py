@@ -14,6 +14,7 @@ from argus.core.index import Symbol
 from argus.core.layout import TV, IntTuple, Layout, Swizzle, column_major, row_major
 from argus.core.walk import IntArray, evaluate
 from argus.testing.strategies import layouts, swizzles
+from property_tests.depth import examples
 
 extents = st.integers(1, 5)
 
@@ -76,7 +77,7 @@ def test_a_swizzle_permutes_each_period(swizzle: Swizzle) -> None:
     assert np.array_equal(evaluate(swizzle.at(sym(at)), {at: offsets}), images)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(thread_value_layouts())
 def test_coordinates_of_a_symbolic_thread_are_the_table(tv: TV) -> None:
     count = tv.threads.size()

@@ -11,6 +11,7 @@ from hypothesis.strategies import DrawFn
 from argus.core.layout import ComposedLayout, Layout, LayoutError, LayoutLike, Swizzle
 from argus.core.layout.f2.linear import columns_of
 from argus.core.layout.f2.matrix import BinaryMatrix, equal
+from property_tests.depth import examples
 from property_tests.functions import (
     binary,
     composed,
@@ -20,7 +21,7 @@ from property_tests.functions import (
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(binary | swizzles() | composed())
 def test_a_function_is_a_matrix_exactly_where_it_is_linear(f: LayoutLike) -> None:
     assume(f.size().bit_count() == 1)
@@ -55,7 +56,7 @@ def matrices(draw: DrawFn, rows: int = 4, columns: int = 4) -> BinaryMatrix:
     return BinaryMatrix(draw(st.lists(st.integers(0, (1 << height) - 1), min_size=width, max_size=width)), height)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(matrices())
 def test_linear_algebra_is_that_of_the_table(m: BinaryMatrix) -> None:
     values = [m(i) for i in range(m.size())]
@@ -84,7 +85,7 @@ def span(basis: tuple[int, ...]) -> set[int]:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(matrices())
 def test_an_inverse_is_refused_exactly_for_what_is_no_permutation(m: BinaryMatrix) -> None:
     if m.is_permutation():
@@ -100,7 +101,7 @@ def test_an_inverse_is_refused_exactly_for_what_is_no_permutation(m: BinaryMatri
         assert fault.index == min(i for i in range(1, m.size()) if m(i) == 0)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(matrices(), matrices())
 def test_solving_is_refused_exactly_where_a_value_is_no_image(a: BinaryMatrix, b: BinaryMatrix) -> None:
     reached = {a(i): i for i in reversed(range(a.size()))}
@@ -119,7 +120,7 @@ def test_solving_is_refused_exactly_where_a_value_is_no_image(a: BinaryMatrix, b
 ALL_SWIZZLES = [Swizzle(b, m, sign * s) for b in (1, 2) for m in range(5) for s in range(b, 5) for sign in (1, -1)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(matrices(rows=5, columns=4))
 def test_a_swizzled_layout_is_found_exactly_where_some_swizzle_undoes_all_carries(m: BinaryMatrix) -> None:
     values = [m(i) for i in range(m.size())]
@@ -139,7 +140,7 @@ def disjoint(columns: list[int]) -> bool:
     return sum(columns) == int(np.bitwise_or.reduce(columns)) if columns else True
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(swizzles(), binary)
 def test_a_swizzled_layout_is_found_again(swizzle: Swizzle, layout: Layout) -> None:
     assume(nonlinear(images(layout)) is None)
@@ -148,7 +149,7 @@ def test_a_swizzled_layout_is_found_again(swizzle: Swizzle, layout: Layout) -> N
     assert images(BinaryMatrix.of(f).to_layout_like()) == images(f)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(binary | swizzles(), binary | swizzles())
 def test_matrices_decide_equality(f: LayoutLike, g: LayoutLike) -> None:
     left, right = images(f), images(g)

@@ -27,6 +27,7 @@ from argus.core.layout.predicates import (
 )
 from argus.core.layout.relation import Relation
 from argus.core.layout.witness import Disagreement, Refusal, Shared, Sizes, Witness
+from property_tests.depth import examples
 from property_tests.functions import (
     binary,
     collision,
@@ -46,7 +47,7 @@ from property_tests.functions import (
 # -- predicates ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(functions)
 def test_injective_contiguous_and_compact_are_those_of_the_table(f: LayoutLike) -> None:
     values = images(f)
@@ -59,7 +60,7 @@ def test_injective_contiguous_and_compact_are_those_of_the_table(f: LayoutLike) 
         assert answer.reason
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(functions, st.data())
 def test_onto_is_that_of_the_table(f: LayoutLike, data: st.DataObject) -> None:
     values = images(f)
@@ -69,7 +70,7 @@ def test_onto_is_that_of_the_table(f: LayoutLike, data: st.DataObject) -> None:
     assert is_bijective(f, onto).witness == (not_onto(values, onto) or collision(values))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(functions, functions, st.booleans())
 def test_equality_of_functions_is_that_of_tables(f: LayoutLike, g: LayoutLike, one_function: bool) -> None:
     if one_function and isinstance(f, Layout):
@@ -84,7 +85,7 @@ def test_equality_of_functions_is_that_of_tables(f: LayoutLike, g: LayoutLike, o
     assert functionally_equal(f, g).witness == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(trees(st.integers(1, 3), st.integers(-2, 3)), trees(st.integers(1, 3), st.integers(-2, 3)))
 def test_near_layouts_are_equal_where_their_tables_are(
     a: tuple[IntTuple, IntTuple], b: tuple[IntTuple, IntTuple]
@@ -98,7 +99,7 @@ def test_near_layouts_are_equal_where_their_tables_are(
     assert found == (None if first is None else Disagreement(first, left[first], right[first]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(functions, functions)
 def test_disjoint_is_that_of_tables(f: LayoutLike, g: LayoutLike) -> None:
     left, right = images(f), images(g)
@@ -107,7 +108,7 @@ def test_disjoint_is_that_of_tables(f: LayoutLike, g: LayoutLike) -> None:
     assert is_disjoint(f, g).witness == (Shared(*shared[0]) if shared else None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_complements_are_those_of_tables(data: st.DataObject) -> None:
     whole = data.draw(compact())
@@ -139,7 +140,7 @@ def test_admissible_is_what_composition_decides(a: Layout, b: Layout) -> None:
 # -- relations -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(functions)
 def test_a_relation_says_what_its_function_does(f: LayoutLike) -> None:
     relation, values = Relation.of(f), images(f)
@@ -152,7 +153,7 @@ def test_a_relation_says_what_its_function_does(f: LayoutLike) -> None:
     assert all(relation(i) == (value,) for i, value in enumerate(values))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(layouts)
 def test_a_table_of_a_layout_gives_its_coalesced_form(layout: Layout) -> None:
     assert Relation.of(layout).to_layout() == coalesce(layout)
@@ -161,7 +162,7 @@ def test_a_table_of_a_layout_gives_its_coalesced_form(layout: Layout) -> None:
     assert images(found) == images(layout)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(upward | binary, st.data())
 def test_a_spoiled_table_is_refused_where_no_layout_of_any_factorisation_agrees(
     layout: Layout, data: st.DataObject
@@ -185,7 +186,7 @@ def test_a_spoiled_table_is_refused_where_no_layout_of_any_factorisation_agrees(
             assert some_layout(repaired) > agree
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(layouts, st.data())
 def test_a_layout_through_a_shape_is_refused_only_where_there_is_none(layout: Layout, data: st.DataObject) -> None:
     values = images(layout)
@@ -214,7 +215,7 @@ def test_a_layout_through_a_shape_is_refused_only_where_there_is_none(layout: La
 pairs = st.frozensets(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), max_size=12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(pairs, pairs)
 def test_relations_are_sets_of_pairs(a: frozenset[tuple[int, int]], b: frozenset[tuple[int, int]]) -> None:
     left, right = Relation(a), Relation(b)

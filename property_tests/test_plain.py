@@ -18,6 +18,7 @@ from argus.core.ir.pretty import pretty
 from argus.core.serde import MalformedError, read, written
 from argus.core.verdict import Proved
 from argus.verifier.kernel import verify
+from property_tests.depth import examples
 from property_tests.documents import changed
 from property_tests.judging import check_no_run_fails
 from property_tests.programs import KERNELS, Mutant
@@ -32,7 +33,7 @@ def through(kernel: Kernel) -> Kernel:
     return found
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(name=st.sampled_from(sorted(KERNELS)))
 def test_what_was_written_has_the_same_verdict(name: str) -> None:
     before, after = (verify(kernel, solver="cvc5") for kernel in (KERNELS[name], through(KERNELS[name])))
@@ -41,7 +42,7 @@ def test_what_was_written_has_the_same_verdict(name: str) -> None:
     assert after.diagnostics == before.diagnostics
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(name=st.sampled_from(SMALL), seed=st.integers(0, 1 << 32), times=st.integers(1, 3))
 def test_a_changed_document_is_refused_or_is_judged_soundly(name: str, seed: int, times: int) -> None:
     document = changed(KERNELS[name], Random(seed), times)  # noqa: S311 reason: an example, not a secret

@@ -16,6 +16,7 @@ from argus.core.ir import Kernel
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
 from argus.testing.mutants import spaced
+from property_tests.depth import examples
 from property_tests.ring_events import compared, difference, reading
 from property_tests.role_edits import mutate_roles
 from property_tests.role_programs import ROLES
@@ -62,7 +63,7 @@ def rings(choosing: st.DrawFn) -> ringing.Ringing:
     return ringing.draw(choose)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(program=rings(), seed=st.integers(0, 23))
 def test_events_of_small_rings(program: ringing.Ringing, seed: int) -> None:
     kernel = program.kernel()
@@ -70,7 +71,7 @@ def test_events_of_small_rings(program: ringing.Ringing, seed: int) -> None:
     assert held(kernel, 2, seed) == ""
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(name=st.sampled_from(COMPARED), seed=st.integers(0, 1 << 32))
 def test_events_of_edited_kernels(name: str, seed: int) -> None:
     mutant = mutate_roles(ROLES[name], Random(seed))  # noqa: S311 reason: an example, not a secret

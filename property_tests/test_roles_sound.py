@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from argus.core.check import check
 from argus.core.query import Budget
 from argus.verifier.kernel import verify
+from property_tests.depth import examples
 from property_tests.judging import judge
 from property_tests.programs import OTHERS
 from property_tests.role_edits import mutate_roles
@@ -23,7 +24,7 @@ from property_tests.role_programs import ROLES
 FEW = Budget.about(1.0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(name=st.sampled_from(sorted(ROLES)), seed=st.integers(0, 1 << 32), edits=st.integers(1, 3))
 def test_verdicts_on_edited_kernels_of_roles(name: str, seed: int, edits: int) -> None:
     mutant = mutate_roles(ROLES[name], Random(seed), edits)  # noqa: S311 reason: an example, not a secret

@@ -17,6 +17,7 @@ from argus.interp.interpret import interpret
 from argus.interp.run import run
 from argus.interp.search.schedule import Schedule
 from argus.interp.search.search import assumed, holds
+from property_tests.depth import examples
 from property_tests.programs import PRODUCTS, within_bound
 
 Array = npt.NDArray[Any]
@@ -49,7 +50,7 @@ def matrix(rows: int, columns: int, seed: int) -> Array:
     return np.random.default_rng(seed).standard_normal((rows, columns)).astype(BF16)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(name=NAMES, schedule=SCHEDULES, data=st.data())
 def test_every_schedule_gives_the_same_numbers(name: str, schedule: Schedule, data: st.DataObject) -> None:
     kernel, sizes = PRODUCTS[name], sizes_of(name, data)

@@ -14,12 +14,13 @@ from argus.solvers.smtlib.form import Inexpressible
 from argus.solvers.smtlib.reader import read_script
 from argus.solvers.smtlib.script import export
 from argus.solvers.z3_backend import Z3Text
+from property_tests.depth import examples
 from property_tests.strategies import queries
 
 BUDGET = Budget.about(2.0)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(query=queries())
 def test_a_script_is_read_back(query: Query) -> None:
     text = export(query)
@@ -32,7 +33,7 @@ def test_a_script_is_read_back(query: Query) -> None:
 
 
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(query=queries())
 def test_readers_of_the_script_give_the_answer(solver: Solver, query: Query) -> None:
     truth = Enumerate().check(query, BUDGET)

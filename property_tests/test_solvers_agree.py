@@ -11,6 +11,7 @@ from argus.solvers.cvc5_backend import Cvc5
 from argus.solvers.enumeration import Enumerate
 from argus.solvers.model import describe, fault
 from argus.solvers.z3_backend import Z3
+from property_tests.depth import examples
 from property_tests.strategies import index_expressions, queries
 
 BUDGET = Budget.about(2.0)
@@ -29,14 +30,14 @@ def assert_same_answer(solver: Solver, query: Query) -> None:
 
 
 @pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=lambda solver: solver.name)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(query=queries(index_expressions(symbolic_divisors=False, bitwise=False)))
 def test_with_constant_divisors(solver: Solver, query: Query) -> None:
     assert_same_answer(solver, query)
 
 
 @pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=lambda solver: solver.name)
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(query=queries())
 def test_with_every_operator(solver: Solver, query: Query) -> None:
     assert_same_answer(solver, query)

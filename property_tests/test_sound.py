@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from argus.core.check import check
 from argus.verifier.kernel import verify
+from property_tests.depth import examples
 from property_tests.edits import mutate
 from property_tests.judging import judge
 from property_tests.programs import KERNELS, PRODUCTS
@@ -22,7 +23,7 @@ ALONE = sorted(name for name, kernel in KERNELS.items() if kernel.roles is None)
 """Those of one body; kernels of roles have edits of their own."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(name=st.sampled_from(ALONE), seed=st.integers(0, 1 << 32), edits=st.integers(1, 3))
 def test_verdicts_on_edited_kernels(name: str, seed: int, edits: int) -> None:
     mutant = mutate(KERNELS[name], Random(seed), edits)  # noqa: S311 reason: an example, not a secret

@@ -33,8 +33,9 @@ from argus.language import (
 )
 from argus.policy.bounds import CEILINGS, bounds
 from argus.policy.bounds import gemm as work_of
+from property_tests.depth import examples
 
-FEW = settings(max_examples=5)
+FEW = settings(max_examples=examples(5))
 SLACK = 1.01
 """Requests reach a unit in another order where a slot more lets them begin earlier."""
 

@@ -19,6 +19,7 @@ from argus.core.query import Budget
 from argus.core.walk import evaluate, symbols
 from argus.layout.symbolic import symbols as make_symbols
 from argus.layout.symbolic import under
+from property_tests.depth import examples
 
 M, K, N = make_symbols("M K N")
 D = make_symbols("D", low=-2)[0]
@@ -162,7 +163,7 @@ def performed(call: Callable[[], Conditional]) -> Conditional | None:
         return None
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(calls(), facts)
 def test_exact_by_forms_alone(call: tuple[str, tuple[Any, ...]], given_facts: list[Claim]) -> None:
     name, operands = call
@@ -173,7 +174,7 @@ def test_exact_by_forms_alone(call: tuple[str, tuple[Any, ...]], given_facts: li
         assert_exact(name, operands, result.layout, (*assumptions, *formulas))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(calls(), facts)
 def test_exact_and_honest_with_a_solver(call: tuple[str, tuple[Any, ...]], given_facts: list[Claim]) -> None:
     name, operands = call
@@ -206,7 +207,7 @@ def refused_or_differs(name: str, operands: tuple[Any, ...], made: SymbolicLayou
         return True
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(symbolic_layouts(), st.sampled_from(GRID), st.integers(0, 60))
 def test_calls_sizes_and_cosizes_are_those_at_the_values(
     layout: SymbolicLayout, values: dict[str, int], index: int

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import Tier
+
 GOLDEN = Path(__file__).parent / "golden"
 Golden = Callable[[str], None]
 
@@ -22,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether expected texts are to be rewritten instead of compared."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def tier(request: pytest.FixtureRequest) -> Tier:
+    """The tier that runs, for a test that does less in the default one."""
+    return "all" if request.config.getoption("--tier") == "all" else "default"
 
 
 @pytest.fixture

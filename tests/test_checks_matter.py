@@ -578,6 +578,7 @@ UNKNOWN: tuple[tuple[str, Patch], ...] = (
 """Wrong, but what is wrong has no tag that a run could show."""
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("twin", "code", "switch_off"), CASES, ids=[f"{code}-{twin}" for twin, code, _ in CASES])
 def test_a_twin_slips_past_without_its_check(
     twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
@@ -592,6 +593,7 @@ def test_a_twin_slips_past_without_its_check(
     assert isinstance(verify(kernel, solver="z3").verdict, Proved)
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("twin", "switch_off"), UNKNOWN, ids=[twin for twin, _ in UNKNOWN])
 def test_what_is_not_known_slips_past_without_its_check(
     twin: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
@@ -615,6 +617,7 @@ LAST_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...], Patch], ...] = (
 """Changes to attention with masked blocks first; runs that show them small take longer than the corpus should."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("edits", "switch_off"), [case[1:] for case in LAST_KEYS], ids=[name for name, *_ in LAST_KEYS]
 )
@@ -750,6 +753,7 @@ MADE: tuple[tuple[Callable[[], Kernel], str, Patch], ...] = (
 )
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("made", "code", "switch_off"), MADE, ids=[f"{code}-{m.__name__}" for m, code, _ in MADE])
 def test_a_made_twin_slips_past_without_its_check(
     made: Callable[[], Kernel], code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ BASH = shutil.which("bash")
 SHELL = 'set -e; argus() { "$PYTHON" -m argus "$@"; }; python() { "$PYTHON" "$@"; }; '
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(BASH is None, reason="the commands are shell commands")
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_commands_print_what_is_shown(document: str, tmp_path: Path, update_golden: bool) -> None:

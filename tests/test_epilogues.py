@@ -53,6 +53,7 @@ SMALL = Hopper(bn=64, stages=2)
 SIZES = {"M": 72, "N": 72, "K": 40}
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("template", "formula", "config"),
     [(template, formula, config) for template, formula in FORMULAS for config in template.instances()],
@@ -108,12 +109,14 @@ def residual(*, columns: int = 0, early: bool = False) -> Kernel:
     return added.trace()
 
 
+@pytest.mark.nightly
 def test_a_residual_of_other_columns_or_given_back_early_is_not_proved() -> None:
     assert proved(residual())
     assert not proved(residual(columns=1))
     assert not proved(residual(early=True))
 
 
+@pytest.mark.nightly
 def test_a_bias_of_the_next_columns_is_not_proved() -> None:
     @kernel(target=sm_90a, threads=384)
     def shifted(A: Tensor["M K", bf16], B: Tensor["N K", bf16], bias: Tensor["N", f32], C: Tensor["M N", bf16]) -> None:

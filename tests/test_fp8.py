@@ -19,6 +19,7 @@ from argus.verifier.kernel import verify
 WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", WHOLE)
 def test_sums_are_scaled_once(config: str) -> None:
     verdict = verify(gemm_fp8, config=config, solver="z3").verdict
@@ -27,6 +28,7 @@ def test_sums_are_scaled_once(config: str) -> None:
     assert verdict.results == ("each element of `C` is bf16(mul(sum over k of A * B, mul(scale_a, scale_b)))",)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", BLOCKS)
 def test_sums_of_blocks_are_scaled_and_added(config: str) -> None:
     verdict = verify(gemm_fp8_blocks, config=config, solver="z3").verdict
@@ -41,6 +43,7 @@ def test_sums_of_whole_matrices_stay_in_registers(config: str, tmp_path: Path) -
     assert not build(gemm_fp8.trace(config), directory=tmp_path).report.spills
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", [name for name in BLOCKS if name != "ragged"])
 def test_sums_of_blocks_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8_blocks.trace(config), directory=tmp_path).report.spills
@@ -101,6 +104,7 @@ def test_scales_come_with_slots_where_the_copy_engine_takes_their_rows(
     assert select(*shape) == chosen
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("config", ["by_rows", "rows_256_whole", "ordered_bands", *SLOTS])
 def test_numbers_of_scales_of_blocks(config: str) -> None:
     m, n, k = 72, 136, 400

@@ -20,6 +20,7 @@ from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load,
 from argus.verifier.kernel import verify
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", gemm_bias_gelu.instances())
 def test_the_formula_of_an_element_is_told(config: str) -> None:
     verdict = verify(gemm_bias_gelu, config=config, solver="z3").verdict
@@ -33,6 +34,7 @@ def test_the_formula_of_an_element_is_told(config: str) -> None:
     assert told.endswith(f", {half}))")
 
 
+@pytest.mark.nightly
 def test_a_bias_of_the_next_columns_is_refuted() -> None:
     @kernel(target=sm_90a, threads=384)
     def shifted(A: Tensor["M K", bf16], B: Tensor["N K", bf16], bias: Tensor["N", f32], C: Tensor["M N", bf16]) -> None:

@@ -18,6 +18,7 @@ def rows() -> tuple[Coverage, ...]:
     return coverage(every=False)
 
 
+@pytest.mark.nightly
 def test_what_is_built_lacks_nothing(rows: tuple[Coverage, ...]) -> None:
     assert {row.invariant.id: row.lacks for row in rows if row.built and row.lacks} == {}
 
@@ -26,6 +27,7 @@ def test_every_invariant_is_built() -> None:
     assert {each.id for each in INVARIANTS} <= BUILT
 
 
+@pytest.mark.nightly
 def test_an_invariant_without_a_check_is_not_covered(rows: tuple[Coverage, ...]) -> None:
     assert all("a check" in row.lacks for row in rows if not row.built)
 
@@ -36,6 +38,7 @@ def test_mutations_are_those_of_the_test() -> None:
     assert sum(of_programs.values()) == len(PROGRAM_CASES)
 
 
+@pytest.mark.nightly
 def test_the_table_ends_in_the_count(rows: tuple[Coverage, ...]) -> None:
     lines = list(told(rows))
     covered = [row for row in rows if not row.lacks]

@@ -48,6 +48,7 @@ def test_a_check_proves_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(each["proved"] for each in examples)
 
 
+@pytest.mark.nightly
 def test_a_base_with_a_false_page_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (home() / "tma-multicast.md").read_text(encoding="utf-8")
     (tmp_path / "tma-multicast.md").write_text(page.replace('"no_cluster"', '"no_roles"'), encoding="utf-8")

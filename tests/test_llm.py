@@ -31,6 +31,7 @@ from argus.policy.planner import State
 from argus.search import llm_client
 from argus.testing.messages import Answer, Endpoint, call, failure, message
 from argus.testing.messages import Asked as Request
+from property_tests.depth import examples
 from tests.policy.llm.generated import REPLIES
 from tests.policy.llm.searches import PLANNER, observed, proposal, start
 
@@ -487,7 +488,7 @@ def test_a_run_is_resumed_from_its_records_without_asking() -> None:
     assert next(left, None) is None
 
 
-@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.settings(max_examples=examples(40), deadline=None)
 @given(st.lists(REPLIES, min_size=1, max_size=3), st.sampled_from(["tool_use", "end_turn", "max_tokens", "refusal"]))
 def test_generated_answers_never_raise_and_stay_within_the_open_options(data: list[object], stop: str) -> None:
     with Endpoint([call(each, stop=stop) for each in data]) as endpoint:

@@ -384,6 +384,7 @@ def test_operands_are_read_where_they_lie(fake: Multiplying, kind: str, *, a_tur
     assert names[0].startswith("gemm_skinny" if layout == "nt" and kind == "bfloat16" else f"gemm_{layout}_")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("a", "b", "name"),
     [

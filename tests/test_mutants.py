@@ -54,6 +54,7 @@ def test_at_least_sixty_operators_apply() -> None:
     assert len({mutant.operator for _, mutant in FOUND}) >= 60
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(("name", "mutant"), CHOSEN, ids=[f"{name}-{mutant.operator}" for name, mutant in CHOSEN])
 def test_no_mutant_survives(name: str, mutant: Mutant) -> None:
     judge = Judge(KERNELS[name], Budget.about(0.3), Thoroughness(sizes=4, random=1, runs=12))
@@ -71,6 +72,7 @@ def test_the_judge_tells_a_survivor() -> None:
         assert judge.of_proved(mutant, stated=True).fate == "survived"
 
 
+@pytest.mark.nightly
 def test_the_judge_tells_another_result() -> None:
     """Another factor leaves every tag what it was; the verdict tells it, and numbers differ."""
     kernel = KERNELS["scaled_output"]
@@ -82,6 +84,7 @@ def test_the_judge_tells_another_result() -> None:
     assert {judge.of_proved(mutant, stated=True).fate for mutant in mutants} == {"survived"}
 
 
+@pytest.mark.nightly
 def test_a_judge_may_ask_for_proofs_alone() -> None:
     """What is not proved is not searched for counterexamples; what is proved is judged by its runs all the same."""
     kernel = KERNELS["no_prefetch"]
@@ -97,6 +100,7 @@ def test_a_judge_may_ask_for_proofs_alone() -> None:
     assert {Judge(scaled, searches=False)(mutant).fate for mutant in retold} == {"retold"}
 
 
+@pytest.mark.nightly
 def test_numbers_that_the_original_rounds_are_compared_with_its_own() -> None:
     """Operands narrowed before they are multiplied stray from the product in float64, in a right kernel too."""
     kernel = KERNELS["product_a_block_behind"]

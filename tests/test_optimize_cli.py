@@ -123,6 +123,7 @@ def test_ctrl_c_tells_the_best_and_ends_well(tmp_path: Path) -> None:
     assert "best: " in said
 
 
+@pytest.mark.nightly
 def test_a_search_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     journal, whole = tmp_path / "runs.db", tmp_path / "whole.db"
     process = begun(journal, "--trials", "4")
@@ -154,6 +155,7 @@ if "HANGS" in os.environ:
 """Of every process of Python that begins here: the gate hangs at one candidate."""
 
 
+@pytest.mark.nightly
 def test_a_search_ends_with_its_budget_whatever_hangs(tmp_path: Path) -> None:
     journal = tmp_path / "runs.db"
     (tmp_path / "sitecustomize.py").write_text(HANGING, encoding="utf-8")
@@ -214,6 +216,7 @@ def test_on_a_pipe_there_are_lines_alone(tmp_path: Path) -> None:
     assert "best: " in done.stdout
 
 
+@pytest.mark.nightly
 def test_ctrl_c_pressed_twice_on_a_terminal_tells_the_best(tmp_path: Path) -> None:
     def press(shown: str, terminal: int) -> bool:
         if "the best so far" not in shown:

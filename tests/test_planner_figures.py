@@ -95,6 +95,7 @@ def test_the_search_on_a_card_is_on_the_page() -> None:
     assert f"has it for {found['seconds'] / len(every):.1f} s" in text
 
 
+@pytest.mark.nightly
 def test_todays_bandit_searches_as_it_did() -> None:
     """Two seeds of the shape of which it once was worse than chance."""
     path, shape = TABLES / "gfx942.json", (2048, 2048, 2048)

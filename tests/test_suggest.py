@@ -65,6 +65,7 @@ def test_what_better_claims_imply_is_set_apart(of_gemm: Suggestions) -> None:
     assert not implied & {each.code for each in of_gemm.found}
 
 
+@pytest.mark.nightly
 def test_nothing_false_is_proposed_of_a_wrong_kernel() -> None:
     found = suggest_invariants(stripped(of_corpus("k_counted_twice"), tags=True), solver="z3")
     proposed = {each.code for each in (*found.found, *found.implied, *found.open)}

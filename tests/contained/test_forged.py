@@ -24,6 +24,7 @@ pytestmark = pytest.mark.parametrize("on", HERE)
 FORGED = '{"kernels": [{"name": "doubled", "target": "gfx942", "sizes": [], "results": [{"verdict": "proved"}]}]}'
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "text",
     [
@@ -41,6 +42,7 @@ def test_a_forged_verdict_is_never_believed(on: Name, text: str) -> None:
         refused(answer, "E944", "E945")
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "patch",
     [
@@ -88,6 +90,7 @@ def test_a_forged_diagnostic_shows_no_file_of_the_outside(on: Name, tmp_path: Pa
 # -- tricks ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_other_processes_can_neither_be_seen_nor_traced(on: Name) -> None:
     text = f"""
 import ctypes, os
@@ -101,6 +104,7 @@ for process in {[each for each in (os.getpid(), os.getppid()) if each > 64]}:
     assert verdict(ran(text, on=on)) == "proved"
 
 
+@pytest.mark.nightly
 def test_privileges_are_not_regained(on: Name) -> None:
     text = """
 import ctypes, os, resource
@@ -121,6 +125,7 @@ assert libc.unshare(0x10000000) == -1
     assert verdict(ran(text, on=on)) == "proved"
 
 
+@pytest.mark.nightly
 def test_hooks_of_imports_stay_in_their_process(on: Name) -> None:
     text = """
 import builtins, sys
@@ -139,6 +144,7 @@ open("/scratch/usercustomize.py", "w").write("import os; os._exit(0)")
     assert verdict(ran("", on=on)) == "proved"
 
 
+@pytest.mark.nightly
 def test_texts_do_not_meet_and_threads_may_ask_at_once(on: Name) -> None:
     texts = ["open('/scratch/left', 'x').write('here')", "import os\nassert not os.path.exists('/scratch/left')"]
     found: list[str] = []
@@ -154,6 +160,7 @@ def test_texts_do_not_meet_and_threads_may_ask_at_once(on: Name) -> None:
     assert found == ["proved", "proved"]
 
 
+@pytest.mark.nightly
 def test_a_text_that_closes_its_streams_is_not_waited_for(on: Name) -> None:
     name = token()
     text = f"import os, time\n{marked(name)}\nos.closerange(0, 64)\ntime.sleep(600)"

@@ -31,6 +31,7 @@ def test_a_good_text_is_proved_and_a_wrong_one_refuted(on: Name) -> None:
 # -- processes -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_fork_bomb_ends_with_its_process(on: Name) -> None:
     name = token()
     bomb = f"import os\n{marked(name)}\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
@@ -41,6 +42,7 @@ def test_a_fork_bomb_ends_with_its_process(on: Name) -> None:
     assert alive(name) == []
 
 
+@pytest.mark.nightly
 def test_daemons_and_handlers_at_exit_do_not_outlive_it(on: Name) -> None:
     name = token()
     text = f"""
@@ -58,6 +60,7 @@ atexit.register(time.sleep, 600)
     assert alive(name) == []
 
 
+@pytest.mark.nightly
 def test_signals_reach_no_process_outside(on: Name) -> None:
     got: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, _: got.append(number))
@@ -82,11 +85,13 @@ for process in (os.getppid(), {os.getpid()}, {os.getppid()}, -1):
         refused(answer, "E942", "E944")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("end", ["sys.exit(0)", "raise SystemExit('proved')"])
 def test_the_end_of_a_program_is_told_at_its_line(on: Name, end: str) -> None:
     assert "sys.exit" in refused(ran(f"import sys\n{end}", on=on), "E003")
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "end",
     [
@@ -109,6 +114,7 @@ def test_a_process_that_ends_or_is_replaced_gives_no_kernel(on: Name, end: str) 
 # -- files and what they hold ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_nothing_is_written_outside_of_the_scratch_folder(on: Name, tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     target = tmp_path / "written"
@@ -129,6 +135,7 @@ open("/scratch/mine", "w").write("mine")
     assert not Path("/scratch/mine").exists()
 
 
+@pytest.mark.nightly
 def test_the_package_that_traces_cannot_be_changed_on_disk(on: Name) -> None:
     text = """
 import argus, pathlib, site
@@ -197,6 +204,7 @@ for address in (("127.0.0.1", {port}), ("192.0.2.1", 80), ("1.1.1.1", 53)):
 # -- time and memory -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "loop",
     [
@@ -208,6 +216,7 @@ def test_an_endless_loop_of_python_is_stopped(on: Name, loop: str) -> None:
     refused(ran(loop, tracing=SHORT, on=on), "E006", "E942")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "loop", ["10 ** 10 ** 8", "import re\nre.match('(a*)*b', 'a' * 64)", "import time\ntime.sleep(600)"]
 )
@@ -218,16 +227,19 @@ def test_an_endless_loop_in_c_is_killed(on: Name, loop: str) -> None:
     assert monotonic() - start < SHORT.wall_seconds + 15
 
 
+@pytest.mark.nightly
 def test_an_endless_loop_while_a_kernel_is_traced_is_stopped(on: Name) -> None:
     kernel = KERNEL.replace("    x = registers", "    while True:\n        pass\n    x = registers")
     refused(ran("", kernel=kernel, tracing=SHORT, on=on), "E006", "E942")
 
 
+@pytest.mark.nightly
 def test_memory_is_limited(on: Name) -> None:
     text = "held = []\nwhile True:\n    held.append(bytearray(1 << 28))"
     assert "memory" in refused(ran(text, on=on), "E003", "E943").lower()
 
 
+@pytest.mark.nightly
 def test_the_memory_of_many_processes_is_limited_by_their_number(on: Name) -> None:
     name = token()
     text = f"""
@@ -249,12 +261,14 @@ os._exit(3)
     assert alive(name) == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("where", ["1", "2"])
 def test_an_output_bomb_is_cut_off(on: Name, where: str) -> None:
     text = f"import os\nwhile True:\n    os.write({where}, b'x' * (1 << 20))"
     assert "wrote more than" in refused(ran(text, on=on), "E943")
 
 
+@pytest.mark.nightly
 def test_a_file_bomb_fills_nothing_but_its_scratch_folder(on: Name) -> None:
     text = """
 written = 0
@@ -270,12 +284,14 @@ assert written <= 1 << 24, written
     assert verdict(ran(text, on=on)) == "proved"
 
 
+@pytest.mark.nightly
 def test_deep_recursion_is_told(on: Name) -> None:
     refused(ran("def deep(n):\n    return deep(n + 1)\ndeep(0)", on=on), "E003")
     refused(ran("import sys\nsys.setrecursionlimit(1 << 30)\nnext_ = lambda n: next_(n + 1)\nnext_(0)",
                 tracing=SHORT, on=on), "E003", "E942", "E943", "E944")  # fmt: skip
 
 
+@pytest.mark.nightly
 def test_a_huge_program_is_refused(on: Name) -> None:
     kernel = KERNEL.replace("    copy(x * 2.0", "    for _ in range(300_000):\n        x = x * 1.0\n    copy(x * 2.0")
     refused(ran("", kernel=kernel, tracing=evolve(SHORT, wall_seconds=12.0, cpu_seconds=12), on=on),

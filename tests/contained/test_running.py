@@ -84,6 +84,7 @@ def test_what_was_judged_is_the_kernel_that_comes_back() -> None:
     assert kernel.span.frame.file == "kernel.py"
 
 
+@pytest.mark.nightly
 @isolated
 def test_each_kernel_of_a_family_or_the_one_that_is_named() -> None:
     assert [each.name for each in answered(FAMILY)] == ["doubled_one", "doubled_two"]
@@ -93,6 +94,7 @@ def test_each_kernel_of_a_family_or_the_one_that_is_named() -> None:
     assert found.diagnostic.code == "E005"
 
 
+@pytest.mark.nightly
 @isolated
 def test_launches_of_a_program_are_verified_where_they_are() -> None:
     path = Path(__file__).parents[1] / "corpus" / "traced" / "split_k.py"
@@ -121,6 +123,7 @@ def test_arrays_of_the_asker_go_in_and_outputs_come_out() -> None:
         assert failed.code == code
 
 
+@pytest.mark.nightly
 @isolated
 def test_a_reference_that_is_trusted_finds_what_claims_do_not(tmp_path: Path) -> None:
     """A text that claims what it does may do something else than was wanted."""
@@ -162,6 +165,7 @@ def test_a_process_that_judges_for_too_long_is_killed_too() -> None:
     assert "judged" in found.diagnostic.message
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("on", [name for name in NAMES if probed(name) is None])
 def test_nothing_outlives_an_asker_that_is_killed(on: Name) -> None:
     token = f"t{secrets.token_hex(5)}"

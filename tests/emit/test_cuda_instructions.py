@@ -85,6 +85,7 @@ def test_text(what: str, golden: Golden) -> None:
 FAMILIES = sorted({each.family for each in by_name().values()})
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_compiler_takes_every_family(family: str) -> None:
     """The largest text of each: no spills, and no remark on the matrix unit."""

@@ -28,6 +28,7 @@ def edited(tmp_path: Path, name: str, *change: str) -> dict[str, Any]:
     return runpy.run_path(str(path))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("change", "code"),
     [(NOT_RESCALED, "I23"), (LAST_MISSING, "I25")],

@@ -56,6 +56,7 @@ def _no_turns(_agents: int) -> Callable[[Int], nullcontext[None]]:
     return lambda _agent: nullcontext()
 
 
+@pytest.mark.nightly
 def test_without_turns_a_parity_is_taken_for_another_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second warpgroup's first wait passes at once on a fresh barrier."""
     _on_one_block(monkeypatch)

@@ -17,6 +17,7 @@ from argus.interp.interpret import interpret
 from argus.interp.run import run
 from argus.interp.search.schedule import DIRECTED, Schedule, Style
 from argus.kernels.gemm import gemm as shipped
+from property_tests.depth import examples
 from tests.interp.programs import gemm, moved, multiplied
 
 Array = npt.NDArray[Any]
@@ -104,7 +105,7 @@ ORDERS = st.sampled_from(["random", "lowest", "highest", "round_robin"])
 SCHEDULES = st.builds(Schedule, st.sampled_from(["early", "late", "mixed"]), st.integers(0, 1 << 16), ORDERS)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(schedule=SCHEDULES, m=st.integers(1, 66), n=st.integers(1, 66), steps=st.integers(1, 10))
 def test_schedules_agree_on_a_correct_kernel(schedule: Schedule, m: int, n: int, steps: int) -> None:
     kernel, sizes = gemm(), {"M": m, "N": n, "K": 4 * steps}

@@ -46,6 +46,7 @@ def test_it_is_right_under_every_schedule_and_proved() -> None:
     assert judged("") == "proved"
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("edit", "code"),
     [

@@ -25,6 +25,7 @@ KERNELS = (
 """What they violate depends on the schedule."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_run_stands_for_others_that_choose_alike(name: str) -> None:
     kernel = templates(REFUTED / f"{name}.py")[0].trace()

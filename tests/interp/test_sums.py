@@ -48,6 +48,7 @@ def named(path: Path) -> str:
     return path.stem
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("path", [*PROVED, CORPUS / "unknown" / "two_sums.py"], ids=named)
 def test_correct_kernels_violate_nothing(path: Path) -> None:
     (template,) = templates(path)

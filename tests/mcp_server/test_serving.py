@@ -67,6 +67,7 @@ def test_an_agent_sees_the_tools_and_what_they_take() -> None:
     talk(say)
 
 
+@pytest.mark.nightly
 @isolated
 def test_a_wrong_kernel_is_refuted_and_mended() -> None:
     async def say(client: Client) -> None:
@@ -111,6 +112,7 @@ def test_claims_are_suggested_and_code_is_built() -> None:
     talk(say)
 
 
+@pytest.mark.nightly
 @isolated
 def test_a_hostile_text_gets_an_answer_and_the_server_goes_on() -> None:
     async def say(client: Client) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 from attrs import evolve
 
 from argus.policy.llm.memory import Memory
@@ -87,6 +88,7 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
     return events, state
 
 
+@pytest.mark.nightly
 def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(tmp_path: Path) -> None:
     with Endpoint(script) as endpoint, asking(endpoint) as beside:
         whole, last = went(beside, [])

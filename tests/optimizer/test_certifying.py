@@ -127,6 +127,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
     return bool(worse or new) or any(after.get(name) == "not checked" for name in told)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", DESIGNS)
 def test_what_is_delivered_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)
@@ -154,6 +155,7 @@ def missed(folder: Path, reward: str, suspected: Callable[[set[str]], bool]) -> 
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
 def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path) -> None:
@@ -163,6 +165,7 @@ def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home:
     assert missed(folder, reward, lambda told: suspected(folder, before, told=told)) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("remembered")
 def test_every_value_that_is_left_out_is_found(tmp_path: Path, home: Path) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
@@ -178,6 +181,7 @@ def test_every_value_that_is_left_out_is_found(tmp_path: Path, home: Path) -> No
     assert missed == []
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("target", DESIGNS)
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])

@@ -126,6 +126,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
     return bool(worse or new) or any(after.get(name) == "not checked" for name in told)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", DESIGNS)
 def test_what_is_delivered_of_a_file_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", target)
@@ -157,6 +158,7 @@ def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: 
     assert float(shown.split()[-5]) < 2.0**-7
 
 
+@pytest.mark.share(2)
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
 def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path) -> None:
@@ -241,6 +243,7 @@ def test_a_file_that_must_not_run_here_is_not_checked(
     assert shown["problem text"].state == "ok"
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("text", "found"),
@@ -321,6 +324,7 @@ def test_a_time_below_what_the_kernel_does_fails_and_a_measured_one_is_not_check
     assert "time" in failing(folder)
 
 
+@pytest.mark.nightly
 def test_declared_work_sets_the_light_and_is_declared_again(tmp_path: Path) -> None:
     found = found_in(tmp_path / "in", "gfx942", reference=RIGHT + WORK.replace("2 * M * N * K", "4e9 * M * N * K"))
     delivered(found, tmp_path / "out")
@@ -334,6 +338,7 @@ def test_declared_work_sets_the_light_and_is_declared_again(tmp_path: Path) -> N
     assert states(tmp_path / "out")["light"] == "FAILED"
 
 
+@pytest.mark.nightly
 def test_a_kernel_that_was_written_for_a_file_is_held_to_its_reference(tmp_path: Path) -> None:
     found = found_in(tmp_path / "in", "gfx942")
     text = SMALL["gfx942"].read_text(encoding="utf-8").replace("def matmul", "def mine").replace("(matmul)", "(mine)")

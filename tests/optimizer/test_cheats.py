@@ -76,6 +76,7 @@ def judged(kind: type[Candidate], plan: Plan, pace: float = HONEST, noise: float
     return examine(kind(device, pace), PROBLEM, SimulatedBench(device), plan)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", CAUGHT_BY, ids=lambda kind: kind.__name__)
 def test_a_cheat_is_caught_by_the_check_that_names_it(kind: type[Candidate]) -> None:
     found = judged(kind, PLAN)
@@ -84,12 +85,14 @@ def test_a_cheat_is_caught_by_the_check_that_names_it(kind: type[Candidate]) -> 
     assert found.why
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("check", CHECKS)
 def test_without_a_check_a_cheat_passes(check: Check) -> None:
     found = judged(LET_BY[check], Plan(PLAN.seed, {check}, seeds=2, rounds=3, most_calls=4))
     assert isinstance(found, Passed), str(found)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("pace", "noise"), [(1.05, 0.0), (HONEST, 0.0), (40.0, 0.0), (HONEST, 0.05)])
 def test_an_honest_candidate_passes(pace: float, noise: float) -> None:
     least = SimulatedBench(Simulated()).least(PROBLEM)

@@ -36,6 +36,7 @@ def covering(problem: Gemm) -> Iterator[Kernel]:
             seen |= knobs(config)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["gfx942", "sm_90a"])
 def test_a_design_with_each_value_of_each_knob_comes_back_as_it_was(target: str) -> None:
     kernels = list(covering(Gemm(*SIZES, "bf16", target)))

@@ -104,6 +104,7 @@ def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started()
     assert came(False, mark)
 
 
+@pytest.mark.nightly
 def test_what_hangs_takes_no_other_candidate_with_it() -> None:
     pool = Processes(judge, 2, seconds=15.0)
     first = [pool.submit("one"), pool.submit("two")]
@@ -137,6 +138,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-orphan"
     script = tmp_path / "begins.py"
@@ -174,6 +176,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.nightly
 def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(UNGUARDED, encoding="utf-8")
@@ -225,6 +228,7 @@ def test_what_is_no_fault_of_a_candidate_is_raised() -> None:
         here.result("a", here.submit("a"))
 
 
+@pytest.mark.nightly
 def test_a_dask_cluster_judges(tmp_path: Path) -> None:
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
@@ -246,6 +250,7 @@ def test_a_dask_cluster_judges(tmp_path: Path) -> None:
     assert workers == 2
 
 
+@pytest.mark.nightly
 def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-dask"
     local: Any = import_module("distributed").LocalCluster
@@ -274,6 +279,7 @@ def _of_cluster(cluster: Cluster, name: str) -> Judgement:
     return found
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_does_not_answer_is_told() -> None:
     with pytest.raises(ArgusError) as raised:
         Cluster(judge, "tcp://127.0.0.1:1", seconds=1.0)
@@ -281,6 +287,7 @@ def test_a_scheduler_that_does_not_answer_is_told() -> None:
     assert raised.value.diagnostic.code == "E905"
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_goes_away_is_told(tmp_path: Path) -> None:
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:

@@ -79,6 +79,7 @@ def test_a_design_that_is_none_is_ill_formed(tools: Tools) -> None:
     assert "E903" in found.why
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("card", "outcome", "stage", "why"),
     [
@@ -133,6 +134,7 @@ def test_a_text_is_held_to_the_problem(tools: Tools) -> None:
     assert (found.outcome, found.why) == ("timed", "")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("old", "new", "outcome", "why"),
     [
@@ -161,6 +163,7 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
     assert found.counterexample["thread"] == 0
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("old", "new", "outcome", "why"),
     [

@@ -54,6 +54,7 @@ def test_a_model_chooses_designs_and_writes_kernels_that_the_gate_judges(tmp_pat
     assert "two buffers hide" in first.why
 
 
+@pytest.mark.nightly
 def test_a_resumed_search_asks_nothing_again(tmp_path: Path) -> None:
     proposals = [
         {"option": "cdna3", "confidence": 0.9, "reason": "r"},
@@ -68,6 +69,7 @@ def test_a_resumed_search_asks_nothing_again(tmp_path: Path) -> None:
     assert [each.name for each in again.judged] == ["cdna3", "cdna3_pingpong"]
 
 
+@pytest.mark.nightly
 def test_a_resumed_search_asks_without_being_told_to_again(tmp_path: Path) -> None:
     first, second = ([{"option": each, "confidence": 0.9, "reason": "r"}] for each in ("cdna3", "cdna3_pingpong"))
     with Endpoint([call({"proposals": first}), call({"proposals": second})]) as endpoint:
@@ -80,6 +82,7 @@ def test_a_resumed_search_asks_without_being_told_to_again(tmp_path: Path) -> No
     assert (found.spent.calls, found.spent.tokens) == (2, 240)
 
 
+@pytest.mark.nightly
 def test_a_question_does_not_outlast_the_search(tmp_path: Path) -> None:
     slow = evolve(call({"proposals": []}), delay=60.0)
     told: list[Told] = []
@@ -139,6 +142,7 @@ def test_a_search_without_a_key_is_told_before_it_begins(tmp_path: Path, monkeyp
 ENDLESS = TEXT.replace("    for k in loop(", "    for _ in loop(1 << 60):\n        vmem.wait(0)\n    for k in loop(")
 
 
+@pytest.mark.nightly
 def test_a_kernel_that_is_proved_and_never_ends_does_not_hold_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +163,7 @@ def test_a_kernel_that_is_proved_and_never_ends_does_not_hold_the_search(
 KEY = "sk-ant-0123456789-secret"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("status", [200, 400, 401])
 def test_the_key_is_nowhere_whatever_an_endpoint_says(
     status: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

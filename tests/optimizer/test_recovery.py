@@ -77,6 +77,7 @@ def forked(work: Callable[[], object]) -> int:
 # -- kill -9 -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_killed_fifty_times_is_the_run_that_never_was(tmp_path: Path) -> None:
     generator, kills, number = random.Random(3), 0, 0  # noqa: S311 reason: moments, no secrets
     while kills < KILLS:
@@ -202,6 +203,7 @@ def lines_of(work: Callable[[], object], at: int | None) -> int:
     return count
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_at_any_line_ends_the_search_well_and_it_goes_on(tmp_path: Path) -> None:
     planner, whole = PLANNERS[1], tmp_path / "whole.db"

@@ -77,6 +77,7 @@ def test_what_hangs_is_killed_and_the_next_call_runs(child: Watched) -> None:
     assert child.starts == 2
 
 
+@pytest.mark.nightly
 def test_each_note_gives_more_time(child: Watched) -> None:
     child.call(adding, 0, 0)
     child.seconds = 1.2
@@ -102,6 +103,7 @@ def three(child: Watched) -> int:
     return child.call(adding, 1, 2)
 
 
+@pytest.mark.nightly
 def test_threads_that_begin_processes_at_once_leave_the_program_as_it_was() -> None:
     main = sys.modules["__main__"]
     children = [Watched(60.0) for _ in range(6)]

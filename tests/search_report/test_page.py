@@ -145,6 +145,7 @@ def test_a_resumed_run_goes_on() -> None:
 HOSTILE = "</svg></style></pre>--><script>alert(1)</script><img src=x onerror=alert(2)>{{ 7*7 }}\"'&\x00\x1b[2J\ud800"
 
 
+@pytest.mark.nightly
 @given(some.lists(some.text(max_size=40), min_size=6, max_size=6))
 def test_nothing_that_a_journal_says_is_more_than_text(texts: list[str]) -> None:
     hostile(*texts)

@@ -49,12 +49,14 @@ def small() -> Sequence[Question]:
     return tuple({question.query.key: question for question in found}.values())
 
 
+@pytest.mark.nightly
 def test_the_sample_is_worth_asking() -> None:
     assert len(questions()) > 80
     assert {"sat", "unsat"} == {question.status for question in questions()}
     assert all(question.asked_by for question in questions())
 
 
+@pytest.mark.nightly
 def test_solvers_agree_on_queries_as_they_are_asked() -> None:
     tallies = [measure(questions(), name, BUDGET) for name in ("z3", "cvc5", "enumerate")]
 
@@ -64,6 +66,7 @@ def test_solvers_agree_on_queries_as_they_are_asked() -> None:
         assert tally.count("wrong model") == tally.count("raised") == 0
 
 
+@pytest.mark.nightly
 def test_solvers_and_enumeration_agree_on_narrowed_queries() -> None:
     tallies = [measure(small(), name, BUDGET) for name in ("z3", "cvc5", "enumerate")]
 
@@ -74,6 +77,7 @@ def test_solvers_and_enumeration_agree_on_narrowed_queries() -> None:
         assert tally.count("unsat") > len(small()) // 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
 def test_readers_of_the_scripts_agree(solver: Solver) -> None:
     found = [(question, ask(question.query, solver.name, solver, BUDGET)[0]) for question in questions()]

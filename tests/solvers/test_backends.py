@@ -76,6 +76,7 @@ def test_what_cannot_be_expressed_is_giving_up(solver: Solver) -> None:
     assert answer == GaveUp(solver.name, "^ of operands neither of which is a number or has few bits")
 
 
+@pytest.mark.share(2)
 @BOTH
 def test_deep_conditions_do_not_overflow(solver: Solver) -> None:
     condition = le(x, 3)

@@ -90,6 +90,7 @@ def test_file_that_cannot_be_written_disables_the_cache(cache: Cache) -> None:
     assert cache.problem.endswith("unable to open database file")
 
 
+@pytest.mark.nightly
 def test_processes_share_one_folder(cache: Cache) -> None:
     code = (
         "import sys\nfrom pathlib import Path\nfrom argus.core.algebra import le, sym\n"

@@ -26,8 +26,9 @@ from argus.testing.strategies import (
     swizzles,
     tilers,
 )
+from property_tests.depth import examples
 
-QUICK = settings(max_examples=300)
+QUICK = settings(max_examples=examples(300))
 
 
 def is_power(number: int) -> bool:

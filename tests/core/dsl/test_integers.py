@@ -87,6 +87,7 @@ def test_a_promise_is_of_every_element() -> None:
     assert which.promise is not chosen.trace().parameters[0].promise
 
 
+@pytest.mark.nightly
 def test_a_copy_that_an_integer_chooses_is_emitted_and_not_proved_without_a_claim() -> None:
     made = chosen.trace()
     report = verify(made, solver="z3")

@@ -11,6 +11,7 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.proof.dataflow.piecewise_index import MOST_CASES, component
 from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep, cases_of, joined, same, tabled, together
 from argus.core.walk import IntArray, evaluate
+from property_tests.depth import examples
 
 THREAD, TILE, OTHER = Symbol("t", "thread", 0, 63), Symbol("b", "block", 0, 1000), Symbol("k", "loop", 0, 1000)
 SHAPE = (16, 8)
@@ -55,7 +56,7 @@ def indices() -> st.SearchStrategy[Index]:
     return st.recursive(leaves, grown, max_leaves=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(indices(), st.integers(0, 9), st.integers(0, 9))
 def test_each_element_has_the_value_of_the_expression(expression: Index, block: int, step: int) -> None:
     found = component(expression, (M, K), THREAD, SHAPE)

@@ -57,6 +57,7 @@ def test_a_curve_through_some_tiles_alone_fills_no_square(side: int) -> None:
     assert not squares.fills(side)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("broken")
 def test_a_kernel_along_a_broken_curve_is_proved_only_if_nobody_looks_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = gemm.instance(Hopper(bn=32, stages=2, curve=4), "broken")

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from argus.core.proof.dataflow.footprints import Cells
 from argus.core.walk import IntArray
+from property_tests.depth import examples
 
 UNIT = 2
 
@@ -22,7 +23,7 @@ def apart(threads: int, values: int) -> st.SearchStrategy[IntArray]:
     return numbers.map(lambda each: np.array(each[: threads * values], np.int64).reshape(threads, values))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tables(4, 3), tables(6, 2))
 def test_what_threads_and_waves_share_is_what_pairs_of_elements_say(first: IntArray, second: IntArray) -> None:
     cells = Cells((), first, second)
@@ -41,7 +42,7 @@ def test_what_threads_and_waves_share_is_what_pairs_of_elements_say(first: IntAr
             assert {wave for wave in range(8) if sets[cell] >> wave & 1} == wanted
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tables(4, 3), apart(3, 4))
 def test_each_element_is_taken_from_who_wrote_its_cell(read: IntArray, write: IntArray) -> None:
     taken = Cells((), read, write).taken
@@ -52,7 +53,7 @@ def test_each_element_is_taken_from_who_wrote_its_cell(read: IntArray, write: In
         assert write[thread, value] == cell if taken.covered[at] else (thread, value) == (0, 0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(apart(4, 3))
 def test_what_each_thread_wrote_itself_is_the_same(cells: IntArray) -> None:
     assert Cells((), cells, cells.copy()).taken.same

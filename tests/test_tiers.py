@@ -1,0 +1,70 @@
+"""The default tier leaves out what it should, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.tiers import commit, drawn
+
+CASES = [(f"test[{number}]", number) for number in range(17)]
+SUITE = """
+import pytest
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("number", range(8))
+def test_many(number): pass
+
+@pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.share(8))])
+@pytest.mark.parametrize("number", range(16))
+def test_both(number, solver): pass
+
+@pytest.mark.nightly
+def test_dear(): pass
+
+def test_cheap(): pass
+"""
+pytest_plugins = ("pytester",)
+
+
+def test_one_in_so_many_is_drawn_and_at_least_one() -> None:
+    assert len(list(drawn(CASES, 8, "a"))) == 3
+    assert len(list(drawn(CASES[:2], 8, "a"))) == 1
+    assert sorted(drawn(CASES, 1, "a")) == list(range(17))
+
+
+def test_each_commit_draws_others_and_itself_the_same() -> None:
+    assert list(drawn(CASES, 4, "a")) == list(drawn(CASES[::-1], 4, "a"))
+    assert len({frozenset(drawn(CASES, 4, str(seed))) for seed in range(8)}) > 4
+
+
+def test_every_case_is_drawn_sooner_or_later() -> None:
+    assert {case for seed in range(60) for case in drawn(CASES, 8, str(seed))} == set(range(17))
+
+
+def test_no_commit_without_git(tmp_path: Path) -> None:
+    assert commit(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ((), 2 + 16 + 2 + 1),
+        (("--tier", "all"), 8 + 32 + 1 + 1),
+        (("test_suite.py::test_dear",), 1),
+        (("test_suite.py::test_many",), 8),
+    ],
+)
+def test_what_each_tier_runs(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], passed: int
+) -> None:
+    root = Path(__file__).parents[1]
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    pytester.makeconftest((root / "conftest.py").read_text(encoding="utf-8"))
+    pytester.makepyfile(test_suite=SUITE)
+    pytester.makeini("[pytest]\nmarkers = nightly\n    share\n")
+
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *given)
+
+    result.assert_outcomes(passed=passed)

@@ -19,7 +19,7 @@ from argus.core.index import Cond, Index, Node, Symbol
 from argus.core.ir import Assert, Await, Buffer, Copy, Fence, Kernel, View
 from argus.core.proof import analysis
 from argus.core.proof.dataflow import invariant_candidates, lookup, loop_invariants, reaching, reads, timeline
-from argus.core.proof.dataflow.footprints import Taken
+from argus.core.proof.dataflow.footprints import Writers
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import boxes, budgets, indirect_index, integers, memory, vectors
 from argus.core.proof.obligation import Obligation
@@ -111,7 +111,7 @@ def sums_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
 
 
 def coordinates_stay(patch: pytest.MonkeyPatch) -> None:
-    def there(value: Value, _: object, __: object, taken: Taken) -> Value:
+    def there(value: Value, _: object, __: object, taken: Writers) -> Value:
         return value.at(taken.place) if isinstance(value, Data) else value
 
     patch.setattr(lookup, "_retold", there)
@@ -129,7 +129,7 @@ def any_units_of_a_logarithm(patch: pytest.MonkeyPatch) -> None:
 
 
 def masks_are_alike(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(invariant_candidates, "padded_alike", yes)
+    patch.setattr(invariant_candidates, "equal_bounds", yes)
 
 
 def distances_may_be_turned_round(patch: pytest.MonkeyPatch) -> None:
@@ -313,15 +313,15 @@ def any_reference_will_do(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_tile_is_there(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(loop_invariants.Carried, "_seen", there_at_once)
+    patch.setattr(loop_invariants.LoopCarried, "_seen", there_at_once)
 
 
-def there_at_once(_: object, tile: loop_invariants.Tile, __: object, shape: tuple[int, int]) -> Content:
+def there_at_once(_: object, tile: loop_invariants.TileState, __: object, shape: tuple[int, int]) -> Content:
     return everywhere(shape, tile.value, TRUE)
 
 
 def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
-    summed = loop_invariants.summed
+    summed = loop_invariants.product_sum
 
     def always_added(product: Product, _: Cond) -> Data:
         return summed(product, TRUE)

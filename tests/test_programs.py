@@ -22,7 +22,7 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Kernel, Strided
 from argus.core.proof import analysis
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs import claims, programs, writes
@@ -251,7 +251,7 @@ def rows_and_columns_lie_in_order(patch: pytest.MonkeyPatch) -> None:
     axes, known = cycle((2, 3)), crossing._over_coordinates  # pyright: ignore[reportPrivateUsage]
     judged = crossing._over_places  # pyright: ignore[reportPrivateUsage]
 
-    def presumed(component: Sep, places: Sequence[Sep]) -> Index | None:
+    def presumed(component: Separable, places: Sequence[Separable]) -> Index | None:
         if len(places) == _MATRIX:
             return judged(component, places)
         axis = next(axes)

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core.ir import Kernel
 from argus.core.proof.applicability import presumed
-from argus.core.proof.dataflow.lifetimes import held_at_once
+from argus.core.proof.dataflow.lifetimes import peak_live_tiles
 from argus.core.proof.limits.budgets import register_words
 from argus.core.verdict import Refuted
 from argus.kernels.gemm import gemm
@@ -35,7 +35,7 @@ from tests.core.dsl.tracing import BY, MM, Body, trace
 
 
 def names(made: Kernel) -> set[str]:
-    return {buffer.name for buffer in held_at_once(made, register_words)}
+    return {buffer.name for buffer in peak_live_tiles(made, register_words)}
 
 
 def of(body: Body) -> set[str]:
@@ -44,7 +44,7 @@ def of(body: Body) -> set[str]:
 
 def test_the_shipped_kernels_hold_what_their_schedules_say() -> None:
     def total(config: str) -> int:
-        return sum(map(register_words, held_at_once(gemm.trace(config), register_words)))
+        return sum(map(register_words, peak_live_tiles(gemm.trace(config), register_words)))
 
     assert total("cdna3") == 64 + 2 * 16 + 2 * 8
     assert total("cdna3_pingpong") == 2 * 64 + 3 * 16 + 2 * 16

@@ -13,7 +13,7 @@ from argus.core.cost.groups import sizes_of
 from argus.core.cost.machine import Machine
 from argus.core.ir import Alloc, Kernel, Policy, walk
 from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, shared_memory_plan
-from argus.core.proof.dataflow.lifetimes import held_at_once
+from argus.core.proof.dataflow.lifetimes import peak_live_tiles
 from argus.core.proof.limits.budgets import launch_registers, planned, register_words
 
 Limit = Literal["registers", "shared memory", "waves", "blocks", "grid"]
@@ -84,7 +84,7 @@ def registers(kernel: Kernel) -> int:
     """
     if any(isinstance(stmt, Policy) and stmt.name == "registers" for stmt in walk(kernel.body)):
         return launch_registers(kernel.threads)
-    tiles = sum(map(register_words, held_at_once(kernel, register_words)))
+    tiles = sum(map(register_words, peak_live_tiles(kernel, register_words)))
     return min(tiles + _ADDRESSES, kernel.target.registers_of(kernel.threads))
 
 

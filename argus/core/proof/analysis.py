@@ -11,9 +11,9 @@ from argus.core.index import Cond, Read
 from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag, walk
 from argus.core.proof.dataflow import reads
 from argus.core.proof.dataflow.access import Accesses
-from argus.core.proof.dataflow.flattened_views import Flattened, flattened
-from argus.core.proof.dataflow.loop_invariants import Carried, carried, connect
-from argus.core.proof.dataflow.path_split import cases
+from argus.core.proof.dataflow.flattened_views import FlattenedKernel, flatten_views
+from argus.core.proof.dataflow.loop_invariants import LoopCarried, connect_carried, loop_carried
+from argus.core.proof.dataflow.path_split import control_paths
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import NotModelled, Timeline, divides_safely, timeline
 from argus.core.proof.limits import boxes, budgets, divisors, indirect_index, integers, memory
@@ -71,7 +71,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
     if taken is not None:
         return _unread(kernel, NotModelled(taken, "integers that a launch before wrote are not built yet"))
     if kernel.roles is None:
-        rows = flattened(kernel) if others is ALONE else Flattened(kernel)
+        rows = flatten_views(kernel) if others is ALONE else FlattenedKernel(kernel)
         alone = Agent(rows.kernel.body, kernel.threads, "cta", frozenset())
         found = _analysed(rows, prover, alone, others, lambda _: budgets.of_shared(kernel))
         if not rows.seen or found.unmodelled:
@@ -97,7 +97,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
         if read.exchanged is not None:
             yield from cluster_stores.apart(found[0], read.exchanged)
 
-    analysed = _analysed(Flattened(read.line), prover, agent, others, more)
+    analysed = _analysed(FlattenedKernel(read.line), prover, agent, others, more)
     return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
 
 
@@ -115,7 +115,7 @@ class Agent:
     rings: frozenset[Buffer]
 
 
-def _where_elements_lie(kernel: Kernel, rows: Flattened, prover: Prover) -> tuple[Obligation, ...] | NotModelled:
+def _where_elements_lie(kernel: Kernel, rows: FlattenedKernel, prover: Prover) -> tuple[Obligation, ...] | NotModelled:
     """What the loads owe whose elements lie where a view says, of the kernel as it is."""
     if not rows.gathered:
         return ()
@@ -138,7 +138,7 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
 
 
 def _analysed(
-    rows: Flattened,
+    rows: FlattenedKernel,
     prover: Prover,
     agent: Agent,
     others: Others,
@@ -173,7 +173,7 @@ def _data(kernel: Kernel) -> Iterator[NotModelled]:
 
 def _lines(kernel: Kernel, prover: Prover) -> tuple[Timeline, ...]:
     """The lines that blocks run, those that no block does left out."""
-    ways = cases(kernel)
+    ways = control_paths(kernel)
     lines = tuple(epochs.checked(divergent_waves.apart(timeline(way.kernel, way.given))) for way in ways)
     taken = tuple(line for line in lines if not line.given or not isinstance(prover.check(line.facts), Unsat))
     return taken or lines[:1]
@@ -191,13 +191,13 @@ def _owed(flow: Flow, agent: Agent, others: Others) -> Iterator[Obligation]:
     sums = tuple(Accumulator(flow, buffer) for buffer in _accumulators(line))
     for accumulator in sums:
         flow.sums[accumulator.buffer] = accumulator.content
-    tiles = Carried(flow, carried(line))
-    connect(flow, tiles)
+    tiles = LoopCarried(flow, loop_carried(line))
+    connect_carried(flow, tiles)
     yield from programs.of_programs(_by_itself(flow, sums, tiles, agent), others, flow.sums)
     yield from programs.obligations(flow, others)
 
 
-def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent: Agent) -> Iterator[Obligation]:
+def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent) -> Iterator[Obligation]:
     line, accesses = flow.timeline, flow.accesses
     yield from budgets.obligations(line, accesses)
     yield from divisors.obligations(line)
@@ -207,7 +207,7 @@ def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent:
     yield from memory.obligations(line, accesses, lambda buffer: buffer not in apart)
     yield from _barriers(line)
     yield from _global_order(line)
-    yield from reads.obligations(flow)
+    yield from reads.read_obligations(flow)
     if "lds" in line.kernel.target.queues:
         yield from races.obligations(flow)
     else:
@@ -225,7 +225,7 @@ def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: Carried, agent:
 
 def _accumulators(line: Timeline) -> tuple[Buffer, ...]:
     found: dict[Buffer, None] = {}
-    elsewhere = carried(line)
+    elsewhere = loop_carried(line)
     for step in line.steps:
         if isinstance(step.stmt, Mma) and step.stmt.target.buffer not in elsewhere:
             found[step.stmt.target.buffer] = None

@@ -14,7 +14,7 @@ from argus.core.algebra import add, mul, sym
 from argus.core.dsl.handles import Int
 from argus.core.dsl.sync.tile_orders import super_tiled
 from argus.core.index import Cond, Index, Symbol
-from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.outputs.supertiles import Bands, bands, lemmas, without_row
 from argus.core.proof.outputs.tile_index import raster
 from argus.core.walk import evaluate
@@ -143,7 +143,7 @@ def test_a_grid_in_bands_is_one_of_rows_and_columns(height: int) -> None:
     row, column = place(height)
     kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
     table = np.zeros((1, 1), np.int64)
-    grid = raster(kernel, (Sep(mul(row, 64), table), Sep(mul(column, 16), table)))
+    grid = raster(kernel, (Separable(mul(row, 64), table), Separable(mul(column, 16), table)))
     assert list(grid.counts.values()) == [sym(X), sym(Y)]
     rows, columns = grid.counts
     assert grid.places[0].base is mul(sym(rows), 64)
@@ -155,7 +155,7 @@ def test_a_place_that_speaks_of_the_number_otherwise_leaves_the_grid_as_it_is(he
     row, column = place(height)
     kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
     table = np.zeros((1, 1), np.int64)
-    grid = raster(kernel, (Sep(add(mul(row, 64), sym(B)), table), Sep(mul(column, 16), table)))
+    grid = raster(kernel, (Separable(add(mul(row, 64), sym(B)), table), Separable(mul(column, 16), table)))
     assert list(grid.counts) == [B]
 
 
@@ -163,7 +163,7 @@ def test_quotient_and_remainder_are_two_coordinates() -> None:
     kernel = evolve(ring(Drained()), blocks=(B,), grid=(COUNT,))
     table = np.zeros((1, 1), np.int64)
     own = sym(B)
-    places = (Sep(algebra.floordiv(own, sym(Y)), table), Sep(algebra.mod(own, sym(Y)), table))
+    places = (Separable(algebra.floordiv(own, sym(Y)), table), Separable(algebra.mod(own, sym(Y)), table))
     grid = raster(kernel, places)
     assert sorted(grid.counts.values(), key=str) == sorted((sym(X), sym(Y)), key=str)
     for rows, columns in GRIDS:

@@ -9,8 +9,8 @@ import numpy as np
 from argus.core import algebra
 from argus.core.algebra import FALSE, TRUE, add, eq, le, lt, negate, sym
 from argus.core.index import Cond, Index, Symbol
-from argus.core.proof.dataflow.join import merged
-from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.join import merge_pieces
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.values.content import BoolArray, Bottom, Data, Inside, Piece, Value
 from argus.core.query import Unsat
 from tests.core.proof.asking import session
@@ -27,27 +27,27 @@ def holds(context: Sequence[Cond], goal: Cond) -> bool:
 
 
 def data(k: Index, *, step: int = 1, fill: float = 0.0, extent: Index | None = None, form: str = "a") -> Data:
-    place = Sep(k, step * np.arange(8, dtype=np.int64).reshape(SHAPE))
+    place = Separable(k, step * np.arange(8, dtype=np.int64).reshape(SHAPE))
     inside = () if extent is None else (Inside(place, extent),)
     return Data({"k": place}, inside, fill, form=form)
 
 
 def two(one: Value, other: Value, masks: tuple[BoolArray, BoolArray] = (ALL, ALL)) -> int:
     """How many cases are left of two: the first iteration's and that of all others."""
-    found = merged((Piece(masks[0], FIRST, one), Piece(masks[1], LATER, other)), (), holds)
+    found = merge_pieces((Piece(masks[0], FIRST, one), Piece(masks[1], LATER, other)), (), holds)
     assert all(piece.mask.any() for piece in found)
     return len(found)
 
 
 def test_one_formula_in_two_cases_is_one_case_without_a_condition() -> None:
-    (piece,) = merged((Piece(ALL, FIRST, data(sym(TRIP))), Piece(ALL, LATER, data(sym(TRIP)))), (), holds)
+    (piece,) = merge_pieces((Piece(ALL, FIRST, data(sym(TRIP))), Piece(ALL, LATER, data(sym(TRIP)))), (), holds)
     assert piece.guard is TRUE
     assert piece.mask.all()
 
 
 def test_formulas_that_agree_only_where_the_case_holds_are_joined() -> None:
     assert two(data(algebra.const(0)), data(sym(TRIP))) == 1
-    (piece,) = merged((Piece(ALL, FIRST, data(algebra.const(0))), Piece(ALL, LATER, data(sym(TRIP)))), (), holds)
+    (piece,) = merge_pieces((Piece(ALL, FIRST, data(algebra.const(0))), Piece(ALL, LATER, data(sym(TRIP)))), (), holds)
     assert isinstance(piece.value, Data)
     assert piece.value.record["k"].table.tolist() == np.arange(8).reshape(SHAPE).tolist()
     assert holds((FIRST,), eq(_base(piece.value), 0))
@@ -56,7 +56,7 @@ def test_formulas_that_agree_only_where_the_case_holds_are_joined() -> None:
 
 def _base(value: Data) -> Index:
     place = value.record["k"]
-    assert isinstance(place, Sep)
+    assert isinstance(place, Separable)
     return place.base
 
 
@@ -73,7 +73,7 @@ def test_values_that_differ_stay_cases() -> None:
 
 def test_elements_of_one_case_are_one_table_only_under_one_symbolic_part() -> None:
     def case(one: Data, other: Data) -> int:
-        return len(merged((Piece(UPPER, TRUE, one), Piece(~UPPER, TRUE, other)), (), holds))
+        return len(merge_pieces((Piece(UPPER, TRUE, one), Piece(~UPPER, TRUE, other)), (), holds))
 
     assert case(data(sym(TRIP)), data(sym(TRIP), step=3)) == 1
     assert case(data(sym(TRIP)), data(sym(SIZE))) == 2
@@ -82,6 +82,6 @@ def test_elements_of_one_case_are_one_table_only_under_one_symbolic_part() -> No
 
 def test_a_condition_that_the_context_settles_is_dropped() -> None:
     here = Piece(ALL, lt(sym(TRIP), 5), data(sym(TRIP)))
-    assert merged((here,), (le(sym(TRIP), 3),), holds)[0].guard is TRUE
-    assert merged((here,), (le(sym(TRIP), 5),), holds)[0].guard is here.guard
-    assert merged((Piece(ALL, FALSE, data(sym(TRIP))),), (), holds)[0].guard is FALSE
+    assert merge_pieces((here,), (le(sym(TRIP), 3),), holds)[0].guard is TRUE
+    assert merge_pieces((here,), (le(sym(TRIP), 5),), holds)[0].guard is here.guard
+    assert merge_pieces((Piece(ALL, FALSE, data(sym(TRIP))),), (), holds)[0].guard is FALSE

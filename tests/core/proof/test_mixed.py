@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
-from argus.core.proof.dataflow.piecewise_index import MOST_CASES, component
-from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep, cases_of, joined, same, tabled, together
+from argus.core.proof.dataflow.piecewise_index import MAX_CASES, evaluate_piecewise
+from argus.core.proof.dataflow.separable_index import (
+    FragmentIndex,
+    Piecewise,
+    Separable,
+    cases_of,
+    distinct_columns,
+    equal_indices,
+    from_cases,
+    select_by_mask,
+)
 from argus.core.walk import IntArray, evaluate
 from property_tests.depth import examples
 
@@ -17,12 +26,12 @@ THREAD, TILE, OTHER = Symbol("t", "thread", 0, 63), Symbol("b", "block", 0, 1000
 SHAPE = (16, 8)
 ROWS = np.arange(16, dtype=np.int64)[:, None] + np.zeros(SHAPE, np.int64)
 COLUMNS = np.arange(8, dtype=np.int64)[None, :] + np.zeros(SHAPE, np.int64)
-M = Sep(algebra.mul(algebra.sym(TILE), 16), ROWS)
-K = Sep(algebra.mul(algebra.sym(OTHER), 8), COLUMNS)
+M = Separable(algebra.mul(algebra.sym(TILE), 16), ROWS)
+K = Separable(algebra.mul(algebra.sym(OTHER), 8), COLUMNS)
 m, k = algebra.coord(0), algebra.coord(1)
 
 
-def table(found: Component, env: dict[Symbol, int]) -> IntArray:
+def table(found: FragmentIndex, env: dict[Symbol, int]) -> IntArray:
     cases, place = cases_of(found)
     return np.array([int(np.asarray(evaluate(case, env))) for case in cases], np.int64)[place]
 
@@ -59,48 +68,48 @@ def indices() -> st.SearchStrategy[Index]:
 @settings(max_examples=examples(150), deadline=None)
 @given(indices(), st.integers(0, 9), st.integers(0, 9))
 def test_each_element_has_the_value_of_the_expression(expression: Index, block: int, step: int) -> None:
-    found = component(expression, (M, K), THREAD, SHAPE)
+    found = evaluate_piecewise(expression, (M, K), THREAD, SHAPE)
     env = {TILE: block, OTHER: step}
 
     if found is None:
         return
     assert (table(found, env) == expected(expression, env)).all()
-    if isinstance(found, Mixed):
+    if isinstance(found, Piecewise):
         assert len(set(found.cases)) == len(found.cases)
         assert set(np.unique(found.table)) == set(range(len(found.cases)))
 
 
 def test_a_swizzle_across_the_bits_of_a_tile_has_few_cases() -> None:
-    found = component(algebra.bit_xor(algebra.floordiv(k, 4), algebra.mod(m, 8)), (M, K), THREAD, SHAPE)
+    found = evaluate_piecewise(algebra.bit_xor(algebra.floordiv(k, 4), algebra.mod(m, 8)), (M, K), THREAD, SHAPE)
 
-    assert isinstance(found, Mixed)
+    assert isinstance(found, Piecewise)
     assert len(found.cases) == 2 * 8
 
 
 def test_bits_below_those_of_the_symbolic_part_come_apart() -> None:
-    found = component(algebra.bit_xor(k, 5), (M, K), THREAD, SHAPE)
+    found = evaluate_piecewise(algebra.bit_xor(k, 5), (M, K), THREAD, SHAPE)
 
-    assert isinstance(found, Sep)
+    assert isinstance(found, Separable)
     assert (found.table == COLUMNS ^ 5).all()
 
 
 def test_too_many_different_elements_have_no_form() -> None:
     wide = (64, 64)
-    row = Sep(algebra.sym(TILE), np.arange(64)[:, None] + np.zeros(wide, np.int64))
-    column = Sep(algebra.sym(OTHER), np.arange(64)[None, :] + np.zeros(wide, np.int64))
+    row = Separable(algebra.sym(TILE), np.arange(64)[:, None] + np.zeros(wide, np.int64))
+    column = Separable(algebra.sym(OTHER), np.arange(64)[None, :] + np.zeros(wide, np.int64))
 
-    assert MOST_CASES < 64 * 64
-    assert component(algebra.bit_xor(m, k), (row, column), THREAD, wide) is None
+    assert MAX_CASES < 64 * 64
+    assert evaluate_piecewise(algebra.bit_xor(m, k), (row, column), THREAD, wide) is None
 
 
 def test_components_agree_only_case_by_case() -> None:
-    one = component(algebra.pick(algebra.lt(m, 20), m, k), (M, K), THREAD, SHAPE)
-    two = component(algebra.pick(algebra.lt(m, 20), m, algebra.add(k, 1)), (M, K), THREAD, SHAPE)
+    one = evaluate_piecewise(algebra.pick(algebra.lt(m, 20), m, k), (M, K), THREAD, SHAPE)
+    two = evaluate_piecewise(algebra.pick(algebra.lt(m, 20), m, algebra.add(k, 1)), (M, K), THREAD, SHAPE)
     assert one is not None
     assert two is not None
 
-    assert same(one, one) is algebra.TRUE
-    goal = same(one, two)
+    assert equal_indices(one, one) is algebra.TRUE
+    goal = equal_indices(one, two)
     assert holds(goal, {TILE: 0, OTHER: 3})
     assert not holds(goal, {TILE: 1, OTHER: 3})
 
@@ -111,21 +120,21 @@ def holds(goal: Cond, env: dict[Symbol, int]) -> bool:
 
 def test_parts_are_joined_under_one_symbolic_part() -> None:
     mask = ROWS % 2 == 0
-    other = Sep(M.base, ROWS + 100)
-    both, swizzled = joined(M, other, mask), component(algebra.bit_xor(m, k), (M, K), THREAD, SHAPE)
+    other = Separable(M.base, ROWS + 100)
+    both, swizzled = select_by_mask(M, other, mask), evaluate_piecewise(algebra.bit_xor(m, k), (M, K), THREAD, SHAPE)
     env = {TILE: 3, OTHER: 5}
     assert swizzled is not None
 
-    assert isinstance(both, Sep)
+    assert isinstance(both, Separable)
     assert (both.table == np.where(mask, ROWS, ROWS + 100)).all()
-    assert joined(M, K, mask) is None
-    mixed = joined(swizzled, M, mask)
+    assert select_by_mask(M, K, mask) is None
+    mixed = select_by_mask(swizzled, M, mask)
     assert mixed is not None
     assert (table(mixed, env) == np.where(mask, table(swizzled, env), table(M, env))).all()
 
 
 def test_columns_are_counted_once() -> None:
-    rows, place = together((ROWS % 2, COLUMNS % 3), (2, 3))
+    rows, place = distinct_columns((ROWS % 2, COLUMNS % 3), (2, 3))
 
     assert rows.shape == (2, 6)
     assert (rows[0][place] == ROWS % 2).all()
@@ -134,8 +143,8 @@ def test_columns_are_counted_once() -> None:
 
 def test_cases_with_one_symbolic_part_are_a_table() -> None:
     b = algebra.sym(TILE)
-    found = tabled((algebra.add(b, 3), algebra.add(b, 7)), ROWS % 2)
+    found = from_cases((algebra.add(b, 3), algebra.add(b, 7)), ROWS % 2)
 
-    assert isinstance(found, Sep)
+    assert isinstance(found, Separable)
     assert found.base is b
     assert set(np.unique(found.table)) == {3, 7}

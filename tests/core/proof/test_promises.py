@@ -14,7 +14,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.dtype import i32
 from argus.core.index import Cond, Index, Read, Symbol
 from argus.core.ir import Buffer, Kernel, Strided, ascends
-from argus.core.proof.dataflow.path_split import cases
+from argus.core.proof.dataflow.path_split import control_paths
 from argus.core.proof.outputs.data_contracts import Promised, ascending, instance, promised, within
 from argus.core.query import Answer, Sat, Unsat
 from argus.core.verdict import Proved, Unknown, Vacuous
@@ -152,7 +152,7 @@ def chosen(X: Tensor["G N", f32], which: Tensor["B", integers], Y: Tensor["B N",
 
 def test_a_branch_that_blocks_take_as_one_makes_two_cases() -> None:
     made = chosen.trace()
-    taken, left = cases(made)
+    taken, left = control_paths(made)
     decided = algebra.le(0, algebra.read("which", (algebra.sym(made.blocks[0]),)))
     assert (taken.given, left.given) == ((decided,), (algebra.negate(decided),))
     assert len(taken.kernel.body) > len(left.kernel.body)
@@ -166,7 +166,7 @@ def test_a_branch_decided_before_is_no_case_of_its_own() -> None:
             with when(scalar(which[b]) >= 0):
                 copy(load(X[0].tile((1024,), (0,)), BY, edge=0), Y[b].tile((1024,), (0,)), edge=0)
 
-    assert len(cases(twice.trace())) == 2
+    assert len(control_paths(twice.trace())) == 2
 
 
 def test_too_many_branches_are_none() -> None:
@@ -177,7 +177,7 @@ def test_too_many_branches_are_none() -> None:
             with when(scalar(which[b]) >= number):
                 copy(load(X[0].tile((1024,), (0,)), BY, edge=0), Y[b].tile((1024,), (0,)), edge=0)
 
-    (only,) = cases(often.trace())
+    (only,) = control_paths(often.trace())
     assert only.given == ()
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from argus.core.proof.dataflow.footprints import Cells
+from argus.core.proof.dataflow.footprints import CellTables
 from argus.core.walk import IntArray
 from property_tests.depth import examples
 
@@ -26,7 +26,7 @@ def apart(threads: int, values: int) -> st.SearchStrategy[IntArray]:
 @settings(max_examples=examples(100), deadline=None)
 @given(tables(4, 3), tables(6, 2))
 def test_what_threads_and_waves_share_is_what_pairs_of_elements_say(first: IntArray, second: IntArray) -> None:
-    cells = Cells((), first, second)
+    cells = CellTables((), first, second)
     pairs = [
         (mine, theirs)
         for (mine, _), cell in np.ndenumerate(first)
@@ -45,7 +45,7 @@ def test_what_threads_and_waves_share_is_what_pairs_of_elements_say(first: IntAr
 @settings(max_examples=examples(100), deadline=None)
 @given(tables(4, 3), apart(3, 4))
 def test_each_element_is_taken_from_who_wrote_its_cell(read: IntArray, write: IntArray) -> None:
-    taken = Cells((), read, write).taken
+    taken = CellTables((), read, write).taken
     assert not taken.same
     for at, cell in np.ndenumerate(read):
         assert taken.covered[at] == (cell in write)
@@ -56,12 +56,12 @@ def test_each_element_is_taken_from_who_wrote_its_cell(read: IntArray, write: In
 @settings(max_examples=examples(50), deadline=None)
 @given(apart(4, 3))
 def test_what_each_thread_wrote_itself_is_the_same(cells: IntArray) -> None:
-    assert Cells((), cells, cells.copy()).taken.same
-    assert not Cells((), cells, cells[::-1].copy()).taken.same
-    assert not Cells((), cells[:3], cells).taken.same
+    assert CellTables((), cells, cells.copy()).taken.same
+    assert not CellTables((), cells, cells[::-1].copy()).taken.same
+    assert not CellTables((), cells[:3], cells).taken.same
 
 
 def test_one_thread_is_never_two() -> None:
     cells = np.zeros((1, 4), np.int64)
-    assert Cells((), cells, cells).shared
-    assert not Cells((), cells, cells).of_two_threads
+    assert CellTables((), cells, cells).shared
+    assert not CellTables((), cells, cells).of_two_threads

@@ -20,9 +20,9 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.ir.element_walk import gets
 from argus.core.layout import TV, Layout
-from argus.core.proof.dataflow.footprints import Cells, Span, Spans
-from argus.core.proof.dataflow.piecewise_index import component
-from argus.core.proof.dataflow.separable_index import Component, Sep, evaluate, lasting, numbers
+from argus.core.proof.dataflow.footprints import AxisRange, AxisRanges, CellTables
+from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
+from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, evaluate_separable, frozen_copy, numeric
 from argus.core.proof.dataflow.timeline import Shift, Step, Timeline, is_gathered, is_shuffle, is_whole
 from argus.core.walk import IntArray, substitute
 from argus.core.walk import evaluate as valued
@@ -42,22 +42,24 @@ class Access:
     step: Step
     view: View
     mode: Mode
-    places: tuple[Sep, ...] | None
+    places: tuple[Separable, ...] | None
     shape: tuple[int, int]
     by: TV | None = None
     mask: npt.NDArray[np.bool_] | None = None
-    gathered: tuple[Component, ...] | None = None
-    _numbered: dict[tuple[Spans, int], IntArray] = field(
-        factory=dict[tuple[Spans, int], IntArray], init=False, repr=False
+    gathered: tuple[FragmentIndex, ...] | None = None
+    _numbered: dict[tuple[AxisRanges, int], IntArray] = field(
+        factory=dict[tuple[AxisRanges, int], IntArray], init=False, repr=False
     )
-    _met: dict[tuple[Access, Spans], Cells] = field(factory=dict["tuple[Access, Spans]", Cells], init=False, repr=False)
+    _met: dict[tuple[Access, AxisRanges], CellTables] = field(
+        factory=dict["tuple[Access, AxisRanges]", CellTables], init=False, repr=False
+    )
 
     @property
     def moved(self) -> npt.NDArray[np.bool_]:
         """The elements that are moved."""
         return np.ones(self.shape, np.bool_) if self.mask is None else self.mask
 
-    def cells(self, spans: Spans, beyond: int) -> IntArray:
+    def cells(self, spans: AxisRanges, beyond: int) -> IntArray:
         """Element by element the number of its cell; of what is not moved, one from `beyond` on that is its own."""
         key = spans, (0 if self.mask is None else beyond)
         if key not in self._numbered:
@@ -68,27 +70,27 @@ class Access:
             self._numbered[key] = _apart(cells, self.mask, beyond)
         return self._numbered[key]
 
-    def cells_with(self, other: Access, own: Spans, others: Spans) -> Cells:
+    def cells_with(self, other: Access, own: AxisRanges, others: AxisRanges) -> CellTables:
         """The cells of two accesses over the same axes."""
         key = other, others
         if key not in self._met or self._met[key].spans != own:
             count = prod(size for _, _, size in own)
             first, second = self.cells(own, count), other.cells(others, count + prod(self.shape))
-            self._met[key] = Cells(own, first, second)
+            self._met[key] = CellTables(own, first, second)
         return self._met[key]
 
 
 @frozen(eq=False)
-class Meeting:
+class Overlap:
     """Where two accesses of one buffer touch the same cells: slots is the condition that their symbolic coordinates
     agree.
     """
 
     slots: Cond
-    cells: Cells
+    cells: CellTables
 
 
-def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
+def overlap(first: Access, second: Access, shift: Shift) -> Overlap | None:
     """How two accesses meet when `second` is in the iteration `shift` speaks of; None if it cannot be told.
 
     An axis on which either varies over cells is compared by tables, which needs one symbolic part.
@@ -96,8 +98,8 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
     if first.places is None or second.places is None:
         return None
     slots: list[Cond] = []
-    own: list[Span] = []
-    others: list[Span] = []
+    own: list[AxisRange] = []
+    others: list[AxisRange] = []
     for axis, (mine, theirs) in enumerate(zip(first.places, second.places, strict=True)):
         moved = theirs.shifted(shift)
         if mine.uniform and moved.uniform:
@@ -109,7 +111,7 @@ def meeting(first: Access, second: Access, shift: Shift) -> Meeting | None:
         size = max(mine.high, moved.high) - low + 1
         own.append((axis, low, size))
         others.append((axis, low - (moved.low - theirs.low), size))
-    return Meeting(algebra.all_of(slots), first.cells_with(second, tuple(own), tuple(others)))
+    return Overlap(algebra.all_of(slots), first.cells_with(second, tuple(own), tuple(others)))
 
 
 def _apart(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
@@ -118,33 +120,35 @@ def _apart(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> 
 
 
 @frozen
-class Side:
+class ViewAccess:
     view: View
     mode: Mode
     by: TV
 
 
-def sides(stmt: Stmt) -> tuple[Side, ...]:
+def view_accesses(stmt: Stmt) -> tuple[ViewAccess, ...]:
     """The views a statement reads, then those it writes, with who holds what."""
     match stmt:
         case Copy(source=source, target=target) if is_shuffle(stmt):
-            return Side(whole(source.buffer), "read", _held(source)), Side(target, "write", _held(target))
+            return ViewAccess(whole_view(source.buffer), "read", _held(source)), ViewAccess(
+                target, "write", _held(target)
+            )
         case Copy(source=source, target=target, by=by):
-            return Side(source, "read", by), Side(target, "write", by)
+            return ViewAccess(source, "read", by), ViewAccess(target, "write", by)
         case Map(target=target, elem=elem):
             layout = _held(target)
-            reads = [Side(_under(get, target), "read", layout) for get in gets(elem)]
-            return *reads, Side(target, "write", layout)
+            reads = [ViewAccess(_under(get, target), "read", layout) for get in gets(elem)]
+            return *reads, ViewAccess(target, "write", layout)
         case Fold(target=target, source=source):
-            return Side(source, "read", _held(source)), Side(target, "write", _held(target))
+            return ViewAccess(source, "read", _held(source)), ViewAccess(target, "write", _held(target))
         case Mma(target=target, a=a, b=b):
-            reads = [Side(view, "read", _operand(view)) for view in (a, b, target)]
-            return *reads, Side(target, "write", _held(target))
+            reads = [ViewAccess(view, "read", _operand(view)) for view in (a, b, target)]
+            return *reads, ViewAccess(target, "write", _held(target))
         case _:
             return ()
 
 
-def whole(buffer: Buffer) -> View:
+def whole_view(buffer: Buffer) -> View:
     """All of a buffer, coordinate by coordinate."""
     return View(buffer, buffer.shape, tuple(algebra.coord(axis) for axis in range(len(buffer.shape))))
 
@@ -156,14 +160,14 @@ def _under(get: Get, target: View) -> View:
     return View(get.view.buffer, target.shape, tuple(substitute(at, {}, get.at) for at in get.view.at))
 
 
-def claimed_of(stmt: Stmt) -> tuple[View, ...]:
+def asserted_views(stmt: Stmt) -> tuple[View, ...]:
     """The views of shared memory that an assertion speaks of, each once."""
     if not isinstance(stmt, Assert):
         return ()
     return tuple(dict.fromkeys(view for view in claim_views(stmt.claim) if view.buffer.space == "shared"))
 
 
-def one_by_one(view: View) -> TV:
+def sequential_tv(view: View) -> TV:
     """The elements of a view, one after another."""
     shape = tuple(static(extent) for extent in view.shape)
     return TV(Layout(1, 0), Layout(prod(shape), 1), shape)
@@ -177,7 +181,7 @@ def _held(view: View) -> TV:
 
 def _operand(view: View) -> TV:
     """Who holds an operand: of shared memory, the unit that multiplies as one, element after element."""
-    return one_by_one(view) if view.buffer.space == "shared" else _held(view)
+    return sequential_tv(view) if view.buffer.space == "shared" else _held(view)
 
 
 def _shape(by: TV) -> tuple[int, int]:
@@ -185,16 +189,16 @@ def _shape(by: TV) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def _coordinates(by: TV) -> tuple[Sep, ...]:
+def _coordinates(by: TV) -> tuple[Separable, ...]:
     """Per axis, the coordinates of the elements that `by` moves."""
-    return tuple(numbers(lasting(axis)) for axis in by.coordinates())
+    return tuple(numeric(frozen_copy(axis)) for axis in by.coordinates())
 
 
 @lru_cache(maxsize=256)
-def _place(expression: Index, by: TV, thread: Symbol) -> Sep | None:
+def _place(expression: Index, by: TV, thread: Symbol) -> Separable | None:
     """An expression over coordinates, for the elements that `by` moves, the same for whoever asks."""
-    found = evaluate(expression, _coordinates(by), thread, _shape(by))
-    return None if found is None else Sep(found.base, lasting(found.table))
+    found = evaluate_separable(expression, _coordinates(by), thread, _shape(by))
+    return None if found is None else Separable(found.base, frozen_copy(found.table))
 
 
 class Accesses:
@@ -206,9 +210,9 @@ class Accesses:
 
     def of(self, step: Step) -> tuple[Access, ...]:
         if step not in self._found:
-            claimed = claimed_of(step.stmt) if "lds" in self.timeline.kernel.target.queues else ()
-            looks = tuple(Side(view, "read", self._by_all(view)) for view in claimed)
-            self._found[step] = tuple(self._access(step, side) for side in (*sides(step.stmt), *looks))
+            claimed = asserted_views(step.stmt) if "lds" in self.timeline.kernel.target.queues else ()
+            looks = tuple(ViewAccess(view, "read", self._by_all(view)) for view in claimed)
+            self._found[step] = tuple(self._access(step, side) for side in (*view_accesses(step.stmt), *looks))
         return self._found[step]
 
     def _by_all(self, view: View) -> TV:
@@ -216,24 +220,24 @@ class Accesses:
         shape = tuple(static(extent) for extent in view.shape)
         return TV(Layout(self.timeline.kernel.threads, 0), Layout(prod(shape), 1), shape)
 
-    def place(self, expression: Index, by: TV) -> Sep | None:
+    def place(self, expression: Index, by: TV) -> Separable | None:
         """An expression over a view's coordinates, for the elements that `by` moves."""
         return _place(expression, by, self.timeline.kernel.thread)
 
-    def component(self, expression: Index, by: TV) -> Component | None:
+    def component(self, expression: Index, by: TV) -> FragmentIndex | None:
         """The same whether or not symbols and coordinates come apart."""
-        return component(expression, _coordinates(by), self.timeline.kernel.thread, _shape(by))
+        return evaluate_piecewise(expression, _coordinates(by), self.timeline.kernel.thread, _shape(by))
 
     def held(self, step: Step, view: View, by: TV) -> Access:
         """The registers under a view, by the layout of its elements."""
-        return self._access(step, Side(view, "read", by))
+        return self._access(step, ViewAccess(view, "read", by))
 
     def moved(self, access: Access, view: View) -> Access:
         """The same threads and elements under another view."""
         assert access.by is not None
-        return self._access(access.step, Side(view, access.mode, access.by))
+        return self._access(access.step, ViewAccess(view, access.mode, access.by))
 
-    def _access(self, step: Step, side: Side) -> Access:
+    def _access(self, step: Step, side: ViewAccess) -> Access:
         shape = _shape(side.by)
         if side.view.buffer.space == "register":
             mask = None if step.waves is None else self._moved(step, side, shape)
@@ -246,16 +250,16 @@ class Accesses:
         mask = self._moved(step, side, shape)
         return Access(step, side.view, side.mode, places if len(places) == len(found) else None, shape, side.by, mask)
 
-    def _gathered(self, step: Step, side: Side, shape: tuple[int, int]) -> Access:
+    def _gathered(self, step: Step, side: ViewAccess, shape: tuple[int, int]) -> Access:
         """A load whose condition says what is padding: every thread moves all its elements."""
-        whole = [self.component(expression, side.by) for expression in side.view.at]
-        known = tuple(place for place in whole if place is not None)
-        gathered = known if len(known) == len(whole) else None
+        found = [self.component(expression, side.by) for expression in side.view.at]
+        known = tuple(place for place in found if place is not None)
+        gathered = known if len(known) == len(found) else None
         plain = evolve(side, view=evolve(side.view, where=algebra.TRUE))
         mask = self._moved(step, plain, shape)
         return Access(step, side.view, side.mode, None, shape, side.by, mask, gathered)
 
-    def _moved(self, step: Step, side: Side, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
+    def _moved(self, step: Step, side: ViewAccess, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
         """The elements that the threads chosen by a view's condition move, of waves that execute the step; `timeline`
         lets no other condition pass.
         """
@@ -267,7 +271,7 @@ class Accesses:
             chosen = chosen & (step.waves >> thread // self.timeline.kernel.target.unit & 1).astype(np.bool_)
         return np.array(np.broadcast_to(chosen, shape), np.bool_)
 
-    def _registers(self, side: Side) -> tuple[Sep] | None:
+    def _registers(self, side: ViewAccess) -> tuple[Separable] | None:
         """The registers of elements that their own threads hold; None where another thread holds one."""
         held = side.view.buffer.layout
         assert isinstance(held, TV)
@@ -275,11 +279,11 @@ class Accesses:
             return None
         thread = np.arange(held.threads.size(), dtype=np.int64)[:, None]
         if side.by == held and is_whole(side.view):
-            return (numbers(thread * held.values.size() + np.arange(held.values.size())),)
+            return (numeric(thread * held.values.size() + np.arange(held.values.size())),)
         value = self._values(side, held)
-        return None if value is None else (numbers(thread * held.values.size() + value),)
+        return None if value is None else (numeric(thread * held.values.size() + value),)
 
-    def _values(self, side: Side, held: TV) -> IntArray | None:
+    def _values(self, side: ViewAccess, held: TV) -> IntArray | None:
         """Which value of its own thread each element is, by its coordinates in the tile."""
         number, below = np.zeros(_shape(side.by), np.int64), 1
         for expression, extent in zip(side.view.at, held.tile, strict=True):

@@ -33,13 +33,13 @@ def affine(table: IntArray, held: TV) -> Index | None:
     return algebra.add(found, int(rest.flat[0])) if bool((rest == rest.flat[0]).all()) else None
 
 
-def by_places(held: TV) -> Callable[[IntArray], Index | None]:
+def affine_over(held: TV) -> Callable[[IntArray], Index | None]:
     """Tables over a register tile as expressions of its elements' coordinates."""
     shape = held.threads.size(), held.values.size()
     return lambda table: affine(table, held) if table.shape == shape else None
 
 
-def anywhere(cond: Cond, held: TV) -> Cond:
+def at_any_element(cond: Cond, held: TV) -> Cond:
     """A condition on an element's coordinates in a tile as one on the coordinates of any element of it."""
     if not mentions(cond, (Coord,)):
         return cond
@@ -47,6 +47,6 @@ def anywhere(cond: Cond, held: TV) -> Cond:
     return substitute(cond, {}, [algebra.sym(place) for place in places])
 
 
-def axes(*roots: Node) -> frozenset[int]:
+def coordinate_axes(*roots: Node) -> frozenset[int]:
     """The axes of a tile whose coordinates are mentioned."""
     return frozenset(node.axis for node in topological(roots) if isinstance(node, Coord))

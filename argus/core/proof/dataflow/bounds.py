@@ -13,7 +13,14 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import Cond
-from argus.core.proof.dataflow.separable_index import Component, Mixed, extremes, same, separate, symbolic_of
+from argus.core.proof.dataflow.separable_index import (
+    FragmentIndex,
+    Piecewise,
+    equal_indices,
+    extremes,
+    separable,
+    symbolic_parts,
+)
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.values.content import Data, Inside
 from argus.core.walk import symbols
@@ -22,7 +29,7 @@ _MOST = 4
 """Bounds that are compared in every order."""
 
 
-def padded_alike(one: Data, two: Data) -> Cond | None:
+def equal_bounds(one: Data, two: Data) -> Cond | None:
     """The condition that two values have the same elements there, and one padding elsewhere; None if it has no form.
 
     Of padding that is some unknown number (`nan`) the first says nothing.
@@ -37,7 +44,7 @@ def padded_alike(one: Data, two: Data) -> Cond | None:
     return algebra.any_of(found) if found else None
 
 
-def no_looser(one: Data, two: Data) -> Cond:
+def covers_bounds(one: Data, two: Data) -> Cond:
     """A condition under which the first says something of every element that the second says something of."""
     return algebra.all_of(
         algebra.any_of((_no_padding((bound,)), *(_same(bound, other) for other in two.loose if other.like(bound))))
@@ -45,7 +52,7 @@ def no_looser(one: Data, two: Data) -> Cond:
     )
 
 
-def without_known(holds: Callable[[Cond], bool], one: Data, two: Data) -> tuple[Data, Data]:
+def drop_implied_bounds(holds: Callable[[Cond], bool], one: Data, two: Data) -> tuple[Data, Data]:
     """Two values without the bounds of one alone that are known to hold of all elements."""
     mine, theirs = _unmatched(one.inside, two.inside), _unmatched(two.inside, one.inside)
     gone = {id(bound) for bound in (*mine, *theirs) if holds(_no_padding((bound,)))}
@@ -53,12 +60,12 @@ def without_known(holds: Callable[[Cond], bool], one: Data, two: Data) -> tuple[
     return evolve(one, inside=kept[0]), evolve(two, inside=kept[1])
 
 
-def without_iterations(holds: Callable[[Cond], bool], data: Data, loop: Loop) -> Data:
+def drop_loop_bounds(holds: Callable[[Cond], bool], data: Data, loop: Loop) -> Data:
     """The same without bounds of the loop's variable that are known to hold in every iteration."""
     inside = tuple(
         bound
         for bound in data.inside
-        if loop.symbol not in symbols(*symbolic_of(bound.coordinate)) or not holds(_no_padding((bound,)))
+        if loop.symbol not in symbols(*symbolic_parts(bound.coordinate)) or not holds(_no_padding((bound,)))
     )
     return evolve(data, inside=inside)
 
@@ -69,7 +76,7 @@ def _unmatched(bounds: Sequence[Inside], others: Sequence[Inside]) -> tuple[Insi
 
 
 def _same(one: Inside, two: Inside) -> Cond:
-    return same(one.coordinate, two.coordinate)
+    return equal_indices(one.coordinate, two.coordinate)
 
 
 def _no_padding(bounds: Sequence[Inside]) -> Cond:
@@ -85,12 +92,12 @@ def _in_some_order(mine: Sequence[Inside], theirs: Sequence[Inside]) -> Cond | N
     return algebra.any_of(algebra.all_of(_same(a, b) for a, b in order) for order in pairs) if pairs else None
 
 
-def with_masks(entry: Data, guess: Data, loop: Loop) -> Data:
+def inherit_bounds(entry: Data, guess: Data, loop: Loop) -> Data:
     """A guess with the bounds that its tile comes into a loop with, where the loop's own assignments set none.
 
     The bounds are told by the name of the elements that alone moves with the loop, whichever the iteration.
     """
-    moving = [name for name, part in guess.record.items() if loop.symbol in symbols(*symbolic_of(part))]
+    moving = [name for name, part in guess.record.items() if loop.symbol in symbols(*symbolic_parts(part))]
     if guess.inside or not entry.inside or len(moving) != 1 or moving[0] not in entry.record:
         return guess
     before, now = entry.record[moving[0]], guess.record[moving[0]]
@@ -101,11 +108,11 @@ def with_masks(entry: Data, guess: Data, loop: Loop) -> Data:
     return evolve(guess, inside=inside, fill=entry.fill) if len(inside) == len(moved) else guess
 
 
-def _moved(place: Component, before: Component, now: Component) -> Component | None:
+def _moved(place: FragmentIndex, before: FragmentIndex, now: FragmentIndex) -> FragmentIndex | None:
     """A coordinate as far from one number as it was from another; None if that differs from element to element."""
-    if isinstance(place, Mixed) or isinstance(before, Mixed) or isinstance(now, Mixed):
+    if isinstance(place, Piecewise) or isinstance(before, Piecewise) or isinstance(now, Piecewise):
         return None
     if not place.table.shape == before.table.shape == now.table.shape:
         return None
     distance = algebra.sub(place.base, before.base)
-    return separate(algebra.add(now.base, distance), now.table + (place.table - before.table))
+    return separable(algebra.add(now.base, distance), now.table + (place.table - before.table))

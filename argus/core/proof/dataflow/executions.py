@@ -9,7 +9,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.ir import Alloc, Copy, Fold, Map, Mma, Reset
-from argus.core.proof.dataflow.access import claimed_of
+from argus.core.proof.dataflow.access import asserted_views
 from argus.core.proof.dataflow.timeline import Segment, Shift, Step, Timeline
 from argus.core.walk import substitute
 
@@ -18,7 +18,7 @@ HORIZON = 8
 
 
 @frozen(eq=False)
-class Moment:
+class Execution:
     """An execution of `step` before the one under consideration, in the iteration `shift` speaks of.
 
     exists: the condition, in terms of the later execution, that it took place. distance: iterations back
@@ -46,15 +46,15 @@ class History:
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
-        self._laps: dict[Segment, tuple[Moment | Horizon, ...]] = {}
-        self._passed: dict[Segment, tuple[Moment | Horizon, ...]] = {}
+        self._laps: dict[Segment, tuple[Execution | Horizon, ...]] = {}
+        self._passed: dict[Segment, tuple[Execution | Horizon, ...]] = {}
 
-    def before(self, step: Step) -> Iterator[Moment | Horizon]:
+    def before(self, step: Step) -> Iterator[Execution | Horizon]:
         """Every earlier execution that touches storage, nearest first, with the limits of what is looked at."""
         segment = self._timeline.segments[step.segment]
         for earlier in reversed(segment.steps):
             if earlier.position < step.position and _touches(earlier):
-                yield Moment(earlier, {}, earlier.guard, 0)
+                yield Execution(earlier, {}, earlier.guard, 0)
         if segment.loop is not None:
             if segment not in self._laps:
                 self._laps[segment] = tuple(_earlier_laps(segment))
@@ -66,10 +66,10 @@ class History:
 
 
 def _touches(step: Step) -> bool:
-    return isinstance(step.stmt, Copy | Map | Fold | Mma | Alloc | Reset) or any(claimed_of(step.stmt))
+    return isinstance(step.stmt, Copy | Map | Fold | Mma | Alloc | Reset) or any(asserted_views(step.stmt))
 
 
-def _earlier_laps(segment: Segment) -> Iterator[Moment | Horizon]:
+def _earlier_laps(segment: Segment) -> Iterator[Execution | Horizon]:
     loop = segment.loop
     assert loop is not None
     for distance in range(1, HORIZON + 1):
@@ -77,14 +77,14 @@ def _earlier_laps(segment: Segment) -> Iterator[Moment | Horizon]:
         for earlier in reversed(segment.steps):
             if _touches(earlier):
                 exists = algebra.all_of((came, substitute(earlier.guard, shift)))
-                yield Moment(earlier, shift, exists, distance)
+                yield Execution(earlier, shift, exists, distance)
     yield Horizon(loop.has_earlier(HORIZON + 1), segment)
 
 
-def _of_segment(segment: Segment) -> Iterator[Moment | Horizon]:
+def _of_segment(segment: Segment) -> Iterator[Execution | Horizon]:
     if segment.loop is None:
         yield from (
-            Moment(earlier, {}, earlier.guard, None) for earlier in reversed(segment.steps) if _touches(earlier)
+            Execution(earlier, {}, earlier.guard, None) for earlier in reversed(segment.steps) if _touches(earlier)
         )
         return
     loop = segment.loop
@@ -94,11 +94,11 @@ def _of_segment(segment: Segment) -> Iterator[Moment | Horizon]:
         for earlier in reversed(segment.steps):
             if _touches(earlier):
                 exists = algebra.all_of((ran, substitute(earlier.guard, shift)))
-                yield Moment(earlier, shift, exists, None, lap)
+                yield Execution(earlier, shift, exists, None, lap)
     yield Horizon(algebra.lt(HORIZON, loop.trips), segment)
 
 
-def between(timeline: Timeline, moment: Moment, step: Step) -> Iterator[tuple[Step, Shift]]:
+def steps_between(timeline: Timeline, moment: Execution, step: Step) -> Iterator[tuple[Step, Shift]]:
     """Steps that certainly lie between an earlier execution and `step`, where their guards hold, in order.
 
     Loops in between count as not entered: only what happens on every path is listed.
@@ -121,7 +121,7 @@ def between(timeline: Timeline, moment: Moment, step: Step) -> Iterator[tuple[St
     yield from ((s, {}) for s in end.steps if s.position < step.position)
 
 
-def _rest_of_loop(segment: Segment, moment: Moment) -> Iterator[tuple[Step, Shift]]:
+def _rest_of_loop(segment: Segment, moment: Execution) -> Iterator[tuple[Step, Shift]]:
     if segment.loop is None:
         return
     for lap in range(moment.lap - 1, -1, -1):

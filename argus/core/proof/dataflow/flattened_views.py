@@ -34,13 +34,13 @@ from argus.core.ir import (
     whole,
     with_bodies,
 )
-from argus.core.proof.dataflow.subview import placed, same_padding
+from argus.core.proof.dataflow.subview import same_padding, subview_coordinates
 from argus.core.proof.dataflow.timeline import is_gathered, is_whole
 from argus.core.walk import mentions, substitute
 
 
 @frozen(eq=False)
-class Seen:
+class FlattenedView:
     """What stands for a tensor, and the view of the tensor that it is.
 
     gathered: the view may reach an element several times, or name none; nothing is stored through it.
@@ -52,11 +52,11 @@ class Seen:
 
 
 @frozen(eq=False)
-class Flattened:
+class FlattenedKernel:
     """A kernel in which such tensors are others, each with what it stands for."""
 
     kernel: Kernel
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[FlattenedView, ...] = ()
 
     @property
     def gathered(self) -> frozenset[Buffer]:
@@ -69,18 +69,18 @@ class Flattened:
         return frozenset(each.flat for each in self.seen if each.gathered)
 
 
-def flattened(kernel: Kernel) -> Flattened:
+def flatten_views(kernel: Kernel) -> FlattenedKernel:
     """The kernel with such tensors as others; itself if there are none."""
     if kernel.roles is not None:
-        return Flattened(kernel)
+        return FlattenedKernel(kernel)
     found = {buffer: _seen(kernel, buffer) for buffer in kernel.parameters if _is_dense(buffer)}
     seen = {buffer: each for buffer, each in found.items() if each is not None}
     if not seen:
-        return Flattened(kernel)
+        return FlattenedKernel(kernel)
     body = tuple(_through(stmt, seen) for stmt in kernel.prologue)
     end = tuple(_through(stmt, seen) for stmt in kernel.epilogue)
     parameters = tuple(seen[buffer].flat if buffer in seen else buffer for buffer in kernel.parameters)
-    return Flattened(evolve(kernel, parameters=parameters, prologue=body, epilogue=end), tuple(seen.values()))
+    return FlattenedKernel(evolve(kernel, parameters=parameters, prologue=body, epilogue=end), tuple(seen.values()))
 
 
 def _is_dense(buffer: Buffer) -> bool:
@@ -93,7 +93,7 @@ def _is_dense(buffer: Buffer) -> bool:
     return nested and buffer.dtype.family == "float" and buffer.promise is algebra.TRUE
 
 
-def _seen(kernel: Kernel, buffer: Buffer) -> Seen | None:
+def _seen(kernel: Kernel, buffer: Buffer) -> FlattenedView | None:
     """What may stand for a tensor, if all statements can be read so."""
     for each in (*_in_groups(buffer), *_tagged(kernel, buffer)):
         if _said_through(kernel, each):
@@ -101,33 +101,33 @@ def _seen(kernel: Kernel, buffer: Buffer) -> Seen | None:
     return None
 
 
-def _in_groups(buffer: Buffer) -> Iterator[Seen]:
+def _in_groups(buffer: Buffer) -> Iterator[FlattenedView]:
     """A dense tensor with its axes in two groups, each numbered as one axis."""
     assert isinstance(buffer.layout, Strided)
     for split in range(len(buffer.shape) - 1, 0, -1):
         groups = buffer.shape[:split], buffer.shape[split:]
         shape = tuple(reduce(algebra.mul, group) for group in groups)
-        at = tuple(place for axis, group in enumerate(groups) for place in unflattened(algebra.coord(axis), group))
+        at = tuple(place for axis, group in enumerate(groups) for place in delinearize(algebra.coord(axis), group))
         strides = buffer.layout.strides[split - 1], buffer.layout.strides[-1]
         flat = evolve(buffer, shape=shape, layout=Strided(strides))
-        yield Seen(flat, View(buffer, shape, at), gathered=False)
+        yield FlattenedView(flat, View(buffer, shape, at), gathered=False)
 
 
-def _tagged(kernel: Kernel, buffer: Buffer) -> Iterator[Seen]:
+def _tagged(kernel: Kernel, buffer: Buffer) -> Iterator[FlattenedView]:
     """The one view of a tensor that is tagged as a whole and gathers, as a tensor without gaps."""
     found = [s.view for s in walk(kernel.body) if isinstance(s, Tag) and s.view.buffer is buffer]
     parts = [view for view in found if not is_whole(view)]
     if len(parts) == 1 and len(parts[0].shape) == 2 and not _of_memory(parts[0]):
         (view,) = parts
         flat = evolve(buffer, shape=view.shape, layout=Strided((view.shape[1], algebra.const(1))))
-        yield Seen(flat, view, gathered=True)
+        yield FlattenedView(flat, view, gathered=True)
 
 
 def _of_memory(view: View) -> bool:
     return any(mentions(node, (Read,)) for node in (*view.at, view.where))
 
 
-def _said_through(kernel: Kernel, seen: Seen) -> bool:
+def _said_through(kernel: Kernel, seen: FlattenedView) -> bool:
     """Whether all statements that speak of a tensor can be read through a view, and one moves its elements."""
     copies = [(s, v) for s in walk(kernel.body) if isinstance(s, Copy) for v in _moved(s, seen.view.buffer)]
     moved = bool(copies) and all(_taken(stmt, view, seen) is not None for stmt, view in copies)
@@ -140,13 +140,13 @@ def _moved(stmt: Copy, buffer: Buffer) -> Iterator[View]:
             yield view
 
 
-def _taken(stmt: Copy, view: View, seen: Seen) -> View | None:
+def _taken(stmt: Copy, view: View, seen: FlattenedView) -> View | None:
     """The elements that a copy moves, in what stands for their tensor; None of those that an instruction takes by the
     tensor's axes, or that are others.
     """
     if stmt.atom.box is not None or stmt.through is not None:
         return None
-    at = placed(view, seen.view)
+    at = subview_coordinates(view, seen.view)
     if at is None:
         return None
     if not seen.gathered:
@@ -155,7 +155,7 @@ def _taken(stmt: Copy, view: View, seen: Seen) -> View | None:
     return View(seen.flat, view.shape, at) if fills and same_padding(view, seen.view, at) else None
 
 
-def _can_say(stmt: Stmt, seen: Seen) -> bool:
+def _can_say(stmt: Stmt, seen: FlattenedView) -> bool:
     """Whether a statement that is no copy speaks of a tensor, if it does, as a whole or through the view."""
     buffer = seen.view.buffer
     match stmt:
@@ -173,13 +173,13 @@ def _can_say(stmt: Stmt, seen: Seen) -> bool:
             return all(view.buffer is not buffer for view in views(stmt))
 
 
-def _is_seen(view: View, seen: Seen) -> bool:
+def _is_seen(view: View, seen: FlattenedView) -> bool:
     """Whether a view is the one that something stands for."""
     alike = view.shape == seen.view.shape and view.at == seen.view.at and view.peer is None
     return alike and view.where is seen.view.where
 
 
-def _through(stmt: Stmt, seen: Mapping[Buffer, Seen]) -> Stmt:
+def _through(stmt: Stmt, seen: Mapping[Buffer, FlattenedView]) -> Stmt:
     inner = with_bodies(stmt, tuple(tuple(_through(s, seen) for s in body) for body in bodies(stmt)))
     match inner:
         case Copy(source=source, target=target):
@@ -196,20 +196,20 @@ def _through(stmt: Stmt, seen: Mapping[Buffer, Seen]) -> Stmt:
             return inner
 
 
-def _view(stmt: Copy, view: View, seen: Mapping[Buffer, Seen]) -> View:
+def _view(stmt: Copy, view: View, seen: Mapping[Buffer, FlattenedView]) -> View:
     found = _taken(stmt, view, seen[view.buffer]) if view.buffer in seen else view
     assert found is not None
     return found
 
 
-def _named(names: Sequence[tuple[str, Index]], view: View, seen: Seen) -> tuple[tuple[str, Index], ...]:
+def _named(names: Sequence[tuple[str, Index]], view: View, seen: FlattenedView) -> tuple[tuple[str, Index], ...]:
     """Expressions over a view's coordinates, of the element of what stands for its tensor."""
     if not is_whole(view):
         return tuple(names)
     return tuple((name, substitute(each, {}, seen.view.at)) for name, each in names)
 
 
-def unflattened(number: Index, shape: Sequence[Index]) -> tuple[Index, ...]:
+def delinearize(number: Index, shape: Sequence[Index]) -> tuple[Index, ...]:
     """The coordinates of an element by its number, the last axis fastest."""
     coords: list[Index] = []
     for size in reversed(shape[1:]):

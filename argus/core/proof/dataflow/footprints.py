@@ -10,14 +10,14 @@ from attrs import field, frozen
 
 from argus.core.walk import IntArray
 
-Span = tuple[int, int, int]
+AxisRange = tuple[int, int, int]
 """An axis of a buffer on which cells are numbered, the least coordinate there, and how many there are."""
-Spans = tuple[Span, ...]
+AxisRanges = tuple[AxisRange, ...]
 BoolArray = npt.NDArray[np.bool_]
 
 
 @frozen(eq=False)
-class Taken:
+class Writers:
     """Of each element of a read whether a write covers it, and the (thread, value) that wrote it, else 0.
 
     same: each element is what the same thread wrote as the same value.
@@ -29,13 +29,13 @@ class Taken:
 
 
 @frozen(eq=False)
-class Cells:
+class CellTables:
     """Cell numbers of two accesses, comparable, each (thread, value); what is asked of them is worked out once.
 
     Elements of threads that do not take part have a cell each that nothing else touches. spans: the first's axes.
     """
 
-    spans: Spans
+    spans: AxisRanges
     first: IntArray
     second: IntArray
     _waves: dict[int, tuple[IntArray, IntArray]] = field(
@@ -48,7 +48,7 @@ class Cells:
         return int(max(self.first.max(), self.second.max())) + 1
 
     @cached_property
-    def taken(self) -> Taken:
+    def taken(self) -> Writers:
         """Who wrote each element of the first access, if the second is a write that touches no cell twice."""
         wrote = np.full(self.count, -1, np.int64)
         flat = self.second.ravel()
@@ -59,7 +59,7 @@ class Cells:
         own = np.arange(taken.size).reshape(taken.shape)
         same = self.first.shape == self.second.shape and bool((taken == own).all())
         taken = np.where(covered, taken, 0)
-        return Taken(covered, (taken // values, taken % values), same)
+        return Writers(covered, (taken // values, taken % values), same)
 
     @cached_property
     def shared(self) -> bool:

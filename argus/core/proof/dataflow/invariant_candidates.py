@@ -15,8 +15,8 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import And, Bin, Cmp, Cond, Index, Pick, Sum
-from argus.core.proof.dataflow.bounds import no_looser, padded_alike, with_masks
-from argus.core.proof.dataflow.separable_index import same, symbolic_of
+from argus.core.proof.dataflow.bounds import covers_bounds, equal_bounds, inherit_bounds
+from argus.core.proof.dataflow.separable_index import equal_indices, symbolic_parts
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.values.content import Bottom, Data, Number, Top, Value
 from argus.core.proof.values.multiset_count import COUNTED, Run, Sets, Tally, alike, merged, telescoped
@@ -25,14 +25,14 @@ from argus.core.proof.values.recognisers.standing import Maximum, Statistic, agr
 from argus.core.walk import substitute, symbols
 
 
-def closed(entry: Value, after: Value, loop: Loop) -> Value:
+def candidate_invariant(entry: Value, after: Value, loop: Loop) -> Value:
     """What is held before iteration k if an iteration on what was held on entry leaves `after`."""
     if not isinstance(after, Data):
         return after
     if loop.symbol in symbols(*after.needs):
         return Top("what a tile holds presumes something of every iteration")
     after = _without_scales(after, loop)
-    names = {loop.symbol} & symbols(*(case for part in after.record.values() for case in symbolic_of(part)))
+    names = {loop.symbol} & symbols(*(case for part in after.record.values() for case in symbolic_parts(part)))
     grows = not names and not isinstance(entry, Bottom)
 
     def guess(tally: Tally) -> Tally:
@@ -44,7 +44,7 @@ def closed(entry: Value, after: Value, loop: Loop) -> Value:
     inside = tuple(bound.shifted(loop.back(1)) for bound in after.inside)
     loose = tuple(bound.shifted(loop.back(1)) for bound in after.loose)
     guessed = evolve(after, sets=sets, standing=standing, record=record, inside=inside, loose=loose)
-    return with_masks(entry, guessed, loop) if isinstance(entry, Data) else guessed
+    return inherit_bounds(entry, guessed, loop) if isinstance(entry, Data) else guessed
 
 
 def _without_scales(after: Data, loop: Loop) -> Data:
@@ -53,7 +53,9 @@ def _without_scales(after: Data, loop: Loop) -> Data:
     """
     if not after.plain or not after.sets:
         return after
-    gone = {n for n, part in after.record.items() if n in after.scales and loop.symbol in symbols(*symbolic_of(part))}
+    gone = {
+        n for n, part in after.record.items() if n in after.scales and loop.symbol in symbols(*symbolic_parts(part))
+    }
     form = f"sum by {', '.join(sorted(gone))} of {after.form}" if gone else after.form
     return evolve(after, record={name: part for name, part in after.record.items() if name not in gone}, form=form)
 
@@ -109,7 +111,7 @@ def _ends(end: Index, op: Literal["max", "min"]) -> Iterator[Index]:
 # -- equality ------------------------------------------------------------------------------------------------
 
 
-def equal(one: Value, two: Value) -> Cond | None:
+def equal_values(one: Value, two: Value) -> Cond | None:
     """The condition that two values are the same, wherever the first says something; None if they differ in kind.
 
     A number may stand for what is summed, or maximised, over nothing.
@@ -118,7 +120,7 @@ def equal(one: Value, two: Value) -> Cond | None:
         return _nothing(one, two.value)
     if not isinstance(one, Data) or not isinstance(two, Data):
         return None
-    padding = padded_alike(one, two)
+    padding = equal_bounds(one, two)
     if one.record.keys() != two.record.keys() or padding is None:
         return None
     if (one.root, one.times, one.sets is None, one.scales) != (two.root, two.times, two.sets is None, two.scales):
@@ -129,8 +131,8 @@ def equal(one: Value, two: Value) -> Cond | None:
     if standing is None or [name for name, _ in one.closed] != [name for name, _ in two.closed]:
         return None
     closed = [alike({"": a}, {"": b}) for (_, a), (_, b) in zip(one.closed, two.closed, strict=True)]
-    records = [same(one.record[name], two.record[name]) for name in one.record]
-    known = (padding, no_looser(two, one))
+    records = [equal_indices(one.record[name], two.record[name]) for name in one.record]
+    known = (padding, covers_bounds(two, one))
     return algebra.all_of((standing, *known, alike(one.sets or {}, two.sets or {}), *closed, *records))
 
 

@@ -9,19 +9,19 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import Cond
-from argus.core.proof.dataflow.lookup import by_region, union
-from argus.core.proof.dataflow.separable_index import Component, same
+from argus.core.proof.dataflow.lookup import split_by_region, union_pieces
+from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indices
 from argus.core.proof.values.content import BoolArray, Content, Data, Piece
 
 Holds = Callable[[Sequence[Cond], Cond], bool]
 """Whether a condition follows from these and from what is known everywhere."""
 
 
-def merged(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
+def merge_pieces(pieces: Content, context: Sequence[Cond], holds: Holds) -> Content:
     """Join pieces whose formulas agree: the case of the first iteration with that of the others, element by element;
     then elements that hold one formula. context: what holds where they are read.
     """
-    cases = _joined(by_region(pieces), context, holds)
+    cases = _joined(split_by_region(pieces), context, holds)
     settled = tuple(_simplified(piece, context, holds) for piece in cases)
     while len(settled) > 1:
         cases = _joined(settled, context, holds)
@@ -61,7 +61,7 @@ def _as_one(one: Piece, two: Piece, context: Sequence[Cond], holds: Holds) -> Pi
                 return evolve(kept, guard=guard)
         return None
     if one.guard is two.guard and not (one.mask & two.mask).any():
-        return union(one, two)
+        return union_pieces(one, two)
     return None
 
 
@@ -77,10 +77,10 @@ def _agree(one: Data, two: Data, mask: BoolArray, context: Sequence[Cond], holds
         return False
     if (one.form, one.computed) != (two.form, two.computed):
         return False
-    pairs: list[tuple[Component, Component]] = [(one.record[name], two.record[name]) for name in one.record]
+    pairs: list[tuple[FragmentIndex, FragmentIndex]] = [(one.record[name], two.record[name]) for name in one.record]
     for mine, theirs in zip(one.inside, two.inside, strict=True):
         if not mine.like(theirs):
             return False
         pairs.append((mine.coordinate, theirs.coordinate))
     where = () if mask.all() else np.nonzero(mask)
-    return all(holds(context, same(a.at(where), b.at(where))) for a, b in pairs)
+    return all(holds(context, equal_indices(a.at(where), b.at(where))) for a, b in pairs)

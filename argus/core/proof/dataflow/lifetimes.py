@@ -16,17 +16,17 @@ from argus.core.ir import Buffer, Copy, Fold, For, Kernel, Map, Mma, Stmt, View,
 from argus.core.ir.element_walk import gets
 from argus.core.proof.dataflow.timeline import is_whole
 
-Held = frozenset[Buffer]
+LiveSet = frozenset[Buffer]
 
 
-def held_at_once(kernel: Kernel, size: Callable[[Buffer], int]) -> tuple[Buffer, ...]:
+def peak_live_tiles(kernel: Kernel, size: Callable[[Buffer], int]) -> tuple[Buffer, ...]:
     """The register tiles that hold something where these need most, by size, the largest first."""
     search = _Backwards(_counted(kernel), size)
     search.before(kernel.body, frozenset())
     return tuple(sorted(search.most, key=lambda buffer: (-size(buffer), buffer.name)))
 
 
-def _counted(kernel: Kernel) -> Held:
+def _counted(kernel: Kernel) -> LiveSet:
     written: Counter[Buffer] = Counter()
     computed: Counter[Buffer] = Counter()
     for stmt in walk(kernel.body):
@@ -40,11 +40,11 @@ def _counted(kernel: Kernel) -> Held:
 class _Backwards:
     """What is held before statements, given what is held after them. most: what needed most on the way."""
 
-    counted: Held
+    counted: LiveSet
     size: Callable[[Buffer], int]
-    most: Held = frozenset()
+    most: LiveSet = frozenset()
 
-    def before(self, body: tuple[Stmt, ...], after: Held) -> Held:
+    def before(self, body: tuple[Stmt, ...], after: LiveSet) -> LiveSet:
         held = after
         for stmt in reversed(body):
             self._note(held)
@@ -52,11 +52,11 @@ class _Backwards:
         self._note(held)
         return held
 
-    def _note(self, held: Held) -> None:
+    def _note(self, held: LiveSet) -> None:
         if sum(map(self.size, held)) > sum(map(self.size, self.most)):
             self.most = held
 
-    def _one(self, stmt: Stmt, after: Held) -> Held:
+    def _one(self, stmt: Stmt, after: LiveSet) -> LiveSet:
         if isinstance(stmt, For):
             first = self.before(stmt.body, after)
             return after | self.before(stmt.body, after | first)

@@ -10,14 +10,14 @@ from argus.core.index import Index, Symbol
 from argus.core.ir import View
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.affine import affine
-from argus.core.proof.dataflow.footprints import Taken
-from argus.core.proof.dataflow.separable_index import Component, joined
+from argus.core.proof.dataflow.footprints import Writers
+from argus.core.proof.dataflow.separable_index import FragmentIndex, select_by_mask
 from argus.core.proof.dataflow.timeline import Shift, is_whole
 from argus.core.proof.values.content import BoolArray, Content, Data, Inside, Piece, Top, Value
 from argus.core.walk import symbols
 
 
-def agent_among_cells(access: Access) -> Symbol | None:
+def agent_symbol_of_cells(access: Access) -> Symbol | None:
     """The agent's number, where it moves cells and not whole slots."""
     for place in access.places or ():
         if not place.uniform:
@@ -27,12 +27,12 @@ def agent_among_cells(access: Access) -> Symbol | None:
     return None
 
 
-def of_agent(access: Access, number: Shift) -> Access:
+def substitute_agent(access: Access, number: Shift) -> Access:
     assert access.places is not None
     return evolve(access, places=tuple(place.shifted(number) for place in access.places))
 
 
-def part_of(content: Content, access: Access) -> Content:
+def restrict_to_access(content: Content, access: Access) -> Content:
     """What a whole tile holds, for those of its registers that are accessed."""
     assert access.places is not None
     values = content[0].mask.shape[1]
@@ -40,7 +40,7 @@ def part_of(content: Content, access: Access) -> Content:
     return tuple(piece.at(index) for piece in content)
 
 
-def told_by(content: Content, view: View) -> Content:
+def in_view_coordinates(content: Content, view: View) -> Content:
     """What is read of a register tile, its sets told by the coordinates of a view of it."""
     if view.buffer.space != "register":
         return content
@@ -49,7 +49,7 @@ def told_by(content: Content, view: View) -> Content:
     )
 
 
-def read_back(content: Content, wrote: Access, read: Access, mask: BoolArray, taken: Taken) -> list[Piece]:
+def read_written(content: Content, wrote: Access, read: Access, mask: BoolArray, taken: Writers) -> list[Piece]:
     """What was written, at the elements of a mask that are read; taken: who wrote each."""
     found: list[Piece] = []
     for piece in content:
@@ -59,7 +59,7 @@ def read_back(content: Content, wrote: Access, read: Access, mask: BoolArray, ta
     return found
 
 
-def _retold(value: Value, wrote: Access, read: Access, taken: Taken) -> Value:
+def _retold(value: Value, wrote: Access, read: Access, taken: Writers) -> Value:
     """A value at the elements read: what is said by coordinates is told by the reader's, not the writer's."""
     if not isinstance(value, Data):
         return value
@@ -81,7 +81,7 @@ _BITS = 62
 """Pieces that one number can tell apart by its bits."""
 
 
-def by_region(pieces: Content) -> Content:
+def split_by_region(pieces: Content) -> Content:
     """The same content cut so that any two pieces are of the same elements or of none in common."""
     alike = all(np.array_equal(piece.mask, pieces[0].mask) for piece in pieces)
     if alike or len(pieces) > _BITS:  # more are left as they are: cases that are not joined are cases
@@ -95,7 +95,7 @@ def by_region(pieces: Content) -> Content:
     )
 
 
-def union(one: Piece, two: Piece) -> Piece | None:
+def union_pieces(one: Piece, two: Piece) -> Piece | None:
     """Two parts of a tile with one symbolic formula, as one table."""
     assert isinstance(one.value, Data)
     assert isinstance(two.value, Data)
@@ -104,15 +104,15 @@ def union(one: Piece, two: Piece) -> Piece | None:
         return None
     if a.record.keys() != b.record.keys() or len(a.inside) != len(b.inside) or a.fill != b.fill or a.sets or b.sets:
         return None
-    record: dict[str, Component] = {}
+    record: dict[str, FragmentIndex] = {}
     for name in a.record:
-        both = joined(a.record[name], b.record[name], one.mask)
+        both = select_by_mask(a.record[name], b.record[name], one.mask)
         if both is None:
             return None
         record[name] = both
     inside: list[Inside] = []
     for mine, theirs in zip(a.inside, b.inside, strict=True):
-        place = joined(mine.coordinate, theirs.coordinate, one.mask)
+        place = select_by_mask(mine.coordinate, theirs.coordinate, one.mask)
         if not mine.like(theirs) or place is None:
             return None
         inside.append(evolve(mine, coordinate=place))

@@ -23,11 +23,11 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Alloc, Buffer, Fold, Map, Mma, Reset
 from argus.core.ir.element_walk import gets
 from argus.core.layout import TV
-from argus.core.proof.dataflow.affine import anywhere
-from argus.core.proof.dataflow.bounds import without_iterations
-from argus.core.proof.dataflow.invariant_candidates import closed, equal
+from argus.core.proof.dataflow.affine import at_any_element
+from argus.core.proof.dataflow.bounds import drop_loop_bounds
+from argus.core.proof.dataflow.invariant_candidates import candidate_invariant, equal_values
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import same
+from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Loop, Segment, Shift, Step, Timeline, is_whole
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.values.content import Bottom, Content, Data, Number, Piece, Top, Value, everywhere
@@ -43,21 +43,21 @@ _ROUNDS = 3
 
 
 @frozen(eq=False)
-class Tile:
+class TileState:
     """What a tile holds where `there` is true; elsewhere it may never have been set."""
 
     value: Value
     there: Cond = algebra.TRUE
 
-    def shifted(self, shift: Shift) -> Tile:
+    def shifted(self, shift: Shift) -> TileState:
         value = self.value.shifted(shift) if isinstance(self.value, Data) else self.value
-        return Tile(value, substitute(self.there, shift))
+        return TileState(value, substitute(self.there, shift))
 
 
-State = Mapping[Buffer, Tile]
+LoopState = Mapping[Buffer, TileState]
 
 
-def carried(line: Timeline) -> tuple[Buffer, ...]:
+def loop_carried(line: Timeline) -> tuple[Buffer, ...]:
     """Register tiles that assignments in a loop write and that live on from one iteration to the next."""
     products = {step.stmt.target.buffer for step in line.steps if isinstance(step.stmt, Mma)}
     rescaled = {s.stmt.target.buffer for s in line.steps if isinstance(s.stmt, Map) and _rescales(s, s.stmt)}
@@ -80,16 +80,16 @@ def _rescales(step: Step, stmt: Map) -> bool:
 
 
 @define(eq=False)
-class Carried:
+class LoopCarried:
     """The history of all carried tiles of one timeline. trial: what the tiles hold at the head of one loop, as is
     supposed for once.
     """
 
     flow: Flow
     buffers: tuple[Buffer, ...]
-    trial: tuple[Segment, State] | None = None
+    trial: tuple[Segment, LoopState] | None = None
     sums: dict[Buffer, Accumulator] = field(factory=dict[Buffer, Accumulator], init=False)
-    _heads: dict[Segment, State] = field(factory=dict[Segment, State], init=False)
+    _heads: dict[Segment, LoopState] = field(factory=dict[Segment, LoopState], init=False)
     _asked: set[tuple[Segment, Buffer]] = field(factory=set[tuple[Segment, Buffer]], init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -107,7 +107,7 @@ class Carried:
         assert isinstance(layout, TV)
         return self._seen(tile, at, (layout.threads.size(), layout.values.size()))
 
-    def _seen(self, tile: Tile, at: Step, shape: tuple[int, int]) -> Content:
+    def _seen(self, tile: TileState, at: Step, shape: tuple[int, int]) -> Content:
         """What a step finds of a tile: cases, where nothing tells whether it is there."""
         if tile.there is algebra.TRUE or self.flow.holds(at.context, tile.there):
             return everywhere(shape, tile.value, algebra.TRUE)
@@ -126,17 +126,17 @@ class Carried:
             return step.stmt.buffer is buffer
         return any(a.mode == "write" and a.view.buffer is buffer for a in self.flow.accesses.of(step))
 
-    def _after(self, buffer: Buffer, step: Step) -> Tile:
+    def _after(self, buffer: Buffer, step: Step) -> TileState:
         """What a tile holds after a step that writes it."""
         if isinstance(step.stmt, Alloc | Reset):
-            return Tile(Bottom())
+            return TileState(Bottom())
         if isinstance(step.stmt, Mma) and (step.guard is algebra.TRUE or step.stmt.init is algebra.FALSE):
-            return Tile(self._added(buffer, step, step.stmt)[0])
+            return TileState(self._added(buffer, step, step.stmt)[0])
         if step.guard is not algebra.TRUE:
-            return Tile(Top(f"`{buffer.name}` is assigned in a branch"))
+            return TileState(Top(f"`{buffer.name}` is assigned in a branch"))
         if not isinstance(step.stmt, Map | Fold) or not is_whole(step.stmt.target):
-            return Tile(Top(f"`{buffer.name}` is written by more than assignments"))
-        return Tile(single(self.flow.written(step)))
+            return TileState(Top(f"`{buffer.name}` is written by more than assignments"))
+        return TileState(single(self.flow.written(step)))
 
     def _added(self, buffer: Buffer, step: Step, stmt: Mma) -> tuple[Value, tuple[Owed, ...]]:
         """What a tile holds after a product, and the conditions that this presumes where the product takes place."""
@@ -146,28 +146,28 @@ class Carried:
         before = Number(0.0) if stmt.init is algebra.TRUE else self._before(buffer, step)
         if stmt.init not in (algebra.TRUE, algebra.FALSE):
             return Top(f"`{buffer.name}` is set by a product in some iterations"), ()
-        held, added = buffer.layout, summed(product, step.guard)
+        held, added = buffer.layout, product_sum(product, step.guard)
         assert isinstance(held, TV)
-        rules = Rules(lambda cond: self.flow.holds(step.context, anywhere(cond, held)))
+        rules = Rules(lambda cond: self.flow.holds(step.context, at_any_element(cond, held)))
         names = dict.fromkeys((*before.record, *added.record)) if isinstance(before, Data) else {}
         for name in names:
             what = f"each element of `{buffer.name}` sums products of one `{name}`"
             rules.owed.append(("I2", what, _one_name(before, added, name)))
         value = rules.op("add", (before, added))
-        return value, tuple((code, what, anywhere(goal, held)) for code, what, goal in rules.owed)
+        return value, tuple((code, what, at_any_element(goal, held)) for code, what, goal in rules.owed)
 
     def _before(self, buffer: Buffer, step: Step) -> Value:
         """What a product adds to; where a branch passes it by, this is what stays."""
         return single(self.content(buffer, step if step.guard is algebra.TRUE else evolve(step, guard=algebra.TRUE)))
 
-    def _start(self, segment: Segment, buffer: Buffer) -> Tile:
+    def _start(self, segment: Segment, buffer: Buffer) -> TileState:
         """What a tile holds where a segment begins, in an iteration of it if it is a loop."""
         if segment.loop is not None and self._writes(segment, buffer):
             self._asked.add((segment, buffer))
             return self.head(segment)[buffer]
         return self._entry(segment, buffer)
 
-    def _entry(self, segment: Segment, buffer: Buffer) -> Tile:
+    def _entry(self, segment: Segment, buffer: Buffer) -> TileState:
         """What a tile holds before a segment is come to."""
         line = self.flow.timeline.segments
         for earlier in reversed(line[: line.index(segment)]):
@@ -178,11 +178,11 @@ class Carried:
                 return self._after(buffer, writes[-1])
             loop = earlier.loop
             return self.head(earlier)[buffer].shifted({loop.symbol: _end(loop)})
-        return Tile(Bottom())
+        return TileState(Bottom())
 
     # -- heads of loops ----------------------------------------------------------------------------------
 
-    def head(self, segment: Segment) -> State:
+    def head(self, segment: Segment) -> LoopState:
         """What the tiles that a loop writes hold at the start of iteration k, for every k."""
         if self.trial is not None and self.trial[0] is segment:
             return self.trial[1]
@@ -192,9 +192,9 @@ class Carried:
             self._heads[segment] = self._guessed(segment, segment.loop, own)
         return self._heads[segment]
 
-    def _guessed(self, segment: Segment, loop: Loop, own: Sequence[Buffer]) -> State:
+    def _guessed(self, segment: Segment, loop: Loop, own: Sequence[Buffer]) -> LoopState:
         entry = {buffer: self._entry(segment, buffer) for buffer in own}
-        guess: State = entry
+        guess: LoopState = entry
         for _ in range(_ROUNDS):
             after = self._supposing(segment, guess)
             known = {buffer: self._closed(entry[buffer], after[buffer], loop) for buffer in own}
@@ -209,34 +209,34 @@ class Carried:
             guess = {buffer: entry[buffer] if buffer in again else tile for buffer, tile in known.items()}
         reason = "what it holds after an iteration does not follow from what it holds before, in a form that is known"
         broken = set(self._broken(segment, loop, entry, guess))
-        return {b: Tile(Top(f"`{b.name}`: {reason}")) if b in broken else tile for b, tile in guess.items()}
+        return {b: TileState(Top(f"`{b.name}`: {reason}")) if b in broken else tile for b, tile in guess.items()}
 
-    def _closed(self, entry: Tile, after: Tile, loop: Loop) -> Tile:
+    def _closed(self, entry: TileState, after: TileState, loop: Loop) -> TileState:
         """What is guessed of a tile: of one that need not be set before the loop, once an iteration has been."""
         late = isinstance(entry.value, Bottom) or not self.flow.holds((), entry.there)
         left = after.value
         if isinstance(left, Data) and left.inside and left.scales:  # scales of a block may be loaded up to an edge
-            left = without_iterations(partial(self.flow.holds, loop.facts), left, loop)
-        value = closed(Bottom() if late else entry.value, left, loop)
-        return Tile(value, loop.has_earlier(1) if late else algebra.TRUE)
+            left = drop_loop_bounds(partial(self.flow.holds, loop.facts), left, loop)
+        value = candidate_invariant(Bottom() if late else entry.value, left, loop)
+        return TileState(value, loop.has_earlier(1) if late else algebra.TRUE)
 
-    def _supposing(self, segment: Segment, state: State) -> State:
+    def _supposing(self, segment: Segment, state: LoopState) -> LoopState:
         """What the tiles hold after an iteration that begins with this state."""
         flow = self.flow.apart()
-        other = Carried(flow, self.buffers, (segment, state))
+        other = LoopCarried(flow, self.buffers, (segment, state))
         other._heads = {s: heads for s, heads in self._heads.items() if s is not segment}
-        connect(flow, other)
+        connect_carried(flow, other)
         after = {buffer: other._after(buffer, other._writes(segment, buffer)[-1]) for buffer in state}
         return {buffer: evolve(tile, value=united(tile.value)) for buffer, tile in after.items()}
 
-    def _broken(self, segment: Segment, loop: Loop, entry: State, guess: State) -> Iterator[Buffer]:
+    def _broken(self, segment: Segment, loop: Loop, entry: LoopState, guess: LoopState) -> Iterator[Buffer]:
         """The tiles of which the guess is not shown to hold."""
         for buffer, goal, context in self._checks(segment, loop, entry, guess):
             if goal is None or not self.flow.holds(context, goal):
                 yield buffer
 
     def _checks(
-        self, segment: Segment, loop: Loop, entry: State, guess: State
+        self, segment: Segment, loop: Loop, entry: LoopState, guess: LoopState
     ) -> Iterator[tuple[Buffer, Cond | None, tuple[Cond, ...]]]:
         """Per tile, that the guess holds on entry, and after an iteration if before it."""
         after = self._supposing(segment, guess)
@@ -272,7 +272,7 @@ class Carried:
 def _anywhere(goal: Cond | None, buffer: Buffer) -> Cond | None:
     """A goal about the elements of a tile, at any of them."""
     assert isinstance(buffer.layout, TV)
-    return None if goal is None else anywhere(goal, buffer.layout)
+    return None if goal is None else at_any_element(goal, buffer.layout)
 
 
 def _is_sum(value: Value) -> bool:
@@ -283,13 +283,13 @@ def _weighed(value: Value) -> bool:
     return isinstance(value, Data) and bool(families(value.standing))
 
 
-def connect(flow: Flow, tiles: Carried) -> None:
+def connect_carried(flow: Flow, tiles: LoopCarried) -> None:
     """Let a flow look up carried tiles there."""
     for buffer in tiles.buffers:
         flow.carried[buffer] = _looked_up(tiles, buffer)
 
 
-def _looked_up(tiles: Carried, buffer: Buffer) -> Callable[[Step], Content]:
+def _looked_up(tiles: LoopCarried, buffer: Buffer) -> Callable[[Step], Content]:
     return lambda step: tiles.content(buffer, step)
 
 
@@ -297,11 +297,11 @@ def _end(loop: Loop) -> Index:
     return algebra.add(loop.stmt.start, algebra.mul(loop.trips, loop.stmt.step))
 
 
-def _stands(supposed: Tile, found: Tile) -> Cond | None:
+def _stands(supposed: TileState, found: TileState) -> Cond | None:
     """The condition that a tile is there, and holds what is supposed, wherever it is supposed to be there."""
     if supposed.there is algebra.FALSE:
         return algebra.TRUE
-    goal = equal(supposed.value, found.value)
+    goal = equal_values(supposed.value, found.value)
     return None if goal is None else algebra.implies(supposed.there, algebra.all_of((goal, found.there)))
 
 
@@ -309,10 +309,10 @@ def _one_name(before: Value, added: Data, name: str) -> Cond:
     """The condition that a name is what it was; false where only one of the two has it."""
     if not isinstance(before, Data) or name not in before.record or name not in added.record:
         return algebra.FALSE
-    return same(before.record[name], added.record[name])
+    return equal_indices(before.record[name], added.record[name])
 
 
-def summed(product: Product, guard: Cond) -> Data:
+def product_sum(product: Product, guard: Cond) -> Data:
     """What a product adds to each element, under the guard of its statement."""
     terms = [evolve(term, rest=algebra.all_of((term.rest, guard))) for term in product.terms]
     sets = {product.contracted: tally_of(terms)}

@@ -20,7 +20,7 @@ _MOST = 8
 
 
 @frozen(eq=False)
-class Case:
+class ControlPath:
     """One way through a kernel: what decides it, in order, and the statements of the blocks for which it holds.
 
     Where a branch was decided its condition is left behind, in a branch without statements: it is computed.
@@ -30,13 +30,13 @@ class Case:
     given: tuple[Cond, ...]
 
 
-def cases(kernel: Kernel) -> tuple[Case, ...]:
+def control_paths(kernel: Kernel) -> tuple[ControlPath, ...]:
     """The ways through a kernel without roles; the kernel as it is where there are too many."""
-    found: list[Case] = []
+    found: list[ControlPath] = []
     for given, body in _ways(kernel.body, ()):
         if len(found) >= _MOST:
-            return (Case(kernel, ()),)
-        found.append(Case(evolve(kernel, prologue=body, roles=None, epilogue=()) if given else kernel, given))
+            return (ControlPath(kernel, ()),)
+        found.append(ControlPath(evolve(kernel, prologue=body, roles=None, epilogue=()) if given else kernel, given))
     return tuple(found)
 
 

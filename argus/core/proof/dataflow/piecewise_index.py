@@ -13,10 +13,17 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.index import Cond, Coord, Held, Index, Node, Symbol
-from argus.core.proof.dataflow.separable_index import Component, Sep, cases_of, tabled, together, visit
+from argus.core.proof.dataflow.separable_index import (
+    FragmentIndex,
+    Separable,
+    cases_of,
+    distinct_columns,
+    evaluate_node,
+    from_cases,
+)
 from argus.core.walk import IntArray, children, rebuild, within
 
-MOST_CASES = 1024
+MAX_CASES = 1024
 """Different expressions in one component; more would be a query nobody answers."""
 
 
@@ -28,12 +35,12 @@ class _Cases:
     table: IntArray
 
 
-_Part = Sep | _Cases | None
+_Part = Separable | _Cases | None
 
 
-def component(
-    expression: Index, coords: Sequence[Component], thread: Symbol, shape: tuple[int, int]
-) -> Component | None:
+def evaluate_piecewise(
+    expression: Index, coords: Sequence[FragmentIndex], thread: Symbol, shape: tuple[int, int]
+) -> FragmentIndex | None:
     """The expression over a fragment of this shape, at these coordinates; None where it has no meaning or too many
     different values.
 
@@ -45,19 +52,19 @@ def component(
         values[node] = _one(node, parts, coords, thread, shape)
     match values[expression]:
         case _Cases(nodes=nodes, table=table):
-            return tabled([node for node in nodes if not isinstance(node, Cond)], table)
+            return from_cases([node for node in nodes if not isinstance(node, Cond)], table)
         case found:
             return found
 
 
 def _one(
-    node: Node, parts: Sequence[_Part], coords: Sequence[Component], thread: Symbol, shape: tuple[int, int]
+    node: Node, parts: Sequence[_Part], coords: Sequence[FragmentIndex], thread: Symbol, shape: tuple[int, int]
 ) -> _Part:
     if isinstance(node, Coord):
         place = coords[node.axis]
-        return place if isinstance(place, Sep) else _Cases(*cases_of(place))
-    plain = [part for part in parts if isinstance(part, Sep)]
-    found = visit(node, plain, (), thread, shape) if len(plain) == len(parts) else None
+        return place if isinstance(place, Separable) else _Cases(*cases_of(place))
+    plain = [part for part in parts if isinstance(part, Separable)]
+    found = evaluate_node(node, plain, (), thread, shape) if len(plain) == len(parts) else None
     return found if found is not None else _by_case(node, parts)
 
 
@@ -67,8 +74,8 @@ def _by_case(node: Node, parts: Sequence[_Part]) -> _Part:
     known = [_cases(part) for part in parts if part is not None]
     if len(known) != len(parts):
         return None
-    columns, table = together([each.table for each in known], [len(each.nodes) for each in known])
-    if columns.shape[1] > MOST_CASES:
+    columns, table = distinct_columns([each.table for each in known], [len(each.nodes) for each in known])
+    if columns.shape[1] > MAX_CASES:
         return None
     try:
         made = [
@@ -80,5 +87,5 @@ def _by_case(node: Node, parts: Sequence[_Part]) -> _Part:
     return _Cases(tuple(place), np.array([place[each] for each in made], np.int64)[table])
 
 
-def _cases(part: Sep | _Cases) -> _Cases:
+def _cases(part: Separable | _Cases) -> _Cases:
     return part if isinstance(part, _Cases) else _Cases(*cases_of(part))

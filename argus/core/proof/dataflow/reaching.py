@@ -16,14 +16,20 @@ from argus.core import algebra
 from argus.core.index import And, Cond, Index, Sym, Symbol
 from argus.core.ir import Alloc, Assert, Buffer, Copy, Fold, Map, Products, Reset, Stmt, Tag, View
 from argus.core.layout import TV
-from argus.core.proof.dataflow.access import Access, Accesses, meeting, one_by_one
-from argus.core.proof.dataflow.executions import HORIZON, History, Horizon, Moment
-from argus.core.proof.dataflow.flattened_views import Seen
-from argus.core.proof.dataflow.footprints import Taken
-from argus.core.proof.dataflow.join import merged
-from argus.core.proof.dataflow.lookup import agent_among_cells, of_agent, part_of, read_back, told_by
-from argus.core.proof.dataflow.piecewise_index import component
-from argus.core.proof.dataflow.separable_index import Component
+from argus.core.proof.dataflow.access import Access, Accesses, overlap, sequential_tv
+from argus.core.proof.dataflow.executions import HORIZON, Execution, History, Horizon
+from argus.core.proof.dataflow.flattened_views import FlattenedView
+from argus.core.proof.dataflow.footprints import Writers
+from argus.core.proof.dataflow.join import merge_pieces
+from argus.core.proof.dataflow.lookup import (
+    agent_symbol_of_cells,
+    in_view_coordinates,
+    read_written,
+    restrict_to_access,
+    substitute_agent,
+)
+from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
+from argus.core.proof.dataflow.separable_index import FragmentIndex
 from argus.core.proof.dataflow.timeline import Segment, Step, Timeline, is_shuffle, is_whole
 from argus.core.proof.limits.gathers import inside_of
 from argus.core.proof.prover import Prover
@@ -52,13 +58,13 @@ _PIECE_LIMIT = 8
 
 
 @define(eq=False)
-class Source:
+class ReachingWrite:
     """Where some elements of a read come from. taken: who wrote each element read."""
 
     mask: BoolArray
     guard: Cond
-    moment: Moment | None
-    taken: Taken | None
+    moment: Execution | None
+    taken: Writers | None
     unknown: str = ""
 
 
@@ -78,7 +84,7 @@ class Flow:
     carried: dict[Buffer, Callable[[Step], Content]] = field(factory=dict[Buffer, Callable[[Step], Content]])
     given: dict[Buffer, Callable[[Access], Content]] = field(factory=dict[Buffer, Callable[[Access], Content]])
     ways: tuple[Accesses, ...] = ()
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[FlattenedView, ...] = ()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
     _by_place: bool = field(init=False)
@@ -107,16 +113,16 @@ class Flow:
 
     # -- time --------------------------------------------------------------------------------------------
 
-    def sources(self, read: Access) -> tuple[Source, ...]:
+    def sources(self, read: Access) -> tuple[ReachingWrite, ...]:
         """The writes that the elements of a read come from, under which condition each."""
         pending: list[tuple[BoolArray, Cond]] = [(read.moved, algebra.TRUE)]
-        found: list[Source] = []
+        found: list[ReachingWrite] = []
         done = 0
         for moment in self.history.before(read.step):
             if not pending:
                 break
             if self._beginning_reached(read, moment, pending, done):
-                done = done or (moment.distance if isinstance(moment, Moment) and moment.distance else HORIZON)
+                done = done or (moment.distance if isinstance(moment, Execution) and moment.distance else HORIZON)
                 continue
             if isinstance(moment, Horizon):
                 pending = self._beyond(read, moment, pending, found)
@@ -129,13 +135,15 @@ class Flow:
                         pending = self._match(read, write, moment, pending, found)
             if len(found) > _PIECE_LIMIT:
                 return (
-                    Source(np.ones(read.shape, np.bool_), algebra.TRUE, None, None, "too many cases of who wrote it"),
+                    ReachingWrite(
+                        np.ones(read.shape, np.bool_), algebra.TRUE, None, None, "too many cases of who wrote it"
+                    ),
                 )
-        found += [Source(mask, guard, None, None) for mask, guard in pending]
+        found += [ReachingWrite(mask, guard, None, None) for mask, guard in pending]
         return tuple(found)
 
     def _beginning_reached(
-        self, read: Access, moment: Moment | Horizon, pending: list[tuple[BoolArray, Cond]], done: int
+        self, read: Access, moment: Execution | Horizon, pending: list[tuple[BoolArray, Cond]], done: int
     ) -> bool:
         """Whether the loop had not begun yet so many iterations ago, in every case that is still open.
 
@@ -153,7 +161,7 @@ class Flow:
         return all(self.impossible([*read.step.context, guard], came) for _, guard in pending)
 
     def _beyond(
-        self, read: Access, horizon: Horizon, pending: list[tuple[BoolArray, Cond]], found: list[Source]
+        self, read: Access, horizon: Horizon, pending: list[tuple[BoolArray, Cond]], found: list[ReachingWrite]
     ) -> list[tuple[BoolArray, Cond]]:
         """Elements that may have been written earlier than is looked at are unknown then."""
         if not self._writes(horizon.segment, read.view.buffer):
@@ -163,7 +171,7 @@ class Flow:
             if self.impossible([*read.step.context, guard], horizon.reached):
                 kept.append((mask, guard))
             else:
-                found.append(Source(mask, guard, None, None, "written more iterations ago than is modelled"))
+                found.append(ReachingWrite(mask, guard, None, None, "written more iterations ago than is modelled"))
         return kept
 
     def _writes(self, segment: Segment, buffer: Buffer) -> bool:
@@ -179,9 +187,9 @@ class Flow:
         self,
         read: Access,
         write: Access,
-        moment: Moment,
+        moment: Execution,
         pending: list[tuple[BoolArray, Cond]],
-        found: list[Source],
+        found: list[ReachingWrite],
     ) -> list[tuple[BoolArray, Cond]]:
         left: list[tuple[BoolArray, Cond]] = []
         for mask, guard in pending:
@@ -189,14 +197,14 @@ class Flow:
         return left
 
     def _match_one(
-        self, read: Access, write: Access, moment: Moment, mask: BoolArray, guard: Cond, found: list[Source]
+        self, read: Access, write: Access, moment: Execution, mask: BoolArray, guard: Cond, found: list[ReachingWrite]
     ) -> list[tuple[BoolArray, Cond]]:
         context = [*read.step.context, guard]
-        met_at = meeting(read, write, moment.shift)
+        met_at = overlap(read, write, moment.shift)
         if met_at is None:
             if self.impossible(context, moment.exists):
                 return [(mask, guard)]
-            found.append(Source(mask, guard, None, None, "its address does not separate into slot and cell"))
+            found.append(ReachingWrite(mask, guard, None, None, "its address does not separate into slot and cell"))
             return []
         taken = met_at.cells.taken
         met = taken.covered
@@ -206,7 +214,7 @@ class Flow:
             return [(mask, guard)]
         rest = [(mask & ~met, guard)] if (mask & ~met).any() else []
         split = self._undecided(context, cond)
-        found.append(Source(hit, algebra.all_of((guard, split)), moment, taken))
+        found.append(ReachingWrite(hit, algebra.all_of((guard, split)), moment, taken))
         if split is not algebra.TRUE:
             rest.append((hit, algebra.all_of((guard, algebra.negate(split)))))
         return rest
@@ -227,16 +235,16 @@ class Flow:
             return everywhere(access.shape, Top("a register tile whose elements another thread holds"), algebra.TRUE)
         for held in (self.sums, self.carried):
             if buffer in held:
-                return part_of(whole_only(held[buffer](access.step)), access)
+                return restrict_to_access(whole_only(held[buffer](access.step)), access)
         if buffer.space == "global":
             return self.given[buffer](access) if buffer in self.given else self._global(access)
-        agent = agent_among_cells(access)
+        agent = agent_symbol_of_cells(access)
         if agent is not None:
             return self._by_agent(access, agent)
         pieces: list[Piece] = []
         for source in self.sources(access):
             pieces += self._from(access, source)
-        return merged(tuple(pieces), access.step.context, self.holds)
+        return merge_pieces(tuple(pieces), access.step.context, self.holds)
 
     def _by_agent(self, access: Access, agent: Symbol) -> Content:
         """A read whose cells depend on the agent's number: looked up for each, then one form over the number."""
@@ -244,7 +252,7 @@ class Flow:
         assert agent.high is not None
         found: list[Data] = []
         for number in range(agent.low, agent.high + 1):
-            content = self.read(of_agent(access, {agent: algebra.const(number)}))
+            content = self.read(substitute_agent(access, {agent: algebra.const(number)}))
             if len(content) != 1 or content[0].guard is not algebra.TRUE or not content[0].mask.all():
                 return everywhere(access.shape, Top("what an agent reads differs from case to case"), algebra.TRUE)
             value = content[0].value
@@ -276,7 +284,7 @@ class Flow:
             found.append(value.shifted({rank.symbol: sender}))
         return everywhere(access.shape, over_agents(found, rank.symbol), algebra.TRUE)
 
-    def _from(self, access: Access, source: Source) -> list[Piece]:
+    def _from(self, access: Access, source: ReachingWrite) -> list[Piece]:
         if source.moment is None or source.taken is None:
             value = Top(source.unknown) if source.unknown else Bottom()
             return [Piece(source.mask, source.guard, value)]
@@ -285,9 +293,9 @@ class Flow:
             return [Piece(source.mask, source.guard, Bottom(moment.step.stmt))]
         wrote = next(a for a in self.accesses.of(moment.step) if a.mode == "write")
         content = guarded(shifted(self.written(moment.step), moment.shift), source.guard)
-        return read_back(content, wrote, access, source.mask, source.taken)
+        return read_written(content, wrote, access, source.mask, source.taken)
 
-    def _arrived(self, moment: Moment, access: Access, guard: Cond) -> bool:
+    def _arrived(self, moment: Execution, access: Access, guard: Cond) -> bool:
         if queue_of(moment.step.stmt) is None:
             return True
         return self.ordering.completed(moment, access.step, [*access.step.context, guard]) is not None
@@ -312,7 +320,7 @@ class Flow:
             case Copy() if is_shuffle(stmt):
                 return shuffled(stmt, self.read(self.accesses.of(step)[0]), self.timeline.kernel.target.unit)
             case Copy():
-                return told_by(self.read(self.accesses.of(step)[0]), stmt.source)
+                return in_view_coordinates(self.read(self.accesses.of(step)[0]), stmt.source)
             case Map():
                 return self.map_rule(self, step, stmt)
             case Fold():
@@ -325,7 +333,7 @@ class Flow:
         places = access.gathered if access.places is None else access.places
         if places is None:
             return everywhere(access.shape, Top("its address mixes symbols and coordinates"), algebra.TRUE)
-        record: dict[str, Component] = {}
+        record: dict[str, FragmentIndex] = {}
         for name, expression in self.names(access.view.buffer):
             found = self.component(expression, places, access.shape)
             if found is None:
@@ -371,12 +379,14 @@ class Flow:
             return self.read(self.accesses.held(step, view, by or held))
         kernel = self.timeline.kernel
         if view.buffer.space == "shared" and "lds" in kernel.target.queues and kernel.threads > kernel.target.unit:
-            return self.read(self.accesses.held(step, view, one_by_one(view)))
+            return self.read(self.accesses.held(step, view, sequential_tv(view)))
         return everywhere((1, 1), Top("a claim on tags of this memory is not built yet in the verifier"), algebra.TRUE)
 
-    def component(self, expression: Index, places: Sequence[Component], shape: tuple[int, int]) -> Component | None:
+    def component(
+        self, expression: Index, places: Sequence[FragmentIndex], shape: tuple[int, int]
+    ) -> FragmentIndex | None:
         """An expression over a buffer's coordinates, at these places of it."""
-        return component(expression, places, self.timeline.kernel.thread, shape)
+        return evaluate_piecewise(expression, places, self.timeline.kernel.thread, shape)
 
     def names(self, buffer: Buffer) -> tuple[tuple[str, Index], ...]:
         """The record that the program gives the tensor's elements; names given twice count as not given."""

@@ -11,7 +11,7 @@ from argus.core.atom import Queue
 from argus.core.index import Cond
 from argus.core.ir import Assert, Copy, Stmt
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.executions import Horizon, Moment
+from argus.core.proof.dataflow.executions import Execution, Horizon
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
@@ -19,7 +19,7 @@ from argus.core.proof.sync.ordering import queue_of
 from argus.core.proof.values.content import Bottom, Piece, Top
 
 
-def obligations(flow: Flow) -> Iterator[Obligation]:
+def read_obligations(flow: Flow) -> Iterator[Obligation]:
     """For each read of registers or shared memory; accumulators answer for themselves."""
     for step in flow.timeline.steps:
         for access in flow.accesses.of(step):
@@ -77,7 +77,7 @@ def _loads(flow: Flow, earlier: Step, write: Access, queue: Queue | None) -> boo
     return any(a.mode == "write" and a.view.buffer is write.view.buffer for a in flow.accesses.of(earlier))
 
 
-def _always_drained(flow: Flow, moment: Moment, step: Step) -> bool:
+def _always_drained(flow: Flow, moment: Execution, step: Step) -> bool:
     """Whether the load is waited for whatever the iteration: the wait rests on no guard but its own loop's facts."""
     context = () if step.loop is None else step.loop.facts
     return moment.lap + (moment.distance or 0) > 0 and flow.ordering.completed(moment, step, context) is not None

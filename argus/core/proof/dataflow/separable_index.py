@@ -39,7 +39,7 @@ from argus.core.walk import IntArray, apply, children, number, substitute, withi
 
 
 @frozen(eq=False)
-class Sep:
+class Separable:
     """`base + table`; the base mentions no coordinate and no thread and has no constant term."""
 
     base: Index
@@ -65,16 +65,16 @@ class Sep:
     def most(self) -> Index:
         return algebra.add(self.base, self.high)
 
-    def at(self, index: tuple[IntArray, ...] | IntArray) -> Sep:
+    def at(self, index: tuple[IntArray, ...] | IntArray) -> Separable:
         """The same quantity looked up at other (thread, value) places."""
-        return Sep(self.base, self.table[index])
+        return Separable(self.base, self.table[index])
 
-    def shifted(self, shift: Shift) -> Sep:
+    def shifted(self, shift: Shift) -> Separable:
         base = substitute(self.base, shift)
-        return self if base is self.base else separate(base, self.table)
+        return self if base is self.base else separable(base, self.table)
 
 
-def different(places: Sequence[Sep]) -> int:
+def distinct_count(places: Sequence[Separable]) -> int:
     """How many different tuples the tables of these places hold, element by element."""
     cells = np.zeros(places[0].table.shape, np.int64)
     box = 1
@@ -90,54 +90,54 @@ def different(places: Sequence[Sep]) -> int:
 
 
 @frozen(eq=False)
-class Mixed:
+class Piecewise:
     """`cases[table]`: an integer whose symbolic part differs from element to element; no case twice, none unused."""
 
     cases: tuple[Index, ...]
     table: IntArray
 
-    def at(self, index: tuple[IntArray, ...] | IntArray) -> Component:
-        return tabled(self.cases, self.table[index])
+    def at(self, index: tuple[IntArray, ...] | IntArray) -> FragmentIndex:
+        return from_cases(self.cases, self.table[index])
 
-    def shifted(self, shift: Shift) -> Component:
-        return self if not shift else tabled([substitute(case, shift) for case in self.cases], self.table)
+    def shifted(self, shift: Shift) -> FragmentIndex:
+        return self if not shift else from_cases([substitute(case, shift) for case in self.cases], self.table)
 
 
-Component = Sep | Mixed
+FragmentIndex = Separable | Piecewise
 """One component of the tags of a fragment's elements."""
 
 
-def tabled(cases: Sequence[Index], table: IntArray) -> Component:
+def from_cases(cases: Sequence[Index], table: IntArray) -> FragmentIndex:
     """`cases[table]` in normal form: a symbolic part and a table of numbers, where all cases have one such part."""
     used, table = np.unique(table, return_inverse=True)
     known = {case: place for place, case in enumerate(dict.fromkeys(cases[int(number)] for number in used))}
     table = np.array([known[cases[int(number)]] for number in used], np.int64)[table.reshape(table.shape)]
-    alone = [separate(case, np.zeros(1, np.int64)) for case in known]
+    alone = [separable(case, np.zeros(1, np.int64)) for case in known]
     if all(each.base is alone[0].base for each in alone):
-        return Sep(alone[0].base, np.array([int(each.table[0]) for each in alone], np.int64)[table])
-    return Mixed(tuple(known), table)
+        return Separable(alone[0].base, np.array([int(each.table[0]) for each in alone], np.int64)[table])
+    return Piecewise(tuple(known), table)
 
 
-def cases_of(component: Component) -> tuple[tuple[Index, ...], IntArray]:
+def cases_of(component: FragmentIndex) -> tuple[tuple[Index, ...], IntArray]:
     """The integers that a component is, each once, and which of them each element has."""
-    if isinstance(component, Mixed):
+    if isinstance(component, Piecewise):
         return component.cases, component.table
     used, place = np.unique(component.table, return_inverse=True)
     cases = tuple(algebra.add(component.base, int(number)) for number in used)
     return cases, place.reshape(component.table.shape)
 
 
-def symbolic_of(component: Component) -> tuple[Index, ...]:
+def symbolic_parts(component: FragmentIndex) -> tuple[Index, ...]:
     """The symbolic parts that a component has."""
-    return component.cases if isinstance(component, Mixed) else (component.base,)
+    return component.cases if isinstance(component, Piecewise) else (component.base,)
 
 
-def extremes(component: Component) -> tuple[Index, ...]:
+def extremes(component: FragmentIndex) -> tuple[Index, ...]:
     """Integers that are within bounds only if all of a component are."""
-    return component.cases if isinstance(component, Mixed) else (component.least, component.most)
+    return component.cases if isinstance(component, Piecewise) else (component.least, component.most)
 
 
-def together(tables: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
+def distinct_columns(tables: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """The different columns of tables of one shape, one row a table, and which of them each element has.
 
     sizes: of each table, above its greatest number.
@@ -153,48 +153,50 @@ def together(tables: Sequence[IntArray], sizes: Sequence[int]) -> tuple[IntArray
     return np.stack([table.ravel()[first] for table in tables]), code
 
 
-def separate(base: Index, table: IntArray) -> Sep:
+def separable(base: Index, table: IntArray) -> Separable:
     """Normal form: the constant term of the base goes into the table."""
     constant = base.value if isinstance(base, Const) else base.constant if isinstance(base, Sum) else 0
     if constant == 0:
-        return Sep(base, table)
-    return Sep(algebra.sub(base, constant), table + constant)
+        return Separable(base, table)
+    return Separable(algebra.sub(base, constant), table + constant)
 
 
-def numbers(table: IntArray) -> Sep:
-    return Sep(algebra.const(0), table)
+def numeric(table: IntArray) -> Separable:
+    return Separable(algebra.const(0), table)
 
 
-def lasting(table: IntArray) -> IntArray:
+def frozen_copy(table: IntArray) -> IntArray:
     """A table of its own that nobody can change: what is kept must stay what it was."""
     kept = table.copy()
     kept.setflags(write=False)
     return kept
 
 
-def evaluate(expression: Index, coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]) -> Sep | None:
+def evaluate_separable(
+    expression: Index, coords: Sequence[Separable], thread: Symbol, shape: tuple[int, int]
+) -> Separable | None:
     """The expression over a fragment of this shape; None where symbols and coordinates do not come apart.
 
     shape: (threads, values). `thread` is the symbol that counts threads.
     """
-    values: dict[Node, Sep | None] = {}
+    values: dict[Node, Separable | None] = {}
     for node in within(expression):
         parts = [values.get(child) for child in children(node)]
-        values[node] = visit(node, parts, coords, thread, shape)
+        values[node] = evaluate_node(node, parts, coords, thread, shape)
     return values[expression]
 
 
-def visit(
-    node: Node, parts: Sequence[Sep | None], coords: Sequence[Sep], thread: Symbol, shape: tuple[int, int]
-) -> Sep | None:
+def evaluate_node(
+    node: Node, parts: Sequence[Separable | None], coords: Sequence[Separable], thread: Symbol, shape: tuple[int, int]
+) -> Separable | None:
     zero = np.zeros(shape, np.int64)
     match node:
         case Const(value=value):
-            return numbers(zero + value)
+            return numeric(zero + value)
         case Sym(symbol=symbol):
             if symbol == thread:
-                return numbers(zero + np.arange(shape[0], dtype=np.int64)[:, None])
-            return Sep(node, zero)
+                return numeric(zero + np.arange(shape[0], dtype=np.int64)[:, None])
+            return Separable(node, zero)
         case Coord(axis=axis):
             return coords[axis]
         case Sum(terms=terms, constant=constant):
@@ -212,13 +214,13 @@ def visit(
             assert_never(node)
 
 
-def _element(array: str, parts: Sequence[Sep | None], zero: IntArray) -> Sep | None:
+def _element(array: str, parts: Sequence[Separable | None], zero: IntArray) -> Separable | None:
     """An integer from memory that is one for all threads and values."""
     at = [part.least for part in parts if part is not None and part.uniform]
-    return None if len(at) < len(parts) else Sep(algebra.read(array, at), zero)
+    return None if len(at) < len(parts) else Separable(algebra.read(array, at), zero)
 
 
-def _sum(parts: Sequence[Sep | None], factors: Sequence[int], constant: int, zero: IntArray) -> Sep | None:
+def _sum(parts: Sequence[Separable | None], factors: Sequence[int], constant: int, zero: IntArray) -> Separable | None:
     table = zero + constant
     base: list[tuple[Index, int]] = []
     for part, factor in zip(parts, factors, strict=True):
@@ -226,21 +228,21 @@ def _sum(parts: Sequence[Sep | None], factors: Sequence[int], constant: int, zer
             return None
         base.append((part.base, factor))
         table = table + part.table * factor
-    return separate(algebra.linear(base, 0), table)
+    return separable(algebra.linear(base, 0), table)
 
 
-def _bin(node: Bin, left: Sep, right: Sep) -> Sep | None:
+def _bin(node: Bin, left: Separable, right: Separable) -> Separable | None:
     pure_left, pure_right = left.base is algebra.const(0), right.base is algebra.const(0)
     if node.op in ("//", "%") and pure_right and (right.table == 0).any():
         return None
     if pure_left and pure_right:
-        return numbers(cast(IntArray, number(node.op, left.table, right.table)))
+        return numeric(cast(IntArray, number(node.op, left.table, right.table)))
     if left.uniform and right.uniform:
         whole = apply(node.op, left.least, right.least)
-        return separate(whole, np.zeros_like(left.table))
+        return separable(whole, np.zeros_like(left.table))
     if node.op == "*" and ((pure_left and left.uniform) or (pure_right and right.uniform)):
         scaled, factor = (right, left.low) if pure_left else (left, right.low)
-        return separate(algebra.mul(scaled.base, factor), scaled.table * factor)
+        return separable(algebra.mul(scaled.base, factor), scaled.table * factor)
     if node.op in ("//", "%") and pure_right and right.uniform:
         return _divide(node, left, right.low)
     if node.op in ("^", "|", "&"):
@@ -248,30 +250,30 @@ def _bin(node: Bin, left: Sep, right: Sep) -> Sep | None:
     return None
 
 
-def _low_bits(node: Bin, left: Sep, right: Sep) -> Sep | None:
+def _low_bits(node: Bin, left: Separable, right: Separable) -> Separable | None:
     """Bits of `right`, a table alone, all below those of the symbolic part of `left`: they never meet."""
     if right.base is not algebra.const(0) or right.low < 0:
         return None
     if algebra.mod(left.base, 1 << right.high.bit_length()) is not algebra.const(0):
         return None
     low = cast(IntArray, number(node.op, left.table, right.table))
-    return numbers(low) if node.op == "&" else separate(left.base, low)
+    return numeric(low) if node.op == "&" else separable(left.base, low)
 
 
-def _divide(node: Bin, left: Sep, divisor: int) -> Sep | None:
+def _divide(node: Bin, left: Separable, divisor: int) -> Separable | None:
     """Exact where the symbolic part is a visible multiple of the divisor."""
     if divisor <= 0 or algebra.mod(left.base, divisor) is not algebra.const(0):
         return None
     if node.op == "%":
-        return numbers(left.table % divisor)
-    return separate(algebra.floordiv(left.base, divisor), left.table // divisor)
+        return numeric(left.table % divisor)
+    return separable(algebra.floordiv(left.base, divisor), left.table // divisor)
 
 
-def same(a: Component, b: Component) -> Cond:
+def equal_indices(a: FragmentIndex, b: FragmentIndex) -> Cond:
     """The condition that the two agree everywhere; false where tables make that impossible."""
     if a.table.shape != b.table.shape:
         return algebra.FALSE
-    if isinstance(a, Mixed) or isinstance(b, Mixed):
+    if isinstance(a, Piecewise) or isinstance(b, Piecewise):
         return _same_cases(a, b)
     difference = a.table - b.table
     offset = int(difference.flat[0]) if difference.size else 0
@@ -280,15 +282,15 @@ def same(a: Component, b: Component) -> Cond:
     return algebra.eq(algebra.add(a.base, offset), b.base)
 
 
-def _same_cases(a: Component, b: Component) -> Cond:
+def _same_cases(a: FragmentIndex, b: FragmentIndex) -> Cond:
     (mine, first), (theirs, second) = cases_of(a), cases_of(b)
-    pairs, _ = together((first, second), (len(mine), len(theirs)))
+    pairs, _ = distinct_columns((first, second), (len(mine), len(theirs)))
     return algebra.all_of(algebra.eq(mine[int(i)], theirs[int(j)]) for i, j in pairs.T)
 
 
-def joined(a: Component, b: Component, mask: npt.NDArray[np.bool_]) -> Component | None:
+def select_by_mask(a: FragmentIndex, b: FragmentIndex, mask: npt.NDArray[np.bool_]) -> FragmentIndex | None:
     """`a` where the mask holds, else `b`, if that has one form."""
-    if isinstance(a, Sep) and isinstance(b, Sep):
-        return Sep(a.base, np.where(mask, a.table, b.table)) if a.base is b.base else None
+    if isinstance(a, Separable) and isinstance(b, Separable):
+        return Separable(a.base, np.where(mask, a.table, b.table)) if a.base is b.base else None
     (mine, first), (theirs, second) = cases_of(a), cases_of(b)
-    return tabled((*mine, *theirs), np.where(mask, first, second + len(mine)))
+    return from_cases((*mine, *theirs), np.where(mask, first, second + len(mine)))

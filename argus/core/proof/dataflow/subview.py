@@ -14,7 +14,7 @@ from argus.core.walk import substitute, topological
 _MOST = 64
 
 
-def placed(view: View, seen: View) -> tuple[Index, ...] | None:
+def subview_coordinates(view: View, seen: View) -> tuple[Index, ...] | None:
     """The coordinates in `seen` of each element of a view of the same tensor; None if none are found.
 
     A coordinate of `seen` stands in one of its places as it is or divided by something, and so does what it is in the
@@ -47,7 +47,7 @@ def conjuncts(cond: Cond) -> tuple[Cond, ...]:
     return cond.parts if isinstance(cond, And) else (cond,)
 
 
-def edges(view: View) -> frozenset[Cond]:
+def in_bounds_conditions(view: View) -> frozenset[Cond]:
     """What it means that each place of a view lies in its tensor."""
     return frozenset(
         cond
@@ -65,5 +65,5 @@ def same_padding(view: View, seen: View, at: tuple[Index, ...]) -> bool:
     bounds = frozenset(algebra.lt(each, extent) for each, extent in zip(at, seen.shape, strict=True))
     anywhere = integers.elements(view)
     low = all(algebra.le(0, substitute(each, {}, anywhere)) is algebra.TRUE for each in at)
-    known = edges(view) | {algebra.TRUE}
+    known = in_bounds_conditions(view) | {algebra.TRUE}
     return low and mine - theirs - known <= bounds and theirs - mine <= known and bounds <= mine | known

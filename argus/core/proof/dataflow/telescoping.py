@@ -13,7 +13,7 @@ from argus.core.proof.values.recognisers.products import Term
 from argus.core.walk import substitute
 
 
-def telescoped(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str:
+def telescope_terms(terms: Sequence[Term], loop: Loop) -> tuple[Term, ...] | str:
     """The sum of the terms over all iterations before k, or why it has no closed form.
 
     A term that is added from some iteration on has nothing before it: its bounds then lie the other way round.

@@ -132,7 +132,7 @@ class NotModelled:
 
 
 @frozen(eq=False)
-class Computed:
+class EvaluatedExprs:
     """Expressions that speak of integers from memory, or of a decided branch, and where they are computed."""
 
     stmt: Stmt
@@ -148,7 +148,7 @@ class Timeline:
     segments: tuple[Segment, ...]
     unmodelled: tuple[NotModelled, ...] = field(default=())
     given: tuple[Cond, ...] = field(default=())
-    computed: tuple[Computed, ...] = field(default=())
+    computed: tuple[EvaluatedExprs, ...] = field(default=())
 
     @property
     def steps(self) -> Iterator[Step]:
@@ -194,7 +194,7 @@ class _Builder:
         self.open: list[Step] = []
         self.position = 0
         self.unmodelled: list[NotModelled] = []
-        self.computed: list[Computed] = []
+        self.computed: list[EvaluatedExprs] = []
         self.copies = 0
         self.assumed: set[Cond] = set()
 
@@ -217,7 +217,7 @@ class _Builder:
             return
         roots = tuple(fold(root, lambda node, parts: _moved(node, parts, at)) for root in expressions(stmt))
         facts = () if loop is None else loop.facts
-        self.computed.append(Computed(stmt, roots, (*facts, guard)))
+        self.computed.append(EvaluatedExprs(stmt, roots, (*facts, guard)))
 
 
 def _moved(node: Node, parts: Sequence[Node], at: Shift) -> Node:

@@ -17,7 +17,7 @@ from argus.core.ir import Copy, Mma, Staged, Strided, View
 from argus.core.layout.inttuple import IntTuple
 from argus.core.memory.swizzle_tiles import span_of, tile_columns
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step, Timeline
 from argus.core.proof.obligation import Obligation
 from argus.core.walk import IntArray, evaluate, mentions, show, substitute, symbols
@@ -110,7 +110,7 @@ def of_matrices(
     access: Access,
     memory: Operand,
     offsets: IntArray | None,
-    slots: tuple[tuple[Sep, int], ...],
+    slots: tuple[tuple[Separable, int], ...],
 ) -> Iterator[Obligation]:
     """Of a copy of 8x8 matrices: each row of a matrix, held as the instruction has it, is one aligned run of memory.
 

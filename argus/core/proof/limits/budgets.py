@@ -22,7 +22,7 @@ from argus.core.memory.banks import BANK_BYTES, Conflict, PhasedAccess, best_swi
 from argus.core.memory.lane_accesses import by_wave
 from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, shared_memory_plan
 from argus.core.proof.dataflow.access import Access, Accesses
-from argus.core.proof.dataflow.lifetimes import held_at_once
+from argus.core.proof.dataflow.lifetimes import peak_live_tiles
 from argus.core.proof.dataflow.timeline import Timeline
 from argus.core.proof.limits.live_cells import of_cells
 from argus.core.proof.limits.memory import modes, offsets_along, slots_of, staged_offsets
@@ -67,7 +67,7 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
             continue
         need = sum(size(alloc.buffer) for alloc in chosen)
         if space == "register" and need > limit:
-            at_once = held_at_once(kernel, size)
+            at_once = peak_live_tiles(kernel, size)
             need = sum(map(size, at_once))
             if need > limit:
                 chosen = sorted((a for a in chosen if a.buffer in at_once), key=lambda a: -size(a.buffer))
@@ -93,7 +93,7 @@ def _accumulating(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
         return
     need = sum(accumulation_words(alloc.buffer) for alloc in chosen)
     if need > limit:
-        at_once = held_at_once(kernel, accumulation_words)
+        at_once = peak_live_tiles(kernel, accumulation_words)
         chosen = [alloc for alloc in chosen if alloc.buffer in at_once]
         need = sum(map(accumulation_words, at_once))
     yield Obligation(
@@ -198,7 +198,7 @@ def of_roles(kernel: Kernel) -> Iterator[Obligation]:
 
 def _holds(kernel: Kernel, role: Role, roles: Roles) -> Obligation:
     """I21: a role's own tiles fit the registers that it asks for."""
-    tiles = held_at_once(evolve(kernel, prologue=role.body, roles=None, epilogue=()), register_words)
+    tiles = peak_live_tiles(evolve(kernel, prologue=role.body, roles=None, epilogue=()), register_words)
     need, have = sum(map(register_words, tiles)), role.registers or 0
     return Obligation(
         "I21",

@@ -13,7 +13,7 @@ from argus.core import algebra
 from argus.core.index import And, Cmp, Cond, Coord
 from argus.core.ir import Copy, Strided, View
 from argus.core.proof.dataflow.access import Access, Accesses
-from argus.core.proof.dataflow.separable_index import Component, Sep
+from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import integers, vectors
 from argus.core.proof.limits.boxes import whole_rows
@@ -22,7 +22,7 @@ from argus.core.proof.values.content import Inside
 from argus.core.walk import mentions, substitute
 
 
-def inside_of(accesses: Accesses, access: Access, places: Sequence[Component]) -> tuple[Inside, ...] | None:
+def inside_of(accesses: Accesses, access: Access, places: Sequence[FragmentIndex]) -> tuple[Inside, ...] | None:
     """Where a load takes elements and not padding: inside the tensor, axis by axis, also where that is always so, to
     keep one form; and where the view's condition holds. None if part of that is no bound of a coordinate.
     """
@@ -72,7 +72,7 @@ def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> I
         yield from vectors.obligations(step, stmt, access)
         return
     last = (access.gathered or (None,))[-1]
-    assert isinstance(last, Sep)
+    assert isinstance(last, Separable)
     assert isinstance(buffer.layout, Strided)
     wide = align * 8 // buffer.dtype.bits
     start = algebra.add(last.base, int(last.table.flat[0]))
@@ -109,7 +109,7 @@ def _irregular(access: Access, stmt: Copy, inside: tuple[Inside, ...] | None, co
         return "a view's condition that is no bound of a coordinate"
     axes = len(access.view.buffer.shape)
     last, values = inside[axes - 1].coordinate, access.shape[1]
-    if not isinstance(last, Sep) or values % count:
+    if not isinstance(last, Separable) or values % count:
         return "elements that are no whole vectors along the last axis of a gathered tensor"
     groups = last.table.reshape(access.shape[0], -1, count)
     regular = (groups[:, :, :1] + np.arange(count) == groups).all() and (
@@ -122,6 +122,6 @@ def _irregular(access: Access, stmt: Copy, inside: tuple[Inside, ...] | None, co
     return "" if regular and others else "a vector whose elements a gathered view takes from different rows"
 
 
-def _alike(place: Component, shape: tuple[int, int], count: int) -> bool:
+def _alike(place: FragmentIndex, shape: tuple[int, int], count: int) -> bool:
     groups = place.table.reshape(shape[0], -1, count)
     return bool((groups == groups[:, :, :1]).all())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from argus.core import algebra
 from argus.core.index import Cond, Coord, Held, Read
 from argus.core.ir import Buffer, Copy, If, Stmt, View
-from argus.core.proof.dataflow.timeline import Computed, Timeline
+from argus.core.proof.dataflow.timeline import EvaluatedExprs, Timeline
 from argus.core.proof.limits.integers import computed
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs.data_contracts import within
@@ -36,7 +36,7 @@ def obligations(line: Timeline) -> Iterator[Obligation]:
                 yield from _chosen(step.stmt, view, step.context)
 
 
-def _exists(each: Computed, term: Read, buffer: Buffer) -> Obligation:
+def _exists(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
     """The index is in range wherever the statement is executed."""
     rows = mentions(term, (Coord, Held))
     goal = algebra.FALSE if rows else within(buffer, term)

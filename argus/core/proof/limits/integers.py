@@ -10,7 +10,7 @@ from argus.core.index import Bin, Cond, Const, Index, Node, Pick, Sum, Symbol
 from argus.core.ir import Buffer, Copy, For, Map, Mma, Stmt, Strided, View, static
 from argus.core.ir.element_walk import indices
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Segment, Step, Timeline
 from argus.core.proof.obligation import Obligation
 from argus.core.walk import fold, rebuild, show, substitute, symbols, topological
@@ -86,7 +86,7 @@ def _results(roots: Sequence[Node]) -> Iterator[Index]:
                 continue
 
 
-def of_access(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+def of_access(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
     """Coordinates are 32-bit, byte offsets 64-bit, or unsigned 32-bit through a buffer descriptor."""
     buffer = access.view.buffer
     for axis, (place, expression) in enumerate(zip(places, access.view.at, strict=True)):

@@ -11,7 +11,7 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Buffer, Copy, Staged, Strided, View
 from argus.core.layout import Layout
 from argus.core.proof.dataflow.access import Access, Accesses
-from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step, Timeline, is_gathered
 from argus.core.proof.limits import boxes, gathers, integers, vectors
 from argus.core.proof.obligation import Obligation
@@ -51,7 +51,7 @@ def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> It
     yield from integers.of_access(step, stmt, access, access.places)
 
 
-def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
     """Vectors a thread, boxes of one thread, or matrices of a warp."""
     memory = stmt.atom.operands["source" if access.mode == "read" else "target"]
     staged = isinstance(access.view.buffer.layout, Staged)
@@ -71,7 +71,7 @@ def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) 
         yield _stages(step, stmt, access, places)
 
 
-def _bounds(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+def _bounds(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
     buffer = access.view.buffer
     if buffer.space == "global" and stmt.edge is not None:
         return
@@ -98,7 +98,7 @@ def _bounds_help(buffer: Buffer, access: Access) -> str:
 # -- vectors -------------------------------------------------------------------------------------------------
 
 
-def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Iterator[Obligation]:
+def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
     buffer = access.view.buffer
     count = stmt.atom.vector_bits // buffer.dtype.bits
     side = stmt.atom.operands["source" if access.mode == "read" else "target"]
@@ -130,7 +130,7 @@ def _vectors(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) ->
 
 
 def _consecutive(
-    step: Step, stmt: Copy, places: tuple[Sep, ...], count: int, what: str, buffer: Buffer
+    step: Step, stmt: Copy, places: tuple[Separable, ...], count: int, what: str, buffer: Buffer
 ) -> Iterator[Obligation]:
     """Coordinates of one vector: the last axis counts up, the others stay."""
     for axis, place in enumerate(places):
@@ -148,7 +148,7 @@ def _consecutive(
             return
 
 
-def _multiple(place: Sep, stride: Index, wide: int, count: int) -> Cond:
+def _multiple(place: Separable, stride: Index, wide: int, count: int) -> Cond:
     """The part of an address that an axis contributes is a multiple of `wide` elements."""
     if algebra.mod(stride, wide) is algebra.const(0):
         return algebra.TRUE
@@ -161,7 +161,7 @@ def _multiple(place: Sep, stride: Index, wide: int, count: int) -> Cond:
     return boxes.whole_rows(stride, wide)
 
 
-def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buffer, count: int) -> Obligation:
+def _whole_vectors(step: Step, stmt: Copy, places: tuple[Separable, ...], buffer: Buffer, count: int) -> Obligation:
     """No vector reaches over the tensor's edge: extent and start are multiples of it."""
     last, extent = places[-1], buffer.shape[-1]
     firsts = last.table.reshape(last.table.shape[0], -1, count)[:, :, 0]
@@ -179,7 +179,7 @@ def _whole_vectors(step: Step, stmt: Copy, places: tuple[Sep, ...], buffer: Buff
     )
 
 
-def staged_offsets(view: View, places: tuple[Sep, ...], *, moves: bool = False) -> IntArray | None:
+def staged_offsets(view: View, places: tuple[Separable, ...], *, moves: bool = False) -> IntArray | None:
     """Element offsets of the cells in shared memory, slot 0 of every symbolic axis; None if not regular.
 
     Slots must be whole swizzle periods, which I18 states, as must be what a tile of rows begins behind: offsets count
@@ -207,7 +207,7 @@ def staged_offsets(view: View, places: tuple[Sep, ...], *, moves: bool = False) 
     return offsets if layout.swizzle is None else layout.swizzle.images(offsets)
 
 
-def _begins_whole(place: Sep, mode: Layout, layout: Staged) -> bool:
+def _begins_whole(place: Separable, mode: Layout, layout: Staged) -> bool:
     """Whether what an axis adds to all offsets alike is whole periods of the swizzle, whatever its symbols are."""
     assert isinstance(mode.stride, int)
     return _whole(place.base, mode.stride, 1 if layout.swizzle is None else layout.swizzle.period)
@@ -234,7 +234,7 @@ def offsets_along(mode: Layout, coordinates: IntArray) -> IntArray | None:
 
 
 def _staged(
-    step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...], count: int, wide: int, what: str
+    step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...], count: int, wide: int, what: str
 ) -> Iterator[Obligation]:
     offsets = staged_offsets(access.view, places, moves=True)
     if offsets is None:
@@ -256,7 +256,7 @@ def _staged(
     yield _stages(step, stmt, access, places)
 
 
-def slots_of(access: Access, places: tuple[Sep, ...]) -> Iterator[tuple[Sep, int]]:
+def slots_of(access: Access, places: tuple[Separable, ...]) -> Iterator[tuple[Separable, int]]:
     """The symbolic axes of a shared tensor and the distance of their neighbours, in elements; not axes of slabs, along
     which `staged_offsets` refuses to move.
     """
@@ -267,11 +267,11 @@ def slots_of(access: Access, places: tuple[Sep, ...]) -> Iterator[tuple[Sep, int
             yield place, mode.stride
 
 
-def _slot_aligned(place: Sep, stride: int, wide: int) -> Cond:
+def _slot_aligned(place: Separable, stride: int, wide: int) -> Cond:
     return algebra.eq(algebra.mod(algebra.mul(place.least, stride), wide), 0)
 
 
-def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Sep, ...]) -> Obligation:
+def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Obligation:
     """I18: a slot starts at a multiple of the swizzle's period, so that slots permute apart."""
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)

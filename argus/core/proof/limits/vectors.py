@@ -16,7 +16,7 @@ from argus.core import algebra
 from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sum, Symbol
 from argus.core.ir import Copy, Strided, View
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.subview import conjuncts, edges
+from argus.core.proof.dataflow.subview import conjuncts, in_bounds_conditions
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import integers
 from argus.core.proof.limits.boxes import whole_rows
@@ -129,7 +129,7 @@ class _Vector:
             *rows, last = self._places(element)
             if (*rows, last) != (*self.first[:-1], algebra.add(self.first[-1], element)):
                 return "a vector whose elements a gathered view takes from different rows"
-        beyond = [cond for cond in conjuncts(self.view.where) if cond not in edges(self.view)]
+        beyond = [cond for cond in conjuncts(self.view.where) if cond not in in_bounds_conditions(self.view)]
         if not all(self._is_of_vectors(cond) for cond in beyond):
             return "a vector of which a gathered view's condition leaves out a part"
         return ""

@@ -24,7 +24,7 @@ from argus.core.ir import (
     WrittenOnce,
 )
 from argus.core.layout import TV
-from argus.core.proof.dataflow.affine import anywhere, axes, by_places
+from argus.core.proof.dataflow.affine import affine_over, at_any_element, coordinate_axes
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, sizes_first
@@ -152,18 +152,18 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             reason = why_not(piece.value) or f"no set of contributions is known for `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        places = by_places(held) if is_whole(claim.of.view) else None
+        places = affine_over(held) if is_whole(claim.of.view) else None
         counts = tuple(each if places is None else each.prefixed(places) for each in counts)
         known = [each.count for each in counts if each.count is not None]
         if len(known) < len(counts):
             reason = f"threads hold different parts of the sum over `{name}`"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        if not is_whole(claim.of.view) and axes(*known, claim.low, claim.high, claim.where):
+        if not is_whole(claim.of.view) and coordinate_axes(*known, claim.low, claim.high, claim.where):
             reason = "a claim on part of a tile whose rows sum over different sets"
             yield Obligation("I3", what, stmt, algebra.FALSE, context, unknown=reason)
             continue
-        goal = anywhere(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
+        goal = at_any_element(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
         of_masked = isinstance(piece.value.standing, Weight | Statistic) or is_folded(piece.value)
         code = "I25" if of_masked and masked(flow.timeline.kernel) else "I3"
         yield Obligation(
@@ -171,7 +171,7 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             what,
             stmt,
             goal,
-            (*context, anywhere(claim.where, held), *some_element(piece.value.inside)),
+            (*context, at_any_element(claim.where, held), *some_element(piece.value.inside)),
             least=sizes_first(goal),
             compared=int(piece.mask.sum()),
             related=lambda: _summed(flow, claim.of.view),

@@ -14,9 +14,9 @@ from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Covers, View
 from argus.core.layout import TV
-from argus.core.proof.dataflow.affine import affine, axes
+from argus.core.proof.dataflow.affine import affine, coordinate_axes
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Component, Sep
+from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.values.content import Data
 from argus.core.walk import show, substitute, symbols
@@ -31,7 +31,7 @@ class Stated:
     where: Cond
 
 
-def stated(flow: Flow, counted: str, record: Mapping[str, Component], held: TV | None) -> Iterator[Stated]:
+def stated(flow: Flow, counted: str, record: Mapping[str, FragmentIndex], held: TV | None) -> Iterator[Stated]:
     """Each set that an assertion states of a name, of elements with this record, over their coordinates in a tile."""
     for step in flow.timeline.steps:
         if not isinstance(step.stmt, Assert) or not isinstance(step.stmt.claim, Covers):
@@ -60,11 +60,16 @@ def of_own_places(
         claim = step.stmt.claim
         own = set[Symbol]() if step.loop is None else {step.loop.symbol}
         alone = claim.of.name == counted and step.guard is algebra.TRUE and is_whole(claim.of.view)
-        if not alone or claim.of.view.buffer is not tile.buffer or axes(claim.low) or own & symbols(claim.low):
+        if (
+            not alone
+            or claim.of.view.buffer is not tile.buffer
+            or coordinate_axes(claim.low)
+            or own & symbols(claim.low)
+        ):
             continue
         for axis, place in enumerate(places):
             rest = None if place is None else algebra.sub(claim.high, place)
-            if rest is not None and not axes(rest) and not own & symbols(rest):
+            if rest is not None and not coordinate_axes(rest) and not own & symbols(rest):
                 words = f"[{show(claim.low)}, its place along axis {axis} + {show(rest)})"
                 found.append((Stated(claim.low, claim.high, claim.where), words))
                 break
@@ -75,17 +80,17 @@ def everywhere_alike(flow: Flow, counted: str) -> frozenset[tuple[Index, Index]]
     """The bounds that assertions state of a name, each once; none if one of them speaks of some elements alone."""
     claims = [step.stmt.claim for step in flow.timeline.steps if isinstance(step.stmt, Assert)]
     covers = [claim for claim in claims if isinstance(claim, Covers) and claim.of.name == counted]
-    if any(claim.where is not algebra.TRUE or axes(claim.low, claim.high) for claim in covers):
+    if any(claim.where is not algebra.TRUE or coordinate_axes(claim.low, claim.high) for claim in covers):
         return frozenset()
     return frozenset((each.low, each.high) for each in stated(flow, counted, {}, None))
 
 
 def _of_elements(
-    flow: Flow, step: Step, claim: Covers, record: Mapping[str, Component], held: TV | None
+    flow: Flow, step: Step, claim: Covers, record: Mapping[str, FragmentIndex], held: TV | None
 ) -> Stated | None:
     """What a claim says of these elements; None if it speaks of elements in a way that their tags do not tell."""
     parts = (claim.low, claim.high, claim.where)
-    named = axes(*parts)
+    named = coordinate_axes(*parts)
     if not named:
         return Stated(*parts)
     content, own = flow.tile(step, claim.of.view), claim.of.view.buffer.layout
@@ -104,7 +109,7 @@ def _of_elements(
 
 
 def _place(
-    axis: int, known: Mapping[str, Component], own: TV, record: Mapping[str, Component], held: TV
+    axis: int, known: Mapping[str, FragmentIndex], own: TV, record: Mapping[str, FragmentIndex], held: TV
 ) -> Index | None:
     """The coordinate along an axis of the tile that is spoken of, of elements with a record, over a tile of theirs."""
     for name, sep in known.items():
@@ -112,13 +117,13 @@ def _place(
         if mine is None or theirs is None:
             continue
         rest = algebra.sub(mine, algebra.coord(axis))
-        if not axes(rest):
+        if not coordinate_axes(rest):
             return algebra.sub(theirs, rest)
     return None
 
 
-def _expression(component: Component | None, held: TV) -> Index | None:
-    if not isinstance(component, Sep):
+def _expression(component: FragmentIndex | None, held: TV) -> Index | None:
+    if not isinstance(component, Separable):
         return None
     own = affine(component.table, held)
     return None if own is None else algebra.add(component.base, own)

@@ -14,7 +14,7 @@ from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Let, Map, Stmt, 
 from argus.core.ir.element_walk import gets
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Sep, symbolic_of
+from argus.core.proof.dataflow.separable_index import Separable, symbolic_parts
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs.segments import ragged
@@ -119,7 +119,7 @@ def _whole(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, shared: froze
         yield evolve(each, invariant="I34")
 
 
-def _places(flow: Flow, stores: Sequence[Access]) -> tuple[Sep, ...] | None:
+def _places(flow: Flow, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
     """Where all blocks store; None where blocks differ in what they do, or each has a sequence of rows of its own."""
     loop = stores[0].step.loop
     if len(flow.ways) > 1 or ragged(flow.timeline.kernel, loop) is not None:
@@ -214,7 +214,7 @@ def _begun(store: Access, buffer: Buffer, known: Left | None) -> Obligation:
     )
 
 
-def _slices(flow: Flow, store: Access, places: tuple[Sep, ...]) -> frozenset[Symbol]:
+def _slices(flow: Flow, store: Access, places: tuple[Separable, ...]) -> frozenset[Symbol]:
     """The coordinates of the grid that do not choose where is stored: blocks that differ in them alone add up."""
     grid = raster(flow.timeline.kernel, places, store.step.loop)
     return frozenset(grid.counts) - {s for place in grid.places for s in symbols(place.base)}
@@ -238,7 +238,7 @@ def _sum(flow: Flow, stores: tuple[Access, ...], buffer: Buffer, others: Others)
     return _joined(before, found, buffer) if isinstance(found, Crossed) else found
 
 
-def _of_slices(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) -> Crossed | Top:
+def _of_slices(flow: Flow, store: Access, places: tuple[Separable, ...], value: Data) -> Crossed | Top:
     """The parts of all blocks that differ in their slice alone, added up."""
     slices = _slices(flow, store, places)
     grid = raster(flow.timeline.kernel, places, store.step.loop)
@@ -255,7 +255,7 @@ def _of_slices(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) 
         for name, count in parts.items():
             assert count is not None
             sets[name] = algebra.add(sets[name], substitute(count, at))
-    if any(slices & symbols(*symbolic_of(part)) for part in value.record.values()):
+    if any(slices & symbols(*symbolic_parts(part)) for part in value.record.values()):
         return Top("what slices add to one element carries different tags")
     return crossed(
         flow, store, places, evolve(value, sets={name: Tally((), count) for name, count in sets.items()}, inside=())

@@ -17,9 +17,9 @@ from argus.core import algebra
 from argus.core.index import And, Cond, Index, Symbol
 from argus.core.ir import Assert, Distinct, TagOf
 from argus.core.layout import TV
-from argus.core.proof.dataflow.access import one_by_one
+from argus.core.proof.dataflow.access import sequential_tv
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep, cases_of, together
+from argus.core.proof.dataflow.separable_index import FragmentIndex, Piecewise, Separable, cases_of, distinct_columns
 from argus.core.proof.dataflow.timeline import Shift, Step
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.values.content import BoolArray, Content, Data, Inside, shifted, some_element, why_not
@@ -40,7 +40,7 @@ class Case:
 
     mask: BoolArray
     context: tuple[Cond, ...]
-    components: Mapping[Symbol, Component]
+    components: Mapping[Symbol, FragmentIndex]
     inside: tuple[Inside, ...]
     summed: bool = False
 
@@ -123,11 +123,11 @@ def _differs(case: Case) -> bool:
     return any(bool((table != table[0]).any()) for table in tables)
 
 
-def _for_each(case: Case, columns: Mapping[Symbol, Component], cond: Cond) -> Cond | str:
+def _for_each(case: Case, columns: Mapping[Symbol, FragmentIndex], cond: Cond) -> Cond | str:
     """The condition for each different row of columns."""
     known = {symbol: cases_of(column) for symbol, column in columns.items()}
     tables = [table[case.mask] for _, table in known.values()]
-    rows, _ = together(tables, [len(cases) for cases, _ in known.values()])
+    rows, _ = distinct_columns(tables, [len(cases) for cases, _ in known.values()])
     if rows.shape[1] > _CASES:
         return f"more than {_CASES} different elements to compare"
     goals: list[Cond] = []
@@ -170,7 +170,7 @@ def _cases(flow: Flow, step: Step, names: Sequence[tuple[Symbol, TagOf]]) -> tup
 
 def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, context: tuple[Cond, ...]) -> Case | str:
     mask = np.logical_and.reduce([piece.mask for piece in pieces])
-    components: dict[Symbol, Component] = {}
+    components: dict[Symbol, FragmentIndex] = {}
     inside: dict[tuple[int, int], Inside] = {}
     summed = False
     for (symbol, of, _), piece in zip(contents, pieces, strict=True):
@@ -180,7 +180,7 @@ def _case(contents: Sequence[tuple[Symbol, TagOf, Content]], pieces: Content, co
         member = _member(piece.value, symbol, of.name)
         if member is not None:
             summed, context = True, (*context, member)
-            components[symbol] = Sep(algebra.sym(symbol), np.zeros(piece.mask.shape, np.int64))
+            components[symbol] = Separable(algebra.sym(symbol), np.zeros(piece.mask.shape, np.int64))
         elif of.name in piece.value.record:
             components[symbol] = piece.value.record[of.name]
         else:
@@ -234,16 +234,16 @@ def _one_tile(one: TagOf, two: TagOf) -> bool:
 def _elements(of: TagOf) -> IntArray:
     """Which element of the tile each register holds: replicas hold one."""
     layout = of.by or of.view.buffer.layout
-    return layout.elements() if isinstance(layout, TV) else one_by_one(of.view).elements()
+    return layout.elements() if isinstance(layout, TV) else sequential_tv(of.view).elements()
 
 
 def _apart(case: Case, elements: IntArray) -> Cond | str:
     """That no two elements have equal components, by tables; symbols only where tables do not tell."""
-    plain = [part.table for part in case.components.values() if isinstance(part, Sep)]
-    mixed = [part for part in case.components.values() if isinstance(part, Mixed)]
+    plain = [part.table for part in case.components.values() if isinstance(part, Separable)]
+    mixed = [part for part in case.components.values() if isinstance(part, Piecewise)]
     _, element = np.unique(elements, return_inverse=True)
     tables = [*plain, *(part.table for part in mixed), element.reshape(elements.shape)]
-    rows, _ = together([table - table.min() for table in tables], [int(np.ptp(table)) + 1 for table in tables])
+    rows, _ = distinct_columns([table - table.min() for table in tables], [int(np.ptp(table)) + 1 for table in tables])
     values = rows[:-1]
     equal_rows = np.unique(values, axis=1).shape[1] < values.shape[1]
     if equal_rows:
@@ -253,7 +253,7 @@ def _apart(case: Case, elements: IntArray) -> Cond | str:
     return _pairs(values, len(plain), mixed)
 
 
-def _pairs(rows: IntArray, plain: int, mixed: Sequence[Mixed]) -> Cond | str:
+def _pairs(rows: IntArray, plain: int, mixed: Sequence[Piecewise]) -> Cond | str:
     """For elements that the tables do not tell apart: that some symbolic part does."""
     _, group = np.unique(rows[:plain], axis=1, return_inverse=True) if plain else (None, np.zeros(rows.shape[1], int))
     goals: list[Cond] = []
@@ -275,17 +275,17 @@ def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, 
     """Elements of two executions that differ in the variables named have different components."""
     other: Shift = {s: algebra.sym(evolve(s, name=f"{s.name}'")) for s in claim.over}
     parts = list(case.components.values())
-    if not all(isinstance(part, Sep) for part in parts):
+    if not all(isinstance(part, Separable) for part in parts):
         return _unknown(step, stmt, what, "between executions, tags that mix symbols and coordinates")
     met: list[Cond] = [*case.context, *(substitute(cond, other) for cond in (*flow.facts, *case.context))]
     for axis, part in enumerate(parts):
-        assert isinstance(part, Sep)
+        assert isinstance(part, Separable)
         mine = algebra.add(part.base, _offset(axis, part, ""))
         theirs = algebra.add(substitute(part.base, other), _offset(axis, part, "'"))
         met.append(algebra.eq(mine, theirs))
         for bound in case.inside:
             where = bound.coordinate
-            if isinstance(where, Sep) and where.base is part.base and np.array_equal(where.table, part.table):
+            if isinstance(where, Separable) and where.base is part.base and np.array_equal(where.table, part.table):
                 met += [bound.of(mine), evolve(bound, extent=substitute(bound.extent, other)).of(theirs)]
     goal = algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in claim.over)
     return Obligation(
@@ -300,6 +300,6 @@ def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, 
     )
 
 
-def _offset(axis: int, part: Sep, mark: str) -> Index:
+def _offset(axis: int, part: Separable, mark: str) -> Index:
     """One of the numbers of a table, as any within its range."""
     return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", part.low, part.high))

@@ -12,14 +12,14 @@ from argus.core.index import Cond, Const, Index, Read, Symbol
 from argus.core.ir import Buffer, Kernel, View
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Sep, different
+from argus.core.proof.dataflow.separable_index import Separable, distinct_count
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs.segments import Ragged, ragged
 from argus.core.proof.outputs.tile_index import Raster, coordinates, raster
 from argus.core.walk import IntArray, mentions, show, substitute, symbols
 
 
-def together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Sep, ...] | None:
+def together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Separable, ...] | None:
     """The places of all stores as those of one, whose elements are theirs side by side; None if that has no form."""
     first = stores[0].places
     loop = stores[0].step.loop
@@ -37,14 +37,16 @@ def together(kernel: Kernel, stores: Sequence[Access]) -> tuple[Sep, ...] | None
             if place.base is not known.base:
                 return None
             tables[axis].append(place.table)
-    return tuple(Sep(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True))
+    return tuple(
+        Separable(place.base, np.concatenate(parts, axis=1)) for place, parts in zip(first, tables, strict=True)
+    )
 
 
-def apart_within(store: Access, places: tuple[Sep, ...], what: str, *, once: bool) -> Obligation:
+def apart_within(store: Access, places: tuple[Separable, ...], what: str, *, once: bool) -> Obligation:
     """Within one block, elements go to different places and fill a box. once: what goes to one place is one element."""
     elements = places[0].table.size
     box = prod(place.high - place.low + 1 for place in places)
-    whole = different(places) == box and (elements == box or once)
+    whole = distinct_count(places) == box and (elements == box or once)
     return Obligation(
         "I4",
         what + ", within a block",
@@ -57,7 +59,7 @@ def apart_within(store: Access, places: tuple[Sep, ...], what: str, *, once: boo
 
 
 def apart_between(
-    flow: Flow, store: Access, places: tuple[Sep, ...], buffer: Buffer, shared: Collection[Symbol] = ()
+    flow: Flow, store: Access, places: tuple[Separable, ...], buffer: Buffer, shared: Collection[Symbol] = ()
 ) -> Obligation:
     """Two different blocks never store to one element of the tensor; of those that agree in the `shared` symbols."""
     grid = raster(flow.timeline.kernel, places, store.step.loop)
@@ -95,14 +97,14 @@ def _in_sequence(found: Ragged, names: Mapping[Symbol, Index]) -> tuple[Cond, ..
     return algebra.le(found.start(number), row), algebra.lt(row, found.start(algebra.add(number, 1)))
 
 
-def offset(axis: int, place: Sep, mark: str) -> Index:
+def offset(axis: int, place: Separable, mark: str) -> Index:
     return algebra.sym(Symbol(f"offset_{axis}{mark}", "fresh", place.low, place.high))
 
 
 def reaches_all(
     flow: Flow,
     store: Access,
-    places: tuple[Sep, ...],
+    places: tuple[Separable, ...],
     view: View,
     where: Cond = algebra.TRUE,
     ways: Sequence[tuple[Cond, ...]] = ((),),

@@ -15,7 +15,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Bin, Cond, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
-from argus.core.proof.dataflow.separable_index import Sep, separate
+from argus.core.proof.dataflow.separable_index import Separable, separable
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.outputs.grid_stride import walk_of
 from argus.core.proof.outputs.segments import Ragged, ragged
@@ -32,7 +32,7 @@ class Raster:
     """
 
     counts: Mapping[Symbol, Index]
-    places: tuple[Sep, ...]
+    places: tuple[Separable, ...]
     ragged: Ragged | None = None
     names: tuple[Mapping[Node, Index], ...] = ()
 
@@ -43,7 +43,7 @@ class Raster:
         return cond
 
 
-def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> Raster:
+def raster(kernel: Kernel, places: Sequence[Separable], loop: Loop | None = None) -> Raster:
     """The grid's own coordinates, or quotient and remainder where the places use a coordinate only so; and the number
     of a loop's iteration, where what is stored is stored in a loop that runs through no sequence's rows.
     """
@@ -83,7 +83,7 @@ def raster(kernel: Kernel, places: Sequence[Sep], loop: Loop | None = None) -> R
         called.append(names)
         bases = [_renamed(base, names) for base in bases]
         left += [(quotient, quotients), (remainder, divisor)]
-    named = tuple(separate(base, place.table) for base, place in zip(bases, places, strict=True))
+    named = tuple(separable(base, place.table) for base, place in zip(bases, places, strict=True))
     return Raster(counts, named, sequences, tuple(called))
 
 

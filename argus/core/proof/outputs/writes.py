@@ -11,9 +11,9 @@ from argus.core.index import Cond, Index
 from argus.core.ir import Assert, Buffer, Copy, View, WrittenOnce
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access, Accesses
-from argus.core.proof.dataflow.affine import affine, anywhere, axes, by_places
+from argus.core.proof.dataflow.affine import affine, affine_over, at_any_element, coordinate_axes
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Component, Sep, different, extremes, same
+from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, distinct_count, equal_indices, extremes
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs.covers_claims import Stated, of_own_places, stated
@@ -77,7 +77,7 @@ def _apart(flow: Flow, stores: Sequence[Access], buffer: Buffer) -> Iterator[Obl
     if places is None:
         yield Obligation("I4", what, store.step.stmt, algebra.FALSE, store.step.context, unknown=_UNLIKE)
         return
-    distinct = different(places) == places[0].table.size or replicas(flow, stores, places)
+    distinct = distinct_count(places) == places[0].table.size or replicas(flow, stores, places)
     goal = algebra.TRUE if distinct else algebra.FALSE
     yield Obligation("I4", what + " within a block", store.step.stmt, goal, store.step.context)
     yield apart_between(flow, store, places, buffer)
@@ -144,7 +144,7 @@ def _otherwise(flow: Flow, way: Accesses, mine: Sequence[Access], stores: Sequen
     return "" if same_places and mine[0].step.loop is None else _UNLIKE
 
 
-def _meant(store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterator[Obligation]:
+def _meant(store: Access, places: tuple[Separable, ...], claim: WrittenOnce) -> Iterator[Obligation]:
     """Nothing is stored to elements that the claim says are left alone."""
     if claim.where is algebra.TRUE:
         return
@@ -168,7 +168,7 @@ def _meant(store: Access, places: tuple[Sep, ...], claim: WrittenOnce) -> Iterat
 
 
 def _holds_record(
-    flow: Flow, store: Access, places: tuple[Sep, ...], claim: WrittenOnce, *, padded: bool
+    flow: Flow, store: Access, places: tuple[Separable, ...], claim: WrittenOnce, *, padded: bool
 ) -> Iterator[Obligation]:
     """What is stored at coordinates carries the record that the claim gives them."""
     name = store.view.buffer.name
@@ -195,7 +195,7 @@ def _from_the_first(view: View) -> bool:
 def _component_held(
     flow: Flow,
     store: Access,
-    places: tuple[Sep, ...],
+    places: tuple[Separable, ...],
     value: Data,
     tag: str,
     expression: Index,
@@ -210,7 +210,7 @@ def _component_held(
     if tag not in value.record:
         reason = f"the value stored carries no tag `{tag}`"
         return Obligation("I4", what, store.step.stmt, algebra.FALSE, context, unknown=reason)
-    goal = same(value.record[tag], wanted)
+    goal = equal_indices(value.record[tag], wanted)
     help_text = f"the store's layout or tile number is not the one that `{tag}` was computed for"
     return Obligation(
         "I4", what, store.step.stmt, goal, context, least=sizes_first(goal), compared=wanted.table.size, help=help_text
@@ -234,7 +234,7 @@ def _covered(flow: Flow, store: Access, value: Data, context: tuple[Cond, ...]) 
         what = f"what is stored in `{name}` comes from rows that have an element"
         edge = _within(store.places or (), store.view.buffer.shape)
         held = held_by(store)
-        goal, inside = cond if held is None else anywhere(cond, held), _elements(store, held)
+        goal, inside = cond if held is None else at_any_element(cond, held), _elements(store, held)
         yield Obligation("I23", what, store.step.stmt, goal, (*context, *edge, *inside))
 
 
@@ -248,11 +248,11 @@ def _asserted_set(
     store: Access,
     counted: str,
     tally: Tally,
-    record: Mapping[str, Component],
+    record: Mapping[str, FragmentIndex],
     context: tuple[Cond, ...],
 ) -> Obligation:
     name, held = store.view.buffer.name, held_by(store)
-    places = by_places(held) if held is not None and is_whole(_source(store)) else None
+    places = affine_over(held) if held is not None and is_whole(_source(store)) else None
     count = (tally if places is None else tally.prefixed(places)).count
     ending = of_own_places(flow, counted, store.step, _source(store), _at(store, held)) if places is not None else ()
     sets = (*stated(flow, counted, record, held), *(each for each, _ in ending))
@@ -260,12 +260,12 @@ def _asserted_set(
     if count is None:
         reason = f"threads hold different parts of the sum over `{counted}`"
     goal = algebra.FALSE if count is None else algebra.any_of(_is_of(count, each) for each in sets)
-    differs = held is not None and axes(goal)
+    differs = held is not None and coordinate_axes(goal)
     return Obligation(
         "I3",
         f"the sum over `{counted}` that is stored in `{name}` is of an asserted set",
         store.step.stmt,
-        anywhere(goal, held) if held is not None else goal,
+        at_any_element(goal, held) if held is not None else goal,
         (*context, *_elements(store, held)) if differs else context,
         unknown=reason,
         tells=f"the `{counted}` summed into an element of `{name}` are {ending[0][1]}" if ending else "",
@@ -297,23 +297,23 @@ def _elements(store: Access, held: TV | None) -> tuple[Cond, ...]:
     if held is None or store.places is None:
         return ()
     pairs = zip(_at(store, held), store.view.buffer.shape, strict=True)
-    return tuple(anywhere(algebra.lt(at, extent), held) for at, extent in pairs if at is not None)
+    return tuple(at_any_element(algebra.lt(at, extent), held) for at, extent in pairs if at is not None)
 
 
 def not_padding(
-    store: Access, places: tuple[Sep, ...], bound: Inside, context: tuple[Cond, ...], extents: Sequence[Index]
+    store: Access, places: tuple[Separable, ...], bound: Inside, context: tuple[Cond, ...], extents: Sequence[Index]
 ) -> Obligation:
     """An element that is stored below these extents is not padding: they imply the value's own bounds."""
     name = store.view.buffer.name
     what = f"no padding is stored in `{name}`"
     for place, extent in zip(places, extents, strict=True):
-        if same(place, bound.coordinate) is algebra.TRUE and extent is bound.extent and not bound.open:
+        if equal_indices(place, bound.coordinate) is algebra.TRUE and extent is bound.extent and not bound.open:
             return Obligation("I4", what, store.step.stmt, algebra.TRUE, context, compared=place.table.size)
     goal = algebra.all_of(bound.of(end) for end in extremes(bound.coordinate))
     edge = () if not isinstance(store.step.stmt, Copy) else _within(places, extents)
     return Obligation("I4", what, store.step.stmt, goal, (*context, *edge), compared=places[0].table.size)
 
 
-def _within(places: tuple[Sep, ...], extents: Sequence[Index]) -> tuple[Cond, ...]:
+def _within(places: tuple[Separable, ...], extents: Sequence[Index]) -> tuple[Cond, ...]:
     pairs = zip(places, extents, strict=True)
     return tuple(algebra.lt(place.least, extent) for place, extent in pairs)

@@ -13,7 +13,7 @@ from argus.core.index import Coord, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Tag, WrittenOnce
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Component, Sep, same
+from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, equal_indices
 from argus.core.proof.dataflow.timeline import is_whole
 from argus.core.proof.outputs.covers_claims import everywhere_alike
 from argus.core.proof.outputs.tile_index import coordinates
@@ -64,7 +64,7 @@ def _left_by(flow: Flow, store: Access) -> Left:
     return crossed(flow, store, store.places, value)
 
 
-def crossed(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) -> Crossed | Top:
+def crossed(flow: Flow, store: Access, places: tuple[Separable, ...], value: Data) -> Crossed | Top:
     """One store's content over coordinates. Every name of the record must have a form in them."""
     claimed = claimed_record(flow, store.view.buffer)
     record: dict[str, Index] = {}
@@ -90,12 +90,12 @@ def crossed(flow: Flow, store: Access, places: tuple[Sep, ...], value: Data) -> 
     return Crossed(record, sets, value.form, value.computed, inside, value.fill)
 
 
-def _bounds(value: Data, places: tuple[Sep, ...], buffer: Buffer) -> tuple[tuple[Index, Index], ...] | str:
+def _bounds(value: Data, places: tuple[Separable, ...], buffer: Buffer) -> tuple[tuple[Index, Index], ...] | str:
     """Where the tensor holds elements and not padding, over coordinates; those that hold of all its elements apart."""
     found: list[tuple[Index, Index]] = []
     for bound in value.inside:
         told = () if bound.open else enumerate(places)
-        axes = [axis for axis, place in told if same(bound.coordinate, place) is algebra.TRUE]
+        axes = [axis for axis, place in told if equal_indices(bound.coordinate, place) is algebra.TRUE]
         if always(bound) or any(bound.extent is buffer.shape[axis] for axis in axes):
             continue
         spoken = None if bound.open else _over_places(bound.coordinate, places)
@@ -124,13 +124,13 @@ def _claims(flow: Flow, buffer: Buffer) -> list[WrittenOnce]:
     ]
 
 
-def _over_places(component: Component, places: Sequence[Sep]) -> Index | None:
+def _over_places(component: FragmentIndex, places: Sequence[Separable]) -> Index | None:
     """A component in terms of the coordinates where it is stored; None where it has no such form.
 
     It is a coordinate, or differs from one by what blocks alone decide: by `e`, where the coordinate is `b` + table and
     the component `b + e` + the same table. The coordinates give back the block.
     """
-    if not isinstance(component, Sep):
+    if not isinstance(component, Separable):
         return None
     for axis, place in enumerate(places):
         apart = component.table - place.table
@@ -164,7 +164,7 @@ def _is_stored(flow: Flow, store: Access, count: Index, stated: Index) -> bool:
     return flow.holds(store.step.context, algebra.eq(count, stated))
 
 
-def _over_coordinates(count: Index, places: Sequence[Sep]) -> Index | str:
+def _over_coordinates(count: Index, places: Sequence[Separable]) -> Index | str:
     """An expression over blocks as one over the coordinates of an element that the block stores."""
     chosen: dict[Symbol, Index] = {}
     for symbol in symbols(count):
@@ -177,7 +177,7 @@ def _over_coordinates(count: Index, places: Sequence[Sep]) -> Index | str:
     return substitute(count, chosen)
 
 
-def _block_of(symbol: Symbol, places: Sequence[Sep]) -> Index | None:
+def _block_of(symbol: Symbol, places: Sequence[Separable]) -> Index | None:
     """The symbol's value at a coordinate that it moves by whole tiles."""
     for axis, place in enumerate(places):
         own = coordinates(place.base, {symbol: algebra.const(0)})
@@ -226,9 +226,9 @@ def _brought(flow: Flow, access: Access, known: Left) -> Value:
             return _record(flow, access, access.places, known, edge)
 
 
-def _record(flow: Flow, access: Access, places: tuple[Sep, ...], known: Crossed, edge: float | None) -> Value:
+def _record(flow: Flow, access: Access, places: tuple[Separable, ...], known: Crossed, edge: float | None) -> Value:
     name = access.view.buffer.name
-    record: dict[str, Component] = {}
+    record: dict[str, FragmentIndex] = {}
     for each, expression in known.record.items():
         component = flow.component(expression, places, access.shape)
         if component is None:
@@ -244,7 +244,7 @@ def _record(flow: Flow, access: Access, places: tuple[Sep, ...], known: Crossed,
     inside = [] if edge is None else [Inside(p, e) for p, e in zip(places, shape, strict=True)]
     for expression, extent in known.inside:
         coordinate = flow.component(expression, places, access.shape)
-        if not isinstance(coordinate, Sep):
+        if not isinstance(coordinate, Separable):
             return Top(f"where `{name}` holds padding mixes symbols and coordinates")
         inside.append(Inside(coordinate, extent))
     fills = {edge or 0.0} if edge is not None else set[float]()

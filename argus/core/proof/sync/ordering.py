@@ -10,7 +10,7 @@ from attrs import frozen
 from argus.core.atom import Queue
 from argus.core.index import Cond
 from argus.core.ir import Commit, Copy, Stmt, Sync, Wait
-from argus.core.proof.dataflow.executions import Moment, between
+from argus.core.proof.dataflow.executions import Execution, steps_between
 from argus.core.proof.dataflow.timeline import Shift, Step, Timeline
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.epochs import ALONE, Epochs, Pair
@@ -66,7 +66,7 @@ class Ordering:
     def certain(self, guard: Cond, context: Sequence[Cond]) -> bool:
         return self.prover.follows([*self.facts, *context], guard)
 
-    def completed(self, moment: Moment, step: Step, context: Sequence[Cond]) -> int | None:
+    def completed(self, moment: Execution, step: Step, context: Sequence[Cond]) -> int | None:
         """The place, on the path from the earlier execution to `step`, of a wait that covers it.
 
         0: nothing to wait for. n: just after the n-th step of the path. None: no wait is certain to cover it.
@@ -75,7 +75,7 @@ class Ordering:
         if queue is None:
             return 0
         younger = 0 if queue not in _GROUPED else -1
-        for place, (passed, shift) in enumerate(between(self.timeline, moment, step)):
+        for place, (passed, shift) in enumerate(steps_between(self.timeline, moment, step)):
             stmt = passed.stmt
             if not _by_all(passed, moment.step):
                 continue
@@ -89,13 +89,15 @@ class Ordering:
     def _happens(self, passed: Step, shift: Shift, context: Sequence[Cond]) -> bool:
         return self.certain(substitute(passed.guard, shift), context)
 
-    def relation(self, moment: Moment, step: Step, context: Sequence[Cond], pairs: Sequence[Pair] = ALONE) -> Relation:
+    def relation(
+        self, moment: Execution, step: Step, context: Sequence[Cond], pairs: Sequence[Pair] = ALONE
+    ) -> Relation:
         """Whether a barrier separates the two executions for threads of different waves, of every one of these groups.
 
         "undrained": a barrier stands between, but the earlier operation need not be over when it is passed.
         "unknown": how far the waves are apart differs from iteration to iteration.
         """
-        path = list(between(self.timeline, moment, step))
+        path = list(steps_between(self.timeline, moment, step))
         done = self.completed(moment, step, context)
         over = None if not done else path[done - 1][0]
         barriers = [(place, passed) for place, passed in enumerate(path) if isinstance(passed[0].stmt, Sync)]
@@ -107,7 +109,7 @@ class Ordering:
         return next(worst for worst in _WORST_FIRST if worst in found)
 
     def _of_groups(
-        self, pair: Pair, moment: Moment, met: Sequence[int], done: int | None, over: Step | None
+        self, pair: Pair, moment: Execution, met: Sequence[int], done: int | None, over: Step | None
     ) -> Relation:
         """The same for an earlier execution by one group of waves and a later one by another.
 

@@ -17,8 +17,8 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.ir import Copy
-from argus.core.proof.dataflow.access import Access, Meeting, meeting
-from argus.core.proof.dataflow.executions import Horizon, Moment
+from argus.core.proof.dataflow.access import Access, Overlap, overlap
+from argus.core.proof.dataflow.executions import Execution, Horizon
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.epochs import Pair
@@ -46,7 +46,7 @@ def obligations(flow: Flow) -> Iterator[Obligation]:
 def _within(access: Access) -> Iterator[Obligation]:
     """Two threads of one statement never write one cell."""
     name = access.view.buffer.name
-    own = meeting(access, access, {})
+    own = overlap(access, access, {})
     what = f"no two threads write one cell of `{name}`"
     if own is None:
         reason = "its address does not separate into slot and cell"
@@ -77,13 +77,13 @@ def _against_earlier(flow: Flow, later: Access) -> Iterator[Obligation]:
                         settled.add(earlier)
 
 
-def _of_one_wave(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Iterator[Obligation]:
+def _of_one_wave(flow: Flow, earlier: Access, moment: Execution, later: Access) -> Iterator[Obligation]:
     """A load that goes to shared memory directly is not served in order with its wave's LDS operations: the earlier of
     the two must be over before the later one begins. Two such loads of one wave land in order.
     """
     if _direct(earlier) == _direct(later):
         return
-    met = meeting(later, earlier, moment.shift)
+    met = overlap(later, earlier, moment.shift)
     if met is None:
         return  # the pair is unknown already, whatever the waves
     cond = algebra.all_of((met.slots, moment.exists))
@@ -109,13 +109,13 @@ def _direct(access: Access) -> bool:
     return isinstance(access.step.stmt, Copy) and access.step.stmt.atom.direct
 
 
-def _one_wave(flow: Flow, met: Meeting) -> bool:
+def _one_wave(flow: Flow, met: Overlap) -> bool:
     """Whether some wave touches a cell in both."""
     mine, theirs = met.cells.waves(flow.timeline.kernel.target.unit)
     return bool((mine & theirs).any())
 
 
-def _for_all_older(flow: Flow, moment: Moment, later: Access) -> bool:
+def _for_all_older(flow: Flow, moment: Execution, later: Access) -> bool:
     """Whether this pair being ordered shows that the same pair further apart is ordered too.
 
     In one loop: a pair further apart contains, as the start of its path, this very path up to an earlier
@@ -129,9 +129,9 @@ def _for_all_older(flow: Flow, moment: Moment, later: Access) -> bool:
     return flow.ordering.relation(moment, later.step, context, flow.epochs.pairs) == "ordered"
 
 
-def _pair(flow: Flow, earlier: Access, moment: Moment, later: Access) -> Obligation | None:
+def _pair(flow: Flow, earlier: Access, moment: Execution, later: Access) -> Obligation | None:
     """The obligation of two executions, or None if they cannot touch one cell from two waves."""
-    met = meeting(later, earlier, moment.shift)
+    met = overlap(later, earlier, moment.shift)
     name = later.view.buffer.name
     what = f"a barrier orders the {earlier.mode} and the {later.mode} of `{name}`"
     if met is None:
@@ -167,7 +167,7 @@ def _drained(ordered: Obligation) -> Obligation:
     return evolve(ordered, invariant=code, what=ordered.what.replace("orders", "follows the end of"))
 
 
-def _groups(met: Meeting, flow: Flow) -> tuple[Pair, ...]:
+def _groups(met: Overlap, flow: Flow) -> tuple[Pair, ...]:
     """The groups of waves, earlier and later, of which different waves touch some cell."""
     groups = flow.epochs.groups
     mine, theirs = met.cells.waves(flow.timeline.kernel.target.unit)
@@ -214,7 +214,7 @@ def _conflicting(flow: Flow, later: Access, horizon: Horizon) -> Iterator[Access
 
 def _never(flow: Flow, earlier: Access, later: Access) -> bool:
     """Whether two accesses touch no cell in common, whatever the iteration; of another loop, its variable is free."""
-    met = meeting(later, earlier, {})
+    met = overlap(later, earlier, {})
     if met is None:
         return False
     if earlier.step.loop is not later.step.loop and flow.impossible(later.step.context, met.slots):
@@ -229,6 +229,6 @@ def _ordered_at_horizon(flow: Flow, earlier: Access, later: Access) -> bool:
     loop = flow.timeline.segments[later.step.segment].loop
     if loop is None or earlier.step.loop is not loop:
         return False
-    moment = Moment(earlier.step, loop.back(2), loop.has_earlier(2), 2)
+    moment = Execution(earlier.step, loop.back(2), loop.has_earlier(2), 2)
     context: tuple[Cond, ...] = (*later.step.context, moment.exists)
     return flow.ordering.relation(moment, later.step, context, flow.epochs.pairs) == "ordered"

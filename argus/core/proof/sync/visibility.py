@@ -43,7 +43,7 @@ from argus.core.ir import (
     bodies,
     walk,
 )
-from argus.core.proof.dataflow.access import Access, Accesses, meeting
+from argus.core.proof.dataflow.access import Access, Accesses, overlap
 from argus.core.proof.dataflow.timeline import Shift, Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync import tensor_map_edits, tensor_maps
@@ -192,7 +192,7 @@ class Visibility:
         """No two threads of one statement write one cell: nothing orders them."""
         if touched.kind not in ("write", "staged"):
             return
-        own = meeting(touched.access, touched.access, {})
+        own = overlap(touched.access, touched.access, {})
         name = touched.access.view.buffer.name
         good = own is not None and not own.cells.of_two_threads
         reason = "" if own is not None else "its address does not separate into slot and cell"
@@ -332,7 +332,7 @@ def _kind(stmt: Stmt, access: Access) -> Kind:
 
 def _meet(later: Touched, earlier: Touched) -> bool:
     """Whether two accesses may touch one cell, from two threads if both are ordinary."""
-    met = meeting(later.access, earlier.access, {})
+    met = overlap(later.access, earlier.access, {})
     if met is None:
         return True
     if met.slots is algebra.FALSE or _of_other_slots(met.slots):

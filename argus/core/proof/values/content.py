@@ -21,8 +21,15 @@ from argus.core import algebra
 from argus.core.algebra import all_of, any_of, lt
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Buffer, Stmt
-from argus.core.proof.dataflow.affine import axes
-from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep, extremes, same, separate
+from argus.core.proof.dataflow.affine import coordinate_axes
+from argus.core.proof.dataflow.separable_index import (
+    FragmentIndex,
+    Piecewise,
+    Separable,
+    equal_indices,
+    extremes,
+    separable,
+)
 from argus.core.proof.dataflow.timeline import Shift
 from argus.core.proof.values.multiset_count import Sets, Tally
 from argus.core.proof.values.recognisers.standing import PLAIN, Standing, changed, families
@@ -35,7 +42,7 @@ BoolArray = npt.NDArray[np.bool_]
 class Inside:
     """`0 <= coordinate < extent`, element by element; open: `coordinate < extent` alone, as a mask has it."""
 
-    coordinate: Component
+    coordinate: FragmentIndex
     extent: Index
     open: bool = False
 
@@ -79,7 +86,7 @@ class Multiplied:
     """An element of a tensor, or a product of elements of two, by their places; 0 where a bound does not hold."""
 
     tensors: tuple[Buffer, ...]
-    places: tuple[tuple[Component, ...], ...]
+    places: tuple[tuple[FragmentIndex, ...], ...]
     inside: tuple[Inside, ...]
 
     def at(self, index: tuple[IntArray, ...]) -> Multiplied:
@@ -104,7 +111,7 @@ class Data:
     computed. terms: what it is the sum of, element by element, where a claim tells products one by one; else none.
     """
 
-    record: Mapping[str, Component]
+    record: Mapping[str, FragmentIndex]
     inside: tuple[Inside, ...] = ()
     fill: float = 0.0
     sets: Sets | None = None
@@ -158,7 +165,7 @@ class Data:
     @property
     def axes(self) -> frozenset[int]:
         """The axes of its tile by whose coordinates its sets, or what it presumes, differ."""
-        return axes(*self.needs, *(node for tally in self.tallies for node in tally.conds))
+        return coordinate_axes(*self.needs, *(node for tally in self.tallies for node in tally.conds))
 
     def shifted(self, shift: Shift) -> Data:
         record = {name: sep.shifted(shift) for name, sep in self.record.items()}
@@ -276,7 +283,9 @@ def both_loose(values: Sequence[Value]) -> tuple[Inside, ...]:
     """The bounds outside of which one of several values is any number, each once."""
     found: list[Inside] = []
     for bound in (bound for value in values if isinstance(value, Data) for bound in value.loose):
-        if not any(bound.like(other) and same(bound.coordinate, other.coordinate) is algebra.TRUE for other in found):
+        if not any(
+            bound.like(other) and equal_indices(bound.coordinate, other.coordinate) is algebra.TRUE for other in found
+        ):
             found.append(bound)
     return tuple(found)
 
@@ -288,9 +297,9 @@ def some_element(inside: tuple[Inside, ...]) -> tuple[Cond, ...]:
     )
 
 
-def _numbers(coordinate: Component) -> tuple[Index, ...]:
+def _numbers(coordinate: FragmentIndex) -> tuple[Index, ...]:
     """The least of a form, or each case: what some element's coordinate is."""
-    return coordinate.cases if isinstance(coordinate, Mixed) else (coordinate.least,)
+    return coordinate.cases if isinstance(coordinate, Piecewise) else (coordinate.least,)
 
 
 def over_agents(found: Sequence[Data], agent: Symbol) -> Data | Top:
@@ -343,23 +352,23 @@ def _counts(data: Data) -> dict[str, Index | Tally]:
     return {name: tally if tally.count is None else tally.count for name, tally in (data.sets or {}).items()}
 
 
-def _of_agents(parts: Sequence[Component], agent: Symbol, low: int) -> Component | None:
-    plain = [part for part in parts if not isinstance(part, Mixed)]
+def _of_agents(parts: Sequence[FragmentIndex], agent: Symbol, low: int) -> FragmentIndex | None:
+    plain = [part for part in parts if not isinstance(part, Piecewise)]
     if len(plain) == len(parts):
         return _affine(plain, agent, low)
     first = parts[0]
-    alike = isinstance(first, Mixed) and all(
-        isinstance(part, Mixed) and part.cases == first.cases and np.array_equal(part.table, first.table)
+    alike = isinstance(first, Piecewise) and all(
+        isinstance(part, Piecewise) and part.cases == first.cases and np.array_equal(part.table, first.table)
         for part in parts
     )
     return first if alike else None
 
 
-def _affine(parts: Sequence[Sep], agent: Symbol, low: int) -> Sep | None:
+def _affine(parts: Sequence[Separable], agent: Symbol, low: int) -> Separable | None:
     first = parts[0]
     step = int(parts[1].table.flat[0] - first.table.flat[0]) if len(parts) > 1 else 0
     for number, part in enumerate(parts):
         if part.base is not first.base or not np.array_equal(part.table, first.table + number * step):
             return None
     moved = algebra.mul(algebra.sub(algebra.sym(agent), low), step)
-    return separate(algebra.add(first.base, moved), first.table)
+    return separable(algebra.add(first.base, moved), first.table)

@@ -18,10 +18,10 @@ from argus.core import algebra
 from argus.core.index import Cond, Coord, Index, Symbol
 from argus.core.ir import Assert, Buffer, Products, View, WrittenOnce, whole
 from argus.core.proof.dataflow.access import Access
-from argus.core.proof.dataflow.affine import anywhere
-from argus.core.proof.dataflow.flattened_views import unflattened
+from argus.core.proof.dataflow.affine import at_any_element
+from argus.core.proof.dataflow.flattened_views import delinearize
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Component, same
+from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indices
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.outputs.writes import claimed_apart, held_by, not_padding, stores_of, written_once
@@ -115,7 +115,9 @@ class _Judge:
         for term in terms:
             edges = [(c, e) for t, p in zip(term.tensors, term.places, strict=True) for c, e in _axes(t, p)]
             for bound in term.inside:
-                is_edge = any(bound.extent is e and same(bound.coordinate, c) is algebra.TRUE for c, e in edges)
+                is_edge = any(
+                    bound.extent is e and equal_indices(bound.coordinate, c) is algebra.TRUE for c, e in edges
+                )
                 if bound.open or not is_edge:
                     yield not_padding(store, store.places or (), bound, context, self.output.shape)
 
@@ -137,7 +139,9 @@ class _Judge:
             left.pop(place)
         return algebra.all_of(goals)
 
-    def _components(self, store: Access, pair: Sequence[tuple[Index, ...]]) -> tuple[tuple[Component | None, ...], ...]:
+    def _components(
+        self, store: Access, pair: Sequence[tuple[Index, ...]]
+    ) -> tuple[tuple[FragmentIndex | None, ...], ...]:
         """The places of one product of the claim, for each element that is stored."""
         at = [tuple(substitute(node, {}, self.view.at) for node in place) for place in pair]
         places = store.places or ()
@@ -170,7 +174,7 @@ class _Judge:
             return
         (extent,) = extents
         once = holds_once(count, algebra.const(0), extent)
-        once = once if held is None else anywhere(once, held)
+        once = once if held is None else at_any_element(once, held)
         yield self.owed(once, (*context, *some_element(value.inside)), store)
         known.sort(key=lambda factor: self._order(factor.view.buffer))
         yield self.owed(self._agree(known, extent), self._within(extent), store, presumed=self._presumed(known))
@@ -199,7 +203,7 @@ class _Judge:
         """The coordinate of the stored element that a name of it is."""
         for name in names:
             for axis, place in enumerate(store.places or ()):
-                if name in value.record and self.flow.holds(context, same(value.record[name], place)):
+                if name in value.record and self.flow.holds(context, equal_indices(value.record[name], place)):
                     return self.numbers[axis]
         return None
 
@@ -220,7 +224,7 @@ class _Judge:
         sizes = [size for _, size in order]
         if reduce(algebra.mul, sizes, algebra.const(1)) is not extent:
             return None
-        numbers = unflattened(algebra.sym(COUNTED), sizes) if sizes else ()
+        numbers = delinearize(algebra.sym(COUNTED), sizes) if sizes else ()
         names = {symbol: number for (symbol, _), number in zip(order, numbers, strict=True)}
         (pair,) = self.claim.products
         return agreeing(factors, self.claimed(pair, names))
@@ -278,16 +282,16 @@ def agreeing(factors: Sequence[_Factor], claimed: Places) -> Cond:
     return algebra.all_of((algebra.implies(one, algebra.all_of((two, *equal))), algebra.implies(two, one)))
 
 
-def _axes(tensor: Buffer, place: Sequence[Component]) -> Iterator[tuple[Component, Index]]:
+def _axes(tensor: Buffer, place: Sequence[FragmentIndex]) -> Iterator[tuple[FragmentIndex, Index]]:
     return zip(place, tensor.shape, strict=True)
 
 
-def _alike(mine: Sequence[Sequence[Component]], claimed: Sequence[Sequence[Component | None]]) -> Cond:
+def _alike(mine: Sequence[Sequence[FragmentIndex]], claimed: Sequence[Sequence[FragmentIndex | None]]) -> Cond:
     """That two pairs of places are one, for all elements."""
     if [len(place) for place in mine] != [len(place) for place in claimed]:
         return algebra.FALSE
     pairs = [pair for place, other in zip(mine, claimed, strict=True) for pair in zip(place, other, strict=True)]
-    return algebra.all_of(algebra.FALSE if b is None else same(a, b) for a, b in pairs)
+    return algebra.all_of(algebra.FALSE if b is None else equal_indices(a, b) for a, b in pairs)
 
 
 def _inside(place: Sequence[Index], buffer: Buffer) -> Cond:

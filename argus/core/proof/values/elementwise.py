@@ -19,9 +19,9 @@ from argus.core.index import Cond, Coord, Held, Index, Symbol
 from argus.core.ir import Cast, Compare, Elem, Get, Lit, Map, Num, Op, Where
 from argus.core.ir.element_walk import children, dtype_of, gets, nodes
 from argus.core.layout import TV
-from argus.core.proof.dataflow.affine import anywhere
+from argus.core.proof.dataflow.affine import at_any_element
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Component, same
+from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indices
 from argus.core.proof.dataflow.timeline import Step, is_whole
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.values.content import (
@@ -62,9 +62,9 @@ def _computed(flow: Flow, step: Step, stmt: Map) -> tuple[Value, tuple[Owed, ...
         operands[get] = value.among(access.view.at) if isinstance(value, Data) else value
     layout = stmt.target.buffer.layout
     assert isinstance(layout, TV)
-    rules = Rules(lambda cond: flow.holds(step.context, anywhere(cond, layout)))
+    rules = Rules(lambda cond: flow.holds(step.context, at_any_element(cond, layout)))
     value = _value(Terms(rules, layout, flow.timeline.kernel.thread), stmt.elem, operands)
-    return value, tuple((code, what, anywhere(goal, layout)) for code, what, goal in rules.owed)
+    return value, tuple((code, what, at_any_element(goal, layout)) for code, what, goal in rules.owed)
 
 
 def _not_of_reals(stmt: Map) -> str:
@@ -192,7 +192,7 @@ def agreements(flow: Flow) -> Iterator[Obligation]:
 
 
 def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
-    seen: dict[str, list[tuple[Component, tuple[Cond, ...]]]] = {}
+    seen: dict[str, list[tuple[FragmentIndex, tuple[Cond, ...]]]] = {}
     assert all(op.name in ELEMENT_OPS for op in nodes(stmt.elem) if isinstance(op, Op))
     for access in flow.accesses.of(step)[:-1]:
         for piece in flow.read(access):
@@ -204,6 +204,6 @@ def _agree(flow: Flow, step: Step, stmt: Map) -> Iterator[Obligation]:
                 known = seen.setdefault(name, [])
                 known.append((sep, there))
                 for other, elsewhere in known[:-1] or known:
-                    goal: Cond = same(other, sep)
+                    goal: Cond = equal_indices(other, sep)
                     context = (*step.context, piece.guard, *elsewhere, *there)
                     yield Obligation("I2", what, stmt, goal, context, compared=sep.table.size)

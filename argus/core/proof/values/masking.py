@@ -15,8 +15,8 @@ from argus.core import algebra
 from argus.core.index import And, Cmp, Cond, Symbol
 from argus.core.ir import Both, Holds, Test
 from argus.core.layout import TV
-from argus.core.proof.dataflow.separable_index import Mixed, numbers
-from argus.core.proof.dataflow.separable_index import evaluate as separated
+from argus.core.proof.dataflow.separable_index import Piecewise, numeric
+from argus.core.proof.dataflow.separable_index import evaluate_separable as separated
 from argus.core.proof.values.content import Data, Inside, Number, Top, Value, loosened, why_not
 from argus.core.proof.values.recognisers.standing import Plain, Statistic
 from argus.core.proof.values.recognisers.statistics import counted
@@ -53,7 +53,7 @@ def _bound(cond: Cond | None, layout: TV, thread: Symbol) -> Inside | None:
     if not isinstance(cond, Cmp) or cond.op != "<=":
         return None
     shape = layout.threads.size(), layout.values.size()
-    places = [numbers(np.broadcast_to(axis, shape)) for axis in layout.coordinates()]
+    places = [numeric(np.broadcast_to(axis, shape)) for axis in layout.coordinates()]
     excess = separated(algebra.sub(cond.left, cond.right), places, thread, shape)
     return None if excess is None else Inside(excess, algebra.const(1), open=True)
 
@@ -83,7 +83,7 @@ def _implied(holds: Callable[[Cond], bool], bound: Inside, bounds: tuple[Inside,
 
 
 def _follows(holds: Callable[[Cond], bool], bound: Inside, mask: Inside) -> bool:
-    if isinstance(bound.coordinate, Mixed) or isinstance(mask.coordinate, Mixed):
+    if isinstance(bound.coordinate, Piecewise) or isinstance(mask.coordinate, Piecewise):
         return False
     offset = bound.coordinate.table - mask.coordinate.table
     if not bool((offset == offset.flat[0]).all()):

@@ -17,8 +17,8 @@ from argus.core.index import Cmp, Cond, Index
 from argus.core.ir import Alloc, Assert, Buffer, Covers, Lit, Map, Mma, Reset, Stmt
 from argus.core.layout import TV
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import same
-from argus.core.proof.dataflow.telescoping import telescoped
+from argus.core.proof.dataflow.separable_index import equal_indices
+from argus.core.proof.dataflow.telescoping import telescope_terms
 from argus.core.proof.dataflow.timeline import Loop, Segment, Step, is_whole
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.values.content import Bottom, Content, Data, Inside, Number, Top, everywhere
@@ -168,7 +168,7 @@ class Accumulator:
         unlike = one_sum(known)
         if unlike:
             return Top(unlike)
-        closed = telescoped(_terms(events, known), loop)
+        closed = telescope_terms(_terms(events, known), loop)
         if isinstance(closed, str):
             return Top(closed)
         total = algebra.add(*(term.count for term in closed))
@@ -208,7 +208,7 @@ class Accumulator:
         assert isinstance(step.stmt, Mma)
         for name in dict.fromkeys((*product.record, *reference.record)):
             both = name in product.record and name in reference.record
-            goal = same(product.record[name], reference.record[name]) if both else algebra.FALSE
+            goal = equal_indices(product.record[name], reference.record[name]) if both else algebra.FALSE
             yield Obligation(
                 "I2",
                 f"each element of `{self.buffer.name}` sums products of one `{name}`",
@@ -250,7 +250,7 @@ class Accumulator:
         if len(known) != len(events) or (isinstance(first, Mma) and first.init is algebra.TRUE):
             return
         terms = _terms(events, known)
-        closed = telescoped(terms, loop)
+        closed = telescope_terms(terms, loop)
         if isinstance(closed, str):
             return
         now = algebra.add(*(term.count for term in closed))
@@ -320,7 +320,7 @@ def _at_start(product: Product, loop: Loop | None) -> Product:
 def _bounded_alike(one: Sequence[Inside], two: Sequence[Inside]) -> Cond:
     if len(one) != len(two) or any(not a.like(b) for a, b in zip(one, two, strict=True)):
         return algebra.FALSE
-    return algebra.all_of(same(a.coordinate, b.coordinate) for a, b in zip(one, two, strict=True))
+    return algebra.all_of(equal_indices(a.coordinate, b.coordinate) for a, b in zip(one, two, strict=True))
 
 
 def _terms(events: Sequence[Step], products: Sequence[Product]) -> list[Term]:

@@ -35,7 +35,7 @@ from argus.core.ir import (
     static,
     walk,
 )
-from argus.core.proof.dataflow.access import Accesses, meeting
+from argus.core.proof.dataflow.access import Accesses, overlap
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.roles.clusters import rank_of
@@ -214,7 +214,7 @@ def apart(accesses: Accesses, found: Exchange) -> Iterator[Obligation]:
     for one, two in combinations(written, 2):
         if one.view.buffer is not two.view.buffer:
             continue
-        met = meeting(one, two, {})
+        met = overlap(one, two, {})
         alone = met is not None and (met.slots is algebra.FALSE or not met.cells.shared)
         what = f"blocks store into parts of `{one.view.buffer.name}` of their own"
         reason = "" if met is not None else "an address does not separate into slot and cell"

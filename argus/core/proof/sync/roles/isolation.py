@@ -8,7 +8,7 @@ from itertools import combinations, combinations_with_replacement
 from argus.core import algebra
 from argus.core.index import Index, Symbol
 from argus.core.ir import Buffer, Copy, Role
-from argus.core.proof.dataflow.access import Access, Accesses, meeting
+from argus.core.proof.dataflow.access import Access, Accesses, overlap
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.walk import symbols
@@ -38,7 +38,7 @@ def parts(accesses: Accesses, copies: Sequence[Copy]) -> Iterator[Obligation]:
     for one, two in combinations(written, 2):
         if one.view.buffer is not two.view.buffer:
             continue
-        met = meeting(one, two, {})
+        met = overlap(one, two, {})
         alone = met is not None and (not met.cells.shared or met.slots is algebra.FALSE)
         what = f"the copies into one slot fill parts of `{one.view.buffer.name}` of their own"
         goal = algebra.TRUE if alone else algebra.FALSE
@@ -50,7 +50,7 @@ def _pair(one: Access, two: Access, role: Role) -> Obligation:
     shift = {symbol: _other(symbol) for at in two.view.at for symbol in symbols(at) if symbol.kind != "size"}
     name, number = two.view.buffer.name, algebra.sym(role.number)
     what = f"agents of `{role.name}` touch parts of `{name}` of their own"
-    met = meeting(one, two, shift)
+    met = overlap(one, two, shift)
     if met is None:
         reason = "an address does not separate into slot and cell"
         return Obligation("I5", what, one.step.stmt, algebra.FALSE, (), two.step.stmt, reason)

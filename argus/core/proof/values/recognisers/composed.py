@@ -10,7 +10,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond
-from argus.core.proof.dataflow.separable_index import Component
+from argus.core.proof.dataflow.separable_index import FragmentIndex
 from argus.core.proof.values.content import Data, Inside, Multiplied, Value
 from argus.core.proof.values.multiset_count import Tally, same
 from argus.core.proof.values.recognisers.splits import common_bounds
@@ -39,7 +39,7 @@ def closed_over(data: Data, form: str) -> Data:
 
 def computed_from(name: str, left: Data, right: Data) -> Value:
     """Things computed from two plain values: what went into them stays known. One sum times something is a sum."""
-    record: dict[str, Component] = {**left.record, **right.record}
+    record: dict[str, FragmentIndex] = {**left.record, **right.record}
     both = common_bounds(left, right)
     inside: tuple[Inside, ...] = both or (*left.inside, *right.inside)
     fill = evaluate_op(name, left.fill, right.fill) if both and name != "div" else nan

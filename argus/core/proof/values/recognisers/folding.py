@@ -16,9 +16,9 @@ from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.ir import Fold
 from argus.core.layout import TV
-from argus.core.proof.dataflow.affine import affine, anywhere
+from argus.core.proof.dataflow.affine import affine, at_any_element
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep
+from argus.core.proof.dataflow.separable_index import FragmentIndex, Piecewise, Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.values.content import (
     BoolArray,
@@ -92,13 +92,13 @@ class Folding:
             return data.at(self.takes.first)
         if not all(self._of_targets(bound.coordinate.table) for bound in data.loose):
             return Top(f"padding of another number than the mask's goes into a fold by `{op}`")
-        kept: dict[str, Component] = {}
-        run_along: dict[str, Sep] = {}
+        kept: dict[str, FragmentIndex] = {}
+        run_along: dict[str, Separable] = {}
         for name, sep in data.record.items():
             table = self.takes.table(sep.table)
             if bool((table == table[:, :1]).all()):
                 kept[name] = sep.at(self.takes.first)
-            elif isinstance(sep, Mixed):
+            elif isinstance(sep, Piecewise):
                 return Top(f"the `{name}` folded has no one form over the elements of a tile")
             else:
                 run_along[name] = sep
@@ -126,7 +126,9 @@ class Folding:
         tally = self._tally(sep)
         return tally if isinstance(tally, Top) else self._started(name, tally, kept)
 
-    def _of_statistics(self, standing: Statistic, kept: dict[str, Component], run_along: dict[str, Sep]) -> Value:
+    def _of_statistics(
+        self, standing: Statistic, kept: dict[str, FragmentIndex], run_along: dict[str, Separable]
+    ) -> Value:
         """Sums of means, distances from them and the like: of elements that differ, or of sets."""
         data, op = statistics.united(self.data), self.stmt.op
         assert isinstance(data, Data)
@@ -193,7 +195,7 @@ class Folding:
         for tally in (*own, *(tally for family in families(data.standing) for tally in family.values())):
             yield from (each.which for each in tally.runs if each.which is not None)
 
-    def _started(self, name: str, tally: Tally, kept: dict[str, Component]) -> Value:
+    def _started(self, name: str, tally: Tally, kept: dict[str, FragmentIndex]) -> Value:
         data, first = self.data, self.takes.first
         told = "maximum" if self.stmt.op == "max" else "sum"
         if not self.alike_in_each(data) or not one_along(data.standing, name):
@@ -213,7 +215,7 @@ class Folding:
         tables = [e.which for t in (*sets, *(t for _, t in data.closed)) for e in t.runs if e.which is not None]
         return all(bool((own == own[:, :1]).all()) for own in map(self.takes.table, tables))
 
-    def _again(self, kept: dict[str, Component], run_along: dict[str, Sep]) -> Value:
+    def _again(self, kept: dict[str, FragmentIndex], run_along: dict[str, Separable]) -> Value:
         """A fold of folds: sets of the parts, together."""
         data = self.data
         if run_along:
@@ -240,7 +242,7 @@ class Folding:
         chosen = np.ones(self.takes.twins.size, np.bool_)
         for bound in data.inside:
             place, extent = bound.coordinate, bound.extent
-            if isinstance(place, Mixed) or place.base is not algebra.const(0) or not isinstance(extent, Const):
+            if isinstance(place, Piecewise) or place.base is not algebra.const(0) or not isinstance(extent, Const):
                 return None
             shape = place.table.shape[0], self.takes.values
             table = np.broadcast_to(place.table, shape).reshape(-1)
@@ -267,7 +269,7 @@ class Folding:
             return Tally(tuple(runs), algebra.mul(tally.other, int(many[0])))
         return Tally(tuple(runs))
 
-    def _tally(self, sep: Sep) -> Tally | Top:
+    def _tally(self, sep: Separable) -> Tally | Top:
         """The numbers of one name that each target takes."""
         table, there = self.takes.table(sep.table), self.takes.cells >= 0
         low, high = int(table.min()), int(table.max()) + 1
@@ -282,15 +284,15 @@ class Folding:
         made = run(first, last, rest, patterns, back.reshape(self.takes.shape))
         return Tally(() if made is None else (made,))
 
-    def _rest(self, sep: Sep) -> Cond | None:
+    def _rest(self, sep: Separable) -> Cond | None:
         """The bounds of the elements, as conditions on the counted x and the target's coordinates."""
         conds = [self._bound(sep, bound) for bound in self.data.inside]
         known = [cond for cond in conds if cond is not None]
         return algebra.all_of(known) if len(known) == len(conds) else None
 
-    def _bound(self, sep: Sep, bound: Inside) -> Cond | None:
+    def _bound(self, sep: Separable, bound: Inside) -> Cond | None:
         x = algebra.sym(COUNTED)
-        if isinstance(bound.coordinate, Mixed):
+        if isinstance(bound.coordinate, Piecewise):
             return None
         for factor in (1, 0, -1):
             difference = self.takes.table(bound.coordinate.table - factor * sep.table)
@@ -302,6 +304,6 @@ class Folding:
             base = algebra.sub(bound.coordinate.base, algebra.mul(sep.base, factor))
             place = algebra.add(algebra.mul(x, factor), base, own)
             cond = bound.of(place)
-            settled = factor == 0 and self.flow.holds(self.step.context, anywhere(cond, self.takes.held))
+            settled = factor == 0 and self.flow.holds(self.step.context, at_any_element(cond, self.takes.held))
             return algebra.TRUE if settled else cond
         return None

@@ -12,7 +12,15 @@ from argus.core.index import Cond, Const, Index
 from argus.core.ir import Buffer, Mma
 from argus.core.layout import TV
 from argus.core.proof.dataflow.affine import affine
-from argus.core.proof.dataflow.separable_index import Component, Mixed, Sep, cases_of, numbers, tabled, together
+from argus.core.proof.dataflow.separable_index import (
+    FragmentIndex,
+    Piecewise,
+    Separable,
+    cases_of,
+    distinct_columns,
+    from_cases,
+    numeric,
+)
 from argus.core.proof.dataflow.timeline import is_whole
 from argus.core.proof.values.content import Data, Inside
 from argus.core.proof.values.multiset_count import COUNTED, Tally, merged, run
@@ -75,7 +83,7 @@ class Product:
     words.
     """
 
-    record: dict[str, Component]
+    record: dict[str, FragmentIndex]
     inside: tuple[Inside, ...]
     contracted: str
     terms: tuple[Term, ...]
@@ -94,7 +102,7 @@ class Operand:
     data: Data
     held: Operands
 
-    def table(self, sep: Component) -> IntArray:
+    def table(self, sep: FragmentIndex) -> IntArray:
         return sep.table[self.held.thread, self.held.value]
 
     def place(self, at: tuple[int, ...]) -> tuple[int, int]:
@@ -138,7 +146,7 @@ class Multiplication:
 
     def _clash(self, name: str) -> Clash:
         sep_a, sep_b = self._a.data.record[name], self._b.data.record[name]
-        if isinstance(sep_a, Mixed) or isinstance(sep_b, Mixed):
+        if isinstance(sep_a, Piecewise) or isinstance(sep_b, Piecewise):
             return self._clash_of_cases(name, sep_a, sep_b)
         a, b = self._a.table(sep_a), self._b.table(sep_b)
         contracted = name in self.contracted
@@ -151,12 +159,12 @@ class Multiplication:
         w, i, j, kk, m, n, s = (int(x) for x in np.unravel_index(int(wrong.argmax()), wrong.shape))
         return Clash(name, algebra.FALSE, self._a.place((w, i, kk, m, s)), self._b.place((w, j, kk, n, s)), contracted)
 
-    def _clash_of_cases(self, name: str, one: Component, two: Component) -> Clash:
+    def _clash_of_cases(self, name: str, one: FragmentIndex, two: FragmentIndex) -> Clash:
         """The same where the elements multiplied are compared expression by expression."""
         (mine, first), (theirs, second) = cases_of(one), cases_of(two)
         a = _once_a_row(first[self._a.held.thread, self._a.held.value])[:, :, None, :, :, None, :]
         b = _once_a_row(second[self._b.held.thread, self._b.held.value])[:, None, :, :, None, :, :]
-        pairs, _ = together(np.broadcast_arrays(a, b), (len(mine), len(theirs)))
+        pairs, _ = distinct_columns(np.broadcast_arrays(a, b), (len(mine), len(theirs)))
         goal = algebra.all_of(algebra.eq(mine[int(i)], theirs[int(j)]) for i, j in pairs.T)
         return Clash(name, goal, self._a.place((0,) * 5), self._b.place((0,) * 5), name in self.contracted)
 
@@ -176,7 +184,7 @@ class Multiplication:
         name = self._counted()
         if name is None:
             return f"{len(self.contracted)} names vary along k in both operands, one is expected"
-        record: dict[str, Component] = {}
+        record: dict[str, FragmentIndex] = {}
         for side, axis in ((self._a, 0), (self._b, 1)):
             for other, sep in side.data.record.items():
                 if other in self.contracted:
@@ -212,7 +220,7 @@ class Multiplication:
         """
         if len(self.contracted) == 1:
             return self.contracted[0]
-        formed = [name for name in self.contracted if all(isinstance(d.record[name], Sep) for d in self._both)]
+        formed = [name for name in self.contracted if all(isinstance(d.record[name], Separable) for d in self._both)]
         return formed[0] if len(formed) == 1 else None
 
     @property
@@ -236,7 +244,7 @@ class Multiplication:
         for side, axis in ((self._a, 0), (self._b, 1)):
             for bound in side.data.loose:
                 spread = self._over_accumulator(side, bound.coordinate, axis)
-                if not isinstance(spread, Sep):
+                if not isinstance(spread, Separable):
                     return None
                 found.append(evolve(bound, coordinate=spread))
         return found
@@ -257,7 +265,7 @@ class Multiplication:
             places.append(algebra.const(0) if place is None else place)
         return side.data.among(places)
 
-    def _over_accumulator(self, side: Operand, sep: Component, axis: int) -> Component | None:
+    def _over_accumulator(self, side: Operand, sep: FragmentIndex, axis: int) -> FragmentIndex | None:
         """A row's component as a table over the accumulator's registers."""
         table = side.table(sep)
         if not _constant_over(table, _DEPTH):
@@ -266,7 +274,7 @@ class Multiplication:
         spread = rows[:, :, None, :, None] if axis == 0 else rows[:, None, :, None, :]
         over = np.zeros(self._shape, np.int64)
         over[self._c.thread, self._c.value] = np.broadcast_to(spread, self._c.thread.shape)
-        return tabled(sep.cases, over) if isinstance(sep, Mixed) else Sep(sep.base, over)
+        return from_cases(sep.cases, over) if isinstance(sep, Piecewise) else Separable(sep.base, over)
 
     def _split_bounds(self, name: str) -> tuple[tuple[Inside, ...], Cond] | str:
         """Bounds on rows, which concern the accumulator's element, and bounds on k, which concern x."""
@@ -282,7 +290,7 @@ class Multiplication:
                     rows.append(evolve(bound, coordinate=spread))
                     continue
                 tag = side.data.record[name]
-                along = None if isinstance(tag, Mixed) else self._along_counted(side, axis, tag, bound)
+                along = None if isinstance(tag, Piecewise) else self._along_counted(side, axis, tag, bound)
                 if along is None:
                     return "an edge that depends on rows and k together"
                 depth.append(along)
@@ -293,11 +301,11 @@ class Multiplication:
             return "one operand is padded along k where the other is not: 0 times what may be infinite"
         return tuple(rows), depths[0]
 
-    def _along_counted(self, side: Operand, axis: int, tag: Sep, bound: Inside) -> Cond | None:
+    def _along_counted(self, side: Operand, axis: int, tag: Separable, bound: Inside) -> Cond | None:
         """A bound on the coordinate as a bound on x, where coordinate = x + constant; of a weight, as a mask has it,
         x and what is affine in the accumulator's coordinates.
         """
-        if isinstance(bound.coordinate, Mixed):
+        if isinstance(bound.coordinate, Piecewise):
             return None
         difference = bound.coordinate.table - tag.table
         offset: Index | None = algebra.const(int(difference.flat[0]))
@@ -309,14 +317,14 @@ class Multiplication:
 
     def _of_rows(self, side: Operand, axis: int, table: IntArray) -> Index | None:
         """A table over an operand as an expression over the accumulator's coordinates; None if it is none."""
-        spread, held = self._over_accumulator(side, numbers(table), axis), self._stmt.target.buffer.layout
+        spread, held = self._over_accumulator(side, numeric(table), axis), self._stmt.target.buffer.layout
         assert isinstance(held, TV)
-        return affine(spread.table, held) if isinstance(spread, Sep) else None
+        return affine(spread.table, held) if isinstance(spread, Separable) else None
 
     def _terms(self, name: str, rest: Cond) -> tuple[Term, ...] | str:
         """The multiset of x that one element receives, as runs of consecutive numbers."""
         sep = self._a.data.record[name]
-        if isinstance(sep, Mixed):
+        if isinstance(sep, Piecewise):
             return f"the `{name}` summed has no one form over the elements of a tile"
         table = self._a.table(sep)
         if not _constant_over(table, (0, *_ROWS)):

@@ -15,13 +15,13 @@ from argus.core.ir.element_walk import nodes
 from argus.core.layout import TV
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import Sep
+from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import is_whole
 from argus.core.proof.values.content import Content, Data, Number
 from argus.core.walk import IntArray, symbols
 
 
-def replicas(flow: Flow, stores: Sequence[Access], places: Sequence[Sep]) -> bool:
+def replicas(flow: Flow, stores: Sequence[Access], places: Sequence[Separable]) -> bool:
     """Whether what is stored to one place twice is one element of a tile, stored by lanes of one warp that all hold it.
 
     places: of the one store's elements, (thread, value).

@@ -16,7 +16,7 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Elem, Get, Map, Op, Relation, Stmt
 from argus.core.ir.element_walk import gets, nodes
 from argus.core.proof.dataflow.reaching import Flow
-from argus.core.proof.dataflow.separable_index import same
+from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, sizes_first
 from argus.core.proof.values.content import Content, Data, Number, why_not
@@ -90,7 +90,7 @@ def _scaled(
         what = f"`{name_of_scale}` has the `{name}` of the elements of `{name_of_sum}` that it scales"
         compared = prod(component.table.shape)
         if name in summed.record:
-            goal = same(summed.record[name], component)
+            goal = equal_indices(summed.record[name], component)
             yield Obligation(
                 "I35",
                 what,

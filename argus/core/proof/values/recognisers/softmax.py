@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from argus.core import algebra
 from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond
-from argus.core.proof.dataflow.bounds import without_known
+from argus.core.proof.dataflow.bounds import drop_implied_bounds
 from argus.core.proof.values.content import Data, Number, Top, Value, both_loose, loosened, unpadded, why_not
 from argus.core.proof.values.multiset_count import Sets, Tally, alike, within
 from argus.core.proof.values.recognisers import statistics
@@ -345,7 +345,7 @@ class Rules:
     def _added(self, left: Data, right: Data) -> Value:
         """Two sums over the same names: each number counts as often as in both."""
         if common_bounds(left, right) is None:
-            left, right = without_known(self.holds, left, right)
+            left, right = drop_implied_bounds(self.holds, left, right)
         if left.sets is None or right.sets is None or left.sets.keys() != right.sets.keys():
             return Top(f"{left.form} plus {right.form}: what is summed is not counted by one name")
         inside = common_bounds(left, right)

@@ -11,7 +11,7 @@ import numpy as np
 from argus.core import algebra
 from argus.core.index import Const
 from argus.core.ir import Cast, Elem, Get, Op
-from argus.core.proof.dataflow.separable_index import Mixed, same
+from argus.core.proof.dataflow.separable_index import Piecewise, equal_indices
 from argus.core.proof.values.content import Data, Inside
 
 
@@ -50,7 +50,7 @@ def _bounds(part: Data) -> tuple[Inside, ...]:
 def always(bound: Inside) -> bool:
     """Whether a bound cannot fail, as numbers tell."""
     place, extent = bound.coordinate, bound.extent
-    if isinstance(place, Mixed) or not isinstance(extent, Const) or place.base is not algebra.const(0):
+    if isinstance(place, Piecewise) or not isinstance(extent, Const) or place.base is not algebra.const(0):
         return False
     return (bound.open or place.low >= 0) and place.high < extent.value
 
@@ -59,6 +59,6 @@ def _alike(one: tuple[Inside, ...], two: tuple[Inside, ...]) -> bool:
     return len(one) == len(two) and all(
         a.like(b)
         and np.array_equal(a.coordinate.table, b.coordinate.table)
-        and same(a.coordinate, b.coordinate) is algebra.TRUE
+        and equal_indices(a.coordinate, b.coordinate) is algebra.TRUE
         for a, b in zip(one, two, strict=True)
     )

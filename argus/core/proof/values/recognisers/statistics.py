@@ -17,7 +17,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.elementwise import evaluate_op
 from argus.core.index import Cond, Index
-from argus.core.proof.dataflow.separable_index import Mixed
+from argus.core.proof.dataflow.separable_index import Piecewise
 from argus.core.proof.values.content import Data, Inside, Number, Value
 from argus.core.proof.values.multiset_count import COUNTED, Tally, same
 from argus.core.proof.values.recognisers import ratios
@@ -50,7 +50,7 @@ def counted(value: Number, bounds: Sequence[Inside], other: Value) -> Data | Non
     first = bounds[0].coordinate if bounds else None
     if value.value != 1 or not isinstance(other, Number) or other.value != 0 or first is None:
         return None
-    if isinstance(first, Mixed):
+    if isinstance(first, Piecewise):
         return None
     return Data({PLACE: first}, tuple(bounds), 0.0, computed=True, standing=Statistic(ratios.number(1), ()))
 

@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path) ->
 
 def test_png_without_the_library_or_fonts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout_svg, "svg_to_bytes", partial(svg_to_bytes, skip_system_fonts=True))
-    with pytest.raises(LayoutError, match="E813: no font"):
+    with pytest.raises(LayoutError, match="E813: PNG needs a font"):
         png(grid(Layout(4)))
     monkeypatch.setattr(layout_svg, "svg_to_bytes", None)
     with pytest.raises(LayoutError, match="E813: PNG needs") as caught:

@@ -210,7 +210,9 @@ def test_the_worst_phase_of_an_access_is_that_of_the_target(target: Target, expe
 
 
 def test_a_layout_that_is_not_the_whole_buffer_is_refused() -> None:
-    with pytest.raises(LayoutError, match="E803: the worst phase moves element 16, which 16:1 does not reach"):
+    with pytest.raises(
+        LayoutError, match="E803: the worst phase accesses element 16, which is not in the image of 16:1"
+    ):
         conflicts(Layout(16), Access(Layout(32)), target=sm_90a, element_bits=32)
 
 

@@ -101,7 +101,7 @@ def test_the_command_line_writes_an_svg_with_a_legend(tmp_path: Path, capsys: py
     assert main(["verify", str(REFUTED / "transposed_b.py"), "--no-cache", "--svg", str(path)]) == 1
     text = path.read_text(encoding="utf-8")
     assert text.startswith("<svg ")
-    assert ">!: the element at fault</text>" in text
+    assert ">!: the faulty element</text>" in text
     assert f"wrote {path}" in capsys.readouterr().out
 
 

@@ -13,7 +13,7 @@ from argus.cli.ansi import print_diagnostic
 from argus.core.diagnostic import Diagnostic
 from argus.core.verdict import Report
 from argus.report.sources import current_directory, read_source
-from argus.report.summary import headline, report_lines, word
+from argus.report.summary import headline, report_lines, verdict_word
 
 _STYLES = {"proved": "bold green", "refuted": "bold red", "unknown": "bold magenta", "vacuous": "bold magenta"}
 
@@ -51,5 +51,5 @@ class Screen:
         for diagnostic in report.diagnostics:
             self.diagnostic(diagnostic)
             self.lines([""])
-        self.lines([headline(report)], _STYLES[word(report.verdict)])
+        self.lines([headline(report)], _STYLES[verdict_word(report.verdict)])
         self.lines(report_lines(report, every_invariant=every_invariant))

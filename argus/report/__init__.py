@@ -1,1 +1,1 @@
-"""Reports for people and programs: text, JSON, SARIF, SVG; pictures of layouts; the schemas."""
+"""Verification reports as text, JSON, SARIF and SVG; pictures of layouts; JSON schemas."""

@@ -1,4 +1,4 @@
-"""Files that a user asked for: written in one step, so that nobody finds half of one."""
+"""Write output files atomically: a reader sees the old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace the file or make it. Raises ArgusError (E302) if it cannot be written."""
+    """Create or replace a file. Raises ArgusError (E302) if it cannot be written."""
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.stem}-", dir=path.parent) as scratch:
             whole = Path(scratch) / path.name
@@ -28,7 +28,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> str:
-    """Write a file, its folder included; its path. Raises ArgusError (E302) if it cannot be written."""
+    """Write a file, create its folder, and return its path. Raises ArgusError (E302) if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""What a command of the command line hands to `main`."""
+"""The result that a CLI command returns to `main`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from attrs import frozen
 
 @frozen
 class Outcome:
-    """document: what `--json` prints, without the exit code."""
+    """code: the exit code. document: the JSON of `--json`, without the exit code."""
 
     code: int
     document: dict[str, object]

@@ -1,6 +1,6 @@
-"""Diagnostics as text: one list of styled lines, which `coloured` prints in colour, and the same report as JSON.
+"""Render diagnostics as styled lines of text, and as JSON.
 
-Nothing here reads a file: `sources` maps a path to its text, or to None where there is none.
+Nothing here reads a file: `sources` maps a path to its text, or to None if it is not available.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SCHEMA = "argus.diagnostic/1"
 
 
 @frozen
-class _Mark:
-    """A label with a place: one underline of one source line."""
+class _Underline:
+    """A label with a source position, drawn as an underline."""
 
     frame: Frame
     text: str
@@ -32,16 +32,16 @@ class _Mark:
 
 
 def render_plain(diagnostic: Diagnostic, sources: Sources, *, root: str = "") -> str:
-    """The report as text without a final newline; paths below the directory `root` are shown relative to it."""
+    """The diagnostic as text without a final newline. Paths below the directory `root` are relative to it."""
     lines = _lines(diagnostic, sources, root)
     return "\n".join("".join(text for _, text in line).rstrip() for line in lines)
 
 
 def to_json(diagnostic: Diagnostic) -> dict[str, object]:
-    """The report as JSON data of schema `argus.diagnostic/1`.
+    """The diagnostic as JSON data of schema `argus.diagnostic/1`.
 
-    Keys are never removed or given another meaning within a schema version. Lines count from 1 and
-    columns from 0, the end is exclusive; `frames` run from the place outwards to its callers.
+    Within a schema version no key is removed or changes its meaning. Lines count from 1, columns from 0, ends are
+    exclusive. `frames` go from the innermost call to the outermost.
     """
     return {
         "schema": SCHEMA,
@@ -74,7 +74,7 @@ def frame_json(frame: Frame) -> dict[str, object]:
 
 
 def trimmed(diagnostic: Diagnostic, sources: Sources, root: str) -> Iterator[Line]:
-    """The lines without spaces at their ends."""
+    """The styled lines without trailing spaces."""
     for line in _lines(diagnostic, sources, root):
         yield (*line[:-1], (line[-1][0], line[-1][1].rstrip()))
 
@@ -95,16 +95,16 @@ def _headline(severity: Severity, code: str, message: str) -> Line:
     return ((severity, f"{severity}[{code}]"), ("message", f": {message}"))
 
 
-def _marks(diagnostic: Diagnostic) -> Iterator[_Mark]:
+def _marks(diagnostic: Diagnostic) -> Iterator[_Underline]:
     if diagnostic.primary.span.frame is not None:
-        yield _Mark(diagnostic.primary.span.frame, diagnostic.primary.text, "primary")
+        yield _Underline(diagnostic.primary.span.frame, diagnostic.primary.text, "primary")
     for label in diagnostic.secondary:
         if label.span.frame is not None:
-            yield _Mark(label.span.frame, label.text, "secondary")
+            yield _Underline(label.span.frame, label.text, "secondary")
 
 
-def _by_file(marks: tuple[_Mark, ...], root: str) -> Iterator[tuple[str, tuple[_Mark, ...]]]:
-    """Marks grouped by file, each with the place of its first mark as given; in a group in order of lines."""
+def _by_file(marks: tuple[_Underline, ...], root: str) -> Iterator[tuple[str, tuple[_Underline, ...]]]:
+    """Labels grouped by file, with the position of the file's first label; sorted by line within a file."""
     for file in dict.fromkeys(mark.frame.file for mark in marks):
         group = [mark for mark in marks if mark.frame.file == file]
         first = group[0].frame
@@ -117,7 +117,7 @@ def _shown(file: str, root: str) -> str:
     return str(path.relative_to(root)) if root and path.is_relative_to(root) else file
 
 
-def _excerpt(marks: Iterable[_Mark], sources: Sources, gutter: str) -> Iterator[Line]:
+def _excerpt(marks: Iterable[_Underline], sources: Sources, gutter: str) -> Iterator[Line]:
     for number, group in groupby(marks, key=lambda mark: mark.frame.line):
         on_line = tuple(group)
         source = _source_line(sources(on_line[0].frame.file), number)
@@ -134,24 +134,24 @@ def _source_line(text: str | None, number: int) -> str | None:
     return lines[number - 1] if 0 < number <= len(lines) else None
 
 
-def _bare(mark: _Mark, gutter: str) -> Line:
-    """A label whose source text is not at hand."""
+def _bare(mark: _Underline, gutter: str) -> Line:
+    """A label without source text."""
     return (("frame", f"{gutter} = "), ("text", f"line {mark.frame.line}: "), (mark.style, mark.text))
 
 
-def _start(source: str, mark: _Mark) -> int:
-    """The column of the mark, never inside the line's indentation."""
+def _start(source: str, mark: _Underline) -> int:
+    """First column of the underline, never inside the line's indentation."""
     return max(mark.frame.column, len(source) - len(source.lstrip()))
 
 
-def _margin(source: str, mark: _Mark) -> str:
-    """What stands left of the underline: as wide as the source there, tabs kept."""
+def _margin(source: str, mark: _Underline) -> str:
+    """Padding to the left of the underline, with the source's tabs."""
     start = _start(source, mark)
     return "".join("\t" if letter == "\t" else " " for letter in source[:start].ljust(start))
 
 
-def _underline(source: str, mark: _Mark) -> str:
-    """Carets or dashes under the mark; to the end of the line where the mark ends on a later one."""
+def _underline(source: str, mark: _Underline) -> str:
+    """Carets or dashes under the label; up to the end of the line if the label ends on a later one."""
     start, end = _start(source, mark), mark.frame.end_column
     stop = min(end, len(source)) if end > start else len(source)
     sign = "^" if mark.style == "primary" else "-"
@@ -181,7 +181,7 @@ def _calls(span: Span, root: str) -> Iterator[str]:
 
 
 def _remark(gutter: str, name: str, text: str) -> Iterator[Line]:
-    """`= name: text`, further lines of the text below its first."""
+    """`= name: text`, with continuation lines aligned."""
     head = f"{gutter} = "
     label = f"{name} " if name.endswith("called from") else f"{name}: "
     first, *rest = text.split("\n")

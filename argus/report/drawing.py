@@ -1,4 +1,4 @@
-"""What plots are drawn from: lines and words of an SVG document."""
+"""SVG primitives of plots: axes, lines, text, dots."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from attrs import frozen
 
 INK, QUIET, GRID, GROUND = "#000000", "#555555", "#dddddd", "#ffffff"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Told apart in print and by eyes that see few colours: the palette of Okabe and Ito."""
+"""Okabe and Ito's palette: distinguishable in print and with colour blindness."""
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
 @frozen
 class LogAxis:
-    """An axis of powers of ten from `low` to `high`, drawn between two places."""
+    """A log10 axis from 10^low to 10^high, drawn from `begin` to `end` in pixels."""
 
     low: float
     high: float
@@ -27,7 +27,7 @@ class LogAxis:
         return self.begin + (self.end - self.begin) * (log10(value) - self.low) / (self.high - self.low)
 
     def ticks(self) -> Iterator[tuple[float, bool]]:
-        """1, 2 and 5 of each power of ten within the axis, and whether it is the power itself."""
+        """Ticks at 1, 2 and 5 times each power of ten, each with whether it is a power of ten."""
         for power in range(floor(self.low), ceil(self.high) + 1):
             for digit in (1, 2, 5):
                 if self.low - 1e-9 <= log10(digit * 10.0**power) <= self.high + 1e-9:
@@ -35,7 +35,7 @@ class LogAxis:
 
 
 def canvas(width: float, height: float) -> ET.Element:
-    """An empty picture."""
+    """An empty SVG document."""
     size = {"width": number(width), "height": number(height), "viewBox": f"0 0 {number(width)} {number(height)}"}
     root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "font-family": _SANS, "role": "img"})
     ET.SubElement(root, "rect", {"width": number(width), "height": number(height), "fill": GROUND})
@@ -43,13 +43,13 @@ def canvas(width: float, height: float) -> ET.Element:
 
 
 def document(root: ET.Element) -> str:
-    """The text of a picture."""
+    """The SVG text."""
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
 
 def line(root: ET.Element, points: Sequence[tuple[float, float]], style: Mapping[str, str]) -> None:
-    """Through these points. style: attributes; those without a value are left out."""
+    """Draw a polyline. style: SVG attributes; empty ones are dropped."""
     given = {name: value for name, value in style.items() if value}
     through = " ".join(f"{number(x)},{number(y)}" for x, y in points)
     ET.SubElement(root, "polyline", {"points": through, "fill": "none", **given})
@@ -65,7 +65,7 @@ def text(
     size: str = "12",
     weight: str = "normal",
 ) -> None:
-    """Words at a point; anchor: which end of them is there. Small ones are quieter."""
+    """Draw text at a point. anchor: SVG text-anchor. Text of the default size is grey."""
     style = {"font-size": size, "font-weight": weight, "text-anchor": anchor, "fill": INK if size != "12" else QUIET}
     ET.SubElement(root, "text", {"x": number(x), "y": number(y), **style}).text = words
 
@@ -79,5 +79,5 @@ def dot(root: ET.Element, x: float, y: float, colour: str, *, filled: bool, squa
 
 
 def number(length: float) -> str:
-    """A length with two decimals at most."""
+    """A length with at most two decimals."""
     return f"{length:.2f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Files about a verification: a SARIF log, and a picture of what a counterexample names."""
+"""Write report files: a SARIF log, and a picture of a counterexample."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from argus.report.svg import picture
 
 
 def write_sarif(reports: Sequence[Report], path: Path | str, *, version: str) -> str:
-    """Write the SARIF log of some verifications; what was done, in words. version: of Argus.
+    """Write the SARIF log of some reports; returns a message. version: of Argus.
 
-    Rules link to the pages of `docs/` where these lie beside the package, as in a checkout.
+    Rules link to the pages of `docs/` if these are next to the package, as in a checkout.
     Raises ArgusError (E302) if the file cannot be written.
     """
-    beside = Path(__file__).parents[2]
-    pages = f"{beside.as_uri()}/" if (beside / "docs" / "invariants").is_dir() else ""
+    checkout = Path(__file__).parents[2]
+    pages = f"{checkout.as_uri()}/" if (checkout / "docs" / "invariants").is_dir() else ""
     log = sarif(reports, version=version, root=current_directory(), pages=pages)
     write_whole(Path(path), (json.dumps(log, indent=2) + "\n").encode())
     return f"wrote {path}"
 
 
 def write_picture(kernels: Sequence[Kernel], reports: Sequence[Report], path: Path | str) -> str:
-    """Draw the first counterexample that names an element; what was done, in words.
+    """Draw the first counterexample that names an element; returns a message.
 
-    kernels: one a report. path: ends in .svg, .png or .txt. Raises ArgusError as `pictures.save` does.
+    kernels: one for each report. path: ends in .svg, .png or .txt. Raises ArgusError as `layout_svg.save` does.
     """
     for kernel, report in zip(kernels, reports, strict=True):
         verdict = report.verdict
@@ -39,4 +39,4 @@ def write_picture(kernels: Sequence[Kernel], reports: Sequence[Report], path: Pa
         if drawn is not None:
             save(drawn, path)
             return f"wrote {path}"
-    return f"drew no {path}: there is no counterexample that names an element"
+    return f"did not write {path}: no counterexample names an element"

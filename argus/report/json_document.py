@@ -1,4 +1,4 @@
-"""A verification as JSON data of the schema `argus.report/1`, which `schema` gives and docs/reports.md explains."""
+"""Verification reports as JSON of the schema `argus.report/1` (see `schema` and docs/reports.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attrs import asdict
 from argus.core.span import Span
 from argus.core.verdict import Counterexample, Hop, Place, ProgramReport, Proved, Refuted, Report, Unknown
 from argus.report.diagnostic_text import frame_json, to_json
-from argus.report.summary import assumptions, numbered, results, word
+from argus.report.summary import assumptions, numbered, results, verdict_word
 
 SCHEMA = "argus.report/1"
 _RECORD = re.compile(r"[^\s=,]+=-?\d+(?:, [^\s=,]+=-?\d+)*")
@@ -26,13 +26,13 @@ def schema() -> dict[str, object]:
 
 
 def report_json(report: Report) -> dict[str, object]:
-    """One kernel of the schema `argus.report/1`. Keys are never removed or given another meaning within it."""
+    """One kernel's report in the schema `argus.report/1`. No key is removed or changes its meaning within it."""
     verdict = report.verdict
     return {
         "name": report.kernel,
         "target": report.target,
         "solver": report.solver,
-        "verdict": word(verdict),
+        "verdict": verdict_word(verdict),
         "exit_code": report.exit_code,
         "reason": verdict.reason if isinstance(verdict, Unknown) else "",
         "attempt": verdict.attempt if isinstance(verdict, Unknown) else "",
@@ -48,10 +48,10 @@ def report_json(report: Report) -> dict[str, object]:
 
 
 def program_json(report: ProgramReport) -> dict[str, object]:
-    """One program of the schema `argus.report/1`. Its launches' reports stand among the kernels."""
+    """One program's report in the schema `argus.report/1`. Its launches' reports are among the kernels."""
     return {
         "name": report.program,
-        "verdict": word(report.verdict),
+        "verdict": verdict_word(report.verdict),
         "exit_code": report.exit_code,
         "launches": [each.kernel for each in report.launches],
         "crossings": [asdict(each) for each in report.crossings],
@@ -110,7 +110,7 @@ def _frame(span: Span) -> dict[str, object] | None:
 
 
 def _tags(name: str, text: str) -> dict[str, object]:
-    """What is told of one element; `names` holds the record where the text is one."""
+    """The tags of one element; `names` holds them as numbers if the text is a record."""
     return {"of": name, "text": text, "names": dict(_names(text.split(", "))) if _RECORD.fullmatch(text) else {}}
 
 

@@ -1,7 +1,7 @@
-"""Pictures of layouts and the files they are saved to.
+"""Save pictures of layouts as SVG, PNG or text, and draw bank conflicts of an access.
 
-The pictures are drawn in `argus.core.layout.pictures`; here are the effects, PNG by resvg with the fonts of this
-machine and writing, and the picture of what a target's shared memory does with an access.
+`argus.core.layout.pictures` draws the pictures. This module has the effects: PNG by resvg with the fonts of this
+machine, and writing files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from argus.report.atomic_write import write_whole
 
 try:
     from resvg_py import svg_to_bytes
-except ImportError:  # Nothing but PNG needs it, and there are machines without a wheel of it.
+except ImportError:  # Only PNG needs it, and some platforms have no wheel.
     svg_to_bytes = None
 
 __all__ = [
@@ -48,11 +48,11 @@ _PROBE = '<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16">{}</svg
 
 
 def conflicts(layout: Layout | ComposedLayout, access: Access, *, target: Target, element_bits: int) -> Picture:
-    """The banks of a buffer, with the phase of an access that has the worst conflict.
+    """The banks of a buffer during the phase of an access with the worst conflict.
 
-    layout: coordinates of the buffer -> elements from its start, which are what the access names. The elements that
-    the phase moves are outlined, and marked where their bank holds more than one word of them.
-    Raises LayoutError: E803 if the phase moves what the layout does not reach, else as `bank_conflicts` and `banks` do.
+    layout: buffer coordinates -> element offsets, in which the access is given. The phase's elements are outlined, and
+    marked if their bank must serve more than one word.
+    Raises LayoutError: E803 if the layout does not reach an element of the phase, else as `bank_conflicts` and `banks`.
     """
     worst = bank_conflicts(access, target=target, element_bits=element_bits)
     wave, vector = worst.execution
@@ -64,17 +64,17 @@ def conflicts(layout: Layout | ComposedLayout, access: Access, *, target: Target
     absent = moved.difference(elements)
     if absent:
         raise misplaced(
-            f"the worst phase moves element {min(absent)}, which {layout} does not reach",
-            "give the layout of the whole buffer",
+            f"the worst phase accesses element {min(absent)}, which is not in the image of {layout}",
+            "pass the layout of the whole buffer",
         )
     phase = [index for index, element in enumerate(elements) if element in moved]
     return banks(layout, element_bits, phase, count=target.banks, width=BANK_BYTES)
 
 
 def save(picture: Picture, path: Path | str) -> None:
-    """Write the file that the path's ending asks for, in one step.
+    """Write the picture atomically, in the format of the path's suffix.
 
-    Raises ArgusError: E813 for another ending and where PNG cannot be drawn, E302 if the file cannot be written.
+    Raises ArgusError: E813 for another suffix or if PNG cannot be drawn, E302 if the file cannot be written.
     """
     ending = check_ending(path)
     write_whole(Path(path), _drawn(picture, ending))
@@ -91,7 +91,7 @@ def _drawn(picture: Picture, ending: str) -> bytes:
 
 
 def check_ending(path: Path | str) -> str:
-    """`.svg`, `.png` or `.txt`. Raises LayoutError (E813) for another."""
+    """The suffix: `.svg`, `.png` or `.txt`. Raises LayoutError (E813) for another."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise LayoutError(
@@ -103,21 +103,21 @@ def check_ending(path: Path | str) -> str:
 
 
 def png(picture: Picture, scale: float = 2.0) -> bytes:
-    """The picture as PNG, `scale` pixels to one of the SVG; fewer where it would have more than MOST_PIXELS.
+    """The picture as PNG, `scale` pixels to one SVG unit, less if it would exceed MOST_PIXELS.
 
-    Raises LayoutError (E813) without resvg-py, without a font on this machine, or for a scale that is not above 0.
+    Raises LayoutError (E813) without resvg-py, without a font on this machine, or for a scale that is not positive.
     """
     if svg_to_bytes is None:
         raise LayoutError("E813", "PNG needs the package `resvg-py`", help="pip install resvg-py, or draw SVG")
-    # Where no font is found, resvg leaves every text out and says nothing.
+    # Without a font, resvg drops every text silently.
     letter = f'<text y="12" font-family="{SANS}">8</text>'
     if svg_to_bytes(_PROBE.format(letter)) == svg_to_bytes(_PROBE.format("")):
         raise LayoutError(
             "E813",
-            "no font for the texts of a PNG is installed on this machine",
+            "PNG needs a font, and none is installed on this machine",
             help="install one, such as DejaVu Sans (Debian: fonts-dejavu-core), or draw SVG",
         )
     if not scale > 0:
-        raise LayoutError("E813", f"a PNG at the scale {scale}: expected a number above 0", help="leave it out for 2")
-    # Out of memory, resvg ends the process.
+        raise LayoutError("E813", f"a PNG at the scale {scale}: expected a positive number", help="the default is 2")
+    # resvg aborts the process when it runs out of memory, so the number of pixels is limited.
     return svg_to_bytes(picture.svg(), zoom=min(scale, sqrt(MOST_PIXELS / prod(picture.extent()))))

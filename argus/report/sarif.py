@@ -1,4 +1,4 @@
-"""Verifications as a SARIF 2.1.0 log, the format in which code hosts and editors take the findings of analyses."""
+"""Verification reports as a SARIF 2.1.0 log, the format that code hosts and editors read."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _KINDS: dict[Severity, str] = {"error": "fail", "warning": "fail", "unknown": "o
 
 
 def sarif(reports: Sequence[Report], *, version: str, root: str, pages: str = "") -> Data:
-    """The log of one run: a result for each diagnostic, a rule for each code that occurs.
+    """The log of one run: one result a diagnostic, one rule a code that occurs.
 
-    version: of Argus. root: the directory that paths are given relative to. pages: the URI of the folder that holds
-    `docs/`, ending in a slash; without it rules carry their help as text alone.
+    version: of Argus. root: the directory that paths are relative to. pages: URI of the folder that contains `docs/`,
+    with a trailing slash; without it rules have help text but no link.
     """
-    told = [(report, diagnostic) for report in reports for diagnostic in report.diagnostics]
-    codes = list(dict.fromkeys(diagnostic.code for _, diagnostic in told))
+    findings = [(report, diagnostic) for report in reports for diagnostic in report.diagnostics]
+    codes = list(dict.fromkeys(diagnostic.code for _, diagnostic in findings))
     driver = {"name": "Argus", "semanticVersion": version, "rules": [_rule(code, pages) for code in codes]}
     run: Data = {
         "tool": {"driver": driver},
         "originalUriBaseIds": {_ROOT: {"uri": f"{_uri(root)}/"}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(report, diagnostic, codes, root) for report, diagnostic in told],
+        "results": [_result(report, diagnostic, codes, root) for report, diagnostic in findings],
     }
     return {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
 
 
 def _rule(code: str, pages: str) -> Data:
-    title, statement = _described(code)
+    title, statement = _title_and_statement(code)
     page = Diagnostic(code, "error", "").page
     help_text: Data = {"text": f"{statement} See {page}.", "markdown": f"**{title}.** {statement} See `{page}`."}
     rule: Data = {
@@ -53,8 +53,8 @@ def _rule(code: str, pages: str) -> Data:
     return rule | ({"helpUri": pages + page} if pages else {})
 
 
-def _described(code: str) -> tuple[str, str]:
-    """The title and the sentence of an invariant, or of an error."""
+def _title_and_statement(code: str) -> tuple[str, str]:
+    """Title and explanation of an invariant or an error code."""
     if code.startswith("I"):
         return invariant(code).title, invariant(code).statement
     return entry(code).title, entry(code).explanation
@@ -121,12 +121,12 @@ def _artifact(file: str, root: str) -> Data:
 
 
 def _uri(path: str) -> str:
-    """The URI of an absolute path; a drive gets the slash that a URI wants before it."""
+    """The file URI of an absolute path, also of one with a drive letter."""
     return f"file:///{quote(PurePath(path).as_posix().lstrip('/'), safe='/:')}"
 
 
 def _fingerprint(report: Report, diagnostic: Diagnostic, root: str) -> str:
-    """The same for the same fault of a kernel when lines above it come and go."""
+    """A fingerprint that does not change when lines above the finding move."""
     frame = diagnostic.primary.span.frame
     file = "" if frame is None else str(_artifact(frame.file, root)["uri"])
     return _hash((diagnostic.code, report.kernel, report.target, file))

@@ -1,4 +1,4 @@
-"""The one reader of the user's source text: rendering asks it and stays pure."""
+"""Read the user's source files. Only this module does, so that rendering stays pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 def read_source(file: str) -> str | None:
     """The text of a Python file in its declared encoding, or None if it cannot be read.
 
-    Read once a process: a report shows the text that was traced, whatever is saved meanwhile.
+    Each file is read once a process, so that a report shows the text that was traced even if the file changes.
     """
     try:
         with tokenize.open(file) as stream:

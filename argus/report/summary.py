@@ -1,4 +1,4 @@
-"""A verdict as a few lines of text, and as JSON data. Diagnostics have their own renderer."""
+"""Summaries of verdicts and builds as text and JSON. `diagnostic_text` renders diagnostics."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _WIDTH = 100
 _MARGIN = 18
 
 
-def word(verdict: Verdict) -> Word:
-    """The verdict in one word."""
+def verdict_word(verdict: Verdict) -> Word:
+    """The verdict's name."""
     match verdict:
         case Proved():
             return "proved"
@@ -46,13 +46,13 @@ def word(verdict: Verdict) -> Word:
 
 def headline(report: Report) -> str:
     """The first line of a verdict."""
-    return f"{report.kernel} ({report.target}): {word(report.verdict)}{_meaning(report)}"
+    return f"{report.kernel} ({report.target}): {verdict_word(report.verdict)}{_meaning(report)}"
 
 
 def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[str]:
-    """What stands below the headline: invariants, assumptions, coverage, cost.
+    """The lines below the headline: invariants, assumptions, coverage, cost.
 
-    every_invariant: also those that do not apply, each with its reason, and a line for each that does.
+    every_invariant: one line for each invariant, also for those that do not apply, with the reason.
     """
     if isinstance(report.verdict, Unknown):
         yield from _row("why", report.verdict.reason)
@@ -65,22 +65,22 @@ def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[s
 
 
 def program_lines(report: ProgramReport) -> Iterator[str]:
-    """The verdict on a program, and what crosses from launch to launch."""
-    yield f"program {report.program}: {word(report.verdict)}, {len(report.launches)} launches"
+    """The verdict on a program, and the tensors that one launch writes and another reads."""
+    yield f"program {report.program}: {verdict_word(report.verdict)}, {len(report.launches)} launches"
     for each in report.crossings:
         route = f"{', '.join(each.writers)} -> {', '.join(each.readers)}"
         yield from _row("crosses", f"{each.tensor} ({route}): {each.holds}")
 
 
 def results(verdict: Verdict) -> tuple[str, ...]:
-    """What the outputs hold, if that is proved."""
+    """The proved contents of the outputs."""
     return verdict.results if isinstance(verdict, Proved) else ()
 
 
 def _meaning(report: Report) -> str:
     match report.verdict:
         case Proved() if report.uncovered:
-            return f", but nothing is stated of {', '.join(report.uncovered)}"
+            return f", but no assertion covers {', '.join(report.uncovered)}"
         case Proved():
             return " for all sizes that meet the assumptions"
         case Refuted(counterexample=found):
@@ -97,7 +97,7 @@ _HOW = {"interpreter": "replayed in the interpreter", "recomputed": "recomputed 
 
 
 def assumptions(verdict: Verdict) -> tuple[str, ...]:
-    """What the verdict rests on; empty for a counterexample, which needs nothing."""
+    """The assumptions of the verdict; none for a counterexample."""
     return verdict.assumptions if isinstance(verdict, Proved | Vacuous) else ()
 
 
@@ -138,15 +138,15 @@ def _coverage(report: Report) -> Iterator[str]:
 
 
 def numbered(coverage: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """In the order of the invariants: I2 before I10."""
+    """Sorted by invariant number: I2 before I10."""
     return sorted(coverage, key=lambda pair: int(pair[0][1:]))
 
 
 def _cost(cost: Cost, solver: str) -> Iterator[str]:
     yield from _row(
         "cost",
-        f"{cost.seconds:.2f} s with {solver}: {cost.asked} questions; {cost.by_normal_form} by normal form, "
-        f"{cost.remembered} remembered, {cost.smt} to SMT",
+        f"{cost.seconds:.2f} s with {solver}: {cost.asked} queries: {cost.by_normal_form} by normal form, "
+        f"{cost.remembered} cached, {cost.smt} to SMT",
     )
 
 
@@ -165,7 +165,7 @@ def _row(label: str, text: str) -> Iterator[str]:
 
 
 def artifact_lines(artifact: Artifact) -> Iterator[str]:
-    """What a built kernel costs, and where its files lie."""
+    """Resource usage and files of a built kernel."""
     yield f"{artifact.name} ({artifact.target}): compiled"
     match artifact.report:
         case ResourceReport():
@@ -180,11 +180,11 @@ def artifact_lines(artifact: Artifact) -> Iterator[str]:
 def _cdna_lines(report: ResourceReport) -> Iterator[str]:
     yield from _row(
         "registers",
-        f"{report.registers} of a lane ({report.vgprs} vector, {report.agprs} accumulation), {report.sgprs} scalar",
+        f"{report.registers} a lane ({report.vgprs} VGPR, {report.agprs} AGPR), {report.sgprs} SGPR",
     )
     yield from _row(
         "spills",
-        f"{report.vgpr_spills} vector, {report.sgpr_spills} scalar, {report.scratch_bytes} bytes of scratch a lane",
+        f"{report.vgpr_spills} VGPR, {report.sgpr_spills} SGPR, {report.scratch_bytes} bytes of scratch a lane",
     )
     yield from _row("LDS", f"{report.lds_bytes:,} bytes a block")
     yield from _row("occupancy", f"{report.occupancy} waves a SIMD")
@@ -192,13 +192,13 @@ def _cdna_lines(report: ResourceReport) -> Iterator[str]:
 
 
 def _hopper_lines(report: AssemblerReport, shared: int) -> Iterator[str]:
-    yield from _row("registers", f"{report.registers} of a thread at launch")
+    yield from _row("registers", f"{report.registers} a thread at launch")
     yield from _row("spills", f"{report.spill_stores} bytes stored, {report.spill_loads} bytes loaded a thread")
     yield from _row("shared", f"{shared:,} bytes a block")
 
 
 def files(artifact: Artifact) -> tuple[str, ...]:
-    """Source, assembly where there is one, code object and description."""
+    """Paths of source, assembly (if any), code object and description."""
     paths = (artifact.source, artifact.assembly, artifact.code, artifact.description)
     return tuple(str(path) for path in paths if path is not None)
 

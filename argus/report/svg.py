@@ -1,4 +1,4 @@
-"""A counterexample as a picture: the tile of each element at fault, or a window of it, with the element marked."""
+"""Draw a counterexample: for each faulty element the tile around it, with the element marked."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from argus.core.verdict import Counterexample, Place
 from argus.core.walk import evaluate
 
 WINDOW = 16
-"""Rows and columns of one panel, at most."""
+"""Maximum rows and columns of one panel."""
 
-_WRONG = Key("the element at fault", border="conflict", badge="!")
-_ALIKE = Key("fails alike", border="conflict", badge="=")
-_SAME = Key("what else its thread holds", border="phase")
+_WRONG = Key("the faulty element", border="conflict", badge="!")
+_ALIKE = Key("same failure", border="conflict", badge="=")
+_SAME = Key("other elements of its thread", border="phase")
 
 At = tuple[int, ...]
 Rows = tuple[tuple[Cell, ...], ...]
@@ -31,9 +31,9 @@ Rows = tuple[tuple[Cell, ...], ...]
 
 @frozen
 class _Tile:
-    """Rows and columns of a buffer: `at` with its last two axes moving; a buffer of one axis is one row.
+    """The slice of a buffer along its last two axes through element `at`; a buffer of one axis is one row.
 
-    alike: more elements that fail.
+    alike: more faulty elements.
     """
 
     shape: At
@@ -42,7 +42,7 @@ class _Tile:
 
     @property
     def extents(self) -> tuple[int, int]:
-        """Rows and columns; an element outside the buffer is drawn outside of it."""
+        """Rows and columns, extended to an element outside the buffer."""
         rows, columns = (1, *self.shape)[-2:]
         row, column = self.marked
         return max(rows, row + 1), max(columns, column + 1)
@@ -53,7 +53,7 @@ class _Tile:
         return row, column
 
     def window(self) -> tuple[range, range]:
-        """A window of at most WINDOW rows and columns that the element is in."""
+        """At most WINDOW rows and columns around the element."""
         found: list[range] = []
         for place, extent in zip(self.marked, self.extents, strict=True):
             first = place if place < 0 else max(0, min(place // WINDOW * WINDOW, extent - WINDOW))
@@ -64,7 +64,7 @@ class _Tile:
         return (*self.at[:-2], row, column) if len(self.at) > 1 else (column,)
 
     def mark(self, element: At, *, same: bool = False) -> tuple[Border, str]:
-        """The border and the badge of an element. same: its thread also holds the one at fault."""
+        """Border and badge of an element. same: its thread also holds the faulty one."""
         if element == self.at:
             return "conflict", "!"
         if element in self.alike:
@@ -72,7 +72,7 @@ class _Tile:
         return ("phase" if same else ""), ""
 
     def keys(self) -> tuple[Key, ...]:
-        """What the marks mean."""
+        """The legend of the marks."""
         return (_WRONG, _ALIKE) if self.alike else (_WRONG,)
 
     def inside(self, element: At) -> bool:
@@ -80,10 +80,10 @@ class _Tile:
 
 
 def picture(kernel: Kernel, found: Counterexample) -> Picture | None:
-    """The tiles of the elements at fault, side by side; None where the counterexample names no element.
+    """The tiles of the faulty elements, side by side; None if the counterexample names no element.
 
-    Registers are drawn with the thread and the register that hold each element, memory with the offset of each, in
-    elements from the start of the buffer.
+    Register tiles show the thread and register of each element, memory tiles the offset of each from the buffer's
+    start, in elements.
     """
     panels: list[Panel] = []
     keys: dict[Key, None] = {}
@@ -141,7 +141,7 @@ def _names(numbers: range) -> tuple[str, ...]:
 
 
 def _registers(tile: _Tile, layout: TV, elements: Sequence[Sequence[At]]) -> tuple[Rows, tuple[Key, ...]]:
-    """Who holds each element, `T3` above `V1`, coloured by thread."""
+    """Thread and register of each element, `T3` above `V1`, coloured by thread."""
     held = _holders(layout)
     own = {thread for thread, _ in held.get(tile.at, ())}
 
@@ -155,7 +155,7 @@ def _registers(tile: _Tile, layout: TV, elements: Sequence[Sequence[At]]) -> tup
         return Cell(text, fill, *tile.mark(element, same=not own.isdisjoint(threads)))
 
     cells = tuple(tuple(cell(element) for element in row) for row in elements)
-    return cells, (Key("Tt above Vv: register v of thread t of its agent"), *tile.keys(), _SAME)
+    return cells, (Key("Tt above Vv: register v of thread t of the agent"), *tile.keys(), _SAME)
 
 
 def _holders(layout: TV) -> dict[At, list[tuple[int, int]]]:
@@ -172,7 +172,7 @@ def _holders(layout: TV) -> dict[At, list[tuple[int, int]]]:
 
 
 def _offsets(buffer: Buffer, env: Mapping[Symbol, int], tile: _Tile, elements: Sequence[Sequence[At]]) -> dict[At, int]:
-    """Where each element of the window is, in elements from the start of the buffer."""
+    """Offset of each element of the window from the buffer's start, in elements."""
     layout = buffer.layout
     inside = [element for row in elements for element in row if tile.inside(element)]
     if isinstance(layout, Strided):
@@ -185,7 +185,7 @@ def _offsets(buffer: Buffer, env: Mapping[Symbol, int], tile: _Tile, elements: S
 
 
 def _number(element: At, shape: At) -> int:
-    """The number of an element, first axis fastest."""
+    """Linear number of an element, first axis fastest."""
     number, below = 0, 1
     for at, extent in zip(element, shape, strict=True):
         number, below = number + at * below, below * extent
@@ -193,7 +193,7 @@ def _number(element: At, shape: At) -> int:
 
 
 def _memory(tile: _Tile, offsets: Mapping[At, int], elements: Sequence[Sequence[At]]) -> tuple[Rows, tuple[Key, ...]]:
-    """The offset of each element, darker as it grows; what lies outside the buffer is blank."""
+    """Offset of each element, darker as it grows; cells outside the buffer are blank."""
     low, high = min(offsets.values(), default=0), max(offsets.values(), default=0)
 
     def cell(element: At) -> Cell:
@@ -208,6 +208,6 @@ def _memory(tile: _Tile, offsets: Mapping[At, int], elements: Sequence[Sequence[
 
 
 def _keys(*, outside: bool) -> Iterator[Key]:
-    yield Key("a number: the offset in the buffer, in elements")
+    yield Key("number: offset from the buffer's start, in elements")
     if outside:
         yield Key("outside the buffer", (BLANK,))

@@ -23,7 +23,7 @@ from argus.emit.build import build
 from argus.emit.build_program import build_program
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.toolchain import write_files
-from argus.report.summary import assumptions, word
+from argus.report.summary import assumptions, verdict_word
 from argus.solvers.cache import Cache, default_folder
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
@@ -66,7 +66,7 @@ def judged(kernel: Kernel, folder: Path | None = None) -> Judged:
 
     def asked() -> Judged:
         report = verify(kernel, cache=Cache())
-        said = "unclaimed" if report.uncovered else word(report.verdict)
+        said = "unclaimed" if report.uncovered else verdict_word(report.verdict)
         return Judged(said, report.solver, assumptions(report.verdict))
 
     return _judged(place, kernel.name, asked)
@@ -103,7 +103,7 @@ def judged_program(program: Program, folder: Path | None = None) -> Judged:
         told = tuple(each for launch in report.launches for each in assumptions(launch.verdict))
         claimed = not report.launches[-1].uncovered
         solver = report.launches[0].solver
-        return Judged(word(report.verdict) if claimed else "unclaimed", solver, tuple(dict.fromkeys(told)))
+        return Judged(verdict_word(report.verdict) if claimed else "unclaimed", solver, tuple(dict.fromkeys(told)))
 
     return _judged(place, program.name, asked)
 

@@ -49,7 +49,7 @@ def test_a_forged_verdict_is_never_believed(on: Name, text: str) -> None:
         "import argus.verifier.kernel as k, argus.verifier.api as a\nk.verify = a.verify = lambda *a, **k: 'proved'",
         "import argus.core.check as c, argus.core.dsl.kernel as k\nk.check = c.check = lambda kernel: ()",
         "import argus.core.verdict as v\nv.Report.exit_code = property(lambda self: 0)\nv.Refuted = v.Proved",
-        "import argus.report.json_document as r\nr.word = lambda v: 'proved'",
+        "import argus.report.json_document as r\nr.verdict_word = lambda v: 'proved'",
         "import argus.solvers.session.session as s\ns.Session.__init__ = lambda self, *a: None",
         "import builtins\nbuiltins.isinstance = lambda *a: True",
     ],

@@ -25,7 +25,7 @@ from argus.core.serde import read, written
 from argus.emit.artifact import Artifact
 from argus.report.diagnostic_text import render_plain, to_json
 from argus.report.json_document import report_json
-from argus.report.summary import word
+from argus.report.summary import verdict_word
 from argus.runtime.run import MOST_WORK, inputs_of, sizes_of, too_large
 from argus.runtime.sandbox.messages import Job, Reply, Told, decoded, encoded
 from argus.runtime.sandbox.parse_output import believed
@@ -139,7 +139,7 @@ def _verified(task: Verify, each: Exported, kernel: Kernel, job: Job) -> Verifie
     asked = Asked(resolve(task.solver), Budget.about(task.seconds), None)
     report = asked.report(each, kernel)
     shown = "\n\n".join(_shown(diagnostic, job.text, job.file) for diagnostic in report.diagnostics)
-    verdict = word(report.verdict)
+    verdict = verdict_word(report.verdict)
     return Verified(verdict, report.exit_code, report.uncovered, report_json(report), shown)
 
 

@@ -15,7 +15,7 @@ from argus.core.verdict import Proved, Report
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
 from argus.kernels.gemm import select
-from argus.report.summary import assumptions, numbered, results, word
+from argus.report.summary import assumptions, numbered, results, verdict_word
 from argus.search.certificates import certificate
 from argus.search.certificates.certificate import Baseline, Design, File, Invariant, Proof, Time
 from argus.search.designs.space import describe, situation
@@ -78,7 +78,7 @@ def proof(report: Report) -> Proof:
     )
     verdict = report.verdict
     told, obligations = assumptions(verdict), sum(each.obligations for each in report.findings)
-    return Proof(word(verdict), report.solver, obligations, listed, told, results(verdict), report.uncovered)
+    return Proof(verdict_word(verdict), report.solver, obligations, listed, told, results(verdict), report.uncovered)
 
 
 def runs(kernel: Kernel, seeds: Sequence[int] = SEEDS) -> tuple[certificate.Run, ...]:

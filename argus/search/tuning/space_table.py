@@ -20,7 +20,7 @@ from argus.emit.build import build
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.emit.hip.resource_report import ResourceReport
 from argus.kernels.gemm import configuration, gemm
-from argus.report.summary import word
+from argus.report.summary import verdict_word
 from argus.verifier.kernel import verify
 
 State = Literal["ready", "left out"]
@@ -73,7 +73,9 @@ def row(name: str, folder: Path | None = None) -> Row:
     except ArgusError as problem:
         told = problem.diagnostic
         return Row(name, "left out", "refused", _line(told), told.code, time.perf_counter() - start)
-    found = Row(name, "left out", word(report.verdict), proof=time.perf_counter() - start, threads=kernel.threads)
+    found = Row(
+        name, "left out", verdict_word(report.verdict), proof=time.perf_counter() - start, threads=kernel.threads
+    )
     if found.verdict != "proved":
         told = next(iter(report.diagnostics), None)
         return found if told is None else evolve(found, why=_line(told), code=told.code)

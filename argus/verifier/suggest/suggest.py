@@ -21,7 +21,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import directed
 from argus.interp.search.search import sizes_in_order
-from argus.report.summary import word
+from argus.report.summary import verdict_word
 from argus.solvers.base import Solver
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
@@ -124,7 +124,7 @@ def _suggested(traced: Kernel, backend: Solver, limits: Budget) -> tuple[Suggest
         traced.name,
         str(traced.target),
         backend.name,
-        word(verdict),
+        verdict_word(verdict),
         _against(verdict),
         tuple(ranked[n] for n in order if proved[n] in kept),
         tuple(ranked[n] for n in order if proved[n] not in kept),

@@ -191,22 +191,22 @@ def figures(times: Times, said: Times) -> Figures:
 
 
 GUESSED = Fitted(
-    near=600.0,
-    farther=400.0,
-    landed=60.0,
-    signal=40.0,
-    meeting=30.0,
-    product=100.0,
-    heat=1.2,
-    kept=0.7,
-    again=0.5,
-    fill=32.0,
-    remote=32.0,
-    row=128.0,
-    launch=5.0,
-    block=1500.0,
-    overhead=10.0,
-    address=4.0,
+    cache_latency=600.0,
+    memory_latency=400.0,
+    landing_latency=60.0,
+    barrier_latency=40.0,
+    sync_latency=30.0,
+    mma_latency=100.0,
+    power_slowdown=1.2,
+    resident_share=0.7,
+    shared_line_cost=0.5,
+    fill_rate=32.0,
+    remote_rate=32.0,
+    shortest_row=128.0,
+    launch_us=5.0,
+    block_start=1500.0,
+    issue_overhead=10.0,
+    address_instructions=4.0,
 )
 """Constants as they were before any was fitted: where a fit begins that is to know nothing of some shapes."""
 MOVED = ("near", "again", "fill", "launch", "heat", "block", "remote", "kept", "product", "address", "row")

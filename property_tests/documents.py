@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, cast
 
 from argus.core.ir import Kernel
-from argus.core.serde import written
+from argus.core.serde import write
 
 Document = dict[str, Any]
 _NUMBERS = (-(1 << 40), -1, 0, 1, 2, 3, 4, 8, 16, 63, 64, 65, 128, 255, 256, 1 << 20, 1 << 30, 1 << 62, 1 << 300)
@@ -33,7 +33,7 @@ _OTHERS: tuple[object, ...] = (
 
 def changed(kernel: Kernel, random: Random, times: int) -> Document:
     """The document of a kernel with so many values of its rows changed."""
-    document = copy.deepcopy(written([kernel]))
+    document = copy.deepcopy(write([kernel]))
     for _ in range(times):
         _change(cast("list[list[object]]", document["rows"]), random)
     return document

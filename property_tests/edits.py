@@ -35,7 +35,7 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.ir.rewrite import in_stmt
-from argus.core.ir.surgery import copies_of, rebuilt, replaced
+from argus.core.ir.surgery import fresh_copies, replace_objects, replace_stmt
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.tiling import spread
 from argus.core.walk import substitute, symbols
@@ -74,7 +74,7 @@ def duplicate(kernel: Kernel, random: Random) -> Mutant | None:
     stmt = one_of(kernel, random, Sync, Wait, Copy, Mma, Map, If)
     if stmt is None:
         return None
-    return with_edit(kernel, stmt, (stmt, *copies_of((stmt,))), "duplicated")
+    return with_edit(kernel, stmt, (stmt, *fresh_copies((stmt,))), "duplicated")
 
 
 def weaken_wait(kernel: Kernel, random: Random) -> Mutant | None:
@@ -104,10 +104,10 @@ def move(kernel: Kernel, random: Random) -> Mutant | None:
     if not 0 <= j < len(body) or isinstance(body[j], Alloc | Tag | Assume):
         return None
     stmt, target = body[i], body[j]
-    taken = replaced(kernel.prologue, stmt, ())
+    taken = replace_stmt(kernel.prologue, stmt, ())
     put = (target, stmt) if j > i else (stmt, target)
     text = f"moved by {j - i}: {type(stmt).__name__} at {stmt.span}"
-    return Mutant(evolve(kernel, prologue=replaced(taken, target, put)), (text,))
+    return Mutant(evolve(kernel, prologue=replace_stmt(taken, target, put)), (text,))
 
 
 def unguard(kernel: Kernel, random: Random) -> Mutant | None:
@@ -350,7 +350,7 @@ def _detached(kernel: Kernel, buffer: Buffer, layout: TV) -> Mutant:
     exchange: dict[int, Any] = {id(buffer): made}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and buffer in _buffers(stmt):
-            exchange[id(stmt)] = evolve(rebuilt(stmt, {id(buffer): made}), by=layout)
+            exchange[id(stmt)] = evolve(replace_objects(stmt, {id(buffer): made}), by=layout)
     return exchanged(kernel, exchange, f"{buffer.name} held as {layout.threads} ; {layout.values}")
 
 

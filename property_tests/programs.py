@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel, Stmt, walk
-from argus.core.ir.surgery import rebuilt, with_stmts
+from argus.core.ir.surgery import replace_objects, with_stmts
 
 Array = npt.NDArray[Any]
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
@@ -93,7 +93,7 @@ def with_edit(kernel: Kernel, old: Stmt, new: Sequence[Stmt], text: str, *, clai
 
 def exchanged(kernel: Kernel, exchange: Mapping[int, Any], text: str) -> Mutant:
     """The kernel with objects exchanged by identity, and a note of it."""
-    parts = {name: rebuilt(getattr(kernel, name), exchange) for name in ("prologue", "roles", "epilogue")}
+    parts = {name: replace_objects(getattr(kernel, name), exchange) for name in ("prologue", "roles", "epilogue")}
     return Mutant(evolve(kernel, **parts), (text,))
 
 

@@ -28,7 +28,7 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.ir.rewrite import in_stmt
-from argus.core.ir.surgery import copies_of
+from argus.core.ir.surgery import fresh_copies
 from property_tests import edits
 from property_tests.edits import Edit, mutate
 from property_tests.event_edits import EVENT_EDITS, enclosing, tweaked
@@ -74,7 +74,7 @@ def drop(kernel: Kernel, random: Random) -> Mutant:
 
 def duplicate(kernel: Kernel, random: Random) -> Mutant:
     stmt = _anywhere(kernel, random)
-    return with_edit(kernel, stmt, (stmt, *copies_of((stmt,))), "duplicated")
+    return with_edit(kernel, stmt, (stmt, *fresh_copies((stmt,))), "duplicated")
 
 
 def move(kernel: Kernel, random: Random) -> Mutant | None:
@@ -96,7 +96,7 @@ def carry(kernel: Kernel, random: Random) -> Mutant | None:
     stmt, target = _anywhere(kernel, random), _anywhere(kernel, random)
     if target in set(walk((stmt,))) or stmt in set(walk((target,))):
         return None
-    put = copies_of((stmt,)) if random.random() < 0.3 else (stmt,)
+    put = fresh_copies((stmt,)) if random.random() < 0.3 else (stmt,)
     start = kernel if put[0] is not stmt else with_edit(kernel, stmt, (), "carried").kernel
     if not any(s is target for s in walk(start.body)):
         return None

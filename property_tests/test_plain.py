@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.ir.pretty import pretty
-from argus.core.serde import MalformedError, read, written
+from argus.core.serde import MalformedError, read, write
 from argus.core.verdict import Proved
 from argus.verifier.kernel import verify
 from property_tests.depth import examples
@@ -28,7 +28,7 @@ SMALL = sorted(name for name, kernel in KERNELS.items() if len(pretty(kernel)) <
 
 def through(kernel: Kernel) -> Kernel:
     """The kernel written as text and read again."""
-    (found,) = read(json.loads(json.dumps(written([kernel]), allow_nan=False)))
+    (found,) = read(json.loads(json.dumps(write([kernel]), allow_nan=False)))
     assert isinstance(found, Kernel)
     return found
 

@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Symbol
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.symbolic import Condition
-from argus.core.layout.symbolic.facts import gathered
+from argus.core.layout.symbolic.facts import facts_from
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.core.walk import show
 from argus.core.walk import symbols as symbols_of
@@ -111,7 +111,7 @@ class Chain:
     def refuse_contradictions(self, facts: tuple[Cond, ...], known: list[Symbol]) -> None:
         """Raises LayoutError (E811) unless some values of the symbols, within their ranges, may satisfy the facts."""
         texts = [f"{symbol.low} <= {symbol.name} <= {symbol.high}" for symbol in known if _is_empty(symbol)]
-        if not texts and (gathered(facts).contradictory or isinstance(self.session.check(facts), Unsat)):
+        if not texts and (facts_from(facts).contradictory or isinstance(self.session.check(facts), Unsat)):
             texts = [show(fact) for fact in facts]
         if texts:
             raise LayoutError(
@@ -167,7 +167,7 @@ def judge(
 
 def proved_by(chain: Chain, hypotheses: tuple[Cond, ...], goal: Cond) -> str:
     """Who proves the goal, or an empty text."""
-    if gathered(hypotheses).decide(goal):
+    if facts_from(hypotheses).decide(goal):
         return _NORMAL_FORM
     answer = chain.session.prove(hypotheses, goal)
     return answer.solver if isinstance(answer, Unsat) else ""

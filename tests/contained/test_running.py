@@ -15,7 +15,7 @@ from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.core.serde import written
+from argus.core.serde import write
 from argus.runtime.sandbox import (
     Answer,
     Array,
@@ -130,7 +130,7 @@ def test_a_reference_that_is_trusted_finds_what_claims_do_not(tmp_path: Path) ->
     file = tmp_path / "trusted.py"
     file.write_text(KERNEL, encoding="utf-8")
     (trusted,) = load(str(file))
-    reference = written([trusted.trace()])
+    reference = write([trusted.trace()])
     tripled = KERNEL.replace("x * 2.0", "x * 3.0")
     task = Interpret({"M": 64}, reference=reference)
     for text, outside in ((KERNEL, 0), (tripled, 64)):

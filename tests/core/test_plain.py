@@ -36,7 +36,7 @@ from argus.core.ir import (
 from argus.core.ir.pretty import pretty, program_text
 from argus.core.ir.surgery import with_stmts
 from argus.core.layout import TV
-from argus.core.serde import Bounds, MalformedError, read, written
+from argus.core.serde import Bounds, MalformedError, read, write
 from argus.core.serde.kinds import BY_CLASS, BY_NAME
 from argus.verifier.loader import load
 from property_tests.documents import rows_of
@@ -66,17 +66,17 @@ def text_of(thing: Kernel | Program) -> str:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_kernel_of_the_corpus_comes_back_as_it_was(path: Path) -> None:
     given = list(things(path))
-    document = written(given)
+    document = write(given)
     made = read(json.loads(json.dumps(document, allow_nan=False)))
     assert [text_of(each) for each in made] == [text_of(each) for each in given]
-    assert written(made) == document
+    assert write(made) == document
 
 
 @pytest.mark.parametrize("path", EDITED, ids=lambda path: path.stem)
 def test_a_kernel_that_was_edited_comes_back_as_it_was_or_is_refused(path: Path) -> None:
     given = list(things(path))
     try:
-        made = read(written(given))
+        made = read(write(given))
     except (MalformedError, ArgusError):
         return
     assert [text_of(each) for each in made] == [text_of(each) for each in given]
@@ -93,7 +93,7 @@ def test_every_member_of_the_unions_has_a_kind() -> None:
 
 def document(path: Path = PLAIN) -> dict[str, Any]:
     (kernel,) = list(things(path))
-    return json.loads(json.dumps(written([kernel])))
+    return json.loads(json.dumps(write([kernel])))
 
 
 def why(data: object, bounds: Bounds | None = None) -> str:
@@ -235,7 +235,7 @@ def forged(kind: type[Stmt], path: Path = RING, **fields: object) -> str:
     (kernel,) = list(things(path))
     assert isinstance(kernel, Kernel)
     old = next(stmt for stmt in walk(kernel.body) if isinstance(stmt, kind))
-    return why(written([with_stmts(kernel, old, [evolve(old, **fields)])]))
+    return why(write([with_stmts(kernel, old, [evolve(old, **fields)])]))
 
 
 def test_a_counter_does_not_go_back() -> None:
@@ -256,7 +256,7 @@ def test_what_is_ill_formed_is_refused_as_tracing_refuses_it() -> None:
     old = next(stmt for stmt in walk(kernel.body) if isinstance(stmt, For))
     unequal = evolve(old, stop=algebra.sym(kernel.thread), symbol=evolve(old.symbol, high=None))
     with pytest.raises((ArgusError, MalformedError)) as caught:
-        read(written([with_stmts(kernel, old, [unequal])]))
+        read(write([with_stmts(kernel, old, [unequal])]))
     assert "differs between threads" in str(caught.value) or "binds" in str(caught.value)
 
 

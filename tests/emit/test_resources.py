@@ -25,7 +25,7 @@ def test_waves_of_a_compute_unit_are_the_compilers(config: str, tmp_path: Path) 
     assert taken.shared == report.lds_bytes > 0
     found = occupancy(kernel, MACHINES["gfx942"], taken)
     assert found.waves == 4 * report.occupancy  # of a compute unit, and of one of its four SIMDs
-    assert not any("guessed" in note for note in predict(kernel, CUBE, taken).notes)
+    assert not any("estimate" in note for note in predict(kernel, CUBE, taken).notes)
 
 
 def test_an_assemblers_report() -> None:

@@ -12,7 +12,7 @@ from attrs import fields
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.ir.pretty import pretty
-from argus.core.serde import read, written
+from argus.core.serde import read, write
 from argus.kernels.gemm import Config
 from argus.search.problems.problem import Gemm
 from argus.search.tuning.candidates import space
@@ -41,7 +41,7 @@ def covering(problem: Gemm) -> Iterator[Kernel]:
 def test_a_design_with_each_value_of_each_knob_comes_back_as_it_was(target: str) -> None:
     kernels = list(covering(Gemm(*SIZES, "bf16", target)))
     for kernel in kernels:
-        (made,) = read(json.loads(json.dumps(written([kernel]))))
+        (made,) = read(json.loads(json.dumps(write([kernel]))))
         assert isinstance(made, Kernel)
         assert pretty(made, spans=True) == pretty(kernel, spans=True)
 

@@ -1,4 +1,4 @@
-"""What a kernel is expected to take, read off its statements, the instruction tables and the compiler's report."""
+"""A static performance model: predicts a kernel's time from its IR, instruction tables and the compiler's report."""
 
 from __future__ import annotations
 

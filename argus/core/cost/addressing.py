@@ -1,4 +1,4 @@
-"""Where the elements of a copy lie, in numbers: offsets in shared memory, addresses in global memory, boxes."""
+"""Concrete addresses of a copy's elements: offsets in shared memory, byte addresses in global memory, TMA boxes."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from argus.core.walk import IntArray, evaluate
 
 
 class NotModelledError(Exception):
-    """What a statement does depends on data, or is of a kind that the model does not speak of."""
+    """The statement's behaviour depends on data, or the model does not cover its kind."""
 
 
 def value_of(root: Index | Cond, numbers: Numbers, coords: tuple[IntArray, ...] = ()) -> IntArray:
-    """The value of an expression. Raises NotModelledError where data decide it."""
+    """The value of an expression. Raises NotModelledError where it depends on data."""
     try:
         return np.asarray(evaluate(root, numbers, coords), np.int64)
     except (KeyError, ZeroDivisionError, IndexError) as error:
-        raise NotModelledError(f"a number that is known at run time alone ({error})") from error
+        raise NotModelledError(f"a value known only at run time ({error})") from error
 
 
 def coordinates(stmt: Copy, group: Group) -> tuple[IntArray, ...]:
-    """Per axis of the tile, of the elements that the group's threads move, shape (threads, values)."""
+    """Coordinates of the elements that the group's threads move, one array per axis of the tile, (threads, values)."""
     rows = slice(group.first, group.first + group.threads)
     return tuple(axis[rows] for axis in stmt.by.coordinates())
 
 
-def held(stmt: Copy, group: Group) -> tuple[int, int]:
-    """Threads of the group that move elements, and values of each."""
+def moved_shape(stmt: Copy, group: Group) -> tuple[int, int]:
+    """(threads of the group that move elements, values per thread)."""
     return len(stmt.by.elements()[group.first : group.first + group.threads]), stmt.by.values.size()
 
 
 def offsets(
     view: View, coords: tuple[IntArray, ...], numbers: Numbers, shape: tuple[int, ...] | None = None
 ) -> IntArray:
-    """Elements from the start of a shared buffer, by layout and swizzle. shape: (threads, values), that of `coords`.
+    """Element offsets in a shared buffer, after layout and swizzle. shape: (threads, values), that of `coords`.
 
-    Raises NotModelledError for a place that data decide, or outside the buffer.
+    Raises NotModelledError for a data-dependent offset, or one outside the buffer.
     """
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
@@ -50,46 +50,46 @@ def offsets(
     for at, mode in zip(view.at, modes(layout.layout), strict=True):
         along = offsets_along(mode, np.broadcast_to(value_of(at, numbers, coords), total.shape))
         if along is None:
-            raise NotModelledError(f"a place outside `{view.buffer.name}`")
+            raise NotModelledError(f"an offset outside `{view.buffer.name}`")
         total = total + along
     return total if layout.swizzle is None else layout.swizzle.images(total)
 
 
 def addresses(stmt: Copy, view: View, group: Group) -> IntArray:
-    """Bytes from the start of a global tensor, shape (threads, values); -1 for elements outside, where these may be."""
+    """Byte addresses relative to a global tensor, shape (threads, values); -1 out of bounds, if the copy is masked."""
     layout = view.buffer.layout
     assert isinstance(layout, Strided)
-    coords, numbers, shape = coordinates(stmt, group), group.numbers, held(stmt, group)
-    total, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+    coords, numbers, shape = coordinates(stmt, group), group.numbers, moved_shape(stmt, group)
+    total, within = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
     for at, stride, extent in zip(view.at, layout.strides, view.buffer.shape, strict=True):
         place = value_of(at, numbers, coords)
         total = total + place * value_of(stride, numbers)
-        inside &= (place >= 0) & (place < value_of(extent, numbers))
+        within &= (place >= 0) & (place < value_of(extent, numbers))
     total = total * view.buffer.dtype.bits // 8
-    return np.where(inside, total, -1) if stmt.edge is not None else total
+    return np.where(within, total, -1) if stmt.edge is not None else total
 
 
 def executions(places: IntArray, vector: int, unit: int) -> IntArray:
-    """The first of each vector, shape (waves, vectors of a thread, lanes); a last wave that is not full is left out."""
+    """The first element of each vector, shape (waves, vectors per thread, lanes); drops a last partial wave."""
     threads = places.shape[0] // unit * unit
     return by_wave(places[:threads, ::vector], unit)
 
 
 def start(view: View, numbers: Numbers) -> tuple[IntArray, ...]:
-    """Where the view's first element lies, along each axis of its buffer; one number a block where numbers are many."""
+    """Coordinates of the view's first element, per axis of its buffer; one value per block for concurrent blocks."""
     origin = tuple(np.zeros((), np.int64) for _ in view.shape)
     return tuple(value_of(at, numbers, origin) for at in view.at)
 
 
 def _spans(view: View, numbers: Numbers) -> tuple[int, ...]:
-    """What the view spans along each axis of its buffer: 1 along an axis that it does not move on."""
+    """The view's extent along each axis of its buffer; 1 along an axis that it does not move on."""
     last = tuple(value_of(extent, numbers) - 1 for extent in view.shape)
     moved = [value_of(at, numbers, last) - first for at, first in zip(view.at, start(view, numbers), strict=True)]
     return tuple(int(each.flat[0]) + 1 for each in moved)
 
 
-def inside(view: View, numbers: Numbers) -> IntArray:
-    """Bytes of a box that lie inside its tensor, one number a block where numbers are many."""
+def bytes_inside(view: View, numbers: Numbers) -> IntArray:
+    """In-bounds bytes of a box; one value per block for concurrent blocks."""
     total: IntArray = np.asarray(view.buffer.dtype.bits // 8, np.int64)
     for first, span, extent in zip(start(view, numbers), _spans(view, numbers), view.buffer.shape, strict=True):
         low, high = np.maximum(first, 0), np.minimum(first + span, value_of(extent, numbers))
@@ -97,10 +97,10 @@ def inside(view: View, numbers: Numbers) -> IntArray:
     return total
 
 
-def reached(view: View, numbers: Numbers, line: int, least: float) -> float:
-    """Bytes of the lines of global memory that the rows of a box reach, of those inside its tensor.
+def line_bytes(view: View, numbers: Numbers, line: int, least: float) -> float:
+    """Bytes of the cache lines that the in-bounds rows of a box touch.
 
-    least: bytes that a row within one line stands for at least. numbers: of one block.
+    least: bytes that a row within one line costs at least. numbers: of one block.
     """
     layout, size = view.buffer.layout, view.buffer.dtype.bits / 8
     assert isinstance(layout, Strided)

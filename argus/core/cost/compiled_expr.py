@@ -1,4 +1,4 @@
-"""Index expressions as functions of numbers, for those that are asked for again and again."""
+"""Compiles index expressions to Python closures: the simulator evaluates the same expressions many times."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Function = Callable[[Mapping[Symbol, int]], int]
 
 
 def function(node: Index | Cond) -> Function:
-    """The function of an expression's symbols, each of which stands for one number.
+    """A function from symbol values to the expression's value; a condition gives 0 or 1.
 
-    It raises KeyError for a symbol without one, or an array, and ZeroDivisionError for a zero divisor.
+    It raises KeyError for a symbol without a value or for an array, and ZeroDivisionError for a zero divisor.
     """
     match node:
         case Const(value=value):

@@ -1,4 +1,4 @@
-"""What one execution of a statement asks of the machine: cycles of each unit, and bytes at each level."""
+"""The cost of one execution of a statement: cycles of each hardware unit, and bytes at each memory level."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from argus.core.atom import Atom
 from argus.core.cost.addressing import (
     NotModelledError,
     addresses,
+    bytes_inside,
     coordinates,
     elements,
     executions,
-    held,
-    inside,
+    line_bytes,
+    moved_shape,
     offsets,
-    reached,
 )
 from argus.core.cost.groups import Group
 from argus.core.cost.machine import Machine
@@ -33,14 +33,14 @@ _SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt
 
 @frozen
 class Cost:
-    """Of one group of threads, at one statement.
+    """The cost of one statement for one group of threads.
 
-    products: matrix instructions. tensor: cycles of the processor's matrix units. shared, unconflicted: cycles of
-    shared memory, and what they would be without bank conflicts. lines: cycles in which global memory instructions
-    reach lines. issue: cycles of one scheduler, the busiest. loaded, stored: bytes of global memory that this
-    processor asks for and gives. landed: bytes that come into it, more than it asks for where blocks share a copy.
-    filled: bytes of boxes that lie outside a tensor. useful: bytes of global memory that somebody wanted. staged: bytes
-    into and out of shared memory. vector: bytes of one lane's access to global memory, 0 if there is none.
+    products: matrix instructions. tensor: cycles of the SM's matrix units. shared, unconflicted: cycles of shared
+    memory, with and without bank conflicts. lines: cycles that global memory instructions take to access cache lines.
+    issue: cycles of the busiest scheduler. loaded, stored: bytes of global memory that this SM requests and writes.
+    landed: bytes that arrive in its shared memory; more than `loaded` under multicast. filled: out-of-bounds bytes of
+    TMA boxes. useful: bytes of global memory that the kernel uses. staged: bytes read from and written to shared
+    memory. vector: bytes of one lane's access to global memory, 0 if there is none.
     """
 
     products: float = 0
@@ -96,7 +96,7 @@ NOTHING = Cost()
 
 
 def cost_of(stmt: Stmt, group: Group, machine: Machine) -> Cost:
-    """Nothing for statements that only order others. Raises NotModelledError where data decide what it takes."""
+    """The cost of a statement; zero for synchronisation. Raises NotModelledError for data-dependent costs."""
     match stmt:
         case Mma():
             return _of_product(stmt, group, machine)
@@ -115,7 +115,7 @@ def _of_product(stmt: Mma, group: Group, machine: Machine) -> Cost:
     rows, columns, deep = tiling.repeat
     units = min(tiling.threads, max(1, group.threads // atom.unit))
     count = units * rows * columns * deep
-    # An instruction of one wave keeps one scheduler's matrix unit busy, that of a warpgroup all four.
+    # A wave's instruction occupies one scheduler's matrix unit, a warpgroup's all four.
     beside = min(machine.schedulers, units) if atom.unit == machine.target.unit else 1
     read = count * _read(atom)
     return Cost(
@@ -152,15 +152,15 @@ def _of_copy(stmt: Copy, group: Group, machine: Machine) -> Cost:
 
 
 def _issued(stmt: Copy, group: Group, machine: Machine) -> float:
-    """Cycles in which a scheduler issues the copy for its waves, with what finds the places in global memory."""
+    """Cycles for which a scheduler issues the copy for its waves, address arithmetic included."""
     if stmt.atom.unit == 1:
         return 1.0
     size = stmt.source.buffer.dtype.bits
     values = stmt.by.values.size()
-    held = stmt.atom.operands["target" if stmt.target.buffer.space == "register" else "source"].tv
-    per_thread = values // held.values.size() if held is not None else values * size / stmt.atom.vector_bits
+    fragment = stmt.atom.operands["target" if stmt.target.buffer.space == "register" else "source"].tv
+    per_thread = values // fragment.values.size() if fragment is not None else values * size / stmt.atom.vector_bits
     outside = "global" in (stmt.source.buffer.space, stmt.target.buffer.space)
-    each = 1 + (machine.fitted.address * machine.simple if outside else 0.0)
+    each = 1 + (machine.fitted.address_instructions * machine.simple if outside else 0.0)
     return max(1.0, per_thread) * each * ceil(group.waves / machine.schedulers)
 
 
@@ -169,11 +169,11 @@ def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
     if stmt.atom.box is not None:
         moved = elements(view) * size * _blocks(stmt)
         return Cost(shared=moved / machine.bank_bytes, unconflicted=moved / machine.bank_bytes, staged=moved)
-    moved = prod(held(stmt, group)) * size
+    moved = prod(moved_shape(stmt, group)) * size
     ideal = moved / machine.bank_bytes
-    if stmt.atom.direct:  # whatever each lane reads, lanes write neighbouring words
+    if stmt.atom.direct:  # lanes write neighbouring words, whatever addresses they read
         return Cost(shared=ideal, unconflicted=ideal, staged=moved)
-    found = offsets(view, coordinates(stmt, group), group.numbers, held(stmt, group))
+    found = offsets(view, coordinates(stmt, group), group.numbers, moved_shape(stmt, group))
     reads = view is stmt.source
     memory = stmt.atom.operands["source" if reads else "target"]
     if memory.tv is not None:
@@ -188,15 +188,15 @@ def _of_shared(stmt: Copy, view: View, group: Group, machine: Machine) -> Cost:
 
 
 _ROW = 16
-"""Bytes of a row of an 8x8 matrix, whichever way it is turned."""
+"""Bytes of a row of an 8x8 matrix, transposed or not."""
 
 
 def _of_matrices(found: IntArray, size: int, group: Group, machine: Machine) -> int:
-    """Cycles for 8x8 matrices: a phase each, of the eight rows that a warp's lanes hold together."""
+    """Cycles for `ldmatrix` and `stmatrix`: one phase per 8x8 matrix, over the eight rows that the lanes address."""
     unit = machine.target.unit
     waves = found.reshape(group.waves, unit, -1, _ROW // size // 4) * size // _ROW
-    held = waves.transpose(0, 2, 1, 3).reshape(group.waves * waves.shape[2], -1)
-    rows = np.stack([np.unique(each)[:8] for each in held]) * _ROW
+    per_execution = waves.transpose(0, 2, 1, 3).reshape(group.waves * waves.shape[2], -1)
+    rows = np.stack([np.unique(each)[:8] for each in per_execution]) * _ROW
     return cycles(rows[:, None, :], (tuple(range(8)),), _ROW, machine.target.banks)
 
 
@@ -224,10 +224,10 @@ def _of_global(stmt: Copy, view: View, group: Group, machine: Machine, *, reads:
 
 
 def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bool) -> Cost:
-    """Lines that a box of the first block reaches, so many as blocks have on average; what is outside is filled in."""
-    own = float(inside(view, group.numbers))
-    wanted = float(inside(view, {**group.numbers, **group.crowd}).mean()) if group.crowd else own
-    lines = reached(view, group.numbers, machine.line, machine.fitted.row)
+    """A TMA box: the cache lines of the first block's box, scaled to the mean in-bounds bytes of resident blocks."""
+    own = float(bytes_inside(view, group.numbers))
+    wanted = float(bytes_inside(view, {**group.numbers, **group.resident}).mean()) if group.resident else own
+    lines = line_bytes(view, group.numbers, machine.line, machine.fitted.shortest_row)
     asked = lines * wanted / own if own else wanted
     whole = elements(view) * view.buffer.dtype.bits / 8
     blocks = _blocks(stmt)
@@ -242,7 +242,7 @@ def _of_box(stmt: Copy, view: View, group: Group, machine: Machine, *, reads: bo
 
 
 def _distinct(rows: IntArray, grain: int) -> int:
-    """Segments that each execution reaches, summed. rows: addresses, shape (executions, lanes), -1 for none."""
+    """Distinct segments per execution, summed. rows: addresses, shape (executions, lanes), -1 for none."""
     ordered = np.sort(np.where(rows >= 0, rows // grain, -1), axis=1)
     new = np.ones(ordered.shape, np.bool_)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
@@ -250,12 +250,12 @@ def _distinct(rows: IntArray, grain: int) -> int:
 
 
 def _blocks(stmt: Copy) -> int:
-    """Blocks of the cluster whose like copies land here, this one's among them."""
+    """Blocks of the cluster whose multicast copies land in this block's shared memory, its own included."""
     return 1 if stmt.peers is None else max(1, static(stmt.peers).bit_count())
 
 
 def _values(view: View) -> float:
-    """Elements of a register tile's part that one thread holds."""
+    """Elements of a register tile (or of a view of it) that one thread holds."""
     layout = view.buffer.layout
     assert isinstance(layout, TV)
     whole = 1.0
@@ -266,7 +266,7 @@ def _values(view: View) -> float:
 
 
 def _of_map(stmt: Map, group: Group, machine: Machine) -> float:
-    """Cycles of the busiest scheduler: an instruction for each operation and value; a cast packs two values."""
+    """Issue cycles of the busiest scheduler: one instruction per operation and value; a cast converts two values."""
     each = 0.0
     for node in nodes(stmt.elem):
         match node:
@@ -283,7 +283,7 @@ def _of_map(stmt: Map, group: Group, machine: Machine) -> float:
 
 
 def _of_fold(stmt: Fold, group: Group, machine: Machine) -> float:
-    """An instruction a value; within a warp also moves between lanes, halving the lanes each time."""
+    """One instruction per value; a reduction within a warp adds a butterfly of log2(lanes) shuffles."""
     values = _values(stmt.source)
     moves = 0.0
     if stmt.within == "warp":

@@ -1,4 +1,4 @@
-"""How often each statement of a block runs at given sizes, and what all of it asks of the machine."""
+"""Execution counts: how often a block runs each statement at given sizes, and the total cost."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from argus.core.ir import Await, For, If, Kernel, Let, Mma, One, Stmt, Sync, Wai
 from argus.core.walk import IntArray, Value, symbols
 
 _MOST = 1 << 16
-"""Trips that are looked at one by one, of all loops around a statement together."""
+"""Most iterations that the walk enumerates exactly, over all loops around a statement; beyond that it samples."""
 
 
 @frozen(eq=False)
 class Run:
-    """A statement of a group. times: how often the group runs it. cost: of one time.
+    """A statement of a group. times: how often the group executes it. cost: of one execution.
 
-    main: whether it stands in an innermost loop around products.
+    main: whether it is in the main loop: an innermost loop that contains matrix products.
     """
 
     stmt: Stmt
@@ -36,28 +36,28 @@ class Run:
 
 @frozen
 class Counts:
-    """All that one block does.
+    """The totals of one block.
 
-    total: of all its groups. waits: statements at which somebody may stand still. meetings: of several threads.
-    steps: products that one group starts, of the group that starts most. after: of `total`, what follows products
-    outside of their loop: the epilogue. notes: what is not counted.
+    total: cost of all its groups. waits: executions of mbarrier and queue waits. syncs: executions of thread barriers.
+    steps: matrix products issued by the group that issues most. after: the part of `total` in the epilogue, after the
+    main loop. notes: what the counts leave out.
     """
 
     total: Cost
     waits: float
-    meetings: float
+    syncs: float
     steps: float
     after: Cost
     notes: tuple[str, ...]
 
     @property
     def conflicts(self) -> float:
-        """Cycles of shared memory over what they would be without bank conflicts."""
+        """Cycles of shared memory over cycles without bank conflicts."""
         return self.total.shared / self.total.unconflicted if self.total.unconflicted else 1.0
 
     @property
     def coalesced(self) -> float:
-        """The share of bytes moved from and to global memory that somebody wanted."""
+        """The share of bytes moved to and from global memory that the kernel uses."""
         moved = self.total.loaded + self.total.stored
         return min(1.0, self.total.useful / moved) if moved else 1.0
 
@@ -68,7 +68,7 @@ def _copied(values: Mapping[Symbol, Value]) -> Mapping[Symbol, Value]:
 
 @frozen(eq=False)
 class _Walk:
-    """Where a walk stands. known: numbers of symbols, one for each of `weights`, which say how often each stands."""
+    """The state of a walk. known: values of symbols, one per entry of `weights`; weights: how often each occurs."""
 
     known: Mapping[Symbol, Value] = field(converter=_copied)
     weights: npt.NDArray[np.float64]
@@ -80,14 +80,14 @@ class _Walk:
 
 
 def runs(group: Group, machine: Machine, notes: list[str]) -> Iterator[Run]:
-    """Each statement of the group with how often it runs; what data decide is noted and taken to happen once."""
-    told = _told(group.body)
+    """Each statement of the group with its execution count; a data-dependent count is taken as one, with a note."""
+    branch_symbols = _branch_symbols(group.body)
     start = _Walk(group.numbers, np.ones(1))
-    yield from _body(group.body, group, start, told, machine, notes)
+    yield from _body(group.body, group, start, branch_symbols, machine, notes)
 
 
-def _told(body: tuple[Stmt, ...]) -> frozenset[Symbol]:
-    """Symbols that conditions and bounds of loops mention: their values must be told apart."""
+def _branch_symbols(body: tuple[Stmt, ...]) -> frozenset[Symbol]:
+    """Symbols in conditions and loop bounds: the walk enumerates the values of these."""
     roots: list[Node] = []
     for stmt in walk(body):
         match stmt:
@@ -104,22 +104,22 @@ def _body(
     body: tuple[Stmt, ...],
     group: Group,
     at: _Walk,
-    told: frozenset[Symbol],
+    branch_symbols: frozenset[Symbol],
     machine: Machine,
     notes: list[str],
 ) -> Iterator[Run]:
     for stmt in body:
         match stmt:
             case For():
-                inner = evolve(_inside(stmt, at, told, notes), main=_is_main(stmt))
-                yield from _body(stmt.body, group, inner, told, machine, notes)
+                inner = evolve(_inside(stmt, at, branch_symbols, notes), main=_is_main(stmt))
+                yield from _body(stmt.body, group, inner, branch_symbols, machine, notes)
             case If():
                 for part, inner in zip(bodies(stmt), _branches(stmt, at, notes), strict=True):
                     if inner.times:
-                        yield from _body(part, group, inner, told, machine, notes)
+                        yield from _body(part, group, inner, branch_symbols, machine, notes)
             case One():
                 one = evolve(group, threads=1)
-                yield from _body(stmt.body, one, at, told, machine, notes)
+                yield from _body(stmt.body, one, at, branch_symbols, machine, notes)
             case _:
                 if isinstance(stmt, Let):
                     at = evolve(at, known={**at.known, stmt.symbol: 0})
@@ -127,7 +127,7 @@ def _body(
 
 
 def _is_main(loop: For) -> bool:
-    """Whether products stand in the loop, and in no loop within it."""
+    """Whether the loop contains matrix products, and no loop inside it does."""
     inner = [stmt for stmt in walk(loop.body) if isinstance(stmt, For) and _multiplies(stmt)]
     return _multiplies(loop) and not inner
 
@@ -141,7 +141,7 @@ def _cost(stmt: Stmt, group: Group, at: _Walk, machine: Machine, notes: list[str
     try:
         return cost_of(stmt, evolve(group, numbers=first), machine)
     except NotModelledError as error:
-        _note(notes, f"a {type(stmt).__name__.lower()} is not counted: {error}")
+        _note(notes, f"the model leaves out a {type(stmt).__name__.lower()}: {error}")
         return NOTHING
 
 
@@ -154,23 +154,23 @@ def _note(notes: list[str], text: str) -> None:
         notes.append(text)
 
 
-def _inside(loop: For, at: _Walk, told: frozenset[Symbol], notes: list[str]) -> _Walk:
-    """The walk within a loop: its trips one by one where something depends on them."""
+def _inside(loop: For, at: _Walk, branch_symbols: frozenset[Symbol], notes: list[str]) -> _Walk:
+    """The walk inside a loop: iteration by iteration where a condition or a bound depends on the variable."""
     shape = at.weights.shape
     try:
         count = np.broadcast_to(value_of(trips(loop), at.known), shape)
         first = np.broadcast_to(value_of(loop.start, at.known), shape)
     except NotModelledError as error:
-        _note(notes, f"a loop is taken to run once: {error}")
+        _note(notes, f"the model runs a loop once: {error}")
         return evolve(at, known={**at.known, loop.symbol: 0})
-    if loop.symbol not in told:
+    if loop.symbol not in branch_symbols:
         return _Walk({**at.known, loop.symbol: int(first.flat[0])}, at.weights * count)
     total = int(count.sum())
     if total == 0:
         return _Walk({**at.known, loop.symbol: int(first.flat[0])}, np.zeros(shape))
     looked = count if total <= _MOST else np.minimum(count, max(1, _MOST // len(count)))
     if total > _MOST:
-        _note(notes, f"of {total} trips of a loop, {int(looked.sum())} evenly apart stand for all")
+        _note(notes, f"the model samples {int(looked.sum())} of {total} iterations of a loop, evenly spaced")
     which = np.repeat(np.arange(len(count)), looked)
     number = np.arange(len(which)) - np.repeat(np.cumsum(looked) - looked, looked)
     spread = number * np.maximum(1, count[which] - 1) // np.maximum(1, looked[which] - 1)
@@ -181,16 +181,16 @@ def _inside(loop: For, at: _Walk, told: frozenset[Symbol], notes: list[str]) -> 
 
 
 def _chosen(value: Value, which: IntArray, count: int) -> Value:
-    """The numbers of a symbol for some of the walk's places; of threads, and of one number, as they are."""
+    """The symbol's values at some of the walk's entries; per-thread values and scalars stay as they are."""
     return value[which] if isinstance(value, np.ndarray) and value.shape == (count,) else value
 
 
 def _branches(stmt: If, at: _Walk, notes: list[str]) -> tuple[_Walk, _Walk]:
-    """The walk where the condition holds, for some thread, and where it does not, for some."""
+    """The walks where the condition is true for some thread, and where it is false for some thread."""
     try:
         held = np.asarray(value_of(stmt.cond, at.known), np.bool_)
     except NotModelledError as error:
-        _note(notes, f"both ways of a condition are counted: {error}")
+        _note(notes, f"the model counts both branches of a condition: {error}")
         return at, at
     if held.ndim == 2:  # of threads, shape (threads, 1) or (threads, places)
         some, other = held.any(axis=0), (~held).any(axis=0)
@@ -203,27 +203,27 @@ def _branches(stmt: If, at: _Walk, notes: list[str]) -> tuple[_Walk, _Walk]:
 
 
 def block_numbers(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Symbol, Value]:
-    """Sizes, and the first block, whose share of the work is the largest."""
+    """Values of the sizes, and of the first block's coordinates: it has the most work."""
     return {**sizes_of(kernel, sizes), **dict.fromkeys(kernel.blocks, 0)}
 
 
-def all_groups(cast: BlockGroups) -> tuple[Group, ...]:
-    return cast.before, *cast.beside, cast.after
+def all_groups(groups: BlockGroups) -> tuple[Group, ...]:
+    return groups.prologue, *groups.concurrent, groups.epilogue
 
 
 def counts(kernel: Kernel, sizes: Mapping[str, int], machine: Machine) -> Counts:
-    """Of the first block. Raises KeyError for a size that is not given."""
-    cast = block_groups(kernel, block_numbers(kernel, sizes))
+    """The totals of the first block. Raises KeyError for a missing size."""
+    groups = block_groups(kernel, block_numbers(kernel, sizes))
     total, after, notes = NOTHING, NOTHING, list[str]()
-    waits = meetings = steps = 0.0
-    for group in all_groups(cast):
+    waits = syncs = steps = 0.0
+    for group in all_groups(groups):
         mine = 0.0
         for run in runs(group, machine, notes):
             scaled = run.cost.times(run.times)
             total = total + scaled
             after = after + scaled if mine and not run.main else after
             waits += run.times * isinstance(run.stmt, Await | Wait)
-            meetings += run.times * isinstance(run.stmt, Sync)
+            syncs += run.times * isinstance(run.stmt, Sync)
             mine += run.times * isinstance(run.stmt, Mma)
         steps = max(steps, mine)
-    return Counts(total, waits, meetings, steps, after, tuple(notes))
+    return Counts(total, waits, syncs, steps, after, tuple(notes))

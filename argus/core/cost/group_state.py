@@ -1,4 +1,4 @@
-"""Where those are who play: clocks, registers, queues, and the barriers at which they wait for one another."""
+"""The simulator's state: each thread group's clock, registers and completion queues, and the block's barriers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from argus.core.ir import Buffer, Stmt
 
 Steps = Iterator[None]
 Slot = tuple[Buffer, int]
-"""A barrier of a buffer of them."""
+"""One barrier of a barrier buffer: the buffer and the index."""
 Entry = tuple[float, float]
-"""Of what is asynchronous: when its source has been read, and when all of it is done."""
+"""An asynchronous operation: when its source has been read, and when it is complete."""
 
 
 @define(eq=False)
 class MbarrierState:
-    """A barrier, and who waits at it for which phase."""
+    """An mbarrier, and the (phase, group) pairs that wait on it."""
 
     barrier: Mbarrier
     waiting: list[tuple[int, GroupState]] = field(factory=lambda: list[tuple[int, GroupState]]())  # noqa: PLW0108 reason: the class comes below
@@ -29,7 +29,7 @@ class MbarrierState:
 
 @define(eq=False)
 class NamedBarrierState:
-    """Threads that have arrived where several groups meet, and who waits for the others."""
+    """A named barrier: threads that have arrived, and the groups that wait."""
 
     arrived: int = 0
     waiting: list[GroupState] = field(factory=lambda: list[GroupState]())  # noqa: PLW0108 reason: the class comes below
@@ -37,11 +37,11 @@ class NamedBarrierState:
 
 @define(eq=False)
 class Block:
-    """over: when the last of its groups is done."""
+    """The barriers of one thread block. end: when its last group is done."""
 
-    gates: dict[Slot, MbarrierState] = field(factory=dict[Slot, MbarrierState])
-    meetings: dict[str, NamedBarrierState] = field(factory=dict[str, NamedBarrierState])
-    over: float = 0.0
+    mbarriers: dict[Slot, MbarrierState] = field(factory=dict[Slot, MbarrierState])
+    named_barriers: dict[str, NamedBarrierState] = field(factory=dict[str, NamedBarrierState])
+    end: float = 0.0
 
 
 def _entries() -> defaultdict[str, list[Entry]]:
@@ -50,11 +50,12 @@ def _entries() -> defaultdict[str, list[Entry]]:
 
 @define(eq=False)
 class GroupState:
-    """A group on its way.
+    """The simulation state of one thread group.
 
-    now: its clock. threads: that run what it is at. ready: when a register tile holds what was asked for. queues: when
-    entries end, oldest first; open: entries that no `Commit` has closed. stored: when its stores to shared memory are
-    done. last: when all that it has started is. at: the statement it is at. waits: cycles that it stood still.
+    now: its clock. threads: active at the current statement. ready: when a load into a register tile completes.
+    queues: completion times of entries, oldest first; open: entries that no `Commit` has closed. stored: when its
+    stores to shared memory complete. last: when all its operations complete. at: the current statement. waits: stall
+    cycles by statement.
     """
 
     group: Group

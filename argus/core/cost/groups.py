@@ -1,4 +1,4 @@
-"""Who runs what: the agents of a block, each with its statements and the numbers that its symbols stand for."""
+"""The thread groups of a block: the agents of its roles, or its waves, each with its statements and symbol values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def _copied(numbers: Numbers) -> Numbers:
 
 @frozen(eq=False)
 class Group:
-    """Threads of a block that go through their statements together.
+    """Threads of a block that execute their statements in step.
 
-    numbers: of sizes, of the block, of the agent; of threads one a thread, shape (threads, 1). first: the row of their
-    first in the layouts of register tiles. crowd: coordinates of the blocks that run together, one number a block.
+    numbers: values of sizes, block coordinates and the agent's number; of the thread index one per thread, shape
+    (threads, 1). first: the row of the group's first thread in register layouts. resident: coordinates of the blocks
+    that run at the same time, one value per block.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Group:
     body: tuple[Stmt, ...]
     numbers: Numbers = field(converter=_copied)
     first: int = 0
-    crowd: Numbers = field(factory=dict[Symbol, Value])
+    resident: Numbers = field(factory=dict[Symbol, Value])
 
     @property
     def waves(self) -> int:
@@ -41,21 +42,21 @@ class Group:
 
 @frozen(eq=False)
 class BlockGroups:
-    """Of one block: what all its threads do first, then groups beside one another, then all of them again."""
+    """The groups of one block: all threads in the prologue, concurrent groups, all threads in the epilogue."""
 
-    before: Group
-    beside: tuple[Group, ...]
-    after: Group
+    prologue: Group
+    concurrent: tuple[Group, ...]
+    epilogue: Group
 
 
 def sizes_of(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Symbol, Value]:
-    """The kernel's sizes by symbol. Raises KeyError for one that is not given."""
+    """The kernel's sizes by symbol. Raises KeyError for a missing size."""
     return {symbol: sizes[symbol.name] for symbol in kernel.sizes}
 
 
-def block_groups(kernel: Kernel, numbers: Numbers, crowd: Numbers | None = None) -> BlockGroups:
-    """numbers: of sizes and of the block's coordinates. crowd: of the blocks that run together, if these matter."""
-    unit, others = kernel.target.unit, crowd or {}
+def block_groups(kernel: Kernel, numbers: Numbers, resident: Numbers | None = None) -> BlockGroups:
+    """The groups of a block. numbers: sizes and block coordinates. resident: coordinates of concurrent blocks."""
+    unit, others = kernel.target.unit, resident or {}
     every = {**numbers, kernel.thread: _column(0, kernel.threads)}
     before = Group("prologue", kernel.threads, unit, kernel.prologue, every, 0, others)
     after = Group("epilogue", kernel.threads, unit, kernel.epilogue, every, 0, others)
@@ -79,8 +80,8 @@ def _column(first: int, count: int) -> IntArray:
     return np.arange(first, first + count, dtype=np.int64)[:, None]
 
 
-def _by_waves(kernel: Kernel, numbers: Numbers, crowd: Numbers) -> Iterator[Group]:
-    """The waves of a kernel without roles, those together that no condition tells apart."""
+def _by_waves(kernel: Kernel, numbers: Numbers, resident: Numbers) -> Iterator[Group]:
+    """The waves of a kernel without roles; waves that take the same branches form one group."""
     unit, body = kernel.target.unit, kernel.body
     conditions = [s.cond for s in walk(body) if isinstance(s, If) and symbols(s.cond) == frozenset((kernel.thread,))]
     threads = np.arange(kernel.threads, dtype=np.int64)
@@ -91,5 +92,5 @@ def _by_waves(kernel: Kernel, numbers: Numbers, crowd: Numbers) -> Iterator[Grou
         if wave == len(kinds) or kinds[wave] != kinds[first]:
             start, end = first * unit, min(wave * unit, kernel.threads)
             known = {**numbers, kernel.thread: _column(start, end - start)}
-            yield Group(f"waves {first} to {wave - 1}", end - start, unit, body, known, start, crowd)
+            yield Group(f"waves {first} to {wave - 1}", end - start, unit, body, known, start, resident)
             first = wave

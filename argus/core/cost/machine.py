@@ -1,7 +1,7 @@
-"""The machines as the static model sees them: one row of rates and latencies each.
+"""Machine descriptions for the static model: rates and latencies of each GPU.
 
-A cycle is one of the processor's at its highest clock. Where no manual says a number it is `fitted` to measured times
-(`benchmarks/static_model.py`) or `assumed`, and stands in `Fitted`.
+Cycles count at the highest SM clock. Constants that no manual states are in `Fitted`: fitted to measured times
+(`benchmarks/static_model.py`) or assumed.
 """
 
 from __future__ import annotations
@@ -15,53 +15,54 @@ from argus.core.target import Target, gfx942, sm_90a
 
 @frozen
 class Fitted:
-    """The constants that no document states: few, global, none of them of a configuration.
+    """Constants that no document states: few, global, none per configuration.
 
-    Cycles: near, from asking memory to data that the last cache holds; farther, how much longer where it does not;
-    landed, until those who await bytes know of them; signal, from an arrival to who awaits it; meeting, of a block's
-    threads; product, from the last matrix instruction's end until its sums may be read.
+    In cycles. cache_latency: of a last-level-cache hit. memory_latency: what a miss adds. landing_latency: from the
+    last byte of a TMA load to the waiting threads. barrier_latency: from an mbarrier arrival to a waiting thread.
+    sync_latency: of a thread barrier. mma_latency: from the end of the last matrix instruction until its accumulator
+    is readable. block_start: until the next block starts on an SM. issue_overhead: of the issuing thread, for each
+    asynchronous operation.
 
-    heat: by how much matrix instructions slow down where all processors multiply at once, for want of power.
-    kept: the share of the last cache that operands may fill and still be found there by the next wave of tiles.
-    again: what a line costs the last cache that another processor asks for, too, as a share of what the first costs.
-    fill: bytes a cycle of a box outside its tensor. remote: bytes a cycle into another processor's shared memory.
-    row: bytes of the way from the last cache that a short row of a box takes at least.
-    launch: microseconds around a kernel. block: cycles until a block that follows another one begins.
-    overhead: cycles of the issuing thread for each statement that starts something. address: instructions beside each
-    one that a wave sends to global memory, for its place and whether that lies inside the tensor.
+    power_slowdown: slowdown factor of matrix instructions where all SMs multiply at once (power limit).
+    resident_share: the share of the last-level cache that operands may fill and still hit in the next wave of tiles.
+    shared_line_cost: the cost of a cache line that another SM requests too, relative to the first request.
+    fill_rate: bytes per cycle of a TMA box outside its tensor. remote_rate: bytes per cycle into another SM's shared
+    memory (DSMEM). shortest_row: bytes that a row of a box costs at least on the way from the last-level cache.
+    launch_us: microseconds of launch overhead. address_instructions: address and bounds instructions of a wave for
+    each of its global memory instructions.
     """
 
-    near: float
-    farther: float
-    landed: float
-    signal: float
-    meeting: float
-    product: float
-    heat: float
-    kept: float
-    again: float
-    fill: float
-    remote: float
-    row: float
-    launch: float
-    block: float
-    overhead: float
-    address: float
+    cache_latency: float
+    memory_latency: float
+    landing_latency: float
+    barrier_latency: float
+    sync_latency: float
+    mma_latency: float
+    power_slowdown: float
+    resident_share: float
+    shared_line_cost: float
+    fill_rate: float
+    remote_rate: float
+    shortest_row: float
+    launch_us: float
+    block_start: float
+    issue_overhead: float
+    address_instructions: float
 
 
 @frozen
 class Machine:
-    """One processor (multiprocessor, compute unit) and its part of the rest.
+    """One processor (streaming multiprocessor, compute unit) and the machine's shared resources.
 
-    clock: cycles a microsecond. schedulers: of a processor, each of which issues one instruction a cycle. waves,
-    blocks, registers, shared: what a processor has room for; registers are 32-bit ones of all lanes, given out to a
-    wave in multiples of `grain`. reserved: bytes of shared memory that each block takes beside its own.
-    bank_bytes: shared memory's bytes a cycle. line: bytes of global memory that one instruction reaches in a cycle.
-    port: bytes a cycle from the last cache into one processor. paired: processors that share a way there. cache: bytes
-    a cycle from the last cache for all processors together. memory: bytes a cycle from memory. cached: bytes of the
-    last cache. simple, special: cycles that a scheduler is kept by an addition of a wave, and by a transcendental
-    function. held: cycles from a read of shared memory to its registers. parts: processors of each part of the machine;
-    a cluster lies within one.
+    clock: cycles per microsecond. schedulers: per processor, each issues one instruction per cycle. waves, blocks,
+    registers, shared: capacity of a processor; registers counts 32-bit registers of all lanes, allocated to a wave in
+    multiples of `grain`. reserved: bytes of shared memory that the system takes per block. bank_bytes: shared memory
+    bandwidth, bytes per cycle. line: bytes of global memory that one instruction accesses per cycle. port: bytes per
+    cycle from the last-level cache into one processor. paired: processors that share one port. cache: bandwidth of
+    the last-level cache for all processors together, memory: of device memory, both in bytes per cycle. cached: bytes
+    of the last-level cache. simple, special: issue cycles of a wave's addition, and of its transcendental function.
+    held: latency of a shared memory read in cycles. parts: processors of each graphics processing cluster or die; a
+    thread block cluster lies within one.
     """
 
     target: Target
@@ -87,7 +88,7 @@ class Machine:
     fitted: Fitted
 
     def usable(self, blocks: int) -> int:
-        """Processors that clusters of so many blocks can be on at one time, one block each."""
+        """Processors that clusters of `blocks` blocks can occupy at one time, one block each."""
         return blocks * sum(part // blocks for part in self.parts)
 
 
@@ -114,22 +115,22 @@ H200 = Machine(
     held=30.0,  # order of magnitude
     special=8.0,  # 16 a clock and multiprocessor [NVIDIA CUDA C++ programming guide, throughput of instructions]
     fitted=Fitted(
-        near=900.0,
-        farther=300.0,
-        landed=60.0,
-        signal=40.0,
-        meeting=30.0,
-        product=100.0,
-        heat=1.2,
-        kept=0.9,
-        again=0.75,
-        fill=22.0,
-        remote=48.0,
-        row=96.0,
-        launch=3.5,
-        block=1500.0,
-        overhead=10.0,
-        address=21.0,
+        cache_latency=900.0,
+        memory_latency=300.0,
+        landing_latency=60.0,
+        barrier_latency=40.0,
+        sync_latency=30.0,
+        mma_latency=100.0,
+        power_slowdown=1.2,
+        resident_share=0.9,
+        shared_line_cost=0.75,
+        fill_rate=22.0,
+        remote_rate=48.0,
+        shortest_row=96.0,
+        launch_us=3.5,
+        block_start=1500.0,
+        issue_overhead=10.0,
+        address_instructions=21.0,
     ),
 )
 MI300X = Machine(
@@ -155,22 +156,23 @@ MI300X = Machine(
     held=64.0,  # order of magnitude
     # Assumed but for `heat`: there is no MI300X to fit them to.
     fitted=Fitted(
-        near=700.0,
-        farther=800.0,
-        landed=0.0,
-        signal=40.0,
-        meeting=40.0,
-        product=40.0,
-        heat=1307 / 797,  # no more is reached at 8192 x 8192 x 8192 [hipBLASLt on an MI325X, HipKittens cdna3 branch]
-        kept=0.7,
-        again=0.5,
-        fill=32.0,
-        remote=32.0,
-        row=64.0,
-        launch=5.0,
-        block=1500.0,
-        overhead=4.0,
-        address=2.0,
+        cache_latency=700.0,
+        memory_latency=800.0,
+        landing_latency=0.0,
+        barrier_latency=40.0,
+        sync_latency=40.0,
+        mma_latency=40.0,
+        power_slowdown=1307
+        / 797,  # no more is reached at 8192 x 8192 x 8192 [hipBLASLt on an MI325X, HipKittens cdna3 branch]
+        resident_share=0.7,
+        shared_line_cost=0.5,
+        fill_rate=32.0,
+        remote_rate=32.0,
+        shortest_row=64.0,
+        launch_us=5.0,
+        block_start=1500.0,
+        issue_overhead=4.0,
+        address_instructions=2.0,
     ),
 )
 MACHINES: Mapping[str, Machine] = {each.target.name: each for each in (H200, MI300X)}

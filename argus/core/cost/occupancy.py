@@ -1,4 +1,4 @@
-"""How many blocks a processor holds at once, and what keeps it from holding more."""
+"""Occupancy: blocks per processor, the resource that limits them, and the waves of blocks of a grid."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from argus.core.proof.limits.budgets import launch_registers, planned, register_
 
 Limit = Literal["registers", "shared memory", "waves", "blocks", "grid"]
 _ADDRESSES = 32
-"""Registers of a thread beside its tiles, where no compiler has said: addresses, counters, descriptors."""
+"""Registers of a thread for addresses, counters and descriptors: assumed without a compiler's report."""
 
 
 @frozen
 class Compiled:
-    """What a compiler says of a kernel. registers: 32-bit ones of a thread. shared: bytes of a block, None: as planned.
+    """A compiler's resource report. registers: 32-bit registers per thread. shared: bytes per block, None: as planned.
 
-    spilled: bytes of a thread that live in memory. serialised: whether matrix instructions wait for one another.
-    beside: instructions for each matrix instruction that only move registers between files, or idle for such moves.
-    Where accumulation registers are of the same file, `registers` counts them, too.
+    spilled: bytes per thread spilled to local memory. serialised: whether the compiler serialised the asynchronous
+    matrix instructions. moves_per_mma: instructions per matrix instruction that move registers between the vector and
+    accumulation files, or wait for such moves. Where both kinds share one file, `registers` counts both.
     """
 
     registers: int
     spilled: int = 0
     shared: int | None = None
     serialised: bool = False
-    beside: float = 0.0
+    moves_per_mma: float = 0.0
 
 
 @frozen
 class Occupancy:
-    """blocks, waves: on one processor at once. limit: what allows no more.
+    """blocks, waves: resident on one processor. limit: the limiting resource.
 
-    registers: of a thread, as they were counted. shared: bytes of a block. guessed: whether registers are a guess, for
-    want of a compiler's report.
+    registers: per thread. shared: bytes per block. guessed: whether `registers` is an estimate, without a compiler's
+    report.
     """
 
     blocks: int
@@ -55,8 +55,9 @@ class Occupancy:
 
 @frozen
 class Rounds:
-    """Blocks over processors. blocks: of the grid. processors: that have any. full: rounds in which each has as many
-    as it can hold; rest: blocks of the busiest processor in the round after those. Persistent kernels have one round.
+    """Waves of blocks over the processors ("rounds", since a wave is a warp here). blocks: of the grid. processors:
+    that run any. full: rounds at full occupancy; rest: blocks of the busiest processor in the last, partial round.
+    A persistent kernel has one round.
     """
 
     blocks: int
@@ -70,7 +71,7 @@ class Rounds:
 
 
 def shared_bytes(kernel: Kernel) -> int:
-    """Of a block, with the room that aligns it where we place it."""
+    """Bytes of shared memory per block, alignment slack included."""
     if planned(kernel):
         return shared_memory_plan(kernel)[1] + BASE_ALIGNMENT
     tensors = {s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "shared"}
@@ -78,9 +79,9 @@ def shared_bytes(kernel: Kernel) -> int:
 
 
 def registers(kernel: Kernel) -> int:
-    """Of a thread, guessed: tiles that hold something at once, and some for addresses.
+    """An estimate of the registers per thread: tiles that are live at once, plus addresses.
 
-    A kernel whose roles give registers away has been launched with all of them.
+    A kernel whose roles set register budgets (`setmaxnreg`) launches with the maximum.
     """
     if any(isinstance(stmt, Policy) and stmt.name == "registers" for stmt in walk(kernel.body)):
         return launch_registers(kernel.threads)
@@ -89,11 +90,11 @@ def registers(kernel: Kernel) -> int:
 
 
 def occupancy(kernel: Kernel, machine: Machine, report: Compiled | None) -> Occupancy:
-    """Of one processor. A kernel that does not fit at all has one block: what it lacks is another matter (I22)."""
+    """Occupancy of one processor. A kernel that does not fit counts as one block: I22 reports the budget."""
     waves = ceil(kernel.threads / machine.target.unit)
     needed = registers(kernel) if report is None else report.registers
     shared = shared_bytes(kernel) if report is None or report.shared is None else report.shared
-    # A wave is of one scheduler, and takes whole grains of its part of the file.
+    # A wave belongs to one scheduler; registers are allocated in whole grains of that scheduler's file.
     wave = ceil(max(1, needed) * machine.target.unit / machine.grain) * machine.grain
     per_scheduler = machine.registers // machine.schedulers // wave
     room: dict[Limit, int] = {
@@ -108,12 +109,12 @@ def occupancy(kernel: Kernel, machine: Machine, report: Compiled | None) -> Occu
 
 
 def rounds(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, held: Occupancy) -> Rounds:
-    """Raises KeyError for a size that is not given."""
+    """Waves of blocks at given sizes. Raises KeyError for a missing size."""
     known = sizes_of(kernel, sizes)
     blocks = 1
     for extent in kernel.grid:
         blocks *= int(value_of(extent, known))
-    # Blocks of a cluster begin together, so that processors that make up no whole cluster stay idle.
+    # Blocks of a cluster start together: processors that do not form a whole cluster stay idle.
     usable = max(kernel.peers, machine.usable(kernel.peers))
     together = usable * held.blocks
     full, left = divmod(blocks, together)

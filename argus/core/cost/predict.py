@@ -1,4 +1,4 @@
-"""What a kernel is expected to take at given sizes, from its statements and the machine's row alone."""
+"""Predicts a kernel's time at given sizes from its IR and the machine description alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Bottleneck = Literal["tensor", "shared", "memory", "lines", "issue", "latency", 
 
 @frozen
 class Exposed:
-    """Microseconds that a group of threads stands still at a statement, in all."""
+    """Exposed latency: total microseconds that a thread group stalls at a statement."""
 
     group: str
     stmt: Stmt
@@ -34,12 +34,11 @@ class Exposed:
 
 @frozen
 class Prediction:
-    """What one call takes, calls before it having left in the last cache what fits there; infinite if it never ends.
+    """The time of one launch with a warm last-level cache; infinite if the kernel deadlocks.
 
-    bottleneck: the unit that is busy longest; "latency" where none is busy for most of the time. parts: microseconds
-    that each unit of the busiest processor is busy, and "launch" around the kernel; they overlap. notes: what the
-    model leaves out or takes for granted. occupancy: blocks of a processor. exposed: waits that nothing hides, longest
-    first.
+    bottleneck: the busiest unit; "latency" where no unit is busy for most of the time. parts: busy microseconds of
+    each unit of the busiest processor, and "launch" overhead; they overlap. notes: simplifications. occupancy: of one
+    processor. exposed: stalls that nothing hides, longest first.
     """
 
     microseconds: float
@@ -56,28 +55,28 @@ def predict(
     report: Compiled | None = None,
     machine: Machine | None = None,
 ) -> Prediction:
-    """sizes: by name, each size of the kernel. machine: the row of the kernel's target if None.
+    """Predict the time of a kernel. sizes: by name. machine: the one of the kernel's target by default.
 
-    Raises KeyError for a size that is not given.
+    Raises KeyError for a missing size.
     """
     row = machine or MACHINES[kernel.target.name]
     held = occupancy(kernel, row, report)
     over = rounds(kernel, sizes, row, held)
     notes: list[str] = []
-    script, statements = _script(kernel, sizes, row, held, report, notes)
-    full = _played(evolve(script, blocks=held.blocks), statements, notes) if over.full else None
-    rest = _played(evolve(script, blocks=over.rest), statements, notes) if over.rest else None
+    scenario, statements = _script(kernel, sizes, row, held, report, notes)
+    full = _played(evolve(scenario, blocks=held.blocks), statements, notes) if over.full else None
+    rest = _played(evolve(scenario, blocks=over.rest), statements, notes) if over.rest else None
     cycles, busy = 0.0, dict[str, float]()
     for times, played in ((over.full, full), (1, rest)):
         if played is not None:
             cycles += times * played.cycles
             for name, amount in played.busy.items():
                 busy[name] = busy.get(name, 0.0) + times * amount
-    cycles += max(0, over.count - 1) * row.fitted.block
+    cycles += max(0, over.count - 1) * row.fitted.block_start
     longest = full or rest
     assert longest is not None
-    micro = cycles / row.clock + row.fitted.launch
-    parts = {name: amount / row.clock for name, amount in busy.items()} | {"launch": row.fitted.launch}
+    micro = cycles / row.clock + row.fitted.launch_us
+    parts = {name: amount / row.clock for name, amount in busy.items()} | {"launch": row.fitted.launch_us}
     return Prediction(
         microseconds=micro,
         bottleneck=_bottleneck(parts, micro),
@@ -96,61 +95,61 @@ def _script(
     report: Compiled | None,
     notes: list[str],
 ) -> tuple[Scenario, float]:
-    """The script of one block, and how many statements that runs."""
+    """The scenario of one block, and the number of statements that it executes."""
     over = rounds(kernel, sizes, machine, held)
     together = min(over.blocks, over.processors * held.blocks)
-    cast = block_groups(
+    groups = block_groups(
         kernel, block_numbers(kernel, sizes), resident_blocks(kernel, sizes_of(kernel, sizes), together)
     )
     costs: dict[tuple[Stmt, str], Cost] = {}
     statements = 0.0
-    for group in all_groups(cast):
+    for group in all_groups(groups):
         for run in runs(group, machine, notes):
             costs.setdefault((run.stmt, group.name), run.cost)
             statements += run.times
     moved = traffic(kernel, sizes, machine, over, held.blocks)
     busy = moved.busy / machine.target.processors
-    script = Scenario(
+    scenario = Scenario(
         kernel=kernel,
         machine=machine,
-        cast=cast,
+        groups=groups,
         blocks=1,
         costs=costs,
         traffic=moved,
-        heat=1 + (machine.fitted.heat - 1) * busy,
+        heat=1 + (machine.fitted.power_slowdown - 1) * busy,
         serialised=report is not None and report.serialised,
-        beside=0.0 if report is None else report.beside,
+        moves_per_mma=0.0 if report is None else report.moves_per_mma,
     )
-    return script, statements
+    return scenario, statements
 
 
-_PATIENCE = 20_000
-"""Statements that are played, about."""
+_MOST_STATEMENTS = 20_000
+"""Most statements to simulate, approximately; beyond that the model extrapolates."""
 _FEWEST = 4
 
 
-def _played(script: Scenario, statements: float, notes: list[str]) -> SimulationResult:
-    """The script played; of many tiles a few, and the others as long each as the last of these.
+def _played(scenario: Scenario, statements: float, notes: list[str]) -> SimulationResult:
+    """Simulate the scenario; extrapolate linearly from the first tiles if there are too many.
 
-    statements: that one block runs. Where even a few tiles are too many, what was played of them stands for all.
+    statements: of one block. Where even a few tiles are too many, scale up the simulated prefix.
     """
-    tiles, all_of_it = _tiles(script), statements * script.blocks
-    if all_of_it <= _PATIENCE:
-        return _told(Simulation(script).play(), notes)
-    most = int(_PATIENCE * tiles / all_of_it) // 4 * 4
+    tiles, all_of_it = _tiles(scenario), statements * scenario.blocks
+    if all_of_it <= _MOST_STATEMENTS:
+        return _noted(Simulation(scenario).play(), notes)
+    most = int(_MOST_STATEMENTS * tiles / all_of_it) // 4 * 4
     if most < _FEWEST or tiles <= most + 2:
-        played = _told(Simulation(evolve(script, patience=_PATIENCE)).play(), notes)
+        played = _noted(Simulation(evolve(scenario, statement_limit=_MOST_STATEMENTS)).play(), notes)
         return _stretched(played, max(1.0, all_of_it / played.statements))
     fewer = most // 2
-    short = _told(Simulation(evolve(script, tiles=fewer)).play(), notes)
-    long = _told(Simulation(evolve(script, tiles=most)).play(), notes)
+    short = _noted(Simulation(evolve(scenario, tiles=fewer)).play(), notes)
+    long = _noted(Simulation(evolve(scenario, tiles=most)).play(), notes)
     beyond = (tiles - most) / (most - fewer)
     return SimulationResult(
         cycles=_further(short.cycles, long.cycles, beyond),
         busy={name: _further(short.busy[name], long.busy[name], beyond) for name in long.busy},
         waits={key: _further(short.waits.get(key, 0.0), long.waits[key], beyond) for key in long.waits},
         notes=long.notes,
-        stuck=long.stuck,
+        deadlocked_at=long.deadlocked_at,
         statements=long.statements,
     )
 
@@ -168,11 +167,11 @@ def _further(short: float, long: float, beyond: float) -> float:
     return max(long, long + (long - short) * beyond) if isfinite(long) and isfinite(short) else inf
 
 
-def _told(played: SimulationResult, notes: list[str]) -> SimulationResult:
-    """What nobody can go on with takes for ever."""
-    stuck = () if played.stuck is None else (f"nobody goes on at {_place(played.stuck)}",)
-    notes += [note for note in (*played.notes, *stuck) if note not in notes]
-    return played if played.stuck is None else evolve(played, cycles=inf)
+def _noted(played: SimulationResult, notes: list[str]) -> SimulationResult:
+    """Collect the notes; a deadlock takes infinite time."""
+    deadlocked_at = () if played.deadlocked_at is None else (f"deadlock at {_place(played.deadlocked_at)}",)
+    notes += [note for note in (*played.notes, *deadlocked_at) if note not in notes]
+    return played if played.deadlocked_at is None else evolve(played, cycles=inf)
 
 
 def _place(stmt: Stmt) -> str:
@@ -180,9 +179,9 @@ def _place(stmt: Stmt) -> str:
     return type(stmt).__name__.lower() if frame is None else f"line {frame.line}"
 
 
-def _tiles(script: Scenario) -> int:
-    """The largest end of an outermost loop around others; 0 where there is none."""
-    loops = [(stmt, group) for group in script.cast.beside for stmt in group.body if isinstance(stmt, For)]
+def _tiles(scenario: Scenario) -> int:
+    """The largest upper bound of an outermost loop nest; 0 if there is none."""
+    loops = [(stmt, group) for group in scenario.groups.concurrent for stmt in group.body if isinstance(stmt, For)]
     return max((_number(loop.stop, group.numbers) for loop, group in loops if has_loops(loop)), default=0)
 
 
@@ -209,12 +208,15 @@ def _bottleneck(parts: Mapping[str, float], microseconds: float) -> Bottleneck:
 
 
 def _always(kernel: Kernel, report: Compiled | None) -> tuple[str, ...]:
-    """What no prediction has in it."""
-    found = ["addresses and indices take no time", "one block stands for all: the first, which has most tiles"]
+    """Simplifications of every prediction."""
+    found = [
+        "the model gives index arithmetic no cost",
+        "the model simulates one block: the first, which has the most tiles",
+    ]
     if kernel.peers > 1:
-        found.append("blocks of a cluster are alike at every moment")
+        found.append("the model takes all blocks of a cluster to be in step")
     if report is None:
-        found.append("registers are guessed: no compiler has said")
+        found.append("registers are an estimate: there is no compiler's report")
     elif report.spilled:
-        found.append(f"{report.spilled} bytes a thread live in memory, and their way there and back takes no time here")
+        found.append(f"the compiler spills {report.spilled} bytes per thread, and the model gives spills no cost")
     return tuple(found)

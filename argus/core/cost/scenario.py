@@ -1,4 +1,4 @@
-"""What is played: the cast of a block, what its statements ask for, and what came of it."""
+"""Input and output of the simulator: a block's thread groups with their costs, and the predicted cycles."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from argus.core.ir import Kernel, Stmt
 
 @frozen(eq=False)
 class Scenario:
-    """What is played. cast: of one block; blocks: how many alike on the processor.
+    """Input of a simulation. groups: of one block; blocks: identical blocks resident on the processor.
 
-    costs: of each statement by who runs it. heat: cycles of the matrix units for one of theirs. tiles: trips of
-    outermost loops around others that are played, None: all. patience: statements after which playing ends. beside:
-    instructions that a wave issues with each of its matrix instructions, for registers to be where that wants them.
+    costs: by statement and group. heat: slowdown factor of matrix instructions (power). tiles: iterations of the
+    outer tile loop to simulate, None: all. statement_limit: the simulation stops after so many statements.
+    moves_per_mma: register-move instructions that a wave issues per matrix instruction.
     """
 
     kernel: Kernel
     machine: Machine
-    cast: BlockGroups
+    groups: BlockGroups
     blocks: int
     costs: Mapping[tuple[Stmt, str], Cost]
     traffic: Traffic
     heat: float
     serialised: bool = False
     tiles: int | None = None
-    patience: int = 1 << 40
-    beside: float = 0.0
+    statement_limit: int = 1 << 40
+    moves_per_mma: float = 0.0
 
 
 @frozen(eq=False)
 class SimulationResult:
-    """cycles: until the last byte has left. busy: cycles of each unit. waits: cycles that groups stood still, by
-    statement and by group's name, of one block. notes: what was not played as it is written. stuck: where nobody goes
-    on, None: all came to an end, or patience did. statements: that were played.
+    """cycles: until the last byte has left. busy: busy cycles of each unit. waits: stall cycles of one block by group
+    name and statement. notes: simplifications. deadlocked_at: a statement at which every group is blocked; None if all
+    groups finished or the simulation hit its statement limit. statements: simulated.
     """
 
     cycles: float
     busy: Mapping[str, float]
     waits: Mapping[tuple[str, Stmt], float]
     notes: tuple[str, ...]
-    stuck: Stmt | None
+    deadlocked_at: Stmt | None
     statements: int

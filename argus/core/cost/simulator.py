@@ -1,8 +1,8 @@
-"""One processor with its blocks, played through: who waits for whom, and which unit is busy when.
+"""A discrete-event simulation of one processor and its resident blocks.
 
-Groups of threads run their statements in the order of their own clocks. A unit serves one request after the other; what
-is asynchronous ends when its unit has served it, and is waited for where the kernel says so. Barriers are those of
-`argus.core.barriers`: one meaning. Nothing is drawn at random, and nothing is fitted to a kernel.
+Thread groups execute statements in the order of their clocks. Each unit serves requests first in, first out; an
+asynchronous operation completes when its unit has served it, and the kernel's own waits wait for it. Barriers have
+the semantics of `argus.core.barriers`. The simulation is deterministic, and nothing is fitted to a kernel.
 """
 
 from __future__ import annotations
@@ -55,54 +55,54 @@ from argus.core.walk import Value
 
 
 class Simulation:
-    """A script while it is played."""
+    """One run of a scenario."""
 
-    def __init__(self, script: Scenario) -> None:
-        self._script = script
-        self._fitted = script.machine.fitted
-        self._units = Units(script)
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._fitted = scenario.machine.fitted
+        self._units = Units(scenario)
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._number = 0
         self._functions: dict[Index | Cond, Function] = {}
         self._notes: list[str] = []
-        self._counts = _counts(script.kernel.body)
-        self._players: list[GroupState] = []
-        self._left = script.patience
+        self._counts = _counts(scenario.kernel.body)
+        self._states: list[GroupState] = []
+        self._left = scenario.statement_limit
 
     def play(self) -> SimulationResult:
-        blocks = [Block() for _ in range(self._script.blocks)]
+        blocks = [Block() for _ in range(self._scenario.blocks)]
         for block in blocks:
-            self._start(block, (self._script.cast.before,), 0.0)
+            self._start(block, (self._scenario.groups.prologue,), 0.0)
         self._go()
         for block in blocks:
-            self._start(block, self._script.cast.beside, block.over)
+            self._start(block, self._scenario.groups.concurrent, block.end)
         self._go()
-        going = [player.at for player in self._players if not player.done]
-        if not going:
+        unfinished = [state.at for state in self._states if not state.done]
+        if not unfinished:
             for block in blocks:
-                self._start(block, (self._script.cast.after,), block.over)
+                self._start(block, (self._scenario.groups.epilogue,), block.end)
             self._go()
         waits: defaultdict[tuple[str, Stmt], float] = defaultdict(float)
-        for player in self._players:
-            for stmt, cycles in player.waits.items():
-                waits[player.group.name, stmt] += cycles / len(blocks)
-        over = max(max(player.now, player.last) for player in self._players)
-        stuck = going[0] if going and self._left > 0 else None
-        done = self._script.patience - self._left
-        return SimulationResult(over, self._units.busy(), waits, tuple(self._notes), stuck, done)
+        for state in self._states:
+            for stmt, cycles in state.waits.items():
+                waits[state.group.name, stmt] += cycles / len(blocks)
+        over = max(max(state.now, state.last) for state in self._states)
+        deadlocked_at = unfinished[0] if unfinished and self._left > 0 else None
+        done = self._scenario.statement_limit - self._left
+        return SimulationResult(over, self._units.busy(), waits, tuple(self._notes), deadlocked_at, done)
 
     # -- time ------------------------------------------------------------------------------------------------
 
     def _start(self, block: Block, groups: tuple[Group, ...], now: float) -> None:
         for group in groups:
             known = {symbol: _one(value) for symbol, value in group.numbers.items()}
-            player = GroupState(group, block, now, group.threads, known)
-            player.steps = self._body(player, group.body, 0)
-            self._players.append(player)
-            self._resume(player)
+            state = GroupState(group, block, now, group.threads, known)
+            state.steps = self._body(state, group.body, 0)
+            self._states.append(state)
+            self._resume(state)
 
-    def _resume(self, player: GroupState) -> None:
-        self._at(player.now, lambda _: self._step(player))
+    def _resume(self, state: GroupState) -> None:
+        self._at(state.now, lambda _: self._step(state))
 
     def _at(self, time: float, what: Callable[[float], None]) -> None:
         self._number += 1
@@ -113,22 +113,22 @@ class Simulation:
             time, _, what = heappop(self._events)
             what(time)
 
-    def _step(self, player: GroupState) -> None:
-        for _ in player.steps:
-            if not player.asleep:
-                self._resume(player)
+    def _step(self, state: GroupState) -> None:
+        for _ in state.steps:
+            if not state.asleep:
+                self._resume(state)
             return
-        player.done = True
-        player.block.over = max(player.block.over, player.now, player.last)
+        state.done = True
+        state.block.end = max(state.block.end, state.now, state.last)
 
-    def _value(self, player: GroupState, node: Index | Cond) -> int:
+    def _value(self, state: GroupState, node: Index | Cond) -> int:
         found = self._functions.get(node)
         if found is None:
             found = self._functions[node] = function(node)
         try:
-            return found(player.known)
+            return found(state.known)
         except (KeyError, ZeroDivisionError, IndexError):
-            self._note("what data decide is taken to be 0")
+            self._note("the model takes data-dependent values as 0")
             return 0
 
     def _note(self, text: str) -> None:
@@ -136,7 +136,7 @@ class Simulation:
             self._notes.append(text)
 
     def _cost(self, me: GroupState, stmt: Stmt) -> Cost:
-        return self._script.costs[stmt, me.group.name]
+        return self._scenario.costs[stmt, me.group.name]
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -178,16 +178,16 @@ class Simulation:
                     self._units.compute(me, stmt, self._cost(me, stmt))
                     yield
                 case Sync():
-                    self._meet(me, stmt)
+                    self._sync(me, stmt)
                     yield
                 case Commit():
                     commit(me, stmt)
                 case Fence():
                     me.wait(stmt, me.stored)
-                    me.now += self._fitted.overhead
+                    me.now += self._fitted.issue_overhead
                     yield
                 case Edit():
-                    self._note("edits of tensor maps take no time here")
+                    self._note("the model gives edits of tensor maps no cost")
                 case Alloc() | Policy() | Tag() | Reset() | Assume() | Assert() | Roles():
                     continue
                 case _:
@@ -196,9 +196,9 @@ class Simulation:
     def _loop(self, me: GroupState, stmt: For, depth: int) -> Steps:
         start = self._value(me, stmt.start)
         values = range(start, self._value(me, stmt.stop), stmt.step)
-        if depth == 0 and self._script.tiles is not None and has_loops(stmt):
+        if depth == 0 and self._scenario.tiles is not None and has_loops(stmt):
             by = abs(stmt.step)
-            values = values[: max(0, -(-(self._script.tiles - start % by) // by))]
+            values = values[: max(0, -(-(self._scenario.tiles - start % by) // by))]
         for value in values:
             me.known[stmt.symbol] = value
             yield from self._body(me, stmt.body, depth + 1)
@@ -208,83 +208,83 @@ class Simulation:
             case Peek(view=view) if view.buffer.space == "counter":
                 me.known[stmt.symbol] = me.counters.get(view.buffer, 0)
             case Peek() | Atomic():
-                self._note("what data decide is taken to be 0")
+                self._note("the model takes data-dependent values as 0")
                 me.known[stmt.symbol] = 0
             case _:
                 assert_never(stmt.value)
 
     def _copy(self, me: GroupState, stmt: Copy) -> None:
-        """One that completes on a barrier does so once what lands has been written to shared memory."""
+        """Issue a copy; a TMA load completes on its mbarrier after the write to shared memory."""
         cost = self._cost(me, stmt)
         if stmt.signal is None:
             self._units.copy(me, stmt, cost)
             return
-        gate = self._gate(me, stmt.signal)
+        mbarrier = self._mbarrier(me, stmt.signal)
         served = self._units.carry(stmt, cost, self._units.begin(me, stmt, cost))
 
         def written(time: float) -> None:
-            at = self._units.serve("shared", time, cost.shared) + self._fitted.landed
-            self._at(at, lambda now: self._changed(gate, complete_tx(gate.barrier, int(cost.staged)), now))
+            at = self._units.serve("shared", time, cost.shared) + self._fitted.landing_latency
+            self._at(at, lambda now: self._changed(mbarrier, complete_tx(mbarrier.barrier, int(cost.staged)), now))
 
         self._at(served + self._units.latency(stmt), written)
 
     # -- barriers --------------------------------------------------------------------------------------------
 
-    def _gate(self, me: GroupState, view: View) -> MbarrierState:
+    def _mbarrier(self, me: GroupState, view: View) -> MbarrierState:
         slot: Slot = view.buffer, sum(self._value(me, at) for at in view.at)
-        found = me.block.gates.get(slot)
+        found = me.block.mbarriers.get(slot)
         if found is None:
-            found = me.block.gates[slot] = MbarrierState(Mbarrier(self._counts.get(view.buffer, 1)))
+            found = me.block.mbarriers[slot] = MbarrierState(Mbarrier(self._counts.get(view.buffer, 1)))
         return found
 
     def _arrive(self, me: GroupState, stmt: Arrive) -> None:
-        gate = self._gate(me, stmt.event)
+        mbarrier = self._mbarrier(me, stmt.event)
         me.wait(stmt, me.stored)
-        me.now += self._fitted.overhead
+        me.now += self._fitted.issue_overhead
         announced = self._value(me, stmt.bytes)
-        self._changed(gate, arrive(gate.barrier, stmt.count * me.threads, announced), me.now)
+        self._changed(mbarrier, arrive(mbarrier.barrier, stmt.count * me.threads, announced), me.now)
 
-    def _changed(self, gate: MbarrierState, barrier: Mbarrier, now: float) -> None:
-        fresh = barrier.phases > gate.barrier.phases
-        gate.barrier = barrier
+    def _changed(self, mbarrier: MbarrierState, barrier: Mbarrier, now: float) -> None:
+        fresh = barrier.phases > mbarrier.barrier.phases
+        mbarrier.barrier = barrier
         if not fresh:
             return
-        for phase, player in gate.waiting[:]:
+        for phase, state in mbarrier.waiting[:]:
             if barrier.phases > phase:
-                gate.waiting.remove((phase, player))
-                self._wake(player, now + self._fitted.signal)
+                mbarrier.waiting.remove((phase, state))
+                self._wake(state, now + self._fitted.barrier_latency)
 
-    def _wake(self, player: GroupState, time: float) -> None:
-        assert player.at is not None
-        player.wait(player.at, time)
-        player.asleep = False
-        self._resume(player)
+    def _wake(self, state: GroupState, time: float) -> None:
+        assert state.at is not None
+        state.wait(state.at, time)
+        state.asleep = False
+        self._resume(state)
 
     def _await(self, me: GroupState, stmt: Await) -> None:
-        gate, phase = self._gate(me, stmt.event), self._value(me, stmt.phase)
-        if gate.barrier.phases > phase:
-            me.now += self._fitted.overhead
+        mbarrier, phase = self._mbarrier(me, stmt.event), self._value(me, stmt.phase)
+        if mbarrier.barrier.phases > phase:
+            me.now += self._fitted.issue_overhead
             return
         me.asleep = True
-        gate.waiting.append((phase, me))
+        mbarrier.waiting.append((phase, me))
 
-    def _meet(self, me: GroupState, stmt: Sync) -> None:
-        """Of all blocks of a cluster this one stands for the others: they arrive when it does."""
+    def _sync(self, me: GroupState, stmt: Sync) -> None:
+        """A thread barrier. The simulated block stands for its whole cluster: peers arrive when it does."""
         me.wait(stmt, me.stored)
-        wanted = self._script.kernel.threads if stmt.threads is None else stmt.threads
-        me.now += self._fitted.meeting
+        wanted = self._scenario.kernel.threads if stmt.threads is None else stmt.threads
+        me.now += self._fitted.sync_latency
         if me.threads >= wanted or stmt.how == "wait":
             return
-        meeting = me.block.meetings.setdefault(stmt.barrier, NamedBarrierState())
-        meeting.arrived += me.threads
-        if meeting.arrived >= wanted:
-            meeting.arrived = 0
-            for other in meeting.waiting:
+        barrier = me.block.named_barriers.setdefault(stmt.barrier, NamedBarrierState())
+        barrier.arrived += me.threads
+        if barrier.arrived >= wanted:
+            barrier.arrived = 0
+            for other in barrier.waiting:
                 self._wake(other, me.now)
-            meeting.waiting.clear()
+            barrier.waiting.clear()
         elif stmt.how == "meet":
             me.asleep = True
-            meeting.waiting.append(me)
+            barrier.waiting.append(me)
 
 
 def has_loops(stmt: For) -> bool:
@@ -292,10 +292,10 @@ def has_loops(stmt: For) -> bool:
 
 
 def _counts(body: tuple[Stmt, ...]) -> dict[Buffer, int]:
-    """Arrivals that complete a phase of each barrier."""
+    """Arrival count of each barrier buffer."""
     return {stmt.buffer: stmt.count for stmt in walk(body) if isinstance(stmt, Alloc) and stmt.count is not None}
 
 
 def _one(value: Value) -> int:
-    """A number; of threads, the first's."""
+    """A scalar; of per-thread values, the first thread's."""
     return value if isinstance(value, int) else int(value.flat[0])

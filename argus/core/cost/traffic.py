@@ -1,4 +1,4 @@
-"""Which bytes come from memory and which from the last cache: what blocks that run at one time ask for in common."""
+"""Cache traffic: the share of each load that concurrent blocks have in common, and the share that misses the cache."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from argus.core.walk import IntArray, Value
 
 @frozen
 class Traffic:
-    """far: of each load from global memory, the share of its bytes that no cache has. own: the share that no other
-    block asks for at the same time, or has just asked for. busy: processors at work.
+    """far: the share of each global load that misses the last-level cache. own: the share that no other concurrent
+    block loads. busy: active processors.
 
-    operands: bytes of the tensors that are read, each once. fetched: the mean of `far`, by bytes.
+    operands: bytes of the tensors that the kernel reads. fetched: the byte-weighted mean of `far`.
     """
 
     far: Mapping[Stmt, float]
@@ -34,21 +34,21 @@ class Traffic:
 
 
 def traffic(kernel: Kernel, sizes: Mapping[str, int], machine: Machine, rounds: Rounds, held: int) -> Traffic:
-    """Of calls one after the other: operands that fit the last cache are found there.
+    """Traffic of back-to-back launches: operands that fit in the last-level cache hit there.
 
-    held: blocks of one processor. Raises KeyError for a size that is not given.
+    held: resident blocks per processor. Raises KeyError for a missing size.
     """
     known = sizes_of(kernel, sizes)
     blocks = resident_blocks(kernel, known, min(rounds.blocks, rounds.processors * held))
     together = max((len(each) for each in blocks.values()), default=1)
     read = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy) and _loads(stmt)}
     operands = sum(prod(int(value_of(e, known)) for e in each.shape) * each.dtype.bits / 8 for each in read)
-    room = machine.fitted.kept * machine.cached
+    room = machine.fitted.resident_share * machine.cached
     missed = min(1.0, max(0.0, operands / room - 1)) if room else 1.0
     far: dict[Stmt, float] = {}
     own: dict[Stmt, float] = {}
     asked = fetched = 0.0
-    for group in block_groups(kernel, {**known, **blocks}).beside:
+    for group in block_groups(kernel, {**known, **blocks}).concurrent:
         numbers = dict(group.numbers)
         for stmt in walk(group.body):
             if isinstance(stmt, For):
@@ -72,13 +72,13 @@ def _scalar(value: object) -> int:
 
 
 def resident_blocks(kernel: Kernel, known: Mapping[Symbol, Value], together: int) -> dict[Symbol, IntArray]:
-    """Coordinates of the blocks that begin together, the first axis of the grid fastest: of those that have work."""
+    """Coordinates of the first `together` blocks, first axis of the grid fastest, without those that have no work."""
     rest, found = np.arange(together, dtype=np.int64), dict[Symbol, IntArray]()
     for symbol, extent in zip(kernel.blocks, kernel.grid, strict=True):
         count = max(1, int(value_of(extent, known)))
         found[symbol], rest = rest % count, rest // count
     busy = np.zeros(together, np.bool_)
-    for group in block_groups(kernel, {**known, **found}).beside:
+    for group in block_groups(kernel, {**known, **found}).concurrent:
         loops = [stmt for stmt in group.body if isinstance(stmt, For)]
         for loop in loops:
             busy |= _runs(loop, group.numbers)
@@ -88,7 +88,7 @@ def resident_blocks(kernel: Kernel, known: Mapping[Symbol, Value], together: int
 
 
 def _runs(loop: For, numbers: Mapping[Symbol, Value]) -> npt.NDArray[np.bool_]:
-    """Whether each block goes through the loop at all; it does where data decide."""
+    """Whether each block enters the loop; True where that depends on data."""
     try:
         return value_of(trips(loop), numbers) > 0
     except NotModelledError:
@@ -96,7 +96,7 @@ def _runs(loop: For, numbers: Mapping[Symbol, Value]) -> npt.NDArray[np.bool_]:
 
 
 def _different(view: View, numbers: Mapping[Symbol, Value], thread: Symbol) -> int:
-    """How many different tiles the blocks ask for; all of them, where data decide."""
+    """Distinct tiles that the blocks load; one per block where that depends on data."""
     first = {**numbers, thread: 0}
     blocks = max((np.size(value) for symbol, value in first.items() if symbol.kind == "block"), default=1)
     try:

@@ -1,4 +1,4 @@
-"""The units of one processor, and when what they are asked for is done."""
+"""The hardware units of one processor as first-in-first-out servers, and the completion times of requests."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class _Unit:
 
 
 class Units:
-    """Units that serve one request after the other, in the order in which these come."""
+    """The units of one processor; each serves requests in order of arrival."""
 
-    def __init__(self, script: Scenario) -> None:
-        self._script = script
-        self._machine, self._fitted = script.machine, script.machine.fitted
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._machine, self._fitted = scenario.machine, scenario.machine.fitted
         self._units = {name: _Unit() for name in NAMES}
 
     def busy(self) -> dict[str, float]:
-        """Cycles, by unit."""
+        """Busy cycles by unit."""
         return {name: unit.busy for name, unit in self._units.items()}
 
     def serve(self, name: str, now: float, cycles: float) -> float:
-        """When a request that comes now is done."""
+        """The completion time of a request that arrives now."""
         if not cycles:
             return now
         unit = self._units[name]
@@ -41,28 +41,28 @@ class Units:
         return unit.free
 
     def carry(self, stmt: Copy, cost: Cost, now: float) -> float:
-        """When bytes have passed the way to memory: the port, or this processor's share of what is common.
+        """When a copy's bytes have passed the memory path: the SM's port, or its share of cache and memory bandwidth.
 
-        Lines that many ask for at one time pass the cache's own limits at less than the price of as many lines.
+        Requests for one line from many SMs cost the cache less than as many different lines.
         """
-        machine, traffic = self._machine, self._script.traffic
+        machine, traffic = self._machine, self._scenario.traffic
         moved, own = cost.loaded + cost.stored, traffic.own.get(stmt, 1.0)
-        crowded = moved * (own + (1 - own) * self._fitted.again) / machine.cache
+        crowded = moved * (own + (1 - own) * self._fitted.shared_line_cost) / machine.cache
         common = traffic.busy * max(crowded, moved * traffic.far.get(stmt, 0.0) / machine.memory)
         port = machine.port * min(machine.paired, machine.target.processors / traffic.busy)
-        cycles = max(max(cost.landed, moved) / port, common) + cost.filled / self._fitted.fill
+        cycles = max(max(cost.landed, moved) / port, common) + cost.filled / self._fitted.fill_rate
         return self.serve("memory", now, cycles)
 
     def latency(self, stmt: Copy) -> float:
-        far = self._script.traffic.far.get(stmt, 0.0) > 0
-        return self._fitted.near + far * self._fitted.farther
+        far = self._scenario.traffic.far.get(stmt, 0.0) > 0
+        return self._fitted.cache_latency + far * self._fitted.memory_latency
 
     def copy(self, me: GroupState, stmt: Copy, cost: Cost) -> None:
-        """A copy that no barrier is told of: waited for by its queue, by the use of a register tile, or not at all."""
+        """A copy without an mbarrier: it completes in its queue, at the first use of a register tile, or untracked."""
         begun = self.begin(me, stmt, cost)
         read = self.serve("shared", begun, cost.shared)
         if stmt.target.peer is not None:
-            read = self.serve("memory", begun, cost.staged / self._fitted.remote) + self._fitted.near / 2
+            read = self.serve("memory", begun, cost.staged / self._fitted.remote_rate) + self._fitted.cache_latency / 2
         done = read
         if cost.loaded or cost.stored:
             done = self.carry(stmt, cost, read) + self.latency(stmt)
@@ -79,12 +79,12 @@ class Units:
             me.stored = max(me.stored, done)
 
     def begin(self, me: GroupState, stmt: Copy, cost: Cost) -> float:
-        """When a copy begins; its threads go on once it is issued, and its lines have been asked for."""
+        """The start time of a copy. Its threads continue once it is issued and its cache lines are requested."""
         if stmt.source.buffer.space == "register":
             me.wait(stmt, me.ready.get(stmt.source.buffer, 0.0))
         begun = me.now
         if stmt.atom.unit == 1:
-            me.now += self._fitted.overhead
+            me.now += self._fitted.issue_overhead
         else:
             me.now = max(self.serve("issue", begun, cost.issue), self.serve("lines", begun, cost.lines))
         return begun
@@ -93,22 +93,22 @@ class Units:
         for operand in (stmt.a, stmt.b):
             if operand.buffer.space == "register":
                 me.wait(stmt, me.ready.get(operand.buffer, 0.0))
-        if self._script.beside:
+        if self._scenario.moves_per_mma:
             count = cost.tensor / stmt.atom.issue_cycles  # of one scheduler
-            me.now = self.serve("issue", me.now, count * self._script.beside * self._machine.simple)
-        end = self.serve("tensor", me.now, cost.tensor * self._script.heat)
+            me.now = self.serve("issue", me.now, count * self._scenario.moves_per_mma * self._machine.simple)
+        end = self.serve("tensor", me.now, cost.tensor * self._scenario.heat)
         end = max(end, self.serve("shared", me.now, cost.shared))
-        done = end + self._fitted.product
+        done = end + self._fitted.mma_latency
         me.last = max(me.last, done)
         queue = stmt.atom.completion.queue
-        if queue is None or self._script.serialised:
-            # An instruction that the next one of its wave does not overtake keeps the wave until it begins.
+        if queue is None or self._scenario.serialised:
+            # In-order instructions: the wave stalls until this one starts.
             me.ready[stmt.target.buffer] = done
-            me.wait(stmt, done if self._script.serialised else end - self._fitted.product)
+            me.wait(stmt, done if self._scenario.serialised else end - self._fitted.mma_latency)
         else:
             entries = me.open if stmt.grouped else me.queues
             entries[queue].append((done, done))
-        me.now += self._fitted.overhead
+        me.now += self._fitted.issue_overhead
 
     def compute(self, me: GroupState, stmt: Map | Fold, cost: Cost) -> None:
         views = [each.view for each in gets(stmt.elem)] if isinstance(stmt, Map) else [stmt.source]
@@ -124,7 +124,7 @@ def commit(me: GroupState, stmt: Commit) -> None:
 
 
 def settle(me: GroupState, stmt: Wait) -> None:
-    """Until so many entries of a queue are left."""
+    """Wait until at most `stmt.pending` entries of the queue are outstanding."""
     entries = me.queues[stmt.queue]
     over = len(entries) - stmt.pending
     if over > 0:

@@ -10,11 +10,11 @@ from typing import cast, overload
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, Int, IntLike, OfInts, as_cond, extent, unwrap
 from argus.core.dsl.integers import term
 from argus.core.dsl.tiles.fragments import Fragment
-from argus.core.dsl.tiles.values import Held, leader
+from argus.core.dsl.tiles.values import RegisterTile, covering_tile
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Coord, Index, Read, Sym, Symbol
@@ -60,7 +60,7 @@ def _as_stored(view: View, record: tuple[tuple[str, Index], ...]) -> tuple[View,
 def _tagged(what: str, tensor: Tensor | Fragment) -> View:
     if isinstance(tensor, Tensor | Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return tensor.view
-    fault("E106", f"`{what}` takes a tensor or a register tile, found {described(tensor)}")
+    fault("E106", f"`{what}` takes a tensor or a register tile, found {describe_value(tensor)}")
 
 
 def _record(view: View, names: Record) -> tuple[tuple[str, Index], ...]:
@@ -70,7 +70,7 @@ def _record(view: View, names: Record) -> tuple[tuple[str, Index], ...]:
     if not isinstance(record, Mapping) or not record:
         fault(
             "E106",
-            f"a tag function gives a named record, found {described(cast(object, record))}",
+            f"a tag function gives a named record, found {describe_value(cast(object, record))}",
             help="return `dict(m=m, k=k)`",
         )
     return tuple((_component_name(name), _component_value(value)) for name, value in cast(Names, record).items())
@@ -86,7 +86,7 @@ def _component_name(name: object) -> str:
         return name
     fault(
         "E106",
-        f"a component of a tag is named by an identifier, found {described(name)}",
+        f"a component of a tag is named by an identifier, found {describe_value(name)}",
         help="return `dict(m=m, k=k)`",
     )
 
@@ -95,7 +95,11 @@ def _check_arity(what: str, function: Callable[..., object], count: int) -> None
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        fault("E106", f"{what} is a function of {count} arguments, found {described(function)}", help="give a `lambda`")
+        fault(
+            "E106",
+            f"{what} is a function of {count} arguments, found {describe_value(function)}",
+            help="give a `lambda`",
+        )
     try:
         signature.bind(*range(count))
     except TypeError:
@@ -135,7 +139,7 @@ def _claim(what: str, claim: Claim) -> None:
 def _component(what: str, of: TagOf) -> TagOf:
     if isinstance(of, TagOf):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return of
-    fault("E106", f"`{what}` takes a component of a tag, found {described(of)}", help="write `x.tag.k`")
+    fault("E106", f"`{what}` takes a component of a tag, found {describe_value(of)}", help="write `x.tag.k`")
 
 
 def assert_covers(of: TagOf, low: IntLike, high: IntLike, *, where: Bool | bool = True) -> None:
@@ -209,7 +213,7 @@ def earlier(tile: Fragment, by: int = 1) -> Earlier:
     `assert_relation(earlier(a), a, lambda was, now: eq(now.k, was.k + 32))` speaks of each two iterations in turn.
     """
     if not isinstance(tile, Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`earlier` takes a register tile, found {described(tile)}")
+        fault("E106", f"`earlier` takes a register tile, found {describe_value(tile)}")
     return Earlier(tile, extent(by, "a number of iterations"))
 
 
@@ -278,7 +282,7 @@ def _bind(component: TagOf, bound: dict[Symbol, TagOf]) -> Int:
 def _together(operands: list[Tagged]) -> list[TagOf]:
     """Views of one shape: the tiles of registers as the largest of them holds them. Names are given later."""
     tiles = [_tile(operand).held for operand in operands if isinstance(operand, Fragment | Earlier)]
-    chosen = leader("assert_relation", tiles, typed=False) if tiles else None
+    chosen = covering_tile("assert_relation", tiles, typed=False) if tiles else None
     found: list[TagOf] = []
     for operand in operands:
         if isinstance(operand, Fragment | Earlier):
@@ -296,7 +300,7 @@ def _tile(operand: Fragment | Earlier) -> Fragment:
     return operand.tile if isinstance(operand, Earlier) else operand
 
 
-def _under(held: Held, chosen: Held) -> View:
+def _under(held: RegisterTile, chosen: RegisterTile) -> View:
     """The view whose element at each coordinate is the one that belongs there."""
     get = held.under(chosen.layout)
     assert get is not None, "a leader has been chosen"

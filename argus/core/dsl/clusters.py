@@ -12,7 +12,7 @@ from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.atoms.sm_90a import tma as sm_90a_tma
 from argus.core.dsl.faults import fault
-from argus.core.dsl.handles import Int, IntLike, place, several
+from argus.core.dsl.handles import Int, IntLike, axis_values, uniform_index
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.index import Index
 from argus.core.ir import Sync
@@ -68,7 +68,7 @@ class Boxes(tuple[Atom, ...]):
 
     def multicast(self, ranks: tuple[IntLike, ...]) -> Multicast:
         """A load that lands in each block of the cluster with one of these ranks, and on its barrier there."""
-        return Multicast(tuple(self), tuple(several(ranks, "a multicast")))
+        return Multicast(tuple(self), tuple(axis_values(ranks, "a multicast")))
 
 
 tma = Boxes((*sm_90a_tma.tma_load, *sm_90a_tma.tma_load_more, *sm_90a_tma.tma_store, *sm_90a_tma.tma_store_more))
@@ -76,7 +76,7 @@ tma = Boxes((*sm_90a_tma.tma_load, *sm_90a_tma.tma_load_more, *sm_90a_tma.tma_st
 
 def ranked_peer(tracer: Tracer, rank: IntLike) -> Index:
     """The rank of a block of this cluster. Raises E230 for what may be none."""
-    node, blocks = place(rank), prod(tracer.cluster)
+    node, blocks = uniform_index(rank), prod(tracer.cluster)
     low, high = node.range
     if low is None or high is None or low < 0 or high >= blocks:
         what = f"rank {show(node)} in a cluster of {blocks}"
@@ -84,7 +84,7 @@ def ranked_peer(tracer: Tracer, rank: IntLike) -> Index:
     return node
 
 
-def mask(tracer: Tracer, ranks: Sequence[IntLike]) -> Index:
+def rank_mask(tracer: Tracer, ranks: Sequence[IntLike]) -> Index:
     """The blocks with these ranks, a bit each. Raises E106 for none."""
     if not ranks:
         fault("E106", "a multicast to nobody", help="name the ranks that receive it: `tma.multicast((0, 1))`")

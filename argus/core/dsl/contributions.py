@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Int, IntLike, OfInts, place, unwrap
+from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import Int, IntLike, OfInts, uniform_index, unwrap
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Index, Symbol
@@ -28,7 +28,7 @@ def every(*extents: IntLike) -> tuple[tuple[Int, ...], ...]:
             "E106", "`every` stands once in what `assert_products` is given", help="write one `for ... in every(...)`"
         )
     for extent in extents:
-        size = place(extent)
+        size = uniform_index(extent)
         high = None if size.range[1] is None else size.range[1] - 1
         tracer.bound.append((Symbol(tracer.unique("each"), "fresh", 0, high), size))
     return (tuple(Int(algebra.sym(symbol)) for symbol, _ in tracer.bound),)
@@ -41,7 +41,7 @@ def assert_products(tensor: Tensor, products: OfInts[Pairs]) -> None:
     """
     tracer = current("assert_products")
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`assert_products` takes a tensor, found {described(tensor)}")
+        fault("E106", f"`assert_products` takes a tensor, found {describe_value(tensor)}")
     tracer.bound = []
     own = tuple(Int(algebra.coord(axis)) for axis in range(len(tensor.view.shape)))
     pairs = tuple((_place(a), _place(b)) for a, b in cast(Callable[..., Pairs], products)(*own))

@@ -11,7 +11,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.dsl import source_location
 from argus.core.dsl.faults import fault
-from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, extent, number, several, unwrap
+from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, axis_values, extent, number, unwrap
 from argus.core.dsl.tracer import Scope, Tracer, current
 from argus.core.index import Const, Index, Symbol
 from argus.core.ir import For, If, Policy
@@ -139,7 +139,7 @@ def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
     Of a kernel with clusters, each count is a multiple of the cluster's extent along that axis.
     """
     tracer = current("block_id")
-    grid = tuple(unwrap(count) for count in several(counts, "`block_id`"))
+    grid = tuple(unwrap(count) for count in axis_values(counts, "`block_id`"))
     if tracer.grid:
         fault("E106", "the grid is declared twice", help="call `block_id` once and keep its result")
     if len(grid) not in (1, 2, 3):
@@ -148,11 +148,11 @@ def block_id(counts: tuple[IntLike, ...]) -> tuple[Int, ...]:
     tracer.blocks = tuple(
         Symbol(tracer.unique(f"block_{axis}"), "block", 0, _last(count)) for axis, count in enumerate(grid)
     )
-    tracer.cluster, tracer.rank = ranked(tracer.cluster, tracer.blocks)
+    tracer.cluster, tracer.rank = cluster_rank(tracer.cluster, tracer.blocks)
     return tuple(Int(algebra.sym(symbol)) for symbol in tracer.blocks)
 
 
-def ranked(cluster: tuple[int, ...], blocks: tuple[Symbol, ...]) -> tuple[tuple[int, ...], Index]:
+def cluster_rank(cluster: tuple[int, ...], blocks: tuple[Symbol, ...]) -> tuple[tuple[int, ...], Index]:
     """The extents of a cluster along the axes of a grid, and this block's rank in it, first axis fastest.
 
     Raises E230 for a cluster of more axes.
@@ -179,7 +179,7 @@ def remap_xcd(
     tracer = current("remap_xcd")
     if numbered is not block_id or tracer.target.name != "gfx942":
         fault("E106", "`remap_xcd` reorders the blocks of gfx942", help="write `remap_xcd(block_id, counts, group=4)`")
-    if len(several(counts, "`remap_xcd`")) != 2:
+    if len(axis_values(counts, "`remap_xcd`")) != 2:
         fault("E106", f"dies share tiles of two axes, found {len(counts)}", help="count tiles along two axes")
     tracer.emit(Policy("remap_xcd", (extent(group, "the rows of a band"),), span=tracer.span()))
     return numbered(counts)

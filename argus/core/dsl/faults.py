@@ -19,15 +19,15 @@ def fault(code: str, message: str, *, help: str = "", here: str = "", span: Span
     raise ArgusError(Diagnostic(code, "error", message, Label(place, here), help=help))
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """A value as a report names it: never by its address in memory, so that equal runs report alike."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(described, cast(tuple[object, ...], value)))})"
+        return f"({', '.join(map(describe_value, cast(tuple[object, ...], value)))})"
     literal = value is None or type(value) in (bool, int, float, str, dict)
     return repr(value) if literal else f"a value of type `{type(value).__name__}`"
 
 
-def raised(name: str, problem: Exception, declaration: Span) -> Diagnostic:
+def exception_diagnostic(name: str, problem: Exception, declaration: Span) -> Diagnostic:
     """A report of what the kernel's function raised, at the user's innermost line.
 
     E103 for an exception of the user's own code; E106 where the language itself could not take an operand.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar, Union
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.index import Cond, Const, Coord, Index
 from argus.core.walk import mentions, show
 
@@ -203,7 +203,9 @@ def _no_fractions(a: IntLike, b: IntLike) -> NoReturn:
 def _comparable(value: object) -> IntLike:
     if isinstance(value, Int | int):
         return value
-    fault("E106", f"an integer of the kernel is compared with {described(value)}", help="compare it with an integer")
+    fault(
+        "E106", f"an integer of the kernel is compared with {describe_value(value)}", help="compare it with an integer"
+    )
 
 
 def unwrap(value: IntLike) -> Index:
@@ -212,10 +214,12 @@ def unwrap(value: IntLike) -> Index:
         return value.node
     if isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return algebra.const(int(value))
-    fault("E106", f"expected an integer, found {described(value)}", here="this value is not an integer of the kernel")
+    fault(
+        "E106", f"expected an integer, found {describe_value(value)}", here="this value is not an integer of the kernel"
+    )
 
 
-def place(value: IntLike) -> Index:
+def uniform_index(value: IntLike) -> Index:
     """The node behind an integer that places a whole view. Raises E106 for one that differs between its elements."""
     node = unwrap(value)
     if mentions(node, (Coord,)):
@@ -233,7 +237,7 @@ def number(value: IntLike, what: str) -> int:
         return value.__index__()
     if isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return int(value)
-    fault("E106", f"{what} is an integer, found {described(value)}", here="this value is not an integer")
+    fault("E106", f"{what} is an integer, found {describe_value(value)}", here="this value is not an integer")
 
 
 def extent(value: IntLike, what: str) -> int:
@@ -246,15 +250,17 @@ def extent(value: IntLike, what: str) -> int:
 
 def extents(shape: tuple[IntLike, ...], what: str) -> tuple[int, ...]:
     """A shape known while the kernel is traced. Raises E101 or E106 otherwise."""
-    return tuple(extent(value, f"an extent of {what}") for value in several(shape, what))
+    return tuple(extent(value, f"an extent of {what}") for value in axis_values(shape, what))
 
 
-def several(values: tuple[IntLike, ...], what: str) -> tuple[IntLike, ...]:
+def axis_values(values: tuple[IntLike, ...], what: str) -> tuple[IntLike, ...]:
     """The values, one an axis. Raises E106 for a lone value."""
     if isinstance(values, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return tuple(values)
     fault(
-        "E106", f"{what} takes one integer an axis, found {described(values)}", help="write a tuple: `(rows, columns)`"
+        "E106",
+        f"{what} takes one integer an axis, found {describe_value(values)}",
+        help="write a tuple: `(rows, columns)`",
     )
 
 
@@ -288,4 +294,4 @@ def as_cond(value: Bool | bool) -> Cond:
         return value.node
     if isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return algebra.TRUE if value else algebra.FALSE
-    fault("E106", f"expected a condition, found {described(value)}", here="this is not a condition on integers")
+    fault("E106", f"expected a condition, found {describe_value(value)}", here="this is not a condition on integers")

@@ -8,13 +8,13 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.check import views
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, Int, IntLike, as_cond, unwrap
 from argus.core.dsl.launches import is_whole
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Index, Read
-from argus.core.ir import Buffer, View, ascends, walk, whole
+from argus.core.ir import Buffer, View, is_ascending, walk, whole
 from argus.core.walk import topological
 
 
@@ -29,7 +29,7 @@ def scalar(element: Tensor) -> Int:
 
 def term(element: Tensor) -> Index:
     if not isinstance(element, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"an integer from memory is an element of a tensor, found {described(element)}")
+        fault("E106", f"an integer from memory is an element of a tensor, found {describe_value(element)}")
     view = element.view
     name = view.buffer.name
     if view.buffer.space != "global":
@@ -78,7 +78,7 @@ def _ordered(buffer: Buffer, *, ascending: bool, first: IntLike | None, last: In
     if len(buffer.shape) != 1:
         fault("E106", f"`{buffer.name}` is no row of integers", help="promise an order of a tensor of one axis")
     at, element = algebra.coord(0), algebra.read(buffer.name, (algebra.coord(0),))
-    conds = [ascends(buffer)] if ascending else []
+    conds = [is_ascending(buffer)] if ascending else []
     if first is not None:
         conds.append(algebra.any_of((algebra.le(1, at), algebra.eq(element, unwrap(first)))))
     if last is not None:

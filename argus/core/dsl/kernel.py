@@ -13,11 +13,11 @@ from attrs import field, frozen
 from argus.core import algebra
 from argus.core.check import check, thread_count
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
-from argus.core.dsl.faults import fault, raised
+from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.handles import extents
-from argus.core.dsl.launches import launching, passed
-from argus.core.dsl.parameters import parameters, plain
-from argus.core.dsl.roles import assembled
+from argus.core.dsl.launches import bind_tensors, current_program
+from argus.core.dsl.parameters import parameters, traceable
+from argus.core.dsl.roles import split_at_roles
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.tracer import Tracer, tracing
 from argus.core.dsl.views import Tensor
@@ -57,8 +57,8 @@ class Template:
         cfg: its configuration. Integers of the program among the keywords are sizes of the kernel. Raises E105 outside
         a program, E106 for tensors that are not those declared, and as `trace`.
         """
-        program = launching(self.name)
-        arguments = passed(self.name, self.function, tensors)
+        program = current_program(self.name)
+        arguments = bind_tensors(self.name, self.function, tensors)
         values = dict(keywords)
         chosen = values.pop("cfg", None) if "cfg" in values else self._config(None)
         program.add(self._traced(program.kernel_name(self.name), chosen, values), arguments, values)
@@ -70,12 +70,12 @@ class Template:
             fault(
                 "E107",
                 f"kernel `{self.name}` does not say for which target and how many threads",
-                span=span_of_function(plain(self.function).__code__),
+                span=span_of_function(traceable(self.function).__code__),
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
         asked: tuple[int, ...] = getattr(chosen, "cluster", (1,)) if self.cluster is None else self.cluster
         cluster = _cluster(asked, target, self.function)
-        function = plain(self.function)
+        function = traceable(self.function)
         given = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
         return _trace(Tracer(target, threads, function.__code__, cluster), name, function, given)
 
@@ -90,7 +90,7 @@ class Template:
             fault(
                 "E107",
                 f"kernel `{self.name}` has no configuration `{name}`",
-                span=span_of_function(plain(self.function).__code__),
+                span=span_of_function(traceable(self.function).__code__),
                 help=f"choose one of {', '.join(self.configs) or 'none'}",
             )
         return self.configs[name]
@@ -127,7 +127,7 @@ def kernel(
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
-        return Template(plain(traced), target, threads, cluster, configs or {})
+        return Template(traceable(traced), target, threads, cluster, configs or {})
 
     return decorate if function is None else decorate(function)
 
@@ -141,7 +141,7 @@ def _cluster(cluster: tuple[int, ...], target: Target, function: Callable[..., N
     sizes = extents(cluster, "a cluster")
     if prod(sizes) == 1:
         return (1,)
-    span = span_of_function(plain(function).__code__)
+    span = span_of_function(traceable(function).__code__)
     if "wgmma" not in target.queues:
         fault("E501", f"clusters of {target} are not built yet", span=span, help="leave `cluster` out")
     if prod(sizes) > _LARGEST:
@@ -161,11 +161,11 @@ def _trace(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[
         except (ArgusError, InternalError):
             raise
         except Exception as problem:
-            raise ArgusError(raised(name, problem, span)) from problem
+            raise ArgusError(exception_diagnostic(name, problem, span)) from problem
         for complete in tracer.at_end:
             complete()
         whole_body = tracer.block.finished(tracer.close(tracer.scopes[0]))
-        prologue, roles, epilogue = assembled(whole_body, clustered=tracer.cluster != (1,))
+        prologue, roles, epilogue = split_at_roles(whole_body, clustered=tracer.cluster != (1,))
     made = Kernel(
         name=name,
         target=target,

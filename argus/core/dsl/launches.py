@@ -12,8 +12,8 @@ from typing import NoReturn
 
 from argus.core import algebra
 from argus.core.dsl import source_location
-from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
+from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import Int, IntLike, axis_values, extent, unwrap
 from argus.core.dsl.parameters import tensor_buffer
 from argus.core.dsl.tiles.fragments import check_dtype
 from argus.core.dsl.tracer import is_tracing
@@ -93,7 +93,7 @@ def _refuse(kernel: Kernel, why: str) -> NoReturn:
 _current: ContextVar[Launches | None] = ContextVar("argus_program", default=None)
 
 
-def launching(what: str) -> Launches:
+def current_program(what: str) -> Launches:
     """The program being traced. Raises E105 outside of one, and inside a kernel."""
     found = _current.get()
     if found is None or is_tracing():
@@ -103,7 +103,7 @@ def launching(what: str) -> Launches:
 
 
 @contextmanager
-def collecting(launches: Launches) -> Generator[None]:
+def tracing_program(launches: Launches) -> Generator[None]:
     token = _current.set(launches)
     try:
         yield
@@ -113,9 +113,9 @@ def collecting(launches: Launches) -> Generator[None]:
 
 def workspace(dtype: DType, shape: tuple[IntLike, ...]) -> Tensor:
     """A tensor in global memory that lives as long as the program's run, uninitialised."""
-    program = launching("workspace")
+    program = current_program("workspace")
     check_dtype(dtype)
-    extents = tuple(unwrap(size) for size in several(shape, "a workspace"))
+    extents = tuple(unwrap(size) for size in axis_values(shape, "a workspace"))
     for found in extents:
         if isinstance(found, Const):
             extent(found.value, "an extent of a workspace")
@@ -125,7 +125,7 @@ def workspace(dtype: DType, shape: tuple[IntLike, ...]) -> Tensor:
     return Tensor(whole(buffer))
 
 
-def passed(kernel: str, function: Callable[..., None], tensors: tuple[object, ...]) -> dict[str, Buffer]:
+def bind_tensors(kernel: str, function: Callable[..., None], tensors: tuple[object, ...]) -> dict[str, Buffer]:
     """The tensors of a call by parameter. Raises E106 for what is no whole tensor of the program."""
     names = [each.name for each in signature(function).parameters.values() if each.kind is not each.KEYWORD_ONLY]
     if len(names) != len(tensors):
@@ -137,7 +137,7 @@ def passed(kernel: str, function: Callable[..., None], tensors: tuple[object, ..
     found: dict[str, Buffer] = {}
     for name, tensor in zip(names, tensors, strict=True):
         if not isinstance(tensor, Tensor):
-            fault("E106", f"`{name}` of `{kernel}` is {described(tensor)}", help="pass a tensor of the program")
+            fault("E106", f"`{name}` of `{kernel}` is {describe_value(tensor)}", help="pass a tensor of the program")
         if not is_whole(tensor.view):
             what = tensor.view.buffer.name
             fault("E106", f"`{name}` of `{kernel}` is a view of `{what}`", help="pass whole tensors, view them inside")

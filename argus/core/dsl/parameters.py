@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import get_type_hints
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Int
 from argus.core.dsl.views import TensorSpec, declared
 from argus.core.dtype import DType
@@ -22,10 +22,10 @@ LARGEST_SIZE = 1 << 30
 """Sizes of tensors lie in [0, LARGEST_SIZE]: coordinates then fit 32-bit integers with room for a tile."""
 
 
-def plain(function: Callable[..., None], what: str = "kernel") -> FunctionType:
+def traceable(function: Callable[..., None], what: str = "kernel") -> FunctionType:
     """A function that tracing can run once. Raises E107 for anything else."""
     if not isinstance(function, FunctionType) or not function.__name__.isidentifier():
-        fault("E107", f"a {what} is a `def` with a name, found {described(function)}", help="decorate a function")
+        fault("E107", f"a {what} is a `def` with a name, found {describe_value(function)}", help="decorate a function")
     if isgeneratorfunction(function) or iscoroutinefunction(function) or isasyncgenfunction(function):
         fault("E107", f"`{function.__name__}` does not run when it is called", help="remove `yield` and `async`")
     return function

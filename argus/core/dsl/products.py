@@ -6,7 +6,7 @@ from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.atom import Atom
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, IntLike, as_cond, extent, extents
 from argus.core.dsl.tiles.fragments import Fragment
 from argus.core.dsl.tracer import current
@@ -68,7 +68,9 @@ def mma(mm: TiledMma | WarpgroupMma, acc: Fragment, a: Factor, b: Factor, *, ini
         _by_warpgroup(mm, acc, a, b, as_cond(init))
         return
     if not isinstance(mm, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`mma` takes a tiled instruction, found {described(mm)}", help="write `mfma(...).over(...)`")
+        fault(
+            "E106", f"`mma` takes a tiled instruction, found {describe_value(mm)}", help="write `mfma(...).over(...)`"
+        )
     held = [_held(fragment) for fragment in (acc, a, b)]
     _check_target(acc)
     mm = _along_k(mm, held[1])
@@ -88,7 +90,7 @@ def _along_k(mm: TiledMma, a: Fragment) -> TiledMma:
 def _held(factor: Factor) -> Fragment:
     if isinstance(factor, Fragment):
         return factor
-    fault("E106", f"`mma` multiplies register tiles, found {described(factor)}", help="copy into `registers(...)`")
+    fault("E106", f"`mma` multiplies register tiles, found {describe_value(factor)}", help="copy into `registers(...)`")
 
 
 def _check_target(target: Fragment) -> None:
@@ -142,7 +144,7 @@ def _shared(mm: WarpgroupMma, role: str, factor: Factor) -> Tensor:
     if not isinstance(factor, Tensor) or factor.view.buffer.space != "shared":
         fault(
             "E206",
-            f"operand {role} of `{mm.atom}` is read from shared memory, found {described(factor)}",
+            f"operand {role} of `{mm.atom}` is read from shared memory, found {describe_value(factor)}",
             help="pass a tile of `shared(...)`" + ('; `wgmma(..., a="registers")` takes A' if role == "a" else ""),
         )
     if factor.dtype != mm.atom.operands[role].dtype:

@@ -10,9 +10,9 @@ from attrs import field, frozen
 
 from argus.core.check import check_program
 from argus.core.diagnostic import ArgusError, InternalError
-from argus.core.dsl.faults import fault, raised
-from argus.core.dsl.launches import Launches, collecting
-from argus.core.dsl.parameters import parameters, plain
+from argus.core.dsl.faults import exception_diagnostic, fault
+from argus.core.dsl.launches import Launches, tracing_program
+from argus.core.dsl.parameters import parameters, traceable
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.views import Tensor
 from argus.core.ir import Program, whole
@@ -42,7 +42,7 @@ class ProgramTemplate:
 
         Raises ArgusError for whatever is wrong with it or one of its kernels, also when the function itself raises.
         """
-        function = plain(self.function, "program")
+        function = traceable(self.function, "program")
         span = span_of_function(function.__code__)
         if config is not None and config not in self.configs:
             fault("E107", f"program `{self.name}` has no configuration `{config}`", span=span)
@@ -51,13 +51,13 @@ class ProgramTemplate:
         launches = Launches(function.__code__)
         given = {"cfg": chosen} if "cfg" in signature(function).parameters else {}
         buffers, sizes = parameters(launches.unique, function, span, given)
-        with collecting(launches):
+        with tracing_program(launches):
             try:
                 function(*(Tensor(whole(buffer)) for buffer in buffers), **given)
             except (ArgusError, InternalError):
                 raise
             except Exception as problem:
-                raise ArgusError(raised(name, problem, span)) from problem
+                raise ArgusError(exception_diagnostic(name, problem, span)) from problem
         traced = (tuple(launches.workspaces), tuple(launches.launches))
         made = Program(name, tuple(buffers), tuple(sizes.values()), *traced, span=span)
         found = check_program(made)
@@ -83,6 +83,6 @@ def program(
     """
 
     def decorate(traced: Callable[..., None]) -> ProgramTemplate:
-        return ProgramTemplate(plain(traced, "program"), configs or {})
+        return ProgramTemplate(traceable(traced, "program"), configs or {})
 
     return decorate if function is None else decorate(function)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Int, IntLike, extent, number
 from argus.core.dsl.source_location import assigned_name, user_frame
 from argus.core.dsl.tracer import Agent, Tracer, current
@@ -88,9 +88,11 @@ def role(name: str, who: Warps, *, registers: int | None = None) -> Generator[In
 
 def _check(tracer: Tracer, name: str, who: Warps) -> None:
     if not isinstance(who, Warps):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"a role takes warps, found {described(who)}", help="write `role(name, warpgroups(1, 2))`")
+        fault("E106", f"a role takes warps, found {describe_value(who)}", help="write `role(name, warpgroups(1, 2))`")
     if not isinstance(name, str) or not name.isidentifier():  # pyright: ignore[reportUnnecessaryIsInstance]  # as above
-        fault("E106", f"a role is named by an identifier, found {described(name)}", help='write `role("load", ...)`')
+        fault(
+            "E106", f"a role is named by an identifier, found {describe_value(name)}", help='write `role("load", ...)`'
+        )
     if "wgmma" not in tracer.target.queues:
         fault("E501", f"roles of {tracer.target} are not built yet", help="write the kernel without roles")
     if tracer.agent is not tracer.block or len(tracer.scopes) != 1:
@@ -125,7 +127,9 @@ def elected() -> Generator[None]:
     tracer.emit(One(body, span=scope.span))
 
 
-def assembled(body: tuple[Stmt, ...], *, clustered: bool) -> tuple[tuple[Stmt, ...], Roles | None, tuple[Stmt, ...]]:
+def split_at_roles(
+    body: tuple[Stmt, ...], *, clustered: bool
+) -> tuple[tuple[Stmt, ...], Roles | None, tuple[Stmt, ...]]:
     """Prologue, roles and epilogue of a kernel's statements, the prologue with its barriers initialised.
 
     clustered: other blocks reach the barriers, and meet with this one once they are made. Raises E202 where a

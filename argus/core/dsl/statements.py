@@ -10,11 +10,11 @@ from typing import Literal
 from argus.core import algebra
 from argus.core.atom import Atom
 from argus.core.atoms.sm_90a.tma import SWIZZLES as SPANS
-from argus.core.dsl.clusters import Multicast, mask
-from argus.core.dsl.copies.boxes import boxes
+from argus.core.dsl.clusters import Multicast, rank_mask
+from argus.core.dsl.copies.boxes import split_into_boxes
 from argus.core.dsl.copies.choose_atom import choose
-from argus.core.dsl.copies.thread_layouts import Everyone, Lane
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.copies.thread_layouts import AllToEach, ElectedLane
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import extent, extents, number
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import Barrier
@@ -89,7 +89,7 @@ def copy(
     target: Place,
     *,
     via: Via | None = None,
-    by: TV | Lane | None = None,
+    by: TV | ElectedLane | None = None,
     edge: float | None = None,
     signal: Barrier | None = None,
     combine: object = None,
@@ -109,10 +109,10 @@ def copy(
     for side in (source, target):
         _check_place(side)
     _check_target(target)
-    if isinstance(by, Lane):
+    if isinstance(by, ElectedLane):
         target, by, edge = _of_lane(source, target, by, edge)
     named = _instructions(via)
-    parts = boxes(source.view, target.view, named)
+    parts = split_into_boxes(source.view, target.view, named)
     if parts != ((source.view, target.view),):
         for one, other in parts:
             copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal, through=through)
@@ -144,20 +144,20 @@ def _receivers(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
     """The mask of a multicast. Raises E106 for what is no load."""
     if not atom.completion.signal:
         fault("E106", f"`{atom}` has one target", help="multicast a load by the TMA: `via=tma.multicast((0, 1))`")
-    return mask(tracer, via.ranks)
+    return rank_mask(tracer, via.ranks)
 
 
 def _mapped(through: TensorMap | None, atom: Atom, target: View) -> Buffer | None:
     if through is None:
         return None
     if not isinstance(through, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"a copy goes through a tensor map, found {described(through)}", help="write `tensor_map()`")
+        fault("E106", f"a copy goes through a tensor map, found {describe_value(through)}", help="write `tensor_map()`")
     if atom.box is None or atom.box.axes < 2 or target.buffer.space != "global":
         fault("E501", f"`{atom}` through a tensor map in memory is not built yet", help="store boxes `via=tma`")
     return through.buffer
 
 
-def _of_lane(source: Place, target: Place, lane: Lane, edge: float | None) -> tuple[Tensor, None, float]:
+def _of_lane(source: Place, target: Place, lane: ElectedLane, edge: float | None) -> tuple[Tensor, None, float]:
     """The target that one lane of each warp writes. The others' part lies outside, so nothing else may."""
     if not isinstance(source, Fragment) or not isinstance(target, Tensor):
         fault("E106", "one lane writes registers to memory", help="leave `by` out")
@@ -212,7 +212,7 @@ def _completion(tracer: Tracer, atom: Atom, target: View, signal: Barrier | None
 
 def _check_place(side: Place) -> None:
     if not isinstance(side, Tensor | Fragment):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"expected a tensor or a register tile, found {described(side)}")
+        fault("E106", f"expected a tensor or a register tile, found {describe_value(side)}")
     used = [node.axis for node in topological(side.view.at) if isinstance(node, Coord)]
     if any(axis >= len(side.view.shape) for axis in used):
         fault(
@@ -233,13 +233,15 @@ def _instructions(via: Via | None) -> tuple[Atom, ...] | None:
     named = via.atoms if isinstance(via, GroupQueue | Multicast) else via if isinstance(via, tuple) else (via,)
     for atom in named:
         if not isinstance(atom, Atom):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-            fault("E106", f"`via` names instructions, found {described(atom)}", help="write `via=global_load`")
+            fault("E106", f"`via` names instructions, found {describe_value(atom)}", help="write `via=global_load`")
     return named
 
 
 def _outside(edge: float | None, atom: Atom) -> float | None:
     if edge is not None and not isinstance(edge, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"`edge` is the number read outside the tensor, found {described(edge)}", help="write `edge=0`")
+        fault(
+            "E106", f"`edge` is the number read outside the tensor, found {describe_value(edge)}", help="write `edge=0`"
+        )
     if edge is not None and atom.unit == 1 and (edge != 0 or atom.edge != "box_zero"):
         fault("E106", f"`{atom}` does not read {edge:g} outside the tensor", help="the TMA reads 0: write `edge=0`")
     return edge
@@ -286,11 +288,11 @@ def _check_shapes(source: View, target: View, by: TV) -> None:
         )
 
 
-def load(view: Tensor, layout: TV | Everyone, *, via: Via | None = None, edge: float | None = None) -> Fragment:
+def load(view: Tensor, layout: TV | AllToEach, *, via: Via | None = None, edge: float | None = None) -> Fragment:
     """A new register value: the view's elements under a thread-value layout."""
     tracer = current("load")
     _check_place(view)
-    by = layout.over(view.view) if isinstance(layout, Everyone) else layout
+    by = layout.over(view.view) if isinstance(layout, AllToEach) else layout
     value = fresh(view.dtype, by, "load")
     _check_shapes(view.view, value.view, by)
     atom = choose(tracer.target, view.view, value.view, by, _instructions(via))
@@ -326,7 +328,9 @@ def _named(how: Literal["meet", "arrive"], barrier: str, threads: int | None, tr
     known = isinstance(barrier, str) and barrier.isidentifier()  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
     if not known or barrier in ("cta", "cluster"):
         fault(
-            "E106", f"a meeting is named by an identifier, found {described(barrier)}", help='write `sync("pair", ...)`'
+            "E106",
+            f"a meeting is named by an identifier, found {describe_value(barrier)}",
+            help='write `sync("pair", ...)`',
         )
     if threads is None:
         fault("E106", f"meeting `{barrier}` does not say of how many threads", help="give `threads=256`")

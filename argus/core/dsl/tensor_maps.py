@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dsl.views import Tensor
 from argus.core.dtype import i32
@@ -44,7 +44,7 @@ class TensorMap:
 
 def _described(tensor: Tensor) -> View:
     if not isinstance(tensor, Tensor) or tensor.view.buffer.space != "global":  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"a tensor map describes a global tensor, found {described(tensor)}")
+        fault("E106", f"a tensor map describes a global tensor, found {describe_value(tensor)}")
     if tensor.outside is not None or tensor.view.where is not algebra.TRUE:
         fault("E106", "a tensor map describes no computed view", help="give a parameter, or an index of one: `C[g]`")
     return tensor.view

@@ -11,8 +11,8 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.dsl.bounds import coordinates_in, inside, quotient
 from argus.core.dsl.clusters import ranked_peer
-from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Int, IntLike, OfInts, extent, extents, number, place, several, unwrap
+from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import Int, IntLike, OfInts, axis_values, extent, extents, number, uniform_index, unwrap
 from argus.core.dsl.tracer import current
 from argus.core.dtype import DType
 from argus.core.index import Const, Index
@@ -49,13 +49,13 @@ def declared(spec: TensorSpec) -> tuple[tuple[str, ...], DType] | str:
     """The names of a tensor's sizes and its element type; a sentence on what is wrong if they are not there."""
     item = spec.item
     if not isinstance(item, tuple):
-        return f"`Tensor` takes the names of sizes and an element type, found {described(item)}"
+        return f"`Tensor` takes the names of sizes and an element type, found {describe_value(item)}"
     parts = cast(tuple[object, ...], item)
     if len(parts) != 2 or not isinstance(parts[0], str):
-        return f"`Tensor` takes the names of sizes and an element type, found {described(parts)}"
+        return f"`Tensor` takes the names of sizes and an element type, found {describe_value(parts)}"
     axes, dtype = tuple(parts[0].split()), parts[1]
     if not isinstance(dtype, DType):
-        return f"{described(dtype)} is not an element type"
+        return f"{describe_value(dtype)} is not an element type"
     wrong = next((axis for axis in axes if not _is_size(axis)), None)
     if not axes or wrong is not None:
         return f"{wrong or parts[0]!r} is neither the name of a size nor a positive number"
@@ -104,7 +104,7 @@ class Tensor:
 
     def tile(self, shape: tuple[int, ...], at: tuple[IntLike, ...]) -> Tensor:
         """The tile number `at` of a grid of tiles of this shape; it may reach over the tensor's end."""
-        sizes, numbers = extents(shape, "a tile"), several(at, "the number of a tile")
+        sizes, numbers = extents(shape, "a tile"), axis_values(at, "the number of a tile")
         rank = len(self.view.shape)
         if len(sizes) != rank or len(numbers) != rank:
             fault(
@@ -113,7 +113,7 @@ class Tensor:
                 help="give one extent and one number for each axis",
             )
         coords = [
-            algebra.add(algebra.mul(place(index), size), algebra.coord(axis))
+            algebra.add(algebra.mul(uniform_index(index), size), algebra.coord(axis))
             for axis, (size, index) in enumerate(zip(sizes, numbers, strict=True))
         ]
         return self._view(tuple(algebra.const(size) for size in sizes), coords)
@@ -136,7 +136,7 @@ class Tensor:
         if size % parts != 0:
             fault("E106", f"axis {axis} of extent {size} does not divide into {parts} parts", help="take parts that do")
         shape = tuple(algebra.const(size // parts) if a == axis else e for a, e in enumerate(self.view.shape))
-        start = algebra.mul(place(i), size // parts)
+        start = algebra.mul(uniform_index(i), size // parts)
         coords = [
             algebra.add(start, algebra.coord(a)) if a == axis else algebra.coord(a) for a in range(len(self.view.shape))
         ]
@@ -160,7 +160,7 @@ class Tensor:
                 coords.append(algebra.coord(len(shape)))
                 shape.append(size)
             else:
-                coords.append(unwrap(chosen) if element else place(chosen))
+                coords.append(unwrap(chosen) if element else uniform_index(chosen))
         return self._view(tuple(shape), coords)
 
     @property
@@ -222,9 +222,9 @@ class Tensor:
 
         outside: read where that lies beyond the tensor; without it, it must lie in the tensor.
         """
-        sizes = tuple(_size(size) for size in several(shape, "the shape of a gather"))
+        sizes = tuple(_size(size) for size in axis_values(shape, "the shape of a gather"))
         places = cast(Callable[..., object], where)(*(Int(algebra.coord(axis)) for axis in range(len(sizes))))
-        found = tuple(unwrap(x) for x in several(cast(tuple[IntLike, ...], places), "the function of a gather"))
+        found = tuple(unwrap(x) for x in axis_values(cast(tuple[IntLike, ...], places), "the function of a gather"))
         if len(found) != len(self.view.shape):
             fault(
                 "E106",
@@ -268,7 +268,7 @@ class Tensor:
 
 def _size(value: IntLike) -> Index:
     """An extent, symbolic or not."""
-    size = place(value)
+    size = uniform_index(value)
     return algebra.const(extent(value, "an extent")) if isinstance(size, Const) else size
 
 
@@ -336,7 +336,7 @@ def unflatten(position: IntLike, shape: tuple[IntLike, ...]) -> tuple[Int, ...]:
     """
     rest = unwrap(position)
     found: list[Int] = []
-    for size in reversed(several(shape, "the shape of `unflatten`")[1:]):
+    for size in reversed(axis_values(shape, "the shape of `unflatten`")[1:]):
         found.append(Int(algebra.mod(rest, _size(size))))
         rest = algebra.floordiv(rest, _size(size))
     return (Int(rest), *reversed(found))

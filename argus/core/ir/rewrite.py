@@ -66,18 +66,18 @@ from argus.core.walk import NodeT
 
 
 @frozen
-class Nodes:
+class NodeMap:
     """Expressions and what stands for each."""
 
     names: Mapping[Node, Index]
 
 
-Names = Mapping[Symbol, Index] | Nodes
+Names = Mapping[Symbol, Index] | NodeMap
 
 
 def substitute(root: NodeT, names: Names) -> NodeT:
     """The expression with symbols, or whole expressions, replaced all at once."""
-    if not isinstance(names, Nodes):
+    if not isinstance(names, NodeMap):
         return walk.substitute(root, names)
     found = names.names
     return cast(NodeT, walk.fold(root, lambda node, parts: found.get(node) or walk.rebuild(node, parts)))
@@ -128,7 +128,7 @@ def in_claim(claim: Claim, names: Names) -> Claim:
         return evolve(tag, view=in_view(tag.view, names))
 
     def renamed(symbol: Symbol) -> Symbol:
-        new = None if isinstance(names, Nodes) else names.get(symbol)
+        new = None if isinstance(names, NodeMap) else names.get(symbol)
         return new.symbol if isinstance(new, Sym) else symbol
 
     match claim:

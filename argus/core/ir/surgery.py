@@ -14,7 +14,7 @@ from argus.core.ir import For, Kernel, Roles, Stmt, bodies, with_bodies
 from argus.core.ir.rewrite import in_stmt
 
 
-def replaced(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt, ...]:
+def replace_stmt(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt, ...]:
     """The statements with `old`, wherever it stands, replaced by `new`; what does not hold it stays what it was."""
     made: list[Stmt] = []
     for stmt in body:
@@ -22,7 +22,7 @@ def replaced(body: Sequence[Stmt], old: Stmt, new: Sequence[Stmt]) -> tuple[Stmt
             made += new
             continue
         inner = bodies(stmt)
-        parts = tuple(replaced(part, old, new) for part in inner)
+        parts = tuple(replace_stmt(part, old, new) for part in inner)
         made.append(stmt if parts == inner else with_bodies(stmt, parts))
     return tuple(made)
 
@@ -31,44 +31,44 @@ def with_stmts(kernel: Kernel, old: Stmt, new: Sequence[Stmt]) -> Kernel:
     """The kernel with one statement replaced, in the prologue, a role or the epilogue."""
     roles = kernel.roles
     if roles is not None:
-        (changed,) = replaced((roles,), old, new)
+        (changed,) = replace_stmt((roles,), old, new)
         assert isinstance(changed, Roles)
         roles = changed
-    prologue, epilogue = (replaced(body, old, new) for body in (kernel.prologue, kernel.epilogue))
+    prologue, epilogue = (replace_stmt(body, old, new) for body in (kernel.prologue, kernel.epilogue))
     return evolve(kernel, prologue=prologue, roles=roles, epilogue=epilogue)
 
 
-def rebuilt(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 reason: any part of the IR
+def replace_objects(node: Any, exchange: Mapping[int, Any]) -> Any:  # noqa: ANN401 reason: any part of the IR
     """A part of the IR in which the objects with these identities stand for others."""
     if id(node) in exchange:
         return exchange[id(node)]
     if isinstance(node, tuple):
         parts = cast("tuple[Any, ...]", node)
-        made = tuple(rebuilt(part, exchange) for part in parts)
+        made = tuple(replace_objects(part, exchange) for part in parts)
         return made if any(a is not b for a, b in zip(made, parts, strict=True)) else parts
     if not type(node).__module__.startswith("argus.core.ir."):
         return node
     changed: dict[str, Any] = {}
     for field in attrs.fields(cast("type[Any]", type(node))):
         before = getattr(node, field.name)
-        after = rebuilt(before, exchange)
+        after = replace_objects(before, exchange)
         if after is not before:
             changed[field.name] = after
     return evolve(node, **changed) if changed else node
 
 
-def exchanged(kernel: Kernel, exchange: Mapping[int, Any]) -> Kernel:
+def kernel_with_objects(kernel: Kernel, exchange: Mapping[int, Any]) -> Kernel:
     """The kernel with objects exchanged by identity, parameters too."""
     names = ("parameters", "prologue", "roles", "epilogue")
-    return evolve(kernel, **{name: rebuilt(getattr(kernel, name), exchange) for name in names})
+    return evolve(kernel, **{name: replace_objects(getattr(kernel, name), exchange) for name in names})
 
 
-def copies_of(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
+def fresh_copies(body: Iterable[Stmt]) -> tuple[Stmt, ...]:
     """The same statements as others: a statement is its identity."""
-    return tuple(evolve(with_bodies(s, tuple(copies_of(part) for part in bodies(s)))) for s in body)
+    return tuple(evolve(with_bodies(s, tuple(fresh_copies(part) for part in bodies(s)))) for s in body)
 
 
-def renamed(body: Iterable[Stmt], names: Mapping[Symbol, Index]) -> tuple[Stmt, ...]:
+def substitute_symbols(body: Iterable[Stmt], names: Mapping[Symbol, Index]) -> tuple[Stmt, ...]:
     """The statements with symbols replaced, and loops inside with variables of the ranges that their bounds now have.
 
     A symbol's range is a fact that proofs use, so it has to follow the bounds that mention a symbol replaced.
@@ -78,13 +78,13 @@ def renamed(body: Iterable[Stmt], names: Mapping[Symbol, Index]) -> tuple[Stmt, 
 
 def _reranged(stmt: Stmt) -> Stmt:
     if isinstance(stmt, For):
-        return ranged(stmt)
+        return with_inferred_range(stmt)
     inner = bodies(stmt)
     parts = tuple(tuple(map(_reranged, part)) for part in inner)
     return with_bodies(stmt, parts) if inner else stmt
 
 
-def ranged(loop: For) -> For:
+def with_inferred_range(loop: For) -> For:
     """The loop with a variable whose range is that of its bounds and step."""
     ends = (loop.start.range[0], loop.stop.range[1]) if loop.step > 0 else (loop.stop.range[0], loop.start.range[1])
     shifts = (0, -1) if loop.step > 0 else (1, 0)
@@ -92,4 +92,4 @@ def ranged(loop: For) -> For:
     fresh = Symbol(loop.symbol.name, "loop", low, high)
     if fresh == loop.symbol:
         return evolve(loop, body=tuple(map(_reranged, loop.body)))
-    return evolve(loop, symbol=fresh, body=renamed(loop.body, {loop.symbol: sym(fresh)}))
+    return evolve(loop, symbol=fresh, body=substitute_symbols(loop.body, {loop.symbol: sym(fresh)}))

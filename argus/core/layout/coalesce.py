@@ -7,13 +7,13 @@ from typing import TypeVar, cast
 
 from argus.core.layout.faults import misplaced
 from argus.core.layout.inttuple import Coordinate, IntTuple
-from argus.core.layout.values import Layout, layout_of, make_layout, of_modes, trusted
+from argus.core.layout.values import Layout, layout_of, make_layout, of_modes, unchecked_layout
 
 Profile = Coordinate
 Part = TypeVar("Part")
 
 
-def merged(modes: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
+def coalesce_modes(modes: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
     """Flat modes without extents of 1, neighbours joined where one continues the other."""
     kept: list[tuple[int, int]] = []
     extent, stride = 1, 0
@@ -41,14 +41,14 @@ def coalesce(layout: Layout, profile: Profile = None) -> Layout:
     """
     if isinstance(profile, tuple):
         return by_mode(coalesce, layout, profile)
-    return of_modes(merged(layout.flat_modes))
+    return of_modes(coalesce_modes(layout.flat_modes))
 
 
 def filter(layout: Layout, profile: Profile = None) -> Layout:  # noqa: A001 reason: CuTe's name
     """`coalesce` without modes of stride 0: the same image, each repeated fewer times. Raises as `coalesce`."""
     if isinstance(profile, tuple):
         return by_mode(filter, layout_of(layout), profile)
-    return of_modes(merged(tuple([mode for mode in layout_of(layout).flat_modes if mode[1] != 0])))
+    return of_modes(coalesce_modes(tuple([mode for mode in layout_of(layout).flat_modes if mode[1] != 0])))
 
 
 def filter_zeros(layout: Layout) -> Layout:
@@ -60,7 +60,7 @@ def filter_zeros(layout: Layout) -> Layout:
         return 1 if stride == 0 else extent
 
     given = layout_of(layout)
-    return trusted(shrink(given.shape, given.stride), given.stride)
+    return unchecked_layout(shrink(given.shape, given.stride), given.stride)
 
 
 def flatten_layout(layout: Layout) -> Layout:
@@ -68,7 +68,7 @@ def flatten_layout(layout: Layout) -> Layout:
     if not isinstance(layout.shape, tuple):
         return layout
     modes = layout.flat_modes
-    return trusted(tuple([extent for extent, _ in modes]), tuple([stride for _, stride in modes]))
+    return unchecked_layout(tuple([extent for extent, _ in modes]), tuple([stride for _, stride in modes]))
 
 
 def by_mode(operation: Callable[[Layout, Part], Layout], layout: Layout, profile: tuple[Part, ...]) -> Layout:
@@ -94,7 +94,7 @@ def prepend(layout: Layout, mode: Layout | None = None, up_to_rank: int | None =
 
 def _padding(layout: Layout, mode: Layout | None, up_to_rank: int | None) -> list[Layout]:
     missing = 1 if up_to_rank is None else up_to_rank - len(layout)
-    return [trusted(1, 0) if mode is None else mode] * max(0, missing)
+    return [unchecked_layout(1, 0) if mode is None else mode] * max(0, missing)
 
 
 def replace(layout: Layout, place: int, mode: Layout) -> Layout:

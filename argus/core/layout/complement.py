@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, malformed, too_large
-from argus.core.layout.images.recover import Break, recovered
+from argus.core.layout.images.recover import Mismatch, recover_modes
 from argus.core.layout.inttuple import IntTuple, checked, product, text
 from argus.core.layout.values import IntArray, Layout, layout_of, of_modes
 
@@ -120,17 +120,17 @@ def _covering(layout: Layout, images: IntArray, target: int) -> Layout:
     while window < target:
         window *= 8
         found, least, covered = _translations(layout, images, min(window, target))
-    modes = recovered(np.array(found, np.int64))
+    modes = recover_modes(np.array(found, np.int64))
     # A layout that repeats the last mode in full has less than twice as many elements.
     for _ in range(len(found)):
         places = images + least
-        if not isinstance(modes, Break) or int(places[-1]) >= len(covered) or covered[places].any():
+        if not isinstance(modes, Mismatch) or int(places[-1]) >= len(covered) or covered[places].any():
             break
         covered[places] = True
         found.append(least)
         least += int(np.argmin(covered[least:]))
-        modes = recovered(np.array(found, np.int64))
-    if isinstance(modes, Break):
+        modes = recover_modes(np.array(found, np.int64))
+    if isinstance(modes, Mismatch):
         raise LayoutError(
             "E805",
             f"{layout} has a complement in {target}, but it is no layout: its image at {modes.index} is {modes.image}, "

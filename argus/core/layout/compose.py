@@ -17,7 +17,7 @@ from argus.core.layout.faults import LayoutError, misplaced
 from argus.core.layout.images.steps import Jumps, evaluate, first_deviation, steps
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.values import Layout, layout_of, of_tree, trusted
+from argus.core.layout.values import Layout, layout_of, of_tree, unchecked_layout
 
 Tiler = Union[Layout, int, None, tuple["Tiler", ...]]
 """What divides, multiplies or selects by mode: a tuple goes mode by mode, an int `n` is `n:1`, None is no tile."""
@@ -63,10 +63,10 @@ def compose_layouts(a: Layout, b: Layout) -> Layout:
             _agree(slope, jumps, a, b, parts)
             break
     if not isinstance(shape, tuple):
-        return trusted(*leaves[0])
+        return unchecked_layout(*leaves[0])
     if len(leaves) == len(shape) and not any(isinstance(part, tuple) for part in shape):
-        return trusted(tuple([extent for extent, _ in leaves]), tuple([stride for _, stride in leaves]))
-    return trusted(*_nested(shape, iter(leaves)))
+        return unchecked_layout(tuple([extent for extent, _ in leaves]), tuple([stride for _, stride in leaves]))
+    return unchecked_layout(*_nested(shape, iter(leaves)))
 
 
 def _nested(shape: IntTuple, leaves: Iterator[tuple[IntTuple, IntTuple]]) -> tuple[IntTuple, IntTuple]:

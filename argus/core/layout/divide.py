@@ -16,7 +16,7 @@ from argus.core.layout.complement import complement
 from argus.core.layout.compose import Tiler, compose_layouts
 from argus.core.layout.faults import LayoutError, misplaced
 from argus.core.layout.inttuple import IntTuple, checked, product, product_each, text
-from argus.core.layout.values import Layout, layout_of, make_layout, make_ordered_layout, trusted
+from argus.core.layout.values import Layout, layout_of, make_layout, make_ordered_layout, unchecked_layout
 
 _Splitter = Callable[[Layout, Tiler], Layout]
 
@@ -56,7 +56,7 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
 
 
 def _pair(a: Layout, b: Layout) -> Layout:
-    return trusted((a.shape, b.shape), (a.stride, b.stride))
+    return unchecked_layout((a.shape, b.shape), (a.stride, b.stride))
 
 
 # -- gathered ------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _pair(a: Layout, b: Layout) -> Layout:
 def _unzipped(split: _Splitter, layout: Layout, tiler: Tiler) -> Layout:
     """`((tiles), (rests))`: what the splitter makes of each mode, first parts first. None has the tile `1:0`."""
     if tiler is None:
-        return _pair(trusted(1, 0), layout)
+        return _pair(unchecked_layout(1, 0), layout)
     if not isinstance(tiler, tuple):
         return split(layout, tiler)
     if len(layout) < len(tiler):

@@ -6,14 +6,14 @@ from typing import overload
 
 import numpy as np
 
-from argus.core.layout.coalesce import merged
+from argus.core.layout.coalesce import coalesce_modes
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
-from argus.core.layout.images.interpolate import layout_through
-from argus.core.layout.images.recover import Break, recovered
+from argus.core.layout.images.interpolate import interpolating_layout
+from argus.core.layout.images.recover import Mismatch, recover_modes
 from argus.core.layout.images.steps import first_deviation, steps
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.values import Layout, layout_of, of_modes, trusted
+from argus.core.layout.values import Layout, layout_of, of_modes, unchecked_layout
 
 _Part = tuple[int, int, int]
 """(stride, extent, index of coordinate 1) of a mode."""
@@ -59,10 +59,10 @@ def right_inverse_of_layout(layout: Layout) -> Layout:
         if stride > filled:
             break
         if place + 1 < len(parts) and parts[place + 1][0] == stride:
-            return of_modes(merged(tuple(_longest(parts))))
+            return of_modes(coalesce_modes(tuple(_longest(parts))))
         chain.append((extent, index))
         filled *= extent
-    return of_modes(merged(tuple(chain)))
+    return of_modes(coalesce_modes(tuple(chain)))
 
 
 def _longest(parts: list[_Part]) -> list[tuple[int, int]]:
@@ -126,7 +126,7 @@ def _nested_inverse(parts: list[_Part], size: int) -> Layout | None:
             size *= gap
         modes.append((extent, index))
         filled = stride * extent
-    return of_modes(merged(tuple(modes)))
+    return of_modes(coalesce_modes(tuple(modes)))
 
 
 def pseudo_inverse(layout: Layout) -> Layout:
@@ -144,7 +144,7 @@ def pseudo_inverse(layout: Layout) -> Layout:
 def _through_points(layout: LayoutLike) -> Layout:
     """A layout that gives for each image the smallest index that has it. Raises LayoutError (E806, E810)."""
     values, firsts = np.unique(layout.table(), return_index=True)
-    found = layout_through(dict(zip(values.tolist(), firsts.tolist(), strict=True)))
+    found = interpolating_layout(dict(zip(values.tolist(), firsts.tolist(), strict=True)))
     if found is None:
         raise LayoutError(
             "E806",
@@ -216,7 +216,7 @@ def _within(modes: list[tuple[int, int]], size: int) -> Layout:
         room -= (taken - 1) * stride
         if taken < extent:
             break
-    return of_modes(merged(tuple(kept)))
+    return of_modes(coalesce_modes(tuple(kept)))
 
 
 def max_common_vector(a: Layout, b: Layout) -> int:
@@ -246,7 +246,7 @@ def _right_of_composed(layout: ComposedLayout) -> LayoutLike:
 
 def _start(outer: LayoutLike, length: int) -> LayoutLike:
     """The same function on [0, length)."""
-    return ComposedLayout(outer, 0, trusted(length, 1))
+    return ComposedLayout(outer, 0, unchecked_layout(length, 1))
 
 
 def _by_first_indices(layout: ComposedLayout) -> LayoutLike:
@@ -263,12 +263,12 @@ def _by_first_indices(layout: ComposedLayout) -> LayoutLike:
         )
     apart = values[zero:] != np.arange(len(values) - zero)
     starts = firsts[zero : zero + int(np.argmax(apart))] if apart.any() else firsts[zero:]
-    places = trusted(layout.size(), 1)
+    places = unchecked_layout(layout.size(), 1)
     for length in range(len(starts), 1, -1):
-        modes = recovered((starts[:length] - starts[0]).astype(np.int64))
-        if not isinstance(modes, Break):
+        modes = recover_modes((starts[:length] - starts[0]).astype(np.int64))
+        if not isinstance(modes, Mismatch):
             return ComposedLayout(places, int(starts[0]), of_modes(modes))
-    return ComposedLayout(places, int(starts[0]), trusted(1, 0))
+    return ComposedLayout(places, int(starts[0]), unchecked_layout(1, 0))
 
 
 def _left_of_composed(layout: ComposedLayout) -> LayoutLike:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from argus.core.layout.coalesce import merged
+from argus.core.layout.coalesce import coalesce_modes
 from argus.core.layout.compose import Tiler, composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.f2.linear import columns_of
@@ -21,8 +21,8 @@ from argus.core.layout.images.strides import (
     first_gap,
     first_outside,
     lowest,
-    meet_at_zero,
-    nest,
+    share_only_zero,
+    strides_nest,
 )
 from argus.core.layout.images.tables import fits, gap, missed, outside, repeated, tabulate
 from argus.core.layout.swizzle import Swizzle
@@ -140,7 +140,7 @@ def functionally_equal(f: LayoutLike, g: LayoutLike) -> Answer:
     if f.size() != g.size():
         return Answer(False, f"{f} has {f.size()} elements, {g} has {g.size()}", Sizes(f.size(), g.size()))
     if isinstance(f, Layout) and isinstance(g, Layout):
-        index = _first_other_mode(merged(f.flat_modes), merged(g.flat_modes))
+        index = _first_other_mode(coalesce_modes(f.flat_modes), coalesce_modes(g.flat_modes))
     else:
         index = None if f == g else _first_difference(f, g)
     if index is None:
@@ -165,10 +165,10 @@ def is_disjoint(f: LayoutLike, g: LayoutLike) -> Answer:
     """Whether no value but 0 is an image of both. Witness: Shared."""
     if isinstance(f, Layout) and isinstance(g, Layout):
         moving = tuple(mode for mode in f.flat_modes + g.flat_modes if mode[1] != 0)
-        if nest(moving):
+        if strides_nest(moving):
             # With distinct sums and differences, image(i) - image(j) is 0 for 0 - 0 alone.
             return Answer(True, f"the strides of {f} and {g} nest: their images share 0 alone")
-        if meet_at_zero(f.flat_modes, g.flat_modes):
+        if share_only_zero(f.flat_modes, g.flat_modes):
             return Answer(True, f"no value but 0 is in the ranges of {f} and {g} and a multiple of what divides each")
     left, right = tabulate(f), tabulate(g)
     both = (left != 0) & np.isin(left, right)

@@ -7,7 +7,7 @@ from typing import cast
 
 from argus.core.layout.faults import LayoutError, malformed
 from argus.core.layout.inttuple import IntTuple, integer, unflatten
-from argus.core.layout.values import Layout, layout_of, trusted
+from argus.core.layout.values import Layout, layout_of, unchecked_layout
 
 _Change = Callable[[IntTuple, IntTuple], tuple[IntTuple, IntTuple]]
 
@@ -37,7 +37,7 @@ def upcast(layout: Layout, count: int) -> Layout:
         inside += (width - 1) * step
         return extent // width, -(-step // count)
 
-    result = trusted(*shrink(layout.shape, layout.stride))
+    result = unchecked_layout(*shrink(layout.shape, layout.stride))
     if inside >= count:
         raise _indivisible(layout, count, "two modes step over the same elements of a vector")
     return result
@@ -59,7 +59,7 @@ def downcast(layout: Layout, count: int) -> Layout:
         units = [place for place, (_, stride) in enumerate(modes) if stride == 1][:1]
     extents = [extent * count if place in units else extent for place, (extent, _) in enumerate(modes)]
     strides = [stride if place in units else stride * count for place, (_, stride) in enumerate(modes)]
-    return trusted(unflatten(tuple(extents), layout.shape), unflatten(tuple(strides), layout.shape))
+    return unchecked_layout(unflatten(tuple(extents), layout.shape), unflatten(tuple(strides), layout.shape))
 
 
 def recast(layout: Layout, old_bits: int, new_bits: int) -> Layout:

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from argus.core.layout.composed import LayoutLike
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, malformed, too_large
-from argus.core.layout.images.recover import Break, recovered, recovered_by_mode
+from argus.core.layout.images.recover import Mismatch, recover_layout, recover_modes
 from argus.core.layout.images.tables import LARGEST, repeated, tabulate
 from argus.core.layout.inttuple import IntTuple, checked, flatten, product, text
 from argus.core.layout.values import IntArray, Layout, of_modes
@@ -155,11 +155,11 @@ class Relation:
         self._check_domain()
         values = np.ascontiguousarray(self.pairs[:, 1])
         if shape is None:
-            modes = recovered(values)
-            found = modes if isinstance(modes, Break) else of_modes(modes)
+            modes = recover_modes(values)
+            found = modes if isinstance(modes, Mismatch) else of_modes(modes)
         else:
-            found = recovered_by_mode(values, self._fitting(shape))
-        if isinstance(found, Break):
+            found = recover_layout(values, self._fitting(shape))
+        if isinstance(found, Mismatch):
             refining = "" if shape is None else f" that refines {text(shape)}"
             raise LayoutError(
                 "E804",

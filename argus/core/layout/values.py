@@ -113,7 +113,7 @@ class Layout:
             return total + rest * modes[-1][1] if modes else 0
         place = checked_coordinate(place)
         if has_none(place):
-            return trusted(slice_(place, self.shape), slice_(place, self.stride))
+            return unchecked_layout(slice_(place, self.shape), slice_(place, self.stride))
         return image(place, self.shape, self.stride)
 
     def images(self, indices: Integers) -> IntArray:
@@ -151,12 +151,13 @@ class Layout:
         """The modes, each a layout."""
         if not isinstance(self.shape, tuple):
             return iter((self,))
-        return iter([trusted(*mode) for mode in zip(self.shape, cast(tuple[IntTuple, ...], self.stride), strict=True)])
+        strides = cast(tuple[IntTuple, ...], self.stride)
+        return iter([unchecked_layout(*mode) for mode in zip(self.shape, strides, strict=True)])
 
     def __getitem__(self, mode: int | slice) -> Layout:
         if isinstance(self.shape, tuple):
             try:
-                return trusted(self.shape[mode], cast(tuple[IntTuple, ...], self.stride)[mode])
+                return unchecked_layout(self.shape[mode], cast(tuple[IntTuple, ...], self.stride)[mode])
             except (IndexError, TypeError):
                 pass
         elif mode in (0, -1):
@@ -180,7 +181,7 @@ class Layout:
         return Layout, (self.shape, self.stride)
 
 
-def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
+def unchecked_layout(shape: IntTuple, stride: IntTuple) -> Layout:
     """A layout of trees that are known to be congruent, with positive extents: nothing is checked again."""
     made = _new(Layout)
     _set(made, "shape", shape)
@@ -192,11 +193,11 @@ def trusted(shape: IntTuple, stride: IntTuple) -> Layout:
 def of_modes(modes: list[tuple[int, int]]) -> Layout:
     """The flat layout of (extent, stride) pairs; an int for a single one, `1:0` for none. Nothing is checked."""
     if len(modes) == 1:
-        return trusted(*modes[0])
+        return unchecked_layout(*modes[0])
     if not modes:
-        return trusted(1, 0)
+        return unchecked_layout(1, 0)
     shape, stride = zip(*modes, strict=True)
-    return trusted(shape, stride)
+    return unchecked_layout(shape, stride)
 
 
 def _leaves(shape: IntTuple, stride: IntTuple) -> tuple[tuple[int, int], ...]:
@@ -249,7 +250,7 @@ def make_layout(*modes: Layout | Iterable[Layout]) -> Layout:
             given.append(mode)
         else:
             given += map(layout_of, mode if hasattr(mode, "__iter__") else (mode,))
-    return trusted(tuple([mode.shape for mode in given]), tuple([mode.stride for mode in given]))
+    return unchecked_layout(tuple([mode.shape for mode in given]), tuple([mode.stride for mode in given]))
 
 
 def column_major(shape: IntTuple) -> Layout:
@@ -288,4 +289,4 @@ def of_tree(shape: IntTuple, strides: Iterable[int]) -> Layout:
     def fill(part: IntTuple) -> IntTuple:
         return tuple(map(fill, part)) if isinstance(part, tuple) else next(rest)
 
-    return trusted(shape, fill(shape))
+    return unchecked_layout(shape, fill(shape))

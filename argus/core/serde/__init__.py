@@ -7,7 +7,7 @@ A row is one object: an expression, a view, a statement, a kernel. Its fields ar
 numbers of rows before it, so that what is shared is written once and nothing contains itself. Instructions, targets and
 element types are names of what Argus knows; expressions are made by the constructors that every kernel goes through.
 
-`written` makes a document, `read` parses one strictly: closed unions, each field of its type, and then the facts that a
+`write` makes a document, `read` parses one strictly: closed unions, each field of its type, and then the facts that a
 kernel states of itself (`facts`) and its well-formedness (`check`), as nothing else has looked at them.
 """
 
@@ -15,6 +15,6 @@ from __future__ import annotations
 
 from argus.core.serde.kinds import Exportable
 from argus.core.serde.reading import Bounds, MalformedError, read
-from argus.core.serde.writing import SCHEMA, written
+from argus.core.serde.writing import SCHEMA, write
 
-__all__ = ["SCHEMA", "Bounds", "Exportable", "MalformedError", "read", "written"]
+__all__ = ["SCHEMA", "Bounds", "Exportable", "MalformedError", "read", "write"]

@@ -29,7 +29,7 @@ from argus.core.span import Frame, Span
 SCHEMA = "argus.kernels/2"
 
 
-def written(exported: Sequence[Exportable]) -> dict[str, object]:
+def write(exported: Sequence[Exportable]) -> dict[str, object]:
     """The document of some kernels and programs: what `json.dumps` takes.
 
     Raises TypeError for an object that is no part of the IR, LookupError for an instruction, a target or an element

@@ -21,7 +21,7 @@ from attrs import asdict, evolve
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.core.query import Budget
-from argus.core.serde import read, written
+from argus.core.serde import read, write
 from argus.emit.artifact import Artifact
 from argus.report.diagnostic_text import render_plain, to_json
 from argus.report.json_document import report_json
@@ -92,9 +92,7 @@ def _shown(diagnostic: Diagnostic, text: str, file: str) -> str:
 def _judged(each: Exported, job: Job) -> Judged:
     kernel = each.trace()
     results = tuple(_result(task, each, kernel, job) for task in job.tasks)
-    return Judged(
-        kernel.name, kernel.target.name, tuple(size.name for size in kernel.sizes), results, written([kernel])
-    )
+    return Judged(kernel.name, kernel.target.name, tuple(size.name for size in kernel.sizes), results, write([kernel]))
 
 
 def _result(task: Task, each: Exported, kernel: Kernel, job: Job) -> Result:
@@ -162,7 +160,7 @@ def _reference(plain: Mapping[str, Any]) -> Kernel:
     try:
         (found,) = read(plain)
     except ValueError as problem:
-        raise _unfit(f"the reference is no kernel: {problem}", "give what `argus.core.serde.written` gives") from None
+        raise _unfit(f"the reference is no kernel: {problem}", "give what `argus.core.serde.write` gives") from None
     if not isinstance(found, Kernel):
         raise _unfit("the reference is a program", "give one kernel")
     return found

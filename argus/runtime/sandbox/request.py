@@ -90,7 +90,7 @@ class Verify:
 class Interpret:
     """Run it on the interpreter: on these arrays, by the names of its tensors, or at these sizes on random ones.
 
-    reference: a kernel that the asker trusts, as `argus.core.serde.written` gives it: it runs on the same inputs, its
+    reference: a kernel that the asker trusts, as `argus.core.serde.write` gives it: it runs on the same inputs, its
     sizes are meant, and the outputs are compared with its own. Without one they are compared with what the kernel
     itself claims, which is no evidence that it claims what was wanted. The outputs come back in any case.
     """

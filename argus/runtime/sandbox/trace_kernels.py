@@ -13,7 +13,7 @@ from pathlib import Path
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
-from argus.core.serde import written
+from argus.core.serde import write
 from argus.report.diagnostic_text import to_json
 from argus.runtime.sandbox.messages import Text, decoded
 from argus.runtime.sandbox.mounts import SCRATCH
@@ -40,7 +40,7 @@ def _traced(asked: Text) -> dict[str, object]:
     exported = load(f"{path}:{asked.kernel}" if asked.kernel else str(path), seconds=asked.seconds)
     things: list[Kernel | Program] = []
     listed = [_listed(each, things, asked.seconds) for each in exported]
-    return {"document": written(things), "exported": listed}
+    return {"document": write(things), "exported": listed}
 
 
 def _listed(each: Exported, things: list[Kernel | Program], seconds: float) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import cast
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.core.serde import written
+from argus.core.serde import write
 from argus.core.verdict import Proved, Report
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
@@ -32,7 +32,7 @@ _JUDGES = ("argus", "z3-solver", "cvc5", "numpy", *COMPILERS.values())
 
 def document(kernel: Kernel) -> dict[str, object]:
     """A kernel as plain data, whose lines are of files named from where the package lies."""
-    data = written([kernel])
+    data = write([kernel])
     for row in cast("list[list[object]]", data["rows"]):
         if row[0] == "Frame":
             row[1] = _relative(str(row[1]))

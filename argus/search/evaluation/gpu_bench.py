@@ -12,7 +12,7 @@ from typing import assert_never
 from attrs import Factory, field, frozen
 
 from argus.core.ir import Kernel
-from argus.core.serde import read, written
+from argus.core.serde import read, write
 from argus.runtime.cuda.device import Device, Memory
 from argus.runtime.cuda.driver import Driver
 from argus.runtime.cuda.launch import Loaded, load
@@ -181,7 +181,7 @@ class Job:
 
 def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
     """path: of the description of the kernel as it is built."""
-    plain = json.dumps(written([kernel])) if isinstance(problem, KernelFile) else ""
+    plain = json.dumps(write([kernel])) if isinstance(problem, KernelFile) else ""
     return Job(problem, str(path), plain)
 
 

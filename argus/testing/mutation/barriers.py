@@ -10,7 +10,7 @@ from attrs import evolve
 from argus.core.algebra import add, const, floordiv, mod
 from argus.core.index import Bin, Const
 from argus.core.ir import Advance, Alloc, Arrive, Await, Buffer, Copy, If, Kernel, One, Stmt, View, walk
-from argus.core.ir.surgery import copies_of, with_stmts
+from argus.core.ir.surgery import fresh_copies, with_stmts
 from argus.testing.mutation.operator import (
     Change,
     Made,
@@ -30,7 +30,7 @@ def _drop(_: Kernel, stmt: Await | Arrive | Advance) -> Iterator[Change]:
 
 
 def _twice(_: Kernel, stmt: Arrive) -> Iterator[Change]:
-    yield (stmt, *copies_of((stmt,))), "arrives twice"
+    yield (stmt, *fresh_copies((stmt,))), "arrives twice"
 
 
 def _phase_ahead(_: Kernel, stmt: Await) -> Iterator[Change]:

@@ -9,7 +9,7 @@ from attrs import evolve
 from argus.core.algebra import TRUE, add, const, coord
 from argus.core.ir import Assert, Assume, Covers, Distinct, Equal, Kernel, Order, Products, Relation, Tag, WrittenOnce
 from argus.core.ir import Stmt as Statement
-from argus.core.ir.surgery import exchanged
+from argus.core.ir.surgery import kernel_with_objects
 from argus.testing.mutation.control import compared_otherwise
 from argus.testing.mutation.operator import Change, Made, Operator, each, other
 
@@ -79,7 +79,7 @@ def _promised(kernel: Kernel) -> Iterator[Made]:
             continue
         kept = [(TRUE, "promises nothing"), *compared_otherwise(buffer.promise)]
         for cond, what in kept:
-            made = exchanged(kernel, {id(buffer): evolve(buffer, promise=cond)})
+            made = kernel_with_objects(kernel, {id(buffer): evolve(buffer, promise=cond)})
             yield Made(made, f"`{buffer.name}`: {what}", buffer.span)
 
 

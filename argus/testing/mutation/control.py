@@ -10,13 +10,13 @@ from attrs import evolve
 from argus.core.algebra import add, le, lt, negate, sub, sym
 from argus.core.index import Cmp, Cond, Node, Symbol
 from argus.core.ir import For, If, Kernel
-from argus.core.ir.surgery import ranged, renamed
+from argus.core.ir.surgery import substitute_symbols, with_inferred_range
 from argus.core.walk import fold, rebuild, substitute, symbols, topological
 from argus.testing.mutation.operator import Change, Operator, each, other
 
 
 def _bounds(loop: For, what: str, **fields: object) -> Iterator[Change]:
-    yield (ranged(evolve(loop, **fields)),), what
+    yield (with_inferred_range(evolve(loop, **fields)),), what
 
 
 def _start_later(_: Kernel, loop: For) -> Iterator[Change]:
@@ -49,7 +49,8 @@ def _descending(_: Kernel, loop: For) -> Iterator[Change]:
 def _off_inside(_: Kernel, loop: For) -> Iterator[Change]:
     """The body sees the variable of the next trip."""
     k = sym(loop.symbol)
-    yield (evolve(loop, body=renamed(loop.body, {loop.symbol: add(k, loop.step)})),), "sees the next trip's variable"
+    body = substitute_symbols(loop.body, {loop.symbol: add(k, loop.step)})
+    yield (evolve(loop, body=body),), "sees the next trip's variable"
 
 
 def _once(_: Kernel, loop: For) -> Iterator[Change]:

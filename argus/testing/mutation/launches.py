@@ -9,7 +9,7 @@ from attrs import evolve
 from argus.core.algebra import add, sub, sym
 from argus.core.index import Index, Symbol
 from argus.core.ir import Kernel, Role, Roles
-from argus.core.ir.surgery import renamed
+from argus.core.ir.surgery import substitute_symbols
 from argus.testing.mutation.operator import Made, Operator
 
 
@@ -59,10 +59,10 @@ def _next_block(kernel: Kernel) -> Iterator[Made]:
 def _named(kernel: Kernel, names: Mapping[Symbol, Index]) -> Kernel:
     roles = kernel.roles
     if roles is not None:
-        (made,) = renamed((roles,), names)
+        (made,) = substitute_symbols((roles,), names)
         assert isinstance(made, Roles)
         roles = made
-    parts = {name: renamed(getattr(kernel, name), names) for name in ("prologue", "epilogue")}
+    parts = {name: substitute_symbols(getattr(kernel, name), names) for name in ("prologue", "epilogue")}
     return evolve(kernel, roles=roles, **parts)
 
 
@@ -95,7 +95,7 @@ def _agents(kernel: Kernel) -> Iterator[Made]:
                 continue
             agents = warps * role.unit // role.agent
             number = Symbol(role.number.name, "agent", 0, agents - 1)
-            body = renamed(role.body, {role.number: sym(number)})
+            body = substitute_symbols(role.body, {role.number: sym(number)})
             made = evolve(role, warps=warps, number=number, body=body)
             yield Made(_with_role(kernel, at, made), f"`{role.name}` of {agents} agents", kernel.span)
 
@@ -105,9 +105,9 @@ def _other_agent(kernel: Kernel) -> Iterator[Made]:
         if role.agents > 1:
             number = sym(role.number)
             reverse = sub(role.agents - 1, number)
-            made = evolve(role, body=renamed(role.body, {role.number: reverse}))
+            made = evolve(role, body=substitute_symbols(role.body, {role.number: reverse}))
             yield Made(_with_role(kernel, at, made), f"agents of `{role.name}` in reverse", kernel.span)
-            first = evolve(role, body=renamed(role.body, {role.number: add(number, 1)}))
+            first = evolve(role, body=substitute_symbols(role.body, {role.number: add(number, 1)}))
             yield Made(_with_role(kernel, at, first), f"agents of `{role.name}` from 1", kernel.span)
 
 

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from argus.core.algebra import mod, sym
 from argus.core.index import Const, Index, Symbol
 from argus.core.ir import Alloc, Buffer, For, If, Kernel, Let, One, Stmt, View, bodies, walk
-from argus.core.ir.surgery import exchanged, with_stmts
+from argus.core.ir.surgery import kernel_with_objects, with_stmts
 from argus.core.span import Span
 
 Change = tuple[Sequence[Stmt], str]
@@ -79,7 +79,7 @@ def each_buffer(change: Callable[[Buffer], Iterable[tuple[Buffer, str]]], *space
     def make(kernel: Kernel) -> Iterator[Made]:
         for buffer in allocated(kernel, *spaces):
             for other, what in change(buffer):
-                yield Made(exchanged(kernel, {id(buffer): other}), f"`{buffer.name}` {what}", buffer.span)
+                yield Made(kernel_with_objects(kernel, {id(buffer): other}), f"`{buffer.name}` {what}", buffer.span)
 
     return make
 

@@ -34,7 +34,7 @@ from argus.core.ir import (
     Wait,
     walk,
 )
-from argus.core.ir.surgery import copies_of, with_stmts
+from argus.core.ir.surgery import fresh_copies, with_stmts
 from argus.core.walk import symbols
 from argus.testing.mutation.operator import Change, Made, Make, Operator, each, lists, loops_around
 
@@ -46,7 +46,7 @@ def _drop(_: Kernel, stmt: Stmt) -> Iterator[Change]:
 
 
 def _twice(_: Kernel, stmt: Stmt) -> Iterator[Change]:
-    yield (stmt, *copies_of((stmt,))), f"{type(stmt).__name__} twice"
+    yield (stmt, *fresh_copies((stmt,))), f"{type(stmt).__name__} twice"
 
 
 def _in_lists(change: Callable[[tuple[Stmt, ...]], Iterable[tuple[tuple[Stmt, ...], str, Stmt]]]) -> Make:

@@ -10,7 +10,7 @@ from attrs import evolve
 from argus.core.algebra import const
 from argus.core.index import Const
 from argus.core.ir import Alloc, Buffer, Copy, Kernel, Map, Mma, Staged, walk
-from argus.core.ir.surgery import exchanged, rebuilt
+from argus.core.ir.surgery import kernel_with_objects, replace_objects
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.tiling import spread
 from argus.testing.mutation.operator import Made, Operator, allocated, each_buffer
@@ -132,8 +132,8 @@ def _held(kernel: Kernel, buffer: Buffer, layout: TV, what: str) -> Made:
     exchange: dict[int, Any] = {id(buffer): made}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and buffer in (stmt.source.buffer, stmt.target.buffer):
-            exchange[id(stmt)] = evolve(rebuilt(stmt, {id(buffer): made}), by=layout)
-    return Made(exchanged(kernel, exchange), f"`{buffer.name}` {what}", buffer.span)
+            exchange[id(stmt)] = evolve(replace_objects(stmt, {id(buffer): made}), by=layout)
+    return Made(kernel_with_objects(kernel, exchange), f"`{buffer.name}` {what}", buffer.span)
 
 
 def _shared_storage(kernel: Kernel) -> Iterator[Made]:
@@ -143,7 +143,7 @@ def _shared_storage(kernel: Kernel) -> Iterator[Made]:
         for at, one in enumerate(found):
             for two in found[at + 1 :]:
                 if one.shape == two.shape and one.dtype == two.dtype and one.layout == two.layout:
-                    kept = exchanged(kernel, {id(two): one})
+                    kept = kernel_with_objects(kernel, {id(two): one})
                     first = next(s for s in walk(kept.body) if isinstance(s, Alloc) and s.buffer is one)
                     body = tuple(s for s in kept.prologue if not _again(s, one, first))
                     yield Made(evolve(kept, prologue=body), f"`{two.name}` is `{one.name}`", two.span)

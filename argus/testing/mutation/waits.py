@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from argus.core.algebra import eq, floordiv, mod, sym
 from argus.core.ir import Commit, Fence, If, Kernel, Mma, Sync, Wait
-from argus.core.ir.surgery import copies_of
+from argus.core.ir.surgery import fresh_copies
 from argus.testing.mutation.operator import Change, Operator, around, each, loops_around, other
 
 _OTHER_QUEUE = {"lds": "vmem", "vmem": "lds", "wgmma": "bulk", "bulk": "wgmma", "cp_async": "bulk"}
@@ -18,7 +18,7 @@ def _drop(_: Kernel, stmt: Wait | Sync | Fence | Commit) -> Iterator[Change]:
 
 
 def _twice(_: Kernel, stmt: Sync | Commit) -> Iterator[Change]:
-    yield (stmt, *copies_of((stmt,))), f"{type(stmt).__name__} twice"
+    yield (stmt, *fresh_copies((stmt,))), f"{type(stmt).__name__} twice"
 
 
 def _weaker(_: Kernel, stmt: Wait) -> Iterator[Change]:

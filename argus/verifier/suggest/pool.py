@@ -8,7 +8,7 @@ from itertools import product
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.dsl.tiles.values import Held
+from argus.core.dsl.tiles.values import RegisterTile
 from argus.core.index import Const, Index, Sym, Symbol
 from argus.core.ir import (
     Assert,
@@ -292,7 +292,7 @@ def _combined(pool: _Pool, stmt: Map, records: Mapping[Buffer, Record]) -> None:
     for tile, other in product(tiles, tiles):
         if tile is other or not isinstance(tile.layout, TV) or not isinstance(other.layout, TV):
             continue
-        get = Held(whole(other), other.layout).under(tile.layout)
+        get = RegisterTile(whole(other), other.layout).under(tile.layout)
         if get is None or other.layout != tile.layout:
             continue
         for one, two, width in product(names, names, widths):

@@ -131,15 +131,15 @@ def test_copies_of_one_thread() -> None:
         assert load.box is not None
         assert load.box == store.box
         assert (load.box.axes, load.box.extent, load.box.multiple) == (2, 256, 16)
-        assert (load.moments.signal, load.moments.queue) == (True, None)
-        assert (store.moments.signal, store.moments.queue, store.moments.group) == (False, "bulk", "commit")
+        assert (load.completion.signal, load.completion.queue) == (True, None)
+        assert (store.completion.signal, store.completion.queue, store.completion.group) == (False, "bulk", "commit")
         assert load.operands["target"].align == store.operands["source"].align
         assert {load.unit, store.unit} == {1}
     aligned = [load.operands["target"].align for load in tma.tma_load]
     assert aligned == [128, 256, 512, 1024]
     assert [load.box.span for load in tma.tma_load if load.box] == [0, 32, 64, 128]
     assert {copy.proxy for copy in warp.cp_async} == {"generic"}
-    assert {copy.moments.group for copy in warp.cp_async} == {"commit"}
+    assert {copy.completion.group for copy in warp.cp_async} == {"commit"}
 
 
 def test_a_swizzled_box_is_read_and_written_without_conflicts() -> None:

@@ -51,7 +51,7 @@ def test_products_of_a_ring() -> None:
     assert found.total.shared == (read + written) / 128
     assert found.steps == steps
     assert found.waits == 4 + 4 + steps + 1  # of each role for its slots, for products, and for the last of them
-    assert found.meetings == 1
+    assert found.syncs == 1
 
 
 def test_boxes_reach_the_lines_that_their_rows_lie_across() -> None:

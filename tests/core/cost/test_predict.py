@@ -96,35 +96,35 @@ def test_products_that_wait_for_one_another() -> None:
 
 def test_moves_between_registers_take_a_schedulers_time() -> None:
     kernel = of(Cdna3(bm=256, bn=256))
-    free, moving = (predict(kernel, CUBE, Compiled(512, beside=each)) for each in (0.0, 2.0))
+    free, moving = (predict(kernel, CUBE, Compiled(512, moves_per_mma=each)) for each in (0.0, 2.0))
     products = dict(free.parts)["tensor"]
     assert moving.microseconds > free.microseconds
     more = dict(moving.parts)["issue"] - dict(free.parts)["issue"]
-    heat = 1 + (MACHINES["gfx942"].fitted.heat - 1) * 256 / 304  # of 256 tiles
+    heat = 1 + (MACHINES["gfx942"].fitted.power_slowdown - 1) * 256 / 304  # of 256 tiles
     assert more == pytest.approx(products / heat * 2 * 4 / 32)  # two of 4 cycles beside each of 32
 
 
 def test_spilled_registers_are_said() -> None:
     found = predict(gemm.trace("cooperative"), CUBE, Compiled(168, spilled=64))
-    assert any("64 bytes a thread live in memory" in note for note in found.notes)
+    assert any("spills 64 bytes per thread" in note for note in found.notes)
 
 
 def test_a_ring_too_short_never_ends() -> None:
     found = predict(kernels.product(1, pending=1), {"M": 64, "N": 128, "K": 256})
     assert found.microseconds == inf
-    assert any("nobody goes on" in note for note in found.notes)
+    assert any("deadlock at" in note for note in found.notes)
 
 
 def test_a_loop_of_many_trips_is_played_in_part() -> None:
     kernel = gemm.trace("skinny")
     one, four = (predict(kernel, {"M": rows, "N": 2112, "K": 1024}).microseconds for rows in (4096, 16_384))
-    around = MACHINES["sm_90a"].fitted.launch
+    around = MACHINES["sm_90a"].fitted.launch_us
     assert four - around == pytest.approx(4 * (one - around), rel=0.02)
 
 
 def test_what_data_decide_is_noted() -> None:
     found = predict(kernels.counted.trace(), {"M": 64, "R": 1})
-    assert any("data decide" in note for note in found.notes)
+    assert any("data-dependent" in note for note in found.notes)
 
 
 def test_every_constant_is_positive() -> None:

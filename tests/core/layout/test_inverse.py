@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from argus.core.layout import ComposedLayout, Layout, LayoutError, Swizzle
-from argus.core.layout.images.interpolate import layout_through, solve_integers
+from argus.core.layout.images.interpolate import interpolating_layout, solve_integers
 from argus.core.layout.inverse import (
     left_inverse,
     left_inverse_of_layout,
@@ -177,17 +177,17 @@ def test_a_swizzle_is_its_own_inverse_and_an_int_is_a_layout() -> None:
 
 
 def test_the_layout_through_points() -> None:
-    layout = layout_through({0: 0, 6: 1, 11: 2, 17: 3})
+    layout = interpolating_layout({0: 0, 6: 1, 11: 2, 17: 3})
 
     assert layout is not None
     assert [layout(index) for index in (0, 6, 11, 17)] == [0, 1, 2, 3]
-    assert layout_through({0: 1}) is None
-    assert layout_through({1: 1, 2: 2, 3: 4, 4: 1}) is None
+    assert interpolating_layout({0: 1}) is None
+    assert interpolating_layout({1: 1, 2: 2, 3: 4, 4: 1}) is None
 
 
 def test_a_search_that_is_given_up_says_so() -> None:
     with pytest.raises(LayoutError) as refused:
-        layout_through(dict.fromkeys(range(5000), 0))
+        interpolating_layout(dict.fromkeys(range(5000), 0))
 
     assert refused.value.code == "E810"
 

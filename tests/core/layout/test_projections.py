@@ -9,7 +9,7 @@ import pytest
 
 from argus.core import algebra
 from argus.core.layout import TV, Layout
-from argus.core.layout.thread_value.facets import Facet, matched
+from argus.core.layout.thread_value.facets import Facet, coordinates_from_finer
 from argus.core.tiling import spread
 from argus.core.walk import evaluate
 from argus.language import bf16, mfma, mfma_f32_16x16x16_bf16, mfma_f32_32x32x8_bf16, wgmma
@@ -100,7 +100,7 @@ def test_a_partial_coordinate_is_told_by_the_element_s(name: str) -> None:
     tv = FRAGMENTS[name]
     for axis in range(len(tv.tile)):
         for coarser in (tv.axis(axis), tv.partial(axis), tv.partial(axis, 32), tv.axis()):
-            at = matched(tv.facets, coarser.facets)
+            at = coordinates_from_finer(tv.facets, coarser.facets)
             assert at is not None
             own = held(coarser)
             axes = tv.coordinates()
@@ -113,22 +113,22 @@ def test_a_partial_coordinate_is_told_by_the_element_s(name: str) -> None:
 
 def test_a_column_tells_no_row() -> None:
     tv = FRAGMENTS["wgmma"]
-    assert matched(tv.axis(0).facets, tv.axis(1).facets) is None
-    assert matched(tv.axis(0).facets, tv.facets) is None
-    assert matched(tv.partial(1).facets, tv.facets) is None
+    assert coordinates_from_finer(tv.axis(0).facets, tv.axis(1).facets) is None
+    assert coordinates_from_finer(tv.axis(0).facets, tv.facets) is None
+    assert coordinates_from_finer(tv.partial(1).facets, tv.facets) is None
 
 
 def test_axes_of_other_extents_are_other_axes() -> None:
     narrow, wide = wgmma(bf16, n=64).C, wgmma(bf16, n=128).C
-    assert matched(wide.facets, narrow.facets) is None
-    assert matched(wide.facets, narrow.axis(1).facets) is None
-    assert matched(wide.facets, narrow.axis(0).facets) == (algebra.coord(0),)
+    assert coordinates_from_finer(wide.facets, narrow.facets) is None
+    assert coordinates_from_finer(wide.facets, narrow.axis(1).facets) is None
+    assert coordinates_from_finer(wide.facets, narrow.axis(0).facets) == (algebra.coord(0),)
 
 
 def test_whole_tiles_agree_axis_by_axis_and_projections_by_where_they_stem_from() -> None:
     tv = spread((32, 32), 64, 4)
-    assert matched(tv.facets, tv.T.facets) == (algebra.coord(0), algebra.coord(1))
-    assert matched(tv.T.facets, tv.axis(0).facets) == (algebra.coord(1),)
+    assert coordinates_from_finer(tv.facets, tv.T.facets) == (algebra.coord(0), algebra.coord(1))
+    assert coordinates_from_finer(tv.T.facets, tv.axis(0).facets) == (algebra.coord(1),)
 
 
 def test_layouts_that_differ_in_their_projection_alone_are_equal() -> None:

@@ -10,7 +10,7 @@ import pytest
 from argus.core import algebra
 from argus.core.layout import Layout, LayoutError
 from argus.core.layout.symbolic import Claim, Operations, Size, SymbolicLayout, symbols
-from argus.core.layout.symbolic.facts import gathered
+from argus.core.layout.symbolic.facts import facts_from
 from argus.core.layout.symbolic.polynomial import divided, lowest
 from argus.core.walk import show
 
@@ -168,7 +168,7 @@ def test_polynomials_divide_and_have_lower_bounds() -> None:
 
 
 def test_facts_change_symbols_and_back() -> None:
-    facts = gathered(((M % 128 == 0) & (M % 192 == 0) & (K >= 5) & (N == 2 * M)).node for _ in range(1))
+    facts = facts_from(((M % 128 == 0) & (M % 192 == 0) & (K >= 5) & (N == 2 * M)).node for _ in range(1))
     assert show(facts.normal((128 * (M // 128) + N).node)) == "3*M"
     assert facts.quotient((M * K).node, (384 * K).node) is (M // 384).node
     assert facts.decide((M >= 384).node) is True

@@ -13,7 +13,7 @@ from argus.core.index import Cond
 from argus.core.layout import Layout, LayoutError
 from argus.core.layout.inverse import left_inverse_of_layout
 from argus.core.layout.symbolic import Claim, Conditional, Operations, SymbolicLayout, symbols
-from argus.core.layout.symbolic.side_conditions import Ledger
+from argus.core.layout.symbolic.side_conditions import Context
 from argus.core.walk import evaluate
 from argus.core.walk import symbols as symbols_of
 
@@ -104,11 +104,11 @@ def test_a_result_is_right_with_its_conditions_and_wrong_without_one(
     reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not wrong_somewhere(CASES[reason])
-    need = Ledger.need
+    require = Context.require
 
-    def forgetful(ledger: Ledger, condition: Cond, why: str) -> None:
+    def forgetful(context: Context, condition: Cond, why: str) -> None:
         if why != reason:
-            need(ledger, condition, why)
+            require(context, condition, why)
 
-    monkeypatch.setattr(Ledger, "need", forgetful)
+    monkeypatch.setattr(Context, "require", forgetful)
     assert wrong_somewhere(CASES[reason])

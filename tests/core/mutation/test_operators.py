@@ -8,7 +8,7 @@ from argus.core.algebra import add, const, sym
 from argus.core.index import Symbol
 from argus.core.ir import Await, For, If, Kernel, Roles, Wait, walk
 from argus.core.ir.pretty import pretty
-from argus.core.ir.surgery import ranged
+from argus.core.ir.surgery import with_inferred_range
 from argus.testing.mutation import OPERATORS, Mutant, mutated, named
 from property_tests.programs import KERNELS
 
@@ -50,7 +50,7 @@ def test_ranges_of_loop_variables_follow_their_bounds(operator: str) -> None:
         for mutant in made(kernel, operator):
             for loop in walk(mutant.kernel.body):
                 if isinstance(loop, For):
-                    assert ranged(loop).symbol == loop.symbol
+                    assert with_inferred_range(loop).symbol == loop.symbol
 
 
 def test_ranges_of_blocks_follow_the_grid() -> None:
@@ -69,7 +69,7 @@ def test_ranges_of_agents_follow_their_number() -> None:
 def test_a_loop_inside_follows_the_variable_of_the_one_outside() -> None:
     outer, inner = Symbol("i", "loop", 0, 1), Symbol("j", "loop", 0, 2)
     body = (For(inner, const(0), add(sym(outer), 2), 1, ()),)
-    wider = ranged(For(outer, const(0), const(5), 1, body))
+    wider = with_inferred_range(For(outer, const(0), const(5), 1, body))
     (found,) = wider.body
     assert isinstance(found, For)
     assert (wider.symbol.high, found.symbol.high) == (4, 5)

@@ -12,7 +12,7 @@ from argus.core.dsl.kernel import Template
 from argus.core.ir import Alloc, Kernel
 from argus.core.proof.limits import budgets
 from argus.core.proof.obligation import Obligation
-from argus.core.serde import MalformedError, read, written
+from argus.core.serde import MalformedError, read, write
 from argus.core.target import Target
 from argus.core.verdict import Proved, Refuted
 from argus.kernels.config_names import name_of
@@ -84,11 +84,11 @@ def test_what_cannot_be_there_is_refused(target: Target, dtype: DType, file: Reg
 
 def test_data_keep_the_file_and_it_is_checked() -> None:
     made = traced(Cdna3Staged(agprs=True))
-    document = written([made])
+    document = write([made])
     (back,) = read(document)
 
     assert isinstance(back, Kernel)
-    assert written([back]) == document
+    assert write([back]) == document
     rows = cast("list[list[object]]", document["rows"])
     assert sum(row[0] == "Buffer" and row[-1] == "accumulation" for row in rows) == 1
     changed = [[*row[:-1], "accumulation"] if row[0] == "Buffer" else row for row in rows]

@@ -12,7 +12,7 @@ from argus.core.ir.rewrite import in_stmt
 from argus.core.proof.dataflow.timeline import timeline
 from argus.core.proof.sync.roles import clusters
 from argus.core.proof.sync.roles.context import block_of_its_own
-from argus.core.serde import read, written
+from argus.core.serde import read, write
 from argus.core.verdict import Proved, Refuted
 from argus.language import (
     Ring,
@@ -79,7 +79,7 @@ def renamed(made: Kernel, axis: int, name: str) -> Kernel:
     roles = in_stmt(made.roles, names)
     blocks = (*made.blocks[:axis], other, *made.blocks[axis + 1 :])
     body = {part: tuple(in_stmt(s, names) for s in getattr(made, part)) for part in ("prologue", "epilogue")}
-    (found,) = read(written([evolve(made, blocks=blocks, roles=roles, **body)]))
+    (found,) = read(write([evolve(made, blocks=blocks, roles=roles, **body)]))
     assert isinstance(found, Kernel)
     return found
 

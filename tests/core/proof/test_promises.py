@@ -13,7 +13,7 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.core.dtype import i32
 from argus.core.index import Cond, Index, Read, Symbol
-from argus.core.ir import Buffer, Kernel, Strided, ascends
+from argus.core.ir import Buffer, Kernel, Strided, is_ascending
 from argus.core.proof.dataflow.path_split import control_paths
 from argus.core.proof.outputs.data_contracts import Promised, ascending, instance, promised, within
 from argus.core.query import Answer, Sat, Unsat
@@ -94,9 +94,9 @@ def test_a_term_is_one_value() -> None:
 
 def test_ascending_elements_are_ordered_however_far_apart() -> None:
     plain = tensor(algebra.TRUE)
-    buffer = tensor(ascends(plain))
+    buffer = tensor(is_ascending(plain))
     assert ascending(buffer)
-    assert not ascending(plain)
+    assert not is_ascending(plain)
     inside = (algebra.lt(BLOCK, SIZE), algebra.lt(OTHER, SIZE), algebra.le(algebra.add(BLOCK, 7), OTHER))
     goal = algebra.le(term(BLOCK), term(OTHER))
     assert isinstance(asked(buffer, inside, goal), Unsat)
@@ -108,7 +108,7 @@ def test_the_ends_of_ascending_elements_bound_them() -> None:
     plain = tensor(algebra.TRUE)
     at, last = algebra.coord(0), algebra.sub(SIZE, 1)
     first = algebra.any_of((algebra.le(1, at), algebra.eq(element(), 5)))
-    buffer = tensor(algebra.all_of((ascends(plain), first)))
+    buffer = tensor(algebra.all_of((is_ascending(plain), first)))
     assert isinstance(asked(buffer, [algebra.lt(BLOCK, SIZE)], algebra.le(5, term(BLOCK))), Unsat)
     assert isinstance(asked(buffer, [algebra.lt(BLOCK, SIZE)], algebra.le(term(BLOCK), term(last))), Unsat)
 

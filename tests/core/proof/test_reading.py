@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.algebra import add, lt, sub
 from argus.core.index import Cond
 from argus.core.ir import Alloc, Arrive, Await, Copy, For, If, Kernel, Mma, One, Stmt, Sync, Wait
-from argus.core.ir.surgery import copies_of
+from argus.core.ir.surgery import fresh_copies
 from argus.core.protocol import ring as protocols
 from argus.core.protocol.ring import Protocol
 from argus.core.verdict import Proved
@@ -167,7 +167,7 @@ def test_what_the_loop_lacks_stands_behind_it() -> None:
     _, late = epilogue(LAGGED)
     reason, _ = refusal(edited(LAGGED, late))
     assert reason == "0 operations on rings stand beside the loop, its trips lack 1"
-    twice = edited(LAGGED, late, late, *copies_of((late,)))
+    twice = edited(LAGGED, late, late, *fresh_copies((late,)))
     reason, _ = refusal(twice)
     assert "after the last tile" in reason or "beside the loop" in reason
 

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.ir import Arrive, Assume, Await, Copy, For, If, Kernel, Mma, One, Role, Stmt, Wait, walk
-from argus.core.ir.surgery import copies_of
+from argus.core.ir.surgery import fresh_copies
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.obligations import unrolled
 from argus.core.protocol import ring as protocols
@@ -108,7 +108,7 @@ def around(made: Kernel, role: str, stmt: Stmt) -> Stmt:
 
 
 def moved(made: Kernel, stmt: Stmt, *, before: Stmt) -> Kernel:
-    return edited(edited(made, stmt), before, *copies_of((stmt,)), before)
+    return edited(edited(made, stmt), before, *fresh_copies((stmt,)), before)
 
 
 def test_a_held_ring_is_waited_for_before_all_else() -> None:

@@ -18,7 +18,7 @@ _MOST_AXES = 2
 """Axes of a tile in shared memory, whatever those of the tensor."""
 
 
-def boxes(source: View, target: View, named: tuple[Atom, ...] | None) -> tuple[tuple[View, View], ...]:
+def split_into_boxes(source: View, target: View, named: tuple[Atom, ...] | None) -> tuple[tuple[View, View], ...]:
     """The pairs of views that one copy is: more than one where rows in shared memory are several slabs of a swizzle.
 
     A box is one slab wide, so that a wider tile takes one instruction a slab, and its bytes are theirs together. Tiles

@@ -57,7 +57,7 @@ def replicated(threads: int) -> TV:
 
 
 @frozen
-class Everyone:
+class AllToEach:
     """Every thread holds every element of whatever is loaded."""
 
     threads: int
@@ -70,13 +70,13 @@ class Everyone:
         return TV(Layout(self.threads, 0), Layout(prod(shape), 1), shape)
 
 
-def all_to_each(threads: int) -> Everyone:
+def all_to_each(threads: int) -> AllToEach:
     """The layout of a load by which each of so many threads gets all of a tile."""
-    return Everyone(extent(threads, "`threads`"))
+    return AllToEach(extent(threads, "`threads`"))
 
 
 @frozen
-class Lane:
+class ElectedLane:
     """One lane of each warp, for a copy of what all its lanes hold."""
 
     from_end: bool
@@ -90,6 +90,6 @@ class Lane:
         return View(target.buffer, target.shape, target.at, algebra.all_of((target.where, chosen)), target.peer)
 
 
-first_lane = Lane(from_end=False)
-last_lane = Lane(from_end=True)
+first_lane = ElectedLane(from_end=False)
+last_lane = ElectedLane(from_end=True)
 """`copy(x, box, by=first_lane)`: one lane of each warp writes."""

@@ -7,7 +7,7 @@ from attrs import evolve
 from argus.core import algebra
 from argus.core.dsl.clusters import ranked_peer
 from argus.core.dsl.faults import fault
-from argus.core.dsl.handles import IntLike, extent, number, place
+from argus.core.dsl.handles import IntLike, extent, number, uniform_index
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import i32
 from argus.core.index import Index
@@ -42,7 +42,7 @@ class Barrier:
         self.view = event(buffer, at)
 
     def __getitem__(self, index: IntLike) -> Barrier:
-        return Barrier(self.view.buffer, place(index))
+        return Barrier(self.view.buffer, uniform_index(index))
 
     def of(self, rank: IntLike) -> Barrier:
         """The same barrier of the block of this cluster that has this rank; what is done with it is `arrive`."""
@@ -54,12 +54,12 @@ class Barrier:
         """Each thread that runs this arrives `count` times and announces `bytes` that copies will land."""
         tracer = current("arrive")
         times = extent(count, "a count of arrivals")
-        tracer.emit(Arrive(self.view, times, place(bytes), span=tracer.span()))
+        tracer.emit(Arrive(self.view, times, uniform_index(bytes), span=tracer.span()))
 
     def wait(self, phase: IntLike) -> None:
         """Until phase number `phase` is complete, counted from 0; parities are compared, as the hardware does."""
         tracer = current("wait")
-        tracer.emit(Await(self.view, place(phase), span=tracer.span()))
+        tracer.emit(Await(self.view, uniform_index(phase), span=tracer.span()))
 
 
 def barrier(count: int, *, of: int = 1) -> Barrier:

@@ -7,8 +7,8 @@ from math import prod
 
 from argus.core import algebra
 from argus.core.dsl.control import Iteration
-from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Int, IntLike, extent, several, unwrap
+from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import Int, IntLike, axis_values, extent, unwrap
 from argus.core.dsl.source_location import called_by_for, user_frame
 from argus.core.dsl.sync.tile_orders import Order, by_rows
 from argus.core.dsl.tracer import Tracer, current
@@ -60,7 +60,7 @@ class Persistent:
 
     def place(self, i: Int) -> tuple[Int, ...]:
         """The coordinates of this block's tile number i."""
-        found = several(
+        found = axis_values(
             self._order(Int(algebra.sym(self._block)) + i * self._blocks, self._counts), "an order of tiles"
         )
         if len(found) != len(self._counts):
@@ -98,8 +98,8 @@ def persistent(counts: tuple[IntLike, ...], *, order: Order = by_rows, blocks: i
     if tracer.grid:
         fault("E106", "the grid is declared twice", help="call `persistent` or `block_id` once and keep its result")
     if not callable(order):
-        fault("E106", f"an order of tiles is a function, found {described(order)}", help="write `order=by_rows`")
-    sizes = tuple(Int(unwrap(count)) for count in several(counts, "`persistent`"))
+        fault("E106", f"an order of tiles is a function, found {describe_value(order)}", help="write `order=by_rows`")
+    sizes = tuple(Int(unwrap(count)) for count in axis_values(counts, "`persistent`"))
     if not sizes:
         fault("E106", "a grid of no axes", help="count the tiles along one axis at least")
     number = tracer.target.processors if blocks is None else extent(blocks, "the number of blocks")

@@ -12,7 +12,7 @@ from argus.core.atom import Atom, Queue
 from argus.core.atoms.sm_90a import tma as sm_90a_tma
 from argus.core.atoms.sm_90a import warp as sm_90a_warp
 from argus.core.atoms.sm_90a import wgmma as sm_90a_wgmma
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import extent, number
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.tiles.fragments import check_dtype
@@ -88,7 +88,9 @@ class WarpgroupQueue(CompletionQueue):
         columns = extent(n, "`n`")
         if a not in ("shared", "registers") or b_major not in ("k", "n"):
             fault(
-                "E106", f"A in {described(a)}, B by {described(b_major)}", help='write `a="registers"`, `b_major="n"`'
+                "E106",
+                f"A in {describe_value(a)}, B by {describe_value(b_major)}",
+                help='write `a="registers"`, `b_major="n"`',
             )
         atom = sm_90a_wgmma.find(dtype, columns, a)
         if atom is None or (b_major == "n" and dtype.bits == 8):

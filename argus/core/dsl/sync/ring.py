@@ -9,11 +9,11 @@ from math import prod
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import IntLike, extent, place
+from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import IntLike, extent, uniform_index
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import declare, event
-from argus.core.dsl.sync.use_counters import Cursors
+from argus.core.dsl.sync.use_counters import UseCounters
 from argus.core.dsl.tracer import Agent, Tracer, current, left_early
 from argus.core.dsl.views import Tensor
 from argus.core.index import Index
@@ -87,7 +87,7 @@ class Ring:
         self._views = {key: tile.view for key, tile in tiles.items()}
         self._full = declare(tracer, "Ring", tracer.unique(f"{self.name}_full"), self._stages, 1, self._span)
         self._empty = declare(tracer, "Ring", tracer.unique(f"{self.name}_empty"), self._stages, 1, self._span)
-        self._cursors = Cursors(self.name)
+        self._cursors = UseCounters(self.name)
         self._uses = 0
         self._shared = False
         self._fillers: set[Agent] = set()
@@ -98,7 +98,7 @@ class Ring:
     def _staged(self, tracer: Tracer, key: str, tile: Tensor) -> Buffer:
         """The tile's storage, `stages` times: takes the place of the declaration that `shared` made."""
         if not isinstance(tile, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-            fault("E106", f"tile `{key}` of a ring is {described(tile)}", help="make it with `shared(...)`")
+            fault("E106", f"tile `{key}` of a ring is {describe_value(tile)}", help="make it with `shared(...)`")
         one, body = tile.view.buffer, tracer.scopes[-1].body
         found = next((p for p, stmt in enumerate(body) if isinstance(stmt, Alloc) and stmt.buffer is one), None)
         if found is None or one.space != "shared" or not isinstance(one.layout, Staged):
@@ -216,7 +216,7 @@ class Ring:
     def skip(self, count: IntLike) -> None:
         """The next `count` uses are drained by others."""
         tracer = current("Ring.skip")
-        origin, by = self._origin(), place(count)
+        origin, by = self._origin(), uniform_index(count)
         self._skippers.add(tracer.agent)
         self._cursors.advance(tracer, "waited", by, origin)
         self._cursors.advance(tracer, "released", by, origin)

@@ -6,10 +6,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from argus.core import algebra
-from argus.core.dsl.handles import IntLike, extent, place
+from argus.core.dsl.handles import IntLike, extent, uniform_index
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.sync.barriers import declare, event
-from argus.core.dsl.sync.use_counters import Cursors
+from argus.core.dsl.sync.use_counters import UseCounters
 from argus.core.dsl.tracer import current, left_early
 from argus.core.ir import Arrive, Await, One, Origin
 
@@ -26,7 +26,7 @@ class Turns:
         self._agents = extent(agents, "the number of agents")
         self._name = tracer.name("turns")
         self._turn = declare(tracer, "Turns", self._name, self._agents, 1, tracer.span())
-        self._cursors = Cursors(self._name)
+        self._cursors = UseCounters(self._name)
         self._uses = 0
 
     @contextmanager
@@ -34,7 +34,7 @@ class Turns:
         tracer = current("turns")
         origin = Origin(f"turns {self._name}", self._uses)
         self._uses += 1
-        which, span = place(i), tracer.span()
+        which, span = uniform_index(i), tracer.span()
         _, use = self._cursors.read(tracer, "taken", origin)
         first = algebra.sub(algebra.minimum(which, 1), 1)  # -1 for agent 0, else 0
         tracer.emit(Await(event(self._turn, which), algebra.add(use, first), span=span, origin=origin))

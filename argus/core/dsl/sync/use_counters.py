@@ -10,7 +10,7 @@ from argus.core.ir import Advance, Alloc, Buffer, Let, Origin, Peek, Staged, Vie
 from argus.core.layout import Layout
 
 
-class Cursors:
+class UseCounters:
     """The counters of one construct, made for an agent when it first uses them."""
 
     def __init__(self, name: str) -> None:

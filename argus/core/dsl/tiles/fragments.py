@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Union, overload
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
-from argus.core.dsl.handles import Bool, ElementWise, Int, extents, number, several, unwrap
+from argus.core.dsl.faults import describe_value, fault
+from argus.core.dsl.handles import Bool, ElementWise, Int, axis_values, extents, number, unwrap
 from argus.core.dsl.tiles import reductions
-from argus.core.dsl.tiles.masks import Decides, Mask, as_mask, check_axes
+from argus.core.dsl.tiles.masks import ElementCondition, Mask, as_mask, check_axes
 from argus.core.dsl.tiles.reductions import Within
-from argus.core.dsl.tiles.values import Held, apart, check_dtype, check_types, computed, leader
+from argus.core.dsl.tiles.values import RegisterTile, check_dtype, check_types, computed, covering_tile, layout_mismatch
 from argus.core.dsl.tiles.values import fresh as fresh_registers
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import TagNames
@@ -38,8 +38,8 @@ class Fragment(ElementWise):
         self._layout = layout
 
     @property
-    def held(self) -> Held:
-        return Held(self.view, self.layout)
+    def held(self) -> RegisterTile:
+        return RegisterTile(self.view, self.layout)
 
     @property
     def layout(self) -> TV:
@@ -54,7 +54,7 @@ class Fragment(ElementWise):
         """
         sizes = extents(shape, "a tile")
         numbers = tuple(
-            number(part, "the number of a tile of registers") for part in several(at, "the number of a tile")
+            number(part, "the number of a tile of registers") for part in axis_values(at, "the number of a tile")
         )
         layout = _part(self.layout, sizes)
         if len(numbers) != len(sizes) or not all(
@@ -144,7 +144,7 @@ class Fragment(ElementWise):
         """Raises E205 or E106 unless each thread holds what its own elements here become."""
         for tile in _tiles((other,)):
             if tile.under(self.layout) is None:
-                apart(name, self.layout, tile.layout)
+                layout_mismatch(name, self.layout, tile.layout)
             check_types(name, (self.held, tile))
 
     def _assign(self, elem: Elem) -> Fragment:
@@ -168,7 +168,9 @@ class Fragment(ElementWise):
         view = View(self.view.buffer, tuple(reversed(self.view.shape)), at)
         return Fragment(view, mutable=False, layout=self.layout.T)
 
-    def fold(self, axis: int, op: Combines, *, within: Within | None = None, where: Decides = True) -> Fragment:
+    def fold(
+        self, axis: int, op: Combines, *, within: Within | None = None, where: ElementCondition = True
+    ) -> Fragment:
         """Each row folded along an axis by `add`, `mul`, `maximum` or `minimum`, in any order.
 
         within: `thread` folds what each thread holds, `warp` what each warp does; the result then has one number for
@@ -179,13 +181,13 @@ class Fragment(ElementWise):
         chosen = self if where is True else _where(where, self, reductions.neutral(name))
         return _made(reductions.total(chosen.held, axis, name, within))
 
-    def sum(self, axis: int, *, within: Within | None = None, where: Decides = True) -> Fragment:
+    def sum(self, axis: int, *, within: Within | None = None, where: ElementCondition = True) -> Fragment:
         return self.fold(axis, add, within=within, where=where)
 
-    def max(self, axis: int, *, within: Within | None = None, where: Decides = True) -> Fragment:
+    def max(self, axis: int, *, within: Within | None = None, where: ElementCondition = True) -> Fragment:
         return self.fold(axis, maximum, within=within, where=where)
 
-    def min(self, axis: int, *, within: Within | None = None, where: Decides = True) -> Fragment:
+    def min(self, axis: int, *, within: Within | None = None, where: ElementCondition = True) -> Fragment:
         return self.fold(axis, minimum, within=within, where=where)
 
     def scan(self, axis: int, op: Combines, *, within: Within) -> Fragment:
@@ -228,7 +230,7 @@ class Fragment(ElementWise):
         return f"{self.view.buffer.name}: {self.dtype} {self.layout}"
 
 
-def _made(value: Held) -> Fragment:
+def _made(value: RegisterTile) -> Fragment:
     return Fragment(value.view, mutable=False, layout=value.layout)
 
 
@@ -250,7 +252,7 @@ def fresh(dtype: DType, layout: TV, kind: str) -> Fragment:
     return _made(fresh_registers(dtype, layout, kind))
 
 
-def _tiles(operands: Sequence[Operand]) -> list[Held]:
+def _tiles(operands: Sequence[Operand]) -> list[RegisterTile]:
     return [operand.held for operand in operands if isinstance(operand, Fragment)]
 
 
@@ -265,7 +267,7 @@ def _elem(value: Operand, layout: TV) -> Elem:
         return Num(value.node)
     if isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         return Lit(float(value))
-    fault("E106", f"expected a register tile or a number, found {described(value)}")
+    fault("E106", f"expected a register tile or a number, found {describe_value(value)}")
 
 
 def elementwise(name: str, *operands: Operand) -> Fragment:
@@ -273,7 +275,7 @@ def elementwise(name: str, *operands: Operand) -> Fragment:
 
     Raises E205 unless one of the tiles has elements that all others have their part in, by coordinates.
     """
-    chosen = leader(name, _tiles(operands))
+    chosen = covering_tile(name, _tiles(operands))
     assert ELEMENT_OPS[name].arity == len(operands)
     elem = Op(name, tuple(_elem(operand, chosen.layout) for operand in operands))
     return _made(computed(elem, chosen.dtype, chosen.layout, "value"))
@@ -282,19 +284,21 @@ def elementwise(name: str, *operands: Operand) -> Fragment:
 def _comparable(value: object) -> Operand:
     if isinstance(value, Fragment | Int | int | float):
         return value
-    fault("E106", f"a register tile is compared with {described(value)}", help="compare it with a tile or a number")
+    fault(
+        "E106", f"a register tile is compared with {describe_value(value)}", help="compare it with a tile or a number"
+    )
 
 
 def _compare(left: Fragment, right: Operand, test: Callable[[Elem, Elem], Test]) -> Mask:
     tiles = _tiles((left, right))
-    leader("comparison", tiles)
+    covering_tile("comparison", tiles)
     return Mask(tuple(tiles), lambda layout: test(_elem(left, layout), _elem(right, layout)))
 
 
-def _where(cond: Decides, then: Operand, other: Operand) -> Fragment:
+def _where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment:
     mask = as_mask(cond)
     values = _tiles((then, other))
-    chosen = leader("where", [*values, *mask.tiles])
+    chosen = covering_tile("where", [*values, *mask.tiles])
     elem = Where(mask.build(chosen.layout), _elem(then, chosen.layout), _elem(other, chosen.layout))
     return _made(computed(elem, chosen.dtype, chosen.layout, "value"))
 
@@ -304,18 +308,18 @@ def where(cond: Bool, then: Int | int, other: Int | int) -> Int: ...
 
 
 @overload
-def where(cond: Decides, then: Fragment, other: Operand) -> Fragment: ...
+def where(cond: ElementCondition, then: Fragment, other: Operand) -> Fragment: ...
 
 
 @overload
-def where(cond: Decides, then: Operand, other: Fragment) -> Fragment: ...
+def where(cond: ElementCondition, then: Operand, other: Fragment) -> Fragment: ...
 
 
 @overload
 def where(cond: Mask, then: Operand, other: Operand) -> Fragment: ...
 
 
-def where(cond: Decides, then: Operand, other: Operand) -> Fragment | Int:
+def where(cond: ElementCondition, then: Operand, other: Operand) -> Fragment | Int:
     """`then` at the elements that satisfy the condition, else `other`; of two integers, an integer.
 
     The condition speaks of coordinates (`row < column`, with `row, column = x.index`) or compares elements.

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Union
 
 from argus.core import algebra
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, ElementWise
-from argus.core.dsl.tiles.values import Held
+from argus.core.dsl.tiles.values import RegisterTile
 from argus.core.index import Coord, Node
 from argus.core.ir import Both, Either, Holds, Neither, Test
 from argus.core.layout import TV
 from argus.core.walk import show, topological
 
 Build = Callable[[TV], Test]
-Decides = Union["Mask", Bool, bool]
+ElementCondition = Union["Mask", Bool, bool]
 
 
 class Mask(ElementWise):
@@ -26,17 +26,17 @@ class Mask(ElementWise):
 
     __slots__ = ("build", "tiles")
 
-    def __init__(self, tiles: tuple[Held, ...], build: Build) -> None:
+    def __init__(self, tiles: tuple[RegisterTile, ...], build: Build) -> None:
         self.tiles = tiles
         self.build = build
 
-    def __and__(self, other: Decides) -> Mask:
+    def __and__(self, other: ElementCondition) -> Mask:
         more = as_mask(other)
         return Mask((*self.tiles, *more.tiles), lambda layout: Both((self.build(layout), more.build(layout))))
 
     __rand__ = __and__
 
-    def __or__(self, other: Decides) -> Mask:
+    def __or__(self, other: ElementCondition) -> Mask:
         more = as_mask(other)
         return Mask((*self.tiles, *more.tiles), lambda layout: Either((self.build(layout), more.build(layout))))
 
@@ -54,7 +54,7 @@ class Mask(ElementWise):
         )
 
 
-def as_mask(value: Decides) -> Mask:
+def as_mask(value: ElementCondition) -> Mask:
     """Raises E106 for what decides nothing."""
     if isinstance(value, Mask):
         return value
@@ -63,7 +63,7 @@ def as_mask(value: Decides) -> Mask:
     elif isinstance(value, Bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         cond = value.node
     else:
-        fault("E106", f"expected a condition, found {described(value)}", here="this decides nothing of an element")
+        fault("E106", f"expected a condition, found {describe_value(value)}", here="this decides nothing of an element")
 
     def build(layout: TV) -> Test:
         check_axes(cond, layout)

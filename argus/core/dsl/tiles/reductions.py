@@ -9,10 +9,10 @@ import numpy as np
 
 from argus.core import algebra
 from argus.core.atoms.lanes import SHUFFLES
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import number
 from argus.core.dsl.roles import Warps, warp
-from argus.core.dsl.tiles.values import Held, fresh
+from argus.core.dsl.tiles.values import RegisterTile, fresh
 from argus.core.dsl.tracer import current
 from argus.core.ir import Copy, Fold, View
 from argus.core.layout import TV
@@ -31,10 +31,10 @@ def level(within: Within) -> Level:
         return "thread"
     if within in ("warp", warp):
         return "warp"
-    fault("E106", f"`within` is `thread` or `warp`, found {described(within)}", help="write `within=thread`")
+    fault("E106", f"`within` is `thread` or `warp`, found {describe_value(within)}", help="write `within=thread`")
 
 
-def total(value: Held, axis: int, op: str, within: Within | None) -> Held:
+def total(value: RegisterTile, axis: int, op: str, within: Within | None) -> RegisterTile:
     """Each row folded along an axis, by each thread or each warp; all of the row where no level is given.
 
     Raises E205 where no level is given and a row lies in several warps.
@@ -54,7 +54,7 @@ def total(value: Held, axis: int, op: str, within: Within | None) -> Held:
     return _fold(value, layout, position, op, "thread" if alone else "warp")
 
 
-def prefix(value: Held, axis: int, op: str, within: Within) -> Held:
+def prefix(value: RegisterTile, axis: int, op: str, within: Within) -> RegisterTile:
     """Each element folded with those before it along an axis, as far as its thread or warp holds them."""
     current("scan")
     position = _axis(value, axis)
@@ -66,7 +66,7 @@ def prefix(value: Held, axis: int, op: str, within: Within) -> Held:
     return found
 
 
-def last(value: Held, axis: int, within: Within | None) -> Held:
+def last(value: RegisterTile, axis: int, within: Within | None) -> RegisterTile:
     """The last element along an axis of those that a thread holds, or where it holds one, of those of its warp."""
     tracer = current("last")
     position = _axis(value, axis)
@@ -76,14 +76,14 @@ def last(value: Held, axis: int, within: Within | None) -> Held:
     return _fold(value, layout, position, "last", "thread" if by_thread else "warp")
 
 
-def _fold(value: Held, layout: TV, axis: int, op: str, within: Level) -> Held:
+def _fold(value: RegisterTile, layout: TV, axis: int, op: str, within: Level) -> RegisterTile:
     found = fresh(value.dtype, layout, op)
     tracer = current(op)
     tracer.emit(Fold(found.view, value.view, axis, op, "total", within, span=tracer.span()))
     return found
 
 
-def shift(value: Held, axis: int, distance: int, fill: float) -> Held:
+def shift(value: RegisterTile, axis: int, distance: int, fill: float) -> RegisterTile:
     """Each lane's element from `distance` lanes before; `fill` for the first lanes of a warp.
 
     Raises E205 unless consecutive lanes hold consecutive elements, one each.
@@ -127,7 +127,7 @@ def _folded(layout: TV, axis: int, within: int) -> TV:
         fault("E109", str(problem), help="fold along an axis that threads divide evenly")
 
 
-def _axis(value: Held, axis: int) -> int:
+def _axis(value: RegisterTile, axis: int) -> int:
     found, rank = number(axis, "an axis"), len(value.layout.tile)
     if not 0 <= found < rank:
         name = value.view.buffer.name
@@ -144,5 +144,5 @@ def operation(op: object, known: dict[object, str]) -> str:
     found = known.get(op) if callable(op) else None
     if found is None:
         names = ", ".join(f"`{cast('Callable[..., object]', each).__name__}`" for each in known)
-        fault("E106", f"no fold by {described(op)}", help=f"fold by one of {names}")
+        fault("E106", f"no fold by {describe_value(op)}", help=f"fold by one of {names}")
     return found

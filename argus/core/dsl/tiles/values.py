@@ -9,12 +9,12 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.check.holding import holds
-from argus.core.dsl.faults import described, fault
+from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType
 from argus.core.ir import Alloc, Buffer, Elem, File, Get, Map, View, whole
 from argus.core.layout import TV
-from argus.core.layout.thread_value.facets import matched
+from argus.core.layout.thread_value.facets import coordinates_from_finer
 from argus.core.target import Target
 
 _SUM = 32
@@ -22,7 +22,7 @@ _SUM = 32
 
 
 @frozen
-class Held:
+class RegisterTile:
     """A view of registers under a thread-value layout of its own axes."""
 
     view: View
@@ -37,13 +37,13 @@ class Held:
 
         A row of a tile belongs to all elements of that row: vectors are spread over tiles with no syntax.
         """
-        at = matched(layout.facets, self.layout.facets)
+        at = coordinates_from_finer(layout.facets, self.layout.facets)
         if at is None or not holds(self.view, at, layout):
             return None
         return Get(self.view, at)
 
 
-def leader(name: str, tiles: Sequence[Held], *, typed: bool = True) -> Held:
+def covering_tile(name: str, tiles: Sequence[RegisterTile], *, typed: bool = True) -> RegisterTile:
     """The tile whose elements all others have their part in. Raises E106 or E205 where there is none.
 
     typed: they have one element type.
@@ -53,13 +53,13 @@ def leader(name: str, tiles: Sequence[Held], *, typed: bool = True) -> Held:
     chosen = next((one for one in tiles if all(other.under(one.layout) is not None for other in tiles)), None)
     if chosen is None:
         other = next(tile for tile in tiles if tile.under(tiles[0].layout) is None)
-        apart(name, tiles[0].layout, other.layout)
+        layout_mismatch(name, tiles[0].layout, other.layout)
     if typed:
         check_types(name, tiles)
     return chosen
 
 
-def apart(name: str, one: TV, other: TV) -> NoReturn:
+def layout_mismatch(name: str, one: TV, other: TV) -> NoReturn:
     fault(
         "E205",
         f"`{name}` combines elements that different threads hold: {one} and {other}",
@@ -67,13 +67,13 @@ def apart(name: str, one: TV, other: TV) -> NoReturn:
     )
 
 
-def check_types(name: str, tiles: Sequence[Held]) -> None:
+def check_types(name: str, tiles: Sequence[RegisterTile]) -> None:
     for tile in tiles[1:]:
         if tile.dtype != tiles[0].dtype:
             fault("E106", f"`{name}` combines {tiles[0].dtype} and {tile.dtype}", help="convert one with `.to(...)`")
 
 
-def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "any") -> Held:
+def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "any") -> RegisterTile:
     """Registers of the threads that run the line.
 
     Raises E109 for a layout of another number of threads, E106 for a file that the target has not.
@@ -93,16 +93,16 @@ def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "
     shape = tuple(algebra.const(extent) for extent in layout.tile)
     buffer = Buffer(name, "register", dtype, shape, layout, owner=agent.name, span=tracer.span(), file=file)
     tracer.emit(Alloc(buffer, span=tracer.span()))
-    return Held(whole(buffer), layout)
+    return RegisterTile(whole(buffer), layout)
 
 
-def fresh(dtype: DType, layout: TV, kind: str) -> Held:
+def fresh(dtype: DType, layout: TV, kind: str) -> RegisterTile:
     """Storage of an immutable value, to be written once by the statement that follows."""
     tracer = current(kind)
     return allocate(tracer, dtype, layout, tracer.name(kind))
 
 
-def computed(elem: Elem, dtype: DType, layout: TV, kind: str) -> Held:
+def computed(elem: Elem, dtype: DType, layout: TV, kind: str) -> RegisterTile:
     """A new value, element by element."""
     value = fresh(dtype, layout, kind)
     tracer = current(kind)
@@ -114,14 +114,16 @@ def check_dtype(dtype: DType) -> None:
     if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault(
             "E106",
-            f"expected an element type, found {described(dtype)}",
+            f"expected an element type, found {describe_value(dtype)}",
             help="use `bf16`, `f16`, `f32`, `e4m3` or `i32`",
         )
 
 
 def check_file(target: Target, dtype: DType, file: File) -> None:
     if file not in get_args(File):
-        fault("E106", f"registers of a file {described(file)}", help='write `file="accumulation"`, or leave it out')
+        fault(
+            "E106", f"registers of a file {describe_value(file)}", help='write `file="accumulation"`, or leave it out'
+        )
     if file == "accumulation" and not target.accumulation:
         fault("E106", f"{target} has no accumulation registers", help="leave `file` out")
     if file == "accumulation" and dtype.bits != _SUM:
@@ -130,4 +132,8 @@ def check_file(target: Target, dtype: DType, file: File) -> None:
 
 def check_layout(layout: TV) -> None:
     if not isinstance(layout, TV):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        fault("E106", f"expected a thread-value layout, found {described(layout)}", help="use `mm.A` or `spread(...)`")
+        fault(
+            "E106",
+            f"expected a thread-value layout, found {describe_value(layout)}",
+            help="use `mm.A` or `spread(...)`",
+        )

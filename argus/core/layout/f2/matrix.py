@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
-from argus.core.layout.coalesce import merged
+from argus.core.layout.coalesce import coalesce_modes
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.f2.elimination import combined, echelon
 from argus.core.layout.f2.linear import carry, columns_of, swizzled
@@ -237,7 +237,7 @@ def _columns_or_fault(f: LayoutLike) -> tuple[int, ...] | LayoutError:
 
 def _layout(columns: tuple[int, ...]) -> Layout:
     """The layout of disjoint columns."""
-    return of_modes(merged(tuple([(2, column) for column in columns])))
+    return of_modes(coalesce_modes(tuple([(2, column) for column in columns])))
 
 
 def _singular(fact: str, index: int | None, expected: int | None, found: int | None) -> LayoutError:

@@ -12,7 +12,7 @@ from math import gcd
 
 from attrs import define, field
 
-from argus.core.layout.coalesce import merged
+from argus.core.layout.coalesce import coalesce_modes
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.values import Layout, of_modes
 
@@ -21,7 +21,7 @@ CHAINS = 20_000
 POINTS = 1 << 12
 
 
-def layout_through(points: Mapping[int, int]) -> Layout | None:
+def interpolating_layout(points: Mapping[int, int]) -> Layout | None:
     """A layout of fewest prime extents with these images, or None if there is none.
 
     Its last extent reaches the index of largest absolute value. Raises LayoutError (E810) for more than POINTS points
@@ -92,7 +92,7 @@ class _Search:
             size *= extent
         # Indices below 0 are beyond every extent: the last mode must not vanish as one of extent 1.
         extents = (*chain, max(2, self.last // size + 1))
-        return of_modes(merged(tuple(zip(extents, strides, strict=True))))
+        return of_modes(coalesce_modes(tuple(zip(extents, strides, strict=True))))
 
 
 def solve_integers(rows: list[list[int]], unknowns: int) -> list[int] | None:

@@ -12,11 +12,11 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.layout.inttuple import IntTuple, flatten
-from argus.core.layout.values import IntArray, Layout, of_modes, trusted
+from argus.core.layout.values import IntArray, Layout, of_modes, unchecked_layout
 
 
 @frozen
-class Break:
+class Mismatch:
     """The smallest index at which no layout agrees with a table: the table's image, and the one that is forced."""
 
     index: int
@@ -24,16 +24,16 @@ class Break:
     forced: int
 
 
-def recovered(values: IntArray) -> list[tuple[int, int]] | Break:
+def recover_modes(values: IntArray) -> list[tuple[int, int]] | Mismatch:
     """The coalesced (extent, stride) modes of a table of at least one image, or where it breaks.
 
     Absolute values are below `tables.LARGEST`. Neighbours are compared by their difference: a product of index and
     stride might wrap around in 64 bits.
     """
     if values[0] != 0:
-        return Break(0, int(values[0]), 0)
+        return Mismatch(0, int(values[0]), 0)
     modes: list[tuple[int, int]] = []
-    worst: Break | None = None
+    worst: Mismatch | None = None
     scale = 1
     while len(values) > 1:
         difference = np.diff(values)
@@ -53,36 +53,36 @@ def recovered(values: IntArray) -> list[tuple[int, int]] | Break:
     return modes if worst is None else worst
 
 
-def recovered_by_mode(values: IntArray, shape: IntTuple) -> Layout | Break:
+def recover_layout(values: IntArray, shape: IntTuple) -> Layout | Mismatch:
     """A layout with these images whose shape refines `shape` leaf by leaf, or where there is none.
 
     The size of the shape is the number of values. Such a layout exists if and only if each leaf by itself has a table
     that is a layout, and the image of a coordinate is the sum of those of its leaves.
     """
-    worst: Break | None = Break(0, int(values[0]), 0) if values[0] != 0 else None
+    worst: Mismatch | None = Mismatch(0, int(values[0]), 0) if values[0] != 0 else None
     leaves: list[Layout] = []
     below = 1
     for extent in flatten(shape):
         block = values[: below * extent].reshape(extent, below)
-        modes = recovered(block[:, 0])
-        if isinstance(modes, Break):
-            worst = _earlier(worst, Break(modes.index * below, modes.image, modes.forced))
+        modes = recover_modes(block[:, 0])
+        if isinstance(modes, Mismatch):
+            worst = _earlier(worst, Mismatch(modes.index * below, modes.image, modes.forced))
         else:
             leaves.append(of_modes(modes))
         wrong = block - block[:, :1] != block[:1]
         if wrong.any():
             row, column = divmod(int(wrong.argmax()), below)
             forced = int(block[row, 0]) + int(block[0, column])
-            worst = _earlier(worst, Break(row * below + column, int(block[row, column]), forced))
+            worst = _earlier(worst, Mismatch(row * below + column, int(block[row, column]), forced))
         below *= extent
     return _filled(shape, leaves) if worst is None else worst
 
 
-def _forced(values: IntArray, place: int, stride: int, scale: int) -> Break:
-    return Break(place * scale, int(values[place]), int(values[place - 1]) + stride)
+def _forced(values: IntArray, place: int, stride: int, scale: int) -> Mismatch:
+    return Mismatch(place * scale, int(values[place]), int(values[place - 1]) + stride)
 
 
-def _earlier(a: Break | None, b: Break) -> Break:
+def _earlier(a: Mismatch | None, b: Mismatch) -> Mismatch:
     return b if a is None or b.index < a.index else a
 
 
@@ -93,6 +93,6 @@ def _filled(shape: IntTuple, leaves: list[Layout]) -> Layout:
         if not isinstance(part, tuple):
             return next(rest)
         modes = list(map(fill, part))
-        return trusted(tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes]))
+        return unchecked_layout(tuple([mode.shape for mode in modes]), tuple([mode.stride for mode in modes]))
 
     return fill(shape)

@@ -37,7 +37,7 @@ def lowest(modes: Modes) -> int:
     return sum((extent - 1) * stride for extent, stride in modes if stride < 0)
 
 
-def nest(modes: Modes) -> bool:
+def strides_nest(modes: Modes) -> bool:
     """Whether each stride exceeds all that smaller ones reach, which makes the images distinct."""
     reach = 0
     for stride, extent in sorted((abs(stride), extent) for extent, stride in modes if extent > 1):
@@ -47,7 +47,7 @@ def nest(modes: Modes) -> bool:
     return True
 
 
-def meet_at_zero(a: Modes, b: Modes) -> bool:
+def share_only_zero(a: Modes, b: Modes) -> bool:
     """Whether 0 alone is in the ranges of the images of both, and a multiple of what divides all images of each."""
     step = lcm(*(gcd(*(stride for extent, stride in modes if extent > 1)) for modes in (a, b)))
     low, high = max(lowest(a), lowest(b)), min(_highest(a), _highest(b))
@@ -106,7 +106,7 @@ def first_collision(modes: Modes) -> tuple[int, int] | None:
     for extent, stride in modes:
         if extent > 1:
             placed.append((extent, stride, below))
-            if not nest(tuple(mode[:2] for mode in placed)):
+            if not strides_nest(tuple(mode[:2] for mode in placed)):
                 found = _with_top(placed[-1], placed[:-1], steps)
                 if found is not None:
                     return found

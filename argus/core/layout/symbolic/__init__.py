@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argus.core.layout.symbolic.compose import SymbolicTiler
 from argus.core.layout.symbolic.operations import AnyLayout, Operations
-from argus.core.layout.symbolic.side_conditions import Condition, FormsAlone, Oracle
+from argus.core.layout.symbolic.side_conditions import Condition, NormalFormsOnly, Oracle
 from argus.core.layout.symbolic.sizes import Claim, Size, SizeLike, node_of, symbols
 from argus.core.layout.symbolic.values import Conditional, SizeTree, SymbolicLayout, lifted
 
@@ -13,7 +13,7 @@ __all__ = [
     "Claim",
     "Condition",
     "Conditional",
-    "FormsAlone",
+    "NormalFormsOnly",
     "Operations",
     "Oracle",
     "Size",

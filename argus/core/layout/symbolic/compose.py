@@ -17,7 +17,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index
 from argus.core.layout.faults import misplaced
-from argus.core.layout.symbolic.side_conditions import Ledger
+from argus.core.layout.symbolic.side_conditions import Context
 from argus.core.layout.symbolic.sizes import SizeLike
 from argus.core.layout.symbolic.values import Mode, SymbolicLayout, Tree, is_one, joined, lifted
 from argus.core.layout.values import Layout
@@ -36,13 +36,13 @@ class _Part:
     place: int
 
 
-def merged(ledger: Ledger, modes: tuple[Mode, ...], *, endless: bool = False) -> list[Mode]:
+def coalesce_modes(context: Context, modes: tuple[Mode, ...], *, endless: bool = False) -> list[Mode]:
     """Fewer modes for the same function; endless: also beyond the last extent."""
     kept: list[Mode] = []
     for place, (extent, stride) in enumerate(modes):
-        if ledger.is_one(extent) and not (endless and place == len(modes) - 1):
+        if context.is_one(extent) and not (endless and place == len(modes) - 1):
             continue
-        if kept and ledger.same(algebra.mul(*kept[-1]), stride):
+        if kept and context.same(algebra.mul(*kept[-1]), stride):
             kept[-1] = (algebra.mul(kept[-1][0], extent), kept[-1][1])
         else:
             kept.append((extent, stride))
@@ -50,8 +50,8 @@ def merged(ledger: Ledger, modes: tuple[Mode, ...], *, endless: bool = False) ->
 
 
 def by_mode(
-    operation: Callable[[Ledger, SymbolicLayout, SymbolicTiler], SymbolicLayout],
-    ledger: Ledger,
+    operation: Callable[[Context, SymbolicLayout, SymbolicTiler], SymbolicLayout],
+    context: Context,
     layout: SymbolicLayout,
     tiler: tuple[SymbolicTiler, ...],
 ) -> SymbolicLayout:
@@ -59,26 +59,26 @@ def by_mode(
     modes = list(layout)
     if len(modes) < len(tiler):
         raise misplaced(f"a tiler of {len(tiler)} modes for {layout}", f"give at most {len(modes)} modes")
-    done = [operation(ledger, *pair) for pair in zip(modes, tiler, strict=False)]
+    done = [operation(context, *pair) for pair in zip(modes, tiler, strict=False)]
     return joined([*done, *modes[len(tiler) :]])
 
 
-def composition(ledger: Ledger, a: SymbolicLayout, b: SymbolicTiler) -> SymbolicLayout:
+def composition(context: Context, a: SymbolicLayout, b: SymbolicTiler) -> SymbolicLayout:
     """a after b, with a shape that refines that of b; mode by mode for a tuple."""
     if b is None:
         return a
     if isinstance(b, tuple):
-        return by_mode(composition, ledger, a, b)
-    return composed(ledger, a, lifted(b))
+        return by_mode(composition, context, a, b)
+    return composed(context, a, lifted(b))
 
 
-def composed(ledger: Ledger, a: SymbolicLayout, b: SymbolicLayout) -> SymbolicLayout:
-    modes = merged(ledger, a.flat_modes, endless=True)
+def composed(context: Context, a: SymbolicLayout, b: SymbolicLayout) -> SymbolicLayout:
+    modes = coalesce_modes(context, a.flat_modes, endless=True)
     bounds = list(accumulate([extent for extent, _ in modes[:-1]], algebra.mul))
     parts: list[_Part] = []
-    split = _Split(ledger, modes, bounds, parts)
+    split = _Split(context, modes, bounds, parts)
     shape, stride = _nested(split.leaf, b.shape, b.stride)
-    _add_up(ledger, bounds, parts)
+    _add_up(context, bounds, parts)
     return SymbolicLayout(shape, stride)
 
 
@@ -93,7 +93,7 @@ def _nested(leaf: Callable[[Index, Index], tuple[Tree, Tree]], shape: Tree, stri
 class _Split:
     """Leaves of the right layout as parts along which the left one is linear."""
 
-    ledger: Ledger
+    context: Context
     modes: list[Mode]
     bounds: list[Index]
     parts: list[_Part]
@@ -101,18 +101,18 @@ class _Split:
     def leaf(self, extent: Index, step: Index) -> tuple[Tree, Tree]:
         if not self.bounds:
             return extent, algebra.mul(self.modes[0][1] if self.modes else algebra.const(0), step)
-        self.ledger.need(algebra.le(0, step), "strides of the right layout are not negative")
+        self.context.require(algebra.le(0, step), "strides of the right layout are not negative")
         found: list[Mode] = []
         place = 0
         while place < len(self.bounds):
             below = self.bounds[place]
-            meets = _meeting(self.ledger, extent, step, below)
+            meets = _boundary_case(self.context, extent, step, below)
             if meets == "within":
                 break
             if meets == "crosses":
-                run = self.ledger.exact(below, step)
+                run = self.context.exact(below, step)
                 self._add(found, run, step, place)
-                extent, step = self.ledger.exact(extent, run), below
+                extent, step = self.context.exact(extent, run), below
             place += 1
         if not found or not is_one(extent):
             self._add(found, extent, step, place)
@@ -123,67 +123,67 @@ class _Split:
     def _add(self, found: list[Mode], extent: Index, step: Index, place: int) -> None:
         self.parts.append(_Part(extent, step, place))
         unit = self.bounds[place - 1] if place else algebra.const(1)
-        found.append((extent, algebra.mul(self.modes[place][1], self.ledger.exact(step, unit))))
+        found.append((extent, algebra.mul(self.modes[place][1], self.context.exact(step, unit))))
 
 
-def _meeting(ledger: Ledger, extent: Index, step: Index, below: Index) -> str:
+def _boundary_case(context: Context, extent: Index, step: Index, below: Index) -> str:
     """How the leaf meets the boundary, what that needs added to the conditions.
 
     Raises LayoutError (E811) if two ways remain possible and none is known.
     """
     within = algebra.lt(algebra.mul(algebra.sub(extent, 1), step), below)
-    if ledger.holds(within):
+    if context.holds(within):
         way = "within"
-    elif ledger.divides(below, step):
+    elif context.divides(below, step):
         way = "multiple"
-    elif ledger.divides(step, below) and ledger.divides(ledger.exact(below, step), extent):
+    elif context.divides(step, below) and context.divides(context.exact(below, step), extent):
         way = "crosses"
     else:
-        way = _only_way(ledger, extent, step, below)
+        way = _only_way(context, extent, step, below)
     if way == "within":
-        ledger.need(within, "elements stay within the extents before a mode")
+        context.require(within, "elements stay within the extents before a mode")
     elif way == "multiple":
-        ledger.quotient(step, below, "the stride is a multiple of the extents before a mode")
+        context.quotient(step, below, "the stride is a multiple of the extents before a mode")
     else:
-        run = ledger.quotient(below, step, "the stride divides the extents before a mode")
-        ledger.quotient(extent, run, "the elements up to the end of a mode divide the extent")
+        run = context.quotient(below, step, "the stride divides the extents before a mode")
+        context.quotient(extent, run, "the elements up to the end of a mode divide the extent")
     return way
 
 
-def _only_way(ledger: Ledger, extent: Index, step: Index, below: Index) -> str:
+def _only_way(context: Context, extent: Index, step: Index, below: Index) -> str:
     within = algebra.lt(algebra.mul(algebra.sub(extent, 1), step), below)
     multiple = algebra.eq(algebra.mod(step, below), 0)
     left: dict[str, Cond] = {}
-    if not ledger.fails(within):
+    if not context.fails(within):
         left["within"] = within
-    if not ledger.fails(multiple):
+    if not context.fails(multiple):
         left["multiple"] = multiple
-    if not _cannot_cross(ledger, step, below):
-        left["crosses"] = _splits(ledger, extent, step, below)
+    if not _cannot_cross(context, step, below):
+        left["crosses"] = _splits(context, extent, step, below)
     if len(left) > 1:
-        raise ledger.undecided(list(left.values()))
+        raise context.undecided(list(left.values()))
     return next(iter(left), "within")
 
 
-def _splits(ledger: Ledger, extent: Index, step: Index, below: Index) -> Cond:
+def _splits(context: Context, extent: Index, step: Index, below: Index) -> Cond:
     """What a split needs, as the user would state it."""
-    run = ledger.facts.quotient(below, step)
+    run = context.facts.quotient(below, step)
     needed = [algebra.eq(algebra.mod(below, step), 0)] if run is None else []
     if run is not None and not isinstance(run, Const):
         needed.append(algebra.eq(algebra.mod(extent, run), 0))
     return algebra.all_of(needed)
 
 
-def _cannot_cross(ledger: Ledger, step: Index, below: Index) -> bool:
+def _cannot_cross(context: Context, step: Index, below: Index) -> bool:
     """Whether no split at the boundary is possible: the stride is beyond it, or something never divides."""
-    if ledger.holds(algebra.lt(below, step)) or ledger.holds(algebra.le(step, 0)):
+    if context.holds(algebra.lt(below, step)) or context.holds(algebra.le(step, 0)):
         return True
-    return ledger.holds(algebra.le(1, step)) and ledger.fails(algebra.eq(algebra.mod(below, step), 0))
+    return context.holds(algebra.le(1, step)) and context.fails(algebra.eq(algebra.mod(below, step), 0))
 
 
-def _add_up(ledger: Ledger, bounds: list[Index], parts: list[_Part]) -> None:
+def _add_up(context: Context, bounds: list[Index], parts: list[_Part]) -> None:
     for place, below in enumerate(bounds):
         inside = [part for part in parts if part.place <= place and not is_one(part.extent)]
         if len(inside) > 1:
             reached = [algebra.mul(algebra.sub(part.extent, 1), part.step) for part in inside]
-            ledger.need(algebra.lt(algebra.add(*reached), below), _ADDS_UP)
+            context.require(algebra.lt(algebra.add(*reached), below), _ADDS_UP)

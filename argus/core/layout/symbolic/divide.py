@@ -9,53 +9,53 @@ from argus.core.index import Index
 from argus.core.layout.faults import malformed, misplaced
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.inttuple import flatten as flat_numbers
-from argus.core.layout.symbolic.complement import complement, ladder, open_modes, relevant
+from argus.core.layout.symbolic.complement import complement, gap_modes, nested_modes, nontrivial_modes
 from argus.core.layout.symbolic.compose import SymbolicTiler, by_mode, composed
-from argus.core.layout.symbolic.side_conditions import Ledger
+from argus.core.layout.symbolic.side_conditions import Context
 from argus.core.layout.symbolic.values import SymbolicLayout, Tree, flat, joined, lifted, text, volume
 
-_Splitter = Callable[[Ledger, SymbolicLayout, SymbolicTiler], SymbolicLayout]
+_Splitter = Callable[[Context, SymbolicLayout, SymbolicTiler], SymbolicLayout]
 
 
-def logical_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def logical_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`(tile, rest)`: the layout after `(tiler, complement(tiler, size))`, mode by mode for a tuple."""
     if tiler is None:
         return layout
     if isinstance(tiler, tuple):
-        return by_mode(logical_divide, ledger, layout, tiler)
+        return by_mode(logical_divide, context, layout, tiler)
     tile = lifted(tiler)
-    rest = complement(ledger, tile, volume(layout.shape), exact=True)
-    return composed(ledger, layout, joined([tile, rest]))
+    rest = complement(context, tile, volume(layout.shape), exact=True)
+    return composed(context, layout, joined([tile, rest]))
 
 
-def logical_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def logical_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`(block, copies)`: the copies lie where the complement of the block after the tiler says."""
     if tiler is None:
         return block
     if isinstance(tiler, tuple):
-        return by_mode(logical_product, ledger, block, tiler)
+        return by_mode(logical_product, context, block, tiler)
     tile = lifted(tiler)
     for _, stride in tile.flat_modes:
-        ledger.need(algebra.le(0, stride), "strides of the layout of copies are not negative")
-    rungs, _, filled = ladder(ledger, relevant(ledger, block))
+        context.require(algebra.le(0, stride), "strides of the layout of copies are not negative")
+    rungs, _, filled = nested_modes(context, nontrivial_modes(context, block))
     # The copies lie below the target of the complement, so how far its last mode goes makes no difference.
-    room = flat([*open_modes(rungs), (tile.cosize().node, filled)])
-    return joined([block, composed(ledger, room, tile)])
+    room = flat([*gap_modes(rungs), (tile.cosize().node, filled)])
+    return joined([block, composed(context, room, tile)])
 
 
 # -- gathered ------------------------------------------------------------------------------------------------
 
 
-def _zipped(split: _Splitter, ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def _zipped(split: _Splitter, context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((tiles), (rests))` of what the splitter makes of each mode; None has the tile `1:0`."""
     if tiler is None:
         return joined([SymbolicLayout(1, 0), layout])
     if not isinstance(tiler, tuple):
-        return split(ledger, layout, tiler)
+        return split(context, layout, tiler)
     modes = list(layout)
     if len(modes) < len(tiler):
         raise misplaced(f"a tiler of {len(tiler)} modes for {layout}", f"give at most {len(modes)} modes")
-    pairs = [_zipped(split, ledger, *pair) for pair in zip(modes, tiler, strict=False)]
+    pairs = [_zipped(split, context, *pair) for pair in zip(modes, tiler, strict=False)]
     rests = [pair[1] for pair in pairs] + modes[len(tiler) :]
     return joined([joined([pair[0] for pair in pairs]), joined(rests)])
 
@@ -68,54 +68,54 @@ def _flat(both: SymbolicLayout) -> SymbolicLayout:
     return joined([*both[0], *both[1]])
 
 
-def zipped_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def zipped_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((tile, tile, ...), (rest, rest, ...))`."""
-    return _zipped(logical_divide, ledger, layout, tiler)
+    return _zipped(logical_divide, context, layout, tiler)
 
 
-def tiled_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def tiled_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((tile, tile, ...), rest, rest, ...)`."""
-    return _tiled(zipped_divide(ledger, layout, tiler))
+    return _tiled(zipped_divide(context, layout, tiler))
 
 
-def flat_divide(ledger: Ledger, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def flat_divide(context: Context, layout: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`(tile, tile, ..., rest, rest, ...)`."""
-    return _flat(zipped_divide(ledger, layout, tiler))
+    return _flat(zipped_divide(context, layout, tiler))
 
 
-def zipped_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def zipped_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((block, block, ...), (copies, copies, ...))`."""
-    return _zipped(logical_product, ledger, block, tiler)
+    return _zipped(logical_product, context, block, tiler)
 
 
-def tiled_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def tiled_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`((block, block, ...), copies, copies, ...)`."""
-    return _tiled(zipped_product(ledger, block, tiler))
+    return _tiled(zipped_product(context, block, tiler))
 
 
-def flat_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
+def flat_product(context: Context, block: SymbolicLayout, tiler: SymbolicTiler) -> SymbolicLayout:
     """`(block, block, ..., copies, copies, ...)`."""
-    return _flat(zipped_product(ledger, block, tiler))
+    return _flat(zipped_product(context, block, tiler))
 
 
 # -- mode by mode --------------------------------------------------------------------------------------------
 
 
-def blocked_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
+def blocked_product(context: Context, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
     """Each mode is `(block, copies)`."""
-    return joined([joined(list(pair)) for pair in _modes_of_product(ledger, block, tiler)])
+    return joined([joined(list(pair)) for pair in _modes_of_product(context, block, tiler)])
 
 
-def raked_product(ledger: Ledger, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
+def raked_product(context: Context, block: SymbolicLayout, tiler: SymbolicLayout) -> SymbolicLayout:
     """Each mode is `(copies, block)`."""
-    return joined([joined([copies, each]) for each, copies in _modes_of_product(ledger, block, tiler)])
+    return joined([joined([copies, each]) for each, copies in _modes_of_product(context, block, tiler)])
 
 
 def _modes_of_product(
-    ledger: Ledger, block: SymbolicLayout, tiler: SymbolicLayout
+    context: Context, block: SymbolicLayout, tiler: SymbolicLayout
 ) -> list[tuple[SymbolicLayout, SymbolicLayout]]:
     rank = max(len(block), len(tiler))
-    both = logical_product(ledger, padded(block, rank), padded(tiler, rank))
+    both = logical_product(context, padded(block, rank), padded(tiler, rank))
     return list(zip(both[0], both[1], strict=True))
 
 
@@ -124,7 +124,7 @@ def padded(layout: SymbolicLayout, rank: int) -> SymbolicLayout:
     return joined(list(layout) + [SymbolicLayout(1, 0)] * (rank - len(layout)))
 
 
-def tile_to_shape(ledger: Ledger, block: SymbolicLayout, target: Tree, order: IntTuple | None) -> SymbolicLayout:
+def tile_to_shape(context: Context, block: SymbolicLayout, target: Tree, order: IntTuple | None) -> SymbolicLayout:
     """Copies of a block that fill a shape, by ascending `order` of its modes, first mode first by default."""
     extents = [volume(mode) for mode in target] if isinstance(target, tuple) else [volume(target)]
     if len(block) > len(extents):
@@ -132,9 +132,9 @@ def tile_to_shape(ledger: Ledger, block: SymbolicLayout, target: Tree, order: In
     whole = padded(block, len(extents))
     counts: list[Index] = []
     for mode, extent in zip(whole, extents, strict=True):
-        ledger.need(algebra.le(1, extent), "extents are positive")
-        counts.append(ledger.quotient(extent, volume(mode.shape), "blocks fill the extent without a rest"))
-    return blocked_product(ledger, whole, _ordered(counts, order))
+        context.require(algebra.le(1, extent), "extents are positive")
+        counts.append(context.quotient(extent, volume(mode.shape), "blocks fill the extent without a rest"))
+    return blocked_product(context, whole, _ordered(counts, order))
 
 
 def _ordered(counts: list[Index], order: IntTuple | None) -> SymbolicLayout:

@@ -158,7 +158,7 @@ _Change = tuple[Symbol, Index, Symbol | None, Index]
 """A symbol, its form, the new symbol of that form if there is one, and the divisor that it comes by."""
 
 
-def gathered(conditions: Iterable[Cond]) -> Facts:
+def facts_from(conditions: Iterable[Cond]) -> Facts:
     """The facts in some conditions."""
     parts = conjuncts(conditions)
     facts = Facts(parts, {}, {})

@@ -6,9 +6,9 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index
-from argus.core.layout.symbolic.complement import ladder, last_gap_counts
-from argus.core.layout.symbolic.compose import merged
-from argus.core.layout.symbolic.side_conditions import Ledger
+from argus.core.layout.symbolic.complement import nested_modes, require_last_gap
+from argus.core.layout.symbolic.compose import coalesce_modes
+from argus.core.layout.symbolic.side_conditions import Context
 from argus.core.layout.symbolic.values import Mode, SymbolicLayout, flat
 
 
@@ -21,26 +21,26 @@ class _Indexed:
     index: Index
 
 
-def _indexed(ledger: Ledger, layout: SymbolicLayout) -> list[_Indexed]:
+def _indexed(context: Context, layout: SymbolicLayout) -> list[_Indexed]:
     found: list[_Indexed] = []
     below: Index = algebra.const(1)
     for extent, stride in layout.flat_modes:
-        if not ledger.is_one(extent):
+        if not context.is_one(extent):
             found.append(_Indexed(extent, stride, below))
         below = algebra.mul(below, extent)
     return found
 
 
-def right_inverse(ledger: Ledger, layout: SymbolicLayout) -> SymbolicLayout:
+def right_inverse(context: Context, layout: SymbolicLayout) -> SymbolicLayout:
     """The longest chain of modes, each beginning where the one before it ends, from the stride 1 on.
 
     Raises LayoutError (E811) unless it is decided of every other mode that it continues no part of the chain.
     """
-    waiting = _indexed(ledger, layout)
+    waiting = _indexed(context, layout)
     filled: list[Index] = [algebra.const(1)]
     chain: list[Mode] = []
     while True:
-        found = next((part for part in waiting if ledger.same(part.stride, filled[-1])), None)
+        found = next((part for part in waiting if context.same(part.stride, filled[-1])), None)
         if found is None:
             break
         waiting.remove(found)
@@ -49,43 +49,43 @@ def right_inverse(ledger: Ledger, layout: SymbolicLayout) -> SymbolicLayout:
     for part in waiting:
         for length in filled:
             continues = algebra.eq(part.stride, length)
-            if not ledger.holds(algebra.any_of((algebra.negate(continues), algebra.le(part.extent, 1)))):
-                raise ledger.undecided([continues])
-    return flat(merged(ledger, tuple(chain)))
+            if not context.holds(algebra.any_of((algebra.negate(continues), algebra.le(part.extent, 1)))):
+                raise context.undecided([continues])
+    return flat(coalesce_modes(context, tuple(chain)))
 
 
-def left_inverse(ledger: Ledger, layout: SymbolicLayout) -> SymbolicLayout:
+def left_inverse(context: Context, layout: SymbolicLayout) -> SymbolicLayout:
     """The bijection that undoes modes whose strides nest, and fills the gaps between them."""
-    parts = _indexed(ledger, layout)
-    rungs, order, _ = ladder(ledger, [(part.extent, part.stride) for part in parts])
-    last_gap_counts(ledger, rungs)
+    parts = _indexed(context, layout)
+    rungs, order, _ = nested_modes(context, [(part.extent, part.stride) for part in parts])
+    require_last_gap(context, rungs)
     size = layout.size().node
     modes: list[Mode] = []
     for (gap, extent, _), place in zip(rungs, order, strict=True):
-        if not ledger.is_one(gap):
+        if not context.is_one(gap):
             modes.append((gap, size))
             size = algebra.mul(size, gap)
         modes.append((extent, parts[place].index))
-    return flat(merged(ledger, tuple(modes)))
+    return flat(coalesce_modes(context, tuple(modes)))
 
 
-def equal_functions(ledger: Ledger, a: SymbolicLayout, b: SymbolicLayout) -> Cond:
+def equal_functions(context: Context, a: SymbolicLayout, b: SymbolicLayout) -> Cond:
     """A condition under which the sizes and all images are equal. Raises LayoutError (E811) where none is known.
 
     It is the weakest one where both sides have as few modes as they coalesce to.
     """
-    left, right = merged(ledger, a.flat_modes), merged(ledger, b.flat_modes)
+    left, right = coalesce_modes(context, a.flat_modes), coalesce_modes(context, b.flat_modes)
     needed: list[Cond] = []
     while left and right:
         (n, d), (m, e) = left.pop(0), right.pop(0)
-        if not ledger.same(n, m):
-            if ledger.divides(n, m):
-                right.insert(0, (ledger.exact(m, n), algebra.mul(e, n)))
-            elif ledger.divides(m, n):
-                left.insert(0, (ledger.exact(n, m), algebra.mul(d, m)))
+        if not context.same(n, m):
+            if context.divides(n, m):
+                right.insert(0, (context.exact(m, n), algebra.mul(e, n)))
+            elif context.divides(m, n):
+                left.insert(0, (context.exact(n, m), algebra.mul(d, m)))
                 n = m
             elif left or right:
-                raise ledger.undecided([algebra.eq(n, m)])
+                raise context.undecided([algebra.eq(n, m)])
             else:
                 needed.append(algebra.eq(n, m))
         needed.append(algebra.any_of((algebra.eq(d, e), algebra.le(n, 1))))

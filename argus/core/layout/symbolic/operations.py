@@ -16,7 +16,7 @@ from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.symbolic.complement import complement
-from argus.core.layout.symbolic.compose import SymbolicTiler, composition, merged
+from argus.core.layout.symbolic.compose import SymbolicTiler, coalesce_modes, composition
 from argus.core.layout.symbolic.divide import (
     blocked_product,
     flat_divide,
@@ -31,7 +31,7 @@ from argus.core.layout.symbolic.divide import (
     zipped_product,
 )
 from argus.core.layout.symbolic.inverse import equal_functions, left_inverse, right_inverse
-from argus.core.layout.symbolic.side_conditions import FormsAlone, Ledger, Oracle
+from argus.core.layout.symbolic.side_conditions import Context, NormalFormsOnly, Oracle
 from argus.core.layout.symbolic.values import (
     Conditional,
     Mode,
@@ -59,7 +59,7 @@ class Operations:
     """
 
     assumptions: tuple[Cond, ...] = ()
-    oracle: Oracle = field(factory=FormsAlone)
+    oracle: Oracle = field(factory=NormalFormsOnly)
 
     def make_layout(self, *modes: AnyLayout) -> Conditional:
         return self._run("make_layout", modes, lambda _: joined([lifted(mode) for mode in modes]))
@@ -67,21 +67,21 @@ class Operations:
     def coalesce(self, layout: AnyLayout) -> Conditional:
         """Modes are joined where one is known to continue the other, so there may be more than after substitution."""
         given = lifted(layout)
-        return self._run("coalesce", (given,), lambda ledger: flat(merged(ledger, given.flat_modes)))
+        return self._run("coalesce", (given,), lambda context: flat(coalesce_modes(context, given.flat_modes)))
 
     def composition(self, a: AnyLayout, b: SymbolicTiler) -> Conditional:
-        return self._run("composition", (a, b), lambda ledger: composition(ledger, lifted(a), b))
+        return self._run("composition", (a, b), lambda context: composition(context, lifted(a), b))
 
     def complement(self, layout: AnyLayout, cotarget: SizeTree = 1) -> Conditional:
         target = volume(tree_of(cotarget))
-        return self._run("complement", (layout,), lambda ledger: complement(ledger, lifted(layout), target))
+        return self._run("complement", (layout,), lambda context: complement(context, lifted(layout), target))
 
     def right_inverse(self, layout: AnyLayout) -> Conditional:
-        return self._run("right_inverse", (layout,), lambda ledger: right_inverse(ledger, lifted(layout)))
+        return self._run("right_inverse", (layout,), lambda context: right_inverse(context, lifted(layout)))
 
     def left_inverse(self, layout: AnyLayout) -> Conditional:
         """Of layouts whose strides nest."""
-        return self._run("left_inverse", (layout,), lambda ledger: left_inverse(ledger, lifted(layout)))
+        return self._run("left_inverse", (layout,), lambda context: left_inverse(context, lifted(layout)))
 
     def logical_divide(self, layout: AnyLayout, tiler: SymbolicTiler) -> Conditional:
         return self._split("logical_divide", layout, tiler, logical_divide)
@@ -111,41 +111,41 @@ class Operations:
         return self._run(
             "blocked_product",
             (block, tiler),
-            lambda ledger: blocked_product(ledger, lifted(block), lifted(tiler)),
+            lambda context: blocked_product(context, lifted(block), lifted(tiler)),
         )
 
     def raked_product(self, block: AnyLayout, tiler: AnyLayout) -> Conditional:
         return self._run(
-            "raked_product", (block, tiler), lambda ledger: raked_product(ledger, lifted(block), lifted(tiler))
+            "raked_product", (block, tiler), lambda context: raked_product(context, lifted(block), lifted(tiler))
         )
 
     def tile_to_shape(self, block: AnyLayout, target: SizeTree, order: IntTuple | None = None) -> Conditional:
         shape = tree_of(target)
-        return self._run("tile_to_shape", (block,), lambda ledger: tile_to_shape(ledger, lifted(block), shape, order))
+        return self._run("tile_to_shape", (block,), lambda context: tile_to_shape(context, lifted(block), shape, order))
 
     def functionally_equal(self, a: AnyLayout, b: AnyLayout) -> Cond:
         """A condition under which sizes and images are equal."""
-        ledger = Ledger(_shown("functionally_equal", (a, b)), self.assumptions, self.oracle)
-        return equal_functions(ledger, lifted(a), lifted(b))
+        context = Context(_shown("functionally_equal", (a, b)), self.assumptions, self.oracle)
+        return equal_functions(context, lifted(a), lifted(b))
 
     def _split(
         self,
         name: str,
         layout: AnyLayout,
         tiler: SymbolicTiler,
-        split: Callable[[Ledger, SymbolicLayout, SymbolicTiler], SymbolicLayout],
+        split: Callable[[Context, SymbolicLayout, SymbolicTiler], SymbolicLayout],
     ) -> Conditional:
-        return self._run(name, (layout, tiler), lambda ledger: split(ledger, lifted(layout), tiler))
+        return self._run(name, (layout, tiler), lambda context: split(context, lifted(layout), tiler))
 
     def _run(
-        self, name: str, operands: tuple[SymbolicTiler, ...], make: Callable[[Ledger], SymbolicLayout]
+        self, name: str, operands: tuple[SymbolicTiler, ...], make: Callable[[Context], SymbolicLayout]
     ) -> Conditional:
-        ledger = Ledger(_shown(name, operands), self.assumptions, self.oracle)
+        context = Context(_shown(name, operands), self.assumptions, self.oracle)
         for mode in _modes(operands):
-            ledger.need(algebra.le(1, mode[0]), "extents are positive")
-        made = make(ledger)
+            context.require(algebra.le(1, mode[0]), "extents are positive")
+        made = make(context)
         return Conditional(
-            SymbolicLayout(_normal(ledger, made.shape), _normal(ledger, made.stride)), tuple(ledger.conditions)
+            SymbolicLayout(_normal(context, made.shape), _normal(context, made.stride)), tuple(context.conditions)
         )
 
 
@@ -157,8 +157,8 @@ def _modes(operand: SymbolicTiler) -> list[Mode]:
     return list(lifted(operand).flat_modes)
 
 
-def _normal(ledger: Ledger, tree: Tree) -> Tree:
-    return tuple(_normal(ledger, part) for part in tree) if isinstance(tree, tuple) else ledger.facts.normal(tree)
+def _normal(context: Context, tree: Tree) -> Tree:
+    return tuple(_normal(context, part) for part in tree) if isinstance(tree, tuple) else context.facts.normal(tree)
 
 
 def _shown(name: str, operands: tuple[SymbolicTiler, ...]) -> str:

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.layout.faults import LayoutError
-from argus.core.layout.symbolic.facts import Facts, conjuncts, divisors, gathered
+from argus.core.layout.symbolic.facts import Facts, conjuncts, divisors, facts_from
 from argus.core.walk import show
 
 
@@ -31,7 +31,7 @@ class Oracle(Protocol):
 
 
 @frozen
-class FormsAlone:
+class NormalFormsOnly:
     """No solver: what forms do not decide stays open."""
 
     def follows(self, _hypotheses: tuple[Cond, ...], _goal: Cond, /) -> bool:
@@ -55,12 +55,12 @@ class Condition:
         return f"{show(self.formula)} ({self.reason})"
 
 
-_NOTHING = gathered(())
+_NOTHING = facts_from(())
 """What is evident of all symbols within their ranges."""
 
 
 @define(eq=False)
-class Ledger:
+class Context:
     """The conditions of one operation, as they come up. Each presumes those before it.
 
     what: the operation, for messages.
@@ -74,7 +74,7 @@ class Ledger:
     _own: Facts = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.facts = gathered(self.assumptions)
+        self.facts = facts_from(self.assumptions)
         self._own = _NOTHING
 
     @property
@@ -101,28 +101,28 @@ class Ledger:
     def same(self, a: Index, b: Index) -> bool:
         return self.holds(algebra.eq(a, b))
 
-    def need(self, condition: Cond, reason: str) -> None:
+    def require(self, condition: Cond, reason: str) -> None:
         """Presume the condition, unless it is evident of all sizes at which the conditions before it hold.
 
         Raises LayoutError (E811) if it is false wherever the assumptions hold.
         """
         for divisor in divisors(condition):
-            self.need(algebra.le(1, divisor), "divisors are positive")
+            self.require(algebra.le(1, divisor), "divisors are positive")
         for part in conjuncts([condition]):
             if self._own.decide(part):
                 continue
-            facts = gathered((*self.hypotheses, part))
+            facts = facts_from((*self.hypotheses, part))
             if facts.contradictory or self.fails(part):
                 raise self._impossible(part, reason)
             self.conditions.append(Condition(part, reason))
             self.facts = facts
-            self._own = gathered(each.formula for each in self.conditions)
+            self._own = facts_from(each.formula for each in self.conditions)
 
     def quotient(self, a: Index, b: Index, reason: str) -> Index:
         """a / b, presuming that there is no remainder."""
-        self.need(algebra.le(1, b), "divisors are positive")
+        self.require(algebra.le(1, b), "divisors are positive")
         if self._own.quotient(a, b) is None:
-            self.need(algebra.eq(algebra.mod(a, b), 0), reason)
+            self.require(algebra.eq(algebra.mod(a, b), 0), reason)
         return self.exact(a, b)
 
     def exact(self, a: Index, b: Index) -> Index:

@@ -12,7 +12,7 @@ from argus.core.index import Index
 Digits = tuple[tuple[int, int], ...]
 
 
-def merged(digits: Digits) -> Digits:
+def merge_digits(digits: Digits) -> Digits:
     """Neighbouring digits as one, digits of one value left out."""
     found: list[tuple[int, int]] = []
     for below, size in digits:
@@ -35,7 +35,7 @@ class Facet:
 
     axis: int
     of: int
-    digits: Digits = field(converter=merged)
+    digits: Digits = field(converter=merge_digits)
 
     @property
     def extent(self) -> int:
@@ -100,7 +100,7 @@ def is_whole(facets: tuple[Facet, ...]) -> bool:
     )
 
 
-def matched(finer: tuple[Facet, ...], coarser: tuple[Facet, ...]) -> tuple[Index, ...] | None:
+def coordinates_from_finer(finer: tuple[Facet, ...], coarser: tuple[Facet, ...]) -> tuple[Index, ...] | None:
     """The coordinates of a coarser fragment in terms of those of a finer one; None if these do not tell them.
 
     Whole tiles of one rank agree axis by axis, whatever was transposed before; projections by the axes they stem from.

@@ -11,7 +11,7 @@ from argus.core.layout.values import Layout
 
 
 @frozen
-class Move:
+class AxisMode:
     """`extent` steps of `step` along one axis. axis: None for replication. above: product of the extents before."""
 
     axis: int | None
@@ -20,12 +20,12 @@ class Move:
     above: int
 
 
-def moves(layout: Layout, tile: tuple[int, ...]) -> list[Move]:
+def axis_modes(layout: Layout, tile: tuple[int, ...]) -> list[AxisMode]:
     """The modes of a layout of element numbers, first axis fastest, cut where they run over an axis.
 
     Raises ValueError for one that does not end with an axis.
     """
-    found: list[Move] = []
+    found: list[AxisMode] = []
     above = 1
     for extent, stride in layout.flat_modes:
         rest = extent
@@ -37,16 +37,16 @@ def moves(layout: Layout, tile: tuple[int, ...]) -> list[Move]:
     return found
 
 
-def _first(extent: int, stride: int, above: int, tile: tuple[int, ...]) -> Move:
+def _first(extent: int, stride: int, above: int, tile: tuple[int, ...]) -> AxisMode:
     if stride == 0:
-        return Move(None, 0, extent, above)
+        return AxisMode(None, 0, extent, above)
     below = 1
     for axis, size in enumerate(tile):
         if below <= stride < below * size:
             step = stride // below
             room = -(-size // step)
             if stride % below == 0 and (extent <= room or (size % step == 0 and extent % room == 0)):
-                return Move(axis, step, min(extent, room), above)
+                return AxisMode(axis, step, min(extent, room), above)
             break
         below *= size
     raise ValueError(f"mode {extent}:{stride} does not move along the axes of a tile of {tile}")

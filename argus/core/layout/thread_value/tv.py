@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.index import Index
 from argus.core.layout.faults import misplaced
 from argus.core.layout.thread_value.facets import Facet, whole
-from argus.core.layout.thread_value.modes import Move, layout_of, moves
+from argus.core.layout.thread_value.modes import AxisMode, axis_modes, layout_of
 from argus.core.layout.values import IntArray, Layout
 
 
@@ -71,7 +71,7 @@ class TV:
             raise ValueError(f"a fragment of {self.tile} has no axis {axis}")
         kept = [
             rest
-            for move in moves(self.threads, self.tile)
+            for move in axis_modes(self.threads, self.tile)
             if move.axis == axis and (rest := _beyond(move, within)) is not None
         ]
         if not kept:
@@ -96,7 +96,7 @@ class TV:
     ) -> TV:
         """The layout over the axes that have a weight; along `folded`, only what `groups` numbers is left."""
         threads: list[tuple[int, int]] = []
-        for move in moves(self.threads, self.tile):
+        for move in axis_modes(self.threads, self.tile):
             if move.axis is None or move.axis not in weights:
                 threads.append((move.extent, 0))
             elif folded is None or move.axis != folded:
@@ -105,7 +105,7 @@ class TV:
                 threads += _grouped(move, groups or {}, weights[move.axis])
         values = [
             (move.extent, move.step * weights[move.axis])
-            for move in moves(self.values, self.tile)
+            for move in axis_modes(self.values, self.tile)
             if move.axis is not None and move.axis in weights and move.axis != folded
         ]
         return TV(layout_of(threads, self.threads.size()), layout_of(values), tile, facets)
@@ -198,7 +198,7 @@ def _weights(tile: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(prod(tile[:axis]) for axis in range(len(tile)))
 
 
-def _beyond(move: Move, within: int) -> Move | None:
+def _beyond(move: AxisMode, within: int) -> AxisMode | None:
     """What is left of a mode of threads between groups of so many. Raises ValueError if they cut it unevenly."""
     if move.above >= within:
         return move
@@ -207,10 +207,10 @@ def _beyond(move: Move, within: int) -> Move | None:
         return None
     if within % move.above != 0 or move.extent % inside != 0:
         raise ValueError(f"groups of {within} threads cut {move.extent} threads unevenly")
-    return Move(move.axis, move.step * inside, move.extent // inside, move.above * inside)
+    return AxisMode(move.axis, move.step * inside, move.extent // inside, move.above * inside)
 
 
-def _grouped(move: Move, groups: Mapping[int, int], weight: int) -> list[tuple[int, int]]:
+def _grouped(move: AxisMode, groups: Mapping[int, int], weight: int) -> list[tuple[int, int]]:
     """The modes of a move along the folded axis: replication within a group, its number between groups."""
     start = next((above for above in groups if move.above <= above < move.above * move.extent), None)
     if start is None:

@@ -14,7 +14,7 @@ from attrs import define, field
 from argus.core import algebra
 from argus.core.check import expressions
 from argus.core.index import And, Cond, Read, Symbol
-from argus.core.ir import Buffer, Kernel, ascends, walk
+from argus.core.ir import Buffer, Kernel, is_ascending, walk
 from argus.core.proof.prover import Prover
 from argus.core.query import Answer
 from argus.core.walk import mentions, substitute, topological
@@ -63,7 +63,7 @@ class Promised:
     def _in_order(self, one: Read, two: Read) -> Iterator[Cond]:
         """By induction over what lies between: the promise is of neighbours."""
         buffer = self._buffer(one)
-        if one.array == two.array and ascending(buffer):
+        if one.array == two.array and is_ascending(buffer):
             apart = (algebra.le(0, one.at[0]), algebra.le(one.at[0], two.at[0]), algebra.lt(two.at[0], buffer.shape[0]))
             yield algebra.any_of((algebra.negate(algebra.all_of(apart)), algebra.le(one, two)))
 
@@ -79,7 +79,7 @@ class Promised:
 def ascending(buffer: Buffer) -> bool:
     """Whether it is promised that no element is less than the one before."""
     parts = buffer.promise.parts if isinstance(buffer.promise, And) else (buffer.promise,)
-    return len(buffer.shape) == 1 and ascends(buffer) in parts
+    return len(buffer.shape) == 1 and is_ascending(buffer) in parts
 
 
 def instance(buffer: Buffer, term: Read) -> Cond:

@@ -18,7 +18,7 @@ from pathlib import Path
 from attrs import frozen
 
 from argus.core.invariants import INVARIANTS, Invariant
-from argus.core.proof.applicability import BUILT
+from argus.core.proof.applicability import CHECKED_INVARIANTS
 from argus.verifier.kernel import verify
 from argus.verifier.loader import load
 from argus.verifier.program import verify_program
@@ -70,7 +70,7 @@ def coverage(solver: str = "z3", *, every: bool = True) -> tuple[Coverage, ...]:
     return tuple(
         Coverage(
             each,
-            each.id in BUILT,
+            each.id in CHECKED_INVARIANTS,
             generators.get(each.id, ()),
             proved[each.id],
             refuted[each.id],
@@ -97,7 +97,7 @@ def _generators() -> Mapping[str, tuple[str, ...]]:
 def _proved(solver: str, *, every: bool) -> Counter[str]:
     """Kernels and programs of the corpus of which the verifier proves an invariant, by its code."""
     found: Counter[str] = Counter()
-    wanted = set(BUILT)
+    wanted = set(CHECKED_INVARIANTS)
     for path in sorted((CORPUS / "programs" / "proved").glob("*.py")):
         found.update(_proved_of_program(path, solver))
     for path in sorted((CORPUS / "proved").glob("*.py")):

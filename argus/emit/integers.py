@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.core.check.reads import reads
+from argus.core.check.reads import read_terms
 from argus.core.ir import Assert, Assume, Buffer, Kernel, Strided, Tag, walk
 from argus.emit.c_expr import CText, ElementText
 from argus.emit.faults import not_built
@@ -19,7 +19,7 @@ _NO_UNIT = 1 << 30
 def tensors_read(kernel: Kernel) -> tuple[Buffer, ...]:
     """The tensors that index expressions load from, in parameter order. Claims and tags emit no load."""
     stmts = [stmt for stmt in walk(kernel.body) if not isinstance(stmt, Tag | Assert | Assume)]
-    used = {term.array for stmt in stmts for term in reads(stmt)}
+    used = {term.array for stmt in stmts for term in read_terms(stmt)}
     return tuple(buffer for buffer in kernel.parameters if buffer.name in used)
 
 

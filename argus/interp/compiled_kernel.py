@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from argus.core import tiling
 from argus.core.atom import Atom
-from argus.core.check import chosen, masked, reads
+from argus.core.check import has_masks, indirect_tags, read_terms
 from argus.core.index import Cond, Const, Index, Node, Symbol
 from argus.core.ir import (
     Assert,
@@ -164,13 +164,13 @@ class Prepared:
     def __attrs_post_init__(self) -> None:
         kernel = self.kernel
         self.runs.belong(kernel)
-        self.read = frozenset(term.array for stmt in walk(kernel.body) for term in reads(stmt))
-        self.chosen = chosen(kernel) if self.read else frozenset()
+        self.read = frozenset(term.array for stmt in walk(kernel.body) for term in read_terms(stmt))
+        self.chosen = indirect_tags(kernel) if self.read else frozenset()
         self.unit = kernel.target.unit
         self.scalars = Scalars(kernel.thread, kernel.threads, self.unit, self.integers)
         claims = [stmt.claim for stmt in walk(kernel.body) if isinstance(stmt, Assert)]
         self.covers = any(isinstance(claim, Covers | Relation | Products | Order) for claim in claims)
-        self.masked = masked(kernel)
+        self.masked = has_masks(kernel)
         self.weighs = weighs(kernel)
         self.counted = tuple(claim for claim in claims if isinstance(claim, WrittenOnce))
         stored = [frozenset(name for name, _ in claim.record) for claim in self.counted]

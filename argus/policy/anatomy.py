@@ -30,7 +30,7 @@ from argus.core.ir import (
 )
 from argus.core.memory.banks import worst_conflict
 from argus.core.memory.lane_accesses import by_wave
-from argus.core.proof.limits.memory import modes, offsets_along
+from argus.core.proof.limits.memory import axis_modes, offsets_along
 from argus.core.walk import IntArray, evaluate, mentions, symbols, topological
 
 
@@ -172,7 +172,7 @@ def _offsets(stmt: Copy, view: View) -> IntArray | None:
     coords = stmt.by.coordinates()
     numbers = {symbol: max(0, symbol.low or 0) for symbol in symbols(*view.at)}
     total = np.zeros(coords[0].shape, np.int64)
-    for at, mode in zip(view.at, modes(layout.layout), strict=True):
+    for at, mode in zip(view.at, axis_modes(layout.layout), strict=True):
         if mentions(at, (Read, Held)):
             return None
         along = offsets_along(mode, np.broadcast_to(np.asarray(evaluate(at, numbers, coords), np.int64), total.shape))

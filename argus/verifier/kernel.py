@@ -15,8 +15,8 @@ from argus.core.index import And, Cond, Coord, Index, Symbol
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Products, Stmt, WrittenOnce, walk
 from argus.core.proof.analysis import Analysis, analyse
-from argus.core.proof.applicability import BUILT, not_applicable, presumed
-from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.proof.applicability import CHECKED_INVARIANTS, machine_assumptions, not_applicable
+from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.proof.outputs.data_contracts import one_of_each, told
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
@@ -188,7 +188,7 @@ def _conclude(
 
 
 def _rank(judged: Judged) -> int:
-    return ASKED_FIRST.index(judged.obligation.invariant)
+    return INVARIANT_PRIORITY.index(judged.obligation.invariant)
 
 
 def _suspect(kernel: Kernel, judged: Judged) -> Suspect:
@@ -206,7 +206,7 @@ def _findings(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) ->
         mine = found.get(each.id, [])
         if not mine and each.id in absent:
             yield Finding(each.id, each.title, "not applicable", absent[each.id])
-        elif each.id not in BUILT:
+        elif each.id not in CHECKED_INVARIANTS:
             yield Finding(each.id, each.title, "not built yet", "no check for it exists in this version")
         elif analysis.unmodelled and each.id not in ("I18", "I21", "I22"):
             yield Finding(each.id, each.title, "unknown", analysis.unmodelled[0].reason)
@@ -254,7 +254,7 @@ def _proved(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> P
     listed += [f"{show(cond)} for every element: a contract on data, checked at launch" for cond in told(kernel)]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
-    listed += presumed(kernel)
+    listed += machine_assumptions(kernel)
     listed += dict.fromkeys(j.obligation.presumed for j in judged if j.obligation.presumed)
     results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
     return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)

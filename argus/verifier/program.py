@@ -8,7 +8,7 @@ from time import perf_counter
 
 from attrs import define, evolve, field
 
-from argus.core.check.reads import stored
+from argus.core.check.reads import written_tensors
 from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Buffer, Copy, Kernel, Program, walk
 from argus.core.proof.analysis import analyse
@@ -50,7 +50,7 @@ def verify_program(
         session = Session(backend, budget or Budget(), cache)
         report, leaves = _verified(Place(traced, number, launches), held, session)
         reports.append(report)
-        for buffer in stored(each.kernel):
+        for buffer in written_tensors(each.kernel):
             held[each.given[buffer]] = leaves.get(buffer, Top(f"`{each.kernel.name}` writes it, and is not understood"))
         states.append(dict(held))
     crossings = tuple(_crossings(traced, launches, states))
@@ -163,7 +163,7 @@ def _crossings(
 
 
 def _written(launch: Launched) -> frozenset[Buffer]:
-    return frozenset(launch.given[buffer] for buffer in stored(launch.kernel))
+    return frozenset(launch.given[buffer] for buffer in written_tensors(launch.kernel))
 
 
 def _told(known: Left | None) -> str:

@@ -14,7 +14,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic, Label
 from argus.core.index import Read
 from argus.core.invariants import invariant
 from argus.core.ir import Assert, Copy, For, Kernel, Stmt, Tag, trips, walk
-from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.query import Budget
 from argus.core.span import NOWHERE, Span
 from argus.core.verdict import Counterexample
@@ -118,7 +118,7 @@ def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
     if first is not None:
         yield frozenset((first,))
     yield frozenset(suspect.obligation.invariant for suspect in suspects)
-    yield frozenset(ASKED_FIRST)
+    yield frozenset(INVARIANT_PRIORITY)
 
 
 def search(
@@ -134,7 +134,7 @@ def search(
                 return None
             found = [each for each in violated(prepared, size, schedule) if each.code in codes]
             if found:
-                return Witness(size, schedule, min(found, key=lambda v: ASKED_FIRST.index(v.code)))
+                return Witness(size, schedule, min(found, key=lambda v: INVARIANT_PRIORITY.index(v.code)))
     return None
 
 

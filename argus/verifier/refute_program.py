@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Assert, Buffer, Copy, Launch, Program, Stmt, walk
-from argus.core.proof.obligation import ASKED_FIRST, Obligation
+from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.proof.outputs.launch_context import Launched
 from argus.core.query import Budget
 from argus.interp.programs import run_program
@@ -105,7 +105,7 @@ def _search(place: Place, suspects: Sequence[Suspect], budget: RunBudget) -> Wit
                 return None
             found = _violations(place, size, schedule, split=split)
             if found:
-                return Witness(size, schedule, min(found, key=lambda v: ASKED_FIRST.index(v.code)))
+                return Witness(size, schedule, min(found, key=lambda v: INVARIANT_PRIORITY.index(v.code)))
     return None
 
 

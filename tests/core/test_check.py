@@ -6,7 +6,7 @@ from attrs import evolve
 
 from argus.core.algebra import TRUE, const, coord, le, sym
 from argus.core.atoms.gfx942 import ds_read_b128, mfma_f32_32x32x8_bf16
-from argus.core.check import check, thread_count
+from argus.core.check import check, check_thread_count
 from argus.core.dtype import bf16, f32
 from argus.core.index import Symbol
 from argus.core.ir import Alloc, Buffer, Copy, For, Get, If, Kernel, Map, Mma, Op, Staged, Stmt, Sync, View, whole
@@ -87,5 +87,5 @@ def test_the_grid_depends_on_sizes_alone() -> None:
 
 
 def test_threads_are_whole_waves() -> None:
-    good = [threads for threads in range(-64, 1100) if not thread_count("probe", gfx942, threads, NOWHERE)]
+    good = [threads for threads in range(-64, 1100) if not check_thread_count("probe", gfx942, threads, NOWHERE)]
     assert good == list(range(64, 1025, 64))

@@ -10,8 +10,8 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.check import check
-from argus.core.check.folds import fold_fault
-from argus.core.check.holding import holds
+from argus.core.check.folds import fold_error
+from argus.core.check.holding import threads_hold
 from argus.core.dtype import bf16, f32
 from argus.core.index import Symbol
 from argus.core.ir import Buffer, Fold, View, walk, whole
@@ -39,7 +39,7 @@ def fold(source: TV, target: TV, **changes: object) -> Fold:
     [(ROWS.partial(1), "thread"), (ROWS.partial(1, 64), "warp"), (ROWS.axis(0), "warp")],
 )
 def test_a_fold_into_what_its_threads_hold(target: TV, within: str) -> None:
-    assert fold_fault(fold(ROWS, target, within=within), 64) == ""
+    assert fold_error(fold(ROWS, target, within=within), 64) == ""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_fold_into_what_its_threads_hold(target: TV, within: str) -> None:
     ],
 )
 def test_a_fold_whose_elements_are_elsewhere(changed: Fold, words: str) -> None:
-    found = fold_fault(changed, 64)
+    found = fold_error(changed, 64)
     assert (words in found) if words else found == ""
 
 
@@ -68,17 +68,17 @@ def test_a_fold_of_a_view_that_is_chosen_while_the_kernel_runs() -> None:
     made = fold(ROWS, ROWS.axis(0), within="warp")
     block = algebra.sym(Symbol("b", "block"))
     moving = View(made.source.buffer, made.source.shape, (algebra.mod(block, 64), algebra.coord(1)))
-    assert "while the kernel runs" in fold_fault(evolve(made, source=moving), 64)
+    assert "while the kernel runs" in fold_error(evolve(made, source=moving), 64)
     turned = View(made.source.buffer, made.source.shape, (algebra.coord(0), algebra.sub(31, algebra.coord(1))))
-    assert fold_fault(evolve(made, source=turned), 64) == ""
+    assert fold_error(evolve(made, source=turned), 64) == ""
     hidden = View(made.source.buffer, made.source.shape, made.source.at, algebra.lt(algebra.coord(0), 3))
-    assert "no axis" in fold_fault(evolve(made, source=hidden), 64)
+    assert "no axis" in fold_error(evolve(made, source=hidden), 64)
 
 
 def test_types_do_not_change_in_a_fold() -> None:
     made = fold(ROWS, ROWS.axis(0), within="warp")
     other = evolve(made.target.buffer, dtype=bf16)
-    assert "one type" in fold_fault(evolve(made, target=whole(other)), 64)
+    assert "one type" in fold_error(evolve(made, target=whole(other)), 64)
 
 
 def test_a_closed_kernel_is_checked() -> None:
@@ -100,5 +100,5 @@ def test_another_element_of_the_same_layout_is_held_by_another_thread() -> None:
     buffer = tile(ROWS)
     same = tuple(algebra.coord(axis) for axis in range(2))
     before = (algebra.coord(0), algebra.maximum(algebra.sub(algebra.coord(1), 1), 0))
-    assert holds(whole(buffer), same, ROWS)
-    assert not holds(whole(buffer), before, ROWS)
+    assert threads_hold(whole(buffer), same, ROWS)
+    assert not threads_hold(whole(buffer), before, ROWS)

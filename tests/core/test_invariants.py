@@ -7,17 +7,17 @@ from attrs import evolve
 from argus.core.atoms.sm_90a.tma import tma_load
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Copy, Fence, Kernel, Stmt, bodies, with_bodies
-from argus.core.proof.applicability import BUILT
-from argus.core.proof.obligation import ASKED_FIRST
+from argus.core.proof.applicability import CHECKED_INVARIANTS
+from argus.core.proof.obligation import INVARIANT_PRIORITY
 from argus.core.verdict import Refuted
 from argus.kernels.gemm import gemm
 from argus.verifier.kernel import verify
 
 
 def test_every_built_invariant_has_a_rank() -> None:
-    assert len(set(ASKED_FIRST)) == len(ASKED_FIRST)
-    assert set(ASKED_FIRST) == BUILT
-    assert {each.id for each in INVARIANTS} >= BUILT
+    assert len(set(INVARIANT_PRIORITY)) == len(INVARIANT_PRIORITY)
+    assert set(INVARIANT_PRIORITY) == CHECKED_INVARIANTS
+    assert {each.id for each in INVARIANTS} >= CHECKED_INVARIANTS
 
 
 def code_of(kernel: Kernel) -> str:

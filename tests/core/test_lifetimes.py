@@ -8,7 +8,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from argus.core.ir import Kernel
-from argus.core.proof.applicability import presumed
+from argus.core.proof.applicability import machine_assumptions
 from argus.core.proof.dataflow.lifetimes import peak_live_tiles
 from argus.core.proof.limits.budgets import register_words
 from argus.core.verdict import Refuted
@@ -113,8 +113,8 @@ def test_too_much_at_once_is_refuted_and_too_much_in_all_is_a_named_assumption()
     assert isinstance(refuted, Refuted)
     assert refuted.counterexample.code == "I22"
     assert finding(wide(10, at_once=False)) == "proved"
-    assert any("share registers" in each for each in presumed(wide(10, at_once=False)))
-    assert presumed(wide(2, at_once=True)) == ()
+    assert any("share registers" in each for each in machine_assumptions(wide(10, at_once=False)))
+    assert machine_assumptions(wide(2, at_once=True)) == ()
 
 
 def test_the_waves_of_a_scheduler_share_its_registers() -> None:

@@ -8,7 +8,7 @@ from argus.core import algebra
 from argus.core.ir import Kernel, Policy
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.timeline import timeline
-from argus.core.proof.limits.budgets import launch_registers, obligations, of_roles
+from argus.core.proof.limits.budgets import budget_obligations, launch_registers, role_register_obligations
 from argus.core.proof.obligation import Obligation
 from argus.language import (
     Tensor,
@@ -32,7 +32,7 @@ def staged(made: Kernel) -> list[Obligation]:
     """The obligations of stages, as those of a line that is not modelled."""
     line = timeline(made)
     assert line.unmodelled
-    return [each for each in obligations(line, Accesses(line)) if each.invariant == "I18"]
+    return [each for each in budget_obligations(line, Accesses(line)) if each.invariant == "I18"]
 
 
 def roles(threads: int, load: int | None, math: int | None, groups: int) -> Kernel:
@@ -71,7 +71,7 @@ def test_a_launch_shares_the_file_in_whole_eights(threads: int, registers: int) 
 def test_shares_fit_what_the_block_was_launched_with(
     load: int | None, math: int | None, groups: int, *, fits: bool
 ) -> None:
-    *own, obligation = of_roles(roles(128 * (1 + groups), load, math, groups))
+    *own, obligation = role_register_obligations(roles(128 * (1 + groups), load, math, groups))
     assert all(each.goal is algebra.TRUE for each in own)
     assert obligation.goal is (algebra.TRUE if fits else algebra.FALSE)
     assert isinstance(obligation.stmt, Policy)
@@ -79,13 +79,13 @@ def test_shares_fit_what_the_block_was_launched_with(
 
 
 def test_warps_of_no_role_keep_theirs() -> None:
-    *_, obligation = of_roles(roles(512, 24, 240, 2))
+    *_, obligation = role_register_obligations(roles(512, 24, 240, 2))
     assert obligation.goal is algebra.FALSE
     assert dict(obligation.witness)["needs"] == "load 128 x 24, math 256 x 240, other warps 128 x 128"
 
 
 def test_roles_that_ask_for_nothing_owe_nothing() -> None:
-    assert list(of_roles(roles(384, None, None, 2))) == []
+    assert list(role_register_obligations(roles(384, None, None, 2))) == []
 
 
 @pytest.mark.parametrize(("rows", "whole"), [(4, False), (8, True), (12, False), (16, True)])

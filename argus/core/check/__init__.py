@@ -7,19 +7,29 @@ from collections.abc import Iterator
 from argus.core.check.agents import check_agent, check_roles
 from argus.core.check.clusters import check_clusters
 from argus.core.check.completion import check_barriers, check_completion, check_queues
-from argus.core.check.masks import masked
+from argus.core.check.executor import statements_with_executor
+from argus.core.check.masks import has_masks
 from argus.core.check.operands import check_operands
 from argus.core.check.parts import claim_views, expressions, views
-from argus.core.check.place import placed
 from argus.core.check.programs import check_program
-from argus.core.check.reads import check_reads, chosen, reads
-from argus.core.check.scopes import scopes
+from argus.core.check.reads import check_reads, indirect_tags, read_terms
+from argus.core.check.scopes import check_scopes
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Kernel
 from argus.core.span import Span
 from argus.core.target import Target
 
-__all__ = ["check", "check_program", "chosen", "claim_views", "expressions", "masked", "reads", "thread_count", "views"]
+__all__ = [
+    "check",
+    "check_program",
+    "check_thread_count",
+    "claim_views",
+    "expressions",
+    "has_masks",
+    "indirect_tags",
+    "read_terms",
+    "views",
+]
 
 
 def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
@@ -28,20 +38,20 @@ def check(kernel: Kernel) -> tuple[Diagnostic, ...]:
 
 
 def _checks(kernel: Kernel) -> Iterator[Diagnostic]:
-    yield from thread_count(kernel.name, kernel.target, kernel.threads, kernel.span)
-    yield from scopes(kernel)
+    yield from check_thread_count(kernel.name, kernel.target, kernel.threads, kernel.span)
+    yield from check_scopes(kernel)
     yield from check_roles(kernel)
     yield from check_barriers(kernel)
     yield from check_clusters(kernel)
-    for place, stmt in placed(kernel):
-        yield from check_operands(place, stmt)
-        yield from check_agent(place, stmt)
-        yield from check_completion(place, stmt)
+    for executor, stmt in statements_with_executor(kernel):
+        yield from check_operands(executor, stmt)
+        yield from check_agent(executor, stmt)
+        yield from check_completion(executor, stmt)
     yield from check_queues(kernel)
     yield from check_reads(kernel)
 
 
-def thread_count(name: str, target: Target, threads: int, span: Span) -> tuple[Diagnostic, ...]:
+def check_thread_count(name: str, target: Target, threads: int, span: Span) -> tuple[Diagnostic, ...]:
     """A fault unless the threads are whole waves that the target can run."""
     unit, most = target.unit, target.max_threads
     if 0 < threads <= most and threads % unit == 0:

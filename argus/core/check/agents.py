@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argus.core.check.executor import Executor, error_at
 from argus.core.check.parts import views
-from argus.core.check.place import Place, fault
 from argus.core.diagnostic import Diagnostic
 from argus.core.index import Coord, Node
 from argus.core.ir import (
@@ -41,7 +41,7 @@ def check_roles(kernel: Kernel) -> Iterator[Diagnostic]:
     """Roles are at the level of the kernel, on warps of their own; whole warpgroups where those act together."""
     for stmt in walk(kernel.body):
         if isinstance(stmt, Roles) and stmt is not kernel.roles:
-            yield fault(kernel, stmt, "E202", "roles stand inside another body", "open them at the kernel's level")
+            yield error_at(kernel, stmt, "E202", "roles stand inside another body", "open them at the kernel's level")
     if kernel.roles is None:
         return
     taken: dict[int, str] = {}
@@ -49,7 +49,7 @@ def check_roles(kernel: Kernel) -> Iterator[Diagnostic]:
         why = _misplaced(kernel, role) or _overlap(role, taken)
         if why:
             help_ = "give each role warps of its own, within the kernel's threads"
-            yield fault(kernel, kernel.roles, "E202", f"role `{role.name}` {why}", help_)
+            yield error_at(kernel, kernel.roles, "E202", f"role `{role.name}` {why}", help_)
         taken |= dict.fromkeys(range(role.first_warp, role.first_warp + role.warps), role.name)
 
 
@@ -78,37 +78,39 @@ def _misplaced(kernel: Kernel, role: Role) -> str:
     return ""
 
 
-def check_agent(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
-    yield from _owned(place, stmt)
-    yield from _uniform(place, stmt)
-    if place.alone:
-        yield from _elected(place, stmt)
-    if isinstance(stmt, Copy) and stmt.atom.unit == 1 and place.threads != 1:
-        yield fault(
-            place.kernel,
+def check_agent(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
+    yield from _owned(executor, stmt)
+    yield from _uniform(executor, stmt)
+    if executor.elected:
+        yield from _elected(executor, stmt)
+    if isinstance(stmt, Copy) and stmt.atom.unit == 1 and executor.threads != 1:
+        yield error_at(
+            executor.kernel,
             stmt,
             "E215",
-            f"`{stmt.atom}` is the instruction of one thread, {place.threads} run it",
+            f"`{stmt.atom}` is the instruction of one thread, {executor.threads} run it",
             "put it into `with elected():`, or into a role of one thread",
         )
 
 
-def _owned(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+def _owned(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
     """Registers and counters are touched by their owner, registers by number."""
     for view in views(stmt):
         if view.buffer.space not in ("register", "counter") or isinstance(stmt, Assert | Tag):
             continue
         name = view.buffer.name
-        if view.buffer.owner != place.owner:
+        if view.buffer.owner != executor.owner:
             owner = f"role `{view.buffer.owner}`" if view.buffer.owner else "the block"
             help_ = "make it inside the role that uses it; pass values through shared memory"
-            yield fault(place.kernel, stmt, "E216", f"`{name}` belongs to {owner}, {place} uses it", help_)
+            yield error_at(executor.kernel, stmt, "E216", f"`{name}` belongs to {owner}, {executor} uses it", help_)
         elif symbols(*view.at):
             help_ = "index registers by Python integers: `for j in range(4):`"
-            yield fault(place.kernel, stmt, "E217", f"registers of `{name}` are chosen while the kernel runs", help_)
+            yield error_at(
+                executor.kernel, stmt, "E217", f"registers of `{name}` are chosen while the kernel runs", help_
+            )
 
 
-def _elected(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+def _elected(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
     """One thread alone does what needs no other, and keeps no registers."""
     match stmt:
         case Copy(atom=atom, source=source, target=target):
@@ -122,41 +124,41 @@ def _elected(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
         case _:
             fine = False
     if not fine:
-        yield fault(
-            place.kernel,
+        yield error_at(
+            executor.kernel,
             stmt,
             "E214",
-            f"one thread runs what {place.agent} do together",
+            f"one thread runs what {executor.agent} do together",
             "leave only copies by the TMA, arrivals and waits for them in `with elected():`",
         )
 
 
-def _differs(place: Place, node: Node) -> bool:
+def _differs(executor: Executor, node: Node) -> bool:
     """Whether an expression has another value in another thread of the agent, or for another element."""
-    threads = {place.kernel.thread} if place.role is None else {place.kernel.thread, place.role.thread}
+    threads = {executor.kernel.thread} if executor.role is None else {executor.kernel.thread, executor.role.thread}
     return bool(threads & symbols(node)) or mentions(node, (Coord,))
 
 
-def _of_waves(place: Place, stmt: Stmt, node: Node) -> bool:
+def _of_waves(executor: Executor, stmt: Stmt, node: Node) -> bool:
     """Whether a branch that threads see differently is one that each wave takes or leaves as a whole.
 
     What runs in it is run by single waves then, and the block's barrier pairs by count; of machines with barriers
     of other kinds, and of roles, that is not so.
     """
-    if not isinstance(stmt, If) or place.role is not None or "vmem" not in place.kernel.target.queues:
+    if not isinstance(stmt, If) or executor.role is not None or "vmem" not in executor.kernel.target.queues:
         return False
-    return only_as_quotient(node, place.kernel.thread, place.kernel.target.unit) and not mentions(node, (Coord,))
+    return only_as_quotient(node, executor.kernel.thread, executor.kernel.target.unit) and not mentions(node, (Coord,))
 
 
-def _uniform(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+def _uniform(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
     for what, node in _common(stmt):
-        if _differs(place, node) and not _of_waves(place, stmt, node):
+        if _differs(executor, node) and not _of_waves(executor, stmt, node):
             help_ = "make it uniform"
             if what in ("start of the sum", "branch"):
                 help_ = "branch on sizes, blocks and loop variables; mask elements with `where(...)`"
             message = f"the {what} `{show(node)}` differs between threads"
             here = "must be uniform" if help_ != "make it uniform" else ""
-            yield fault(place.kernel, stmt, "E207", message, help_, here)
+            yield error_at(executor.kernel, stmt, "E207", message, help_, here)
 
 
 def _common(stmt: Stmt) -> Iterator[tuple[str, Node]]:

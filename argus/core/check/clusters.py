@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core import algebra
+from argus.core.check.executor import error_at
 from argus.core.check.parts import views
-from argus.core.check.place import fault
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Arrive, Copy, Kernel, Stmt, Sync, View, walk
 from argus.core.walk import show
@@ -37,18 +37,20 @@ def _halves(kernel: Kernel) -> Iterator[Diagnostic]:
             continue
         if (stmt.how == "wait") != (pending is not None):
             help_ = "write `cluster.arrive()`, then `cluster.wait()`, and so on"
-            yield fault(kernel, stmt, "E231", "the halves of the cluster's meetings do not follow each other", help_)
+            yield error_at(kernel, stmt, "E231", "the halves of the cluster's meetings do not follow each other", help_)
         pending = stmt if stmt.how == "arrive" else None
     if pending is not None:
-        yield fault(kernel, pending, "E231", "an arrival at a meeting of the cluster without its wait", "wait for it")
+        yield error_at(
+            kernel, pending, "E231", "an arrival at a meeting of the cluster without its wait", "wait for it"
+        )
 
 
 def _meeting(kernel: Kernel, stmt: Sync, *, outside: bool) -> Iterator[Diagnostic]:
     if stmt.barrier == "cluster" and (not outside or stmt.threads is not None or kernel.peers == 1):
         help_ = "put it at the level of the kernel, before the roles or after them"
-        yield fault(kernel, stmt, "E231", "a meeting of the cluster that not all of its threads reach alike", help_)
+        yield error_at(kernel, stmt, "E231", "a meeting of the cluster that not all of its threads reach alike", help_)
     if stmt.barrier != "cluster" and stmt.how == "wait":
-        yield fault(kernel, stmt, "E231", f"`{stmt.barrier}` has no meeting in halves", "meet, or arrive")
+        yield error_at(kernel, stmt, "E231", f"`{stmt.barrier}` has no meeting in halves", "meet, or arrive")
 
 
 def _reached(kernel: Kernel, stmt: Stmt) -> Iterator[Diagnostic]:
@@ -56,7 +58,7 @@ def _reached(kernel: Kernel, stmt: Stmt) -> Iterator[Diagnostic]:
         if view.peer is None or (isinstance(stmt, Arrive) and view is stmt.event) or _sends(stmt, view):
             continue
         what = "is used otherwise than by an arrival, or by stores of registers: not built"
-        yield fault(kernel, stmt, "E501", f"`{view.buffer.name}` of another block {what}")
+        yield error_at(kernel, stmt, "E501", f"`{view.buffer.name}` of another block {what}")
 
 
 def _sends(stmt: Stmt, view: View) -> bool:

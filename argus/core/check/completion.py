@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argus.core.check.place import Place, fault
+from argus.core.check.executor import Executor, error_at
 from argus.core.diagnostic import Diagnostic
 from argus.core.ir import (
     Alloc,
@@ -28,15 +28,15 @@ from argus.core.ir import (
 _GROUPED = ("cp_async", "bulk", "wgmma")
 
 
-def check_completion(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+def check_completion(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
     """A copy completes as its instruction says: on a barrier, or not."""
     if isinstance(stmt, Copy) and (stmt.signal is not None) != stmt.atom.completion.signal:
         message = f"`{stmt.atom}` completes on " + ("a barrier" if stmt.signal is None else "no barrier")
-        yield fault(place.kernel, stmt, "E208", message, "name the barrier of a copy by the TMA, and of no other")
+        yield error_at(executor.kernel, stmt, "E208", message, "name the barrier of a copy by the TMA, and of no other")
     if isinstance(stmt, Copy) and stmt.combine != stmt.atom.combine:
         does = f"joins by {stmt.atom.combine}" if stmt.atom.combine else "replaces what is there"
         help_ = "copy `combine=add` by an instruction that adds, and no other"
-        yield fault(place.kernel, stmt, "E108", f"`{stmt.atom}` {does}", help_)
+        yield error_at(executor.kernel, stmt, "E108", f"`{stmt.atom}` {does}", help_)
 
 
 def check_barriers(kernel: Kernel) -> Iterator[Diagnostic]:
@@ -50,7 +50,7 @@ def check_barriers(kernel: Kernel) -> Iterator[Diagnostic]:
             fenced = False
             if stmt.count is None or not 1 <= stmt.count < 1 << 20:
                 message = f"barrier `{stmt.buffer.name}` counts {stmt.count} arrivals"
-                yield fault(kernel, stmt, "E208", message, "give a count from 1, less than 2^20")
+                yield error_at(kernel, stmt, "E208", message, "give a count from 1, less than 2^20")
         elif isinstance(stmt, Fence) and stmt.kind == "barrier_init":
             fenced = True
         elif isinstance(stmt, Sync) and stmt.barrier in ("cta", "cluster") and stmt.how != "arrive" and fenced:
@@ -62,16 +62,18 @@ def check_barriers(kernel: Kernel) -> Iterator[Diagnostic]:
 def _inside(kernel: Kernel, stmt: Stmt, top: Stmt, ready: frozenset[Buffer]) -> Iterator[Diagnostic]:
     if isinstance(stmt, Alloc) and stmt.buffer.space == "barrier" and stmt is not top:
         message = f"barrier `{stmt.buffer.name}` is made inside a body"
-        yield fault(kernel, stmt, "E208", message, "make it at the level of the kernel")
+        yield error_at(kernel, stmt, "E208", message, "make it at the level of the kernel")
     event = _event(stmt)
     if event is None:
         return
     name = event.buffer.name
     if event.buffer.space != "barrier" or event.shape:
-        yield fault(kernel, stmt, "E208", f"`{name}` is not one barrier", "index it: `b[i]`")
+        yield error_at(kernel, stmt, "E208", f"`{name}` is not one barrier", "index it: `b[i]`")
     elif event.buffer not in ready and not (isinstance(top, Roles) and stmt is top):
         message = f"`{name}` is used before all threads know that it is initialised"
-        yield fault(kernel, stmt, "E208", message, "make barriers before the roles; a fence and a meeting follow them")
+        yield error_at(
+            kernel, stmt, "E208", message, "make barriers before the roles; a fence and a meeting follow them"
+        )
 
 
 def _event(stmt: Stmt) -> View | None:
@@ -94,7 +96,7 @@ def check_queues(kernel: Kernel) -> Iterator[Diagnostic]:
         for stmt in statements:
             if isinstance(stmt, Wait) and stmt.queue in _GROUPED and stmt.queue not in issued:
                 message = f"a wait on `{stmt.queue}`, to which nothing is issued here"
-                yield fault(kernel, stmt, "E219", message, "wait in the role, and on the thread, that issues")
+                yield error_at(kernel, stmt, "E219", message, "wait in the role, and on the thread, that issues")
         yield from _unclosed(kernel, body, False)
 
 
@@ -108,7 +110,7 @@ def _unclosed(kernel: Kernel, body: tuple[Stmt, ...], inside: bool) -> Iterator[
             last = stmt
     if last is not None and not inside:
         message = "a group of products that nothing closes"
-        yield fault(kernel, last, "E219", message, "put its products into `with wgmma.group():`")
+        yield error_at(kernel, last, "E219", message, "put its products into `with wgmma.group():`")
     for position, stmt in enumerate(body):
         closed = any(isinstance(after, Commit) and after.queue == "wgmma" for after in body[position + 1 :])
         for part in bodies(stmt) if not isinstance(stmt, Roles) else ():

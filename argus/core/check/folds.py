@@ -19,14 +19,14 @@ from argus.core.ir import Fold, View
 from argus.core.layout import TV, IntArray
 from argus.core.walk import evaluate
 
-FOLDS = ("add", "mul", "max", "min", "last")
+FOLD_OPS = ("add", "mul", "max", "min", "last")
 """The operations of folds: `last` is the element with the greatest coordinate."""
 
 
-def fold_fault(stmt: Fold, unit: int) -> str:
+def fold_error(stmt: Fold, unit: int) -> str:
     """What is wrong with a fold; empty if nothing. unit: threads of a warp."""
     source, target = stmt.source.buffer.layout, stmt.target.buffer.layout
-    if stmt.op not in FOLDS or (stmt.op == "last" and stmt.keep == "prefix"):
+    if stmt.op not in FOLD_OPS or (stmt.op == "last" and stmt.keep == "prefix"):
         return "it is no operation of folds"
     if not isinstance(source, TV) or not isinstance(target, TV) or not is_identity(stmt.target.at):
         return "both are tiles of registers, the second a whole one"

@@ -15,15 +15,18 @@ from argus.core.layout import TV, IntArray
 from argus.core.walk import evaluate, symbols
 
 
-def held_by_same(get: Get, target: View) -> bool:
+def holds_operands(get: Get, target: View) -> bool:
     """Whether each thread holds the elements that its own of the target are computed from."""
     held, wanted = get.view.buffer.layout, target.buffer.layout
     return (
-        isinstance(held, TV) and isinstance(wanted, TV) and is_identity(target.at) and holds(get.view, get.at, wanted)
+        isinstance(held, TV)
+        and isinstance(wanted, TV)
+        and is_identity(target.at)
+        and threads_hold(get.view, get.at, wanted)
     )
 
 
-def holds(view: View, at: tuple[Index, ...], wanted: TV) -> bool:
+def threads_hold(view: View, at: tuple[Index, ...], wanted: TV) -> bool:
     """Whether each thread of `wanted` holds the view's elements `at`, given over its own elements' coordinates."""
     held = view.buffer.layout
     if not isinstance(held, TV) or held.threads.size() != wanted.threads.size():
@@ -37,7 +40,7 @@ def holds(view: View, at: tuple[Index, ...], wanted: TV) -> bool:
 
 @lru_cache(maxsize=256)
 def _holds(held: TV, inner: tuple[Index, ...], at: tuple[Index, ...], wanted: TV) -> bool:
-    number = numbers(held.tile, inner, along(at, wanted.coordinates(), wanted), wanted)
+    number = linear_indices(held.tile, inner, evaluate_coordinates(at, wanted.coordinates(), wanted), wanted)
     if number is None:
         return False
     own = np.zeros((held.threads.size(), prod(held.tile)), np.bool_)
@@ -49,16 +52,16 @@ def is_identity(at: tuple[Index, ...]) -> bool:
     return all(each is algebra.coord(axis) for axis, each in enumerate(at))
 
 
-def along(at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> tuple[IntArray, ...]:
+def evaluate_coordinates(at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> tuple[IntArray, ...]:
     """Expressions over the coordinates of a layout's elements, each of shape (threads, values)."""
     shape = (by.threads.size(), by.values.size())
     return tuple(np.broadcast_to(cast(IntArray, evaluate(each, {}, axes)), shape) for each in at)
 
 
-def numbers(tile: tuple[int, ...], at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> IntArray | None:
+def linear_indices(tile: tuple[int, ...], at: tuple[Index, ...], axes: tuple[IntArray, ...], by: TV) -> IntArray | None:
     """The numbers in a tile, first axis fastest, of elements at coordinates; None if one lies outside."""
     number, below = np.zeros((by.threads.size(), by.values.size()), np.int64), 1
-    for extent, coordinate in zip(tile, along(at, axes, by), strict=True):
+    for extent, coordinate in zip(tile, evaluate_coordinates(at, axes, by), strict=True):
         if (coordinate < 0).any() or (coordinate >= extent).any():
             return None
         number, below = number + coordinate * below, below * extent

@@ -6,7 +6,7 @@ from argus.core.ir import Holds, Kernel, Map, walk
 from argus.core.ir.element_walk import nodes
 
 
-def masked(kernel: Kernel) -> bool:
+def has_masks(kernel: Kernel) -> bool:
     """Whether some element is chosen by a condition on coordinates."""
     maps = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Map)]
     return any(isinstance(node, Holds) for stmt in maps for node in nodes(stmt.elem))

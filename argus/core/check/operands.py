@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from argus.core import algebra
 from argus.core.atom import Canonical, Major, Operand
-from argus.core.check.folds import fold_fault
-from argus.core.check.holding import held_by_same
-from argus.core.check.place import Place, fault
+from argus.core.check.executor import Executor, error_at
+from argus.core.check.folds import fold_error
+from argus.core.check.holding import holds_operands
 from argus.core.diagnostic import Diagnostic
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Copy, Fold, Map, Mma, Staged, Stmt, View
@@ -18,28 +18,30 @@ from argus.core.memory.swizzle_tiles import tile_columns
 from argus.core.walk import mentions, show
 
 
-def check_operands(place: Place, stmt: Stmt) -> Iterator[Diagnostic]:
+def check_operands(executor: Executor, stmt: Stmt) -> Iterator[Diagnostic]:
     match stmt:
         case Copy():
-            yield from _copy(place, stmt)
+            yield from _copy(executor, stmt)
         case Map():
-            yield from _map(place, stmt)
+            yield from _map(executor, stmt)
         case Fold():
-            yield from _fold(place, stmt)
+            yield from _fold(executor, stmt)
         case Mma():
-            yield from _mma(place, stmt)
+            yield from _mma(executor, stmt)
         case _:
             return
 
 
-def _copy(place: Place, stmt: Copy) -> Iterator[Diagnostic]:
-    if place.kernel.target.name not in stmt.atom.targets:
-        yield fault(place.kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {place.kernel.target}")
+def _copy(executor: Executor, stmt: Copy) -> Iterator[Diagnostic]:
+    if executor.kernel.target.name not in stmt.atom.targets:
+        yield error_at(
+            executor.kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {executor.kernel.target}"
+        )
         return
     for extent in stmt.source.shape:
         if not isinstance(extent, Const):
-            yield fault(
-                place.kernel,
+            yield error_at(
+                executor.kernel,
                 stmt,
                 "E209",
                 f"a copy of the symbolic extent {show(extent)}",
@@ -48,33 +50,33 @@ def _copy(place: Place, stmt: Copy) -> Iterator[Diagnostic]:
             return
     shape = tuple(extent.value for extent in stmt.source.shape if isinstance(extent, Const))
     if shape != stmt.by.tile:
-        yield fault(
-            place.kernel,
+        yield error_at(
+            executor.kernel,
             stmt,
             "E203",
             f"a copy of shape {shape} by a layout of the tile {stmt.by.tile}",
             "give the views and the layout one shape",
         )
-    elif stmt.atom.unit > 1 and _run_by_others(place, stmt.by.threads.size()):
-        yield fault(
-            place.kernel,
+    elif stmt.atom.unit > 1 and _run_by_others(executor, stmt.by.threads.size()):
+        yield error_at(
+            executor.kernel,
             stmt,
             "E213",
-            f"a copy by {stmt.by.threads.size()} threads, run by {place.threads} of {place}",
+            f"a copy by {stmt.by.threads.size()} threads, run by {executor.threads} of {executor}",
             "give `by` a layout of the threads that run the copy",
         )
 
 
-def _run_by_others(place: Place, threads: int) -> bool:
+def _run_by_others(executor: Executor, threads: int) -> bool:
     """Of a block the first threads may copy alone; an agent of a role copies together."""
-    return threads > place.threads if place.role is None else threads != place.threads
+    return threads > executor.threads if executor.role is None else threads != executor.threads
 
 
-def _map(place: Place, stmt: Map) -> Iterator[Diagnostic]:
+def _map(executor: Executor, stmt: Map) -> Iterator[Diagnostic]:
     for get in gets(stmt.elem):
-        if not held_by_same(get, stmt.target):
-            yield fault(
-                place.kernel,
+        if not holds_operands(get, stmt.target):
+            yield error_at(
+                executor.kernel,
                 stmt,
                 "E205",
                 f"`{get.view.buffer.name}` is held by other threads than `{stmt.target.buffer.name}`",
@@ -82,27 +84,27 @@ def _map(place: Place, stmt: Map) -> Iterator[Diagnostic]:
             )
 
 
-def _fold(place: Place, stmt: Fold) -> Iterator[Diagnostic]:
-    why = fold_fault(stmt, place.kernel.target.unit)
+def _fold(executor: Executor, stmt: Fold) -> Iterator[Diagnostic]:
+    why = fold_error(stmt, executor.kernel.target.unit)
     if why:
         names = f"`{stmt.source.buffer.name}` into `{stmt.target.buffer.name}`"
         help_ = "fold within a warp, and through shared memory between warps"
-        yield fault(place.kernel, stmt, "E205", f"`{stmt.op}` folds {names}: {why}", help_)
+        yield error_at(executor.kernel, stmt, "E205", f"`{stmt.op}` folds {names}: {why}", help_)
 
 
-def _mma(place: Place, stmt: Mma) -> Iterator[Diagnostic]:
-    needed, kernel = stmt.tiling.threads * stmt.atom.unit, place.kernel
-    if needed != place.threads:
-        yield fault(
+def _mma(executor: Executor, stmt: Mma) -> Iterator[Diagnostic]:
+    needed, kernel = stmt.tiling.threads * stmt.atom.unit, executor.kernel
+    if needed != executor.threads:
+        yield error_at(
             kernel,
             stmt,
             "E213",
             f"`{stmt.atom}` over {stmt.tiling.waves[0]} x {stmt.tiling.waves[1]} waves needs {needed} threads, "
-            f"{place} has {place.threads}",
+            f"{executor} has {executor.threads}",
             "make waves times the wave's lanes the number of threads",
         )
     if kernel.target.name not in stmt.atom.targets:
-        yield fault(kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {kernel.target}")
+        yield error_at(kernel, stmt, "E108", f"`{stmt.atom}` is not an instruction of {kernel.target}")
     for role, view, first in (
         ("a", stmt.a, stmt.tiling.a),
         ("b", stmt.b, stmt.tiling.b),
@@ -110,23 +112,23 @@ def _mma(place: Place, stmt: Mma) -> Iterator[Diagnostic]:
     ):
         operand = stmt.atom.operands[role]
         if operand.space == "shared":
-            yield from _in_shared(place, stmt, role, view)
+            yield from _in_shared(executor, stmt, role, view)
         else:
-            yield from _in_registers(place, stmt, role, view, first)
+            yield from _in_registers(executor, stmt, role, view, first)
 
 
-def _in_registers(place: Place, stmt: Mma, role: str, view: View, first: Layout) -> Iterator[Diagnostic]:
+def _in_registers(executor: Executor, stmt: Mma, role: str, view: View, first: Layout) -> Iterator[Diagnostic]:
     """An operand has just the registers that the executions of the instruction read."""
     held, operand = view.buffer.layout, stmt.atom.operands[role]
     if operand.tv is None:
         return
     if not isinstance(held, TV):
-        yield fault(place.kernel, stmt, "E206", f"operand {role} of `{stmt.atom}` is read from registers")
+        yield error_at(executor.kernel, stmt, "E206", f"operand {role} of `{stmt.atom}` is read from registers")
         return
     needed = int(first.table().max()) + operand.tv.values.size()
     if held.values.size() != needed or view.buffer.dtype != operand.dtype:
-        yield fault(
-            place.kernel,
+        yield error_at(
+            executor.kernel,
             stmt,
             "E206",
             f"operand {role} of `{stmt.atom}` wants {needed} registers of {operand.dtype} a thread, "
@@ -135,14 +137,14 @@ def _in_registers(place: Place, stmt: Mma, role: str, view: View, first: Layout)
         )
 
 
-def _in_shared(place: Place, stmt: Mma, role: str, view: View) -> Iterator[Diagnostic]:
+def _in_shared(executor: Executor, stmt: Mma, role: str, view: View) -> Iterator[Diagnostic]:
     """An operand is a matrix of the instruction's extents under a layout that its descriptor can name."""
     operand, name = stmt.atom.operands[role], view.buffer.name
     wanted = (operand.tile[0], operand.tile[1] * stmt.tiling.repeat[2])
     if view.shape != tuple(algebra.const(extent) for extent in wanted) or view.buffer.dtype != operand.dtype:
         found = ", ".join(show(extent) for extent in view.shape)
-        yield fault(
-            place.kernel,
+        yield error_at(
+            executor.kernel,
             stmt,
             "E206",
             f"operand {role} of `{stmt.atom}` is {wanted} of {operand.dtype} in shared memory, "
@@ -150,10 +152,10 @@ def _in_shared(place: Place, stmt: Mma, role: str, view: View) -> Iterator[Diagn
             "take a tile of that shape",
         )
         return
-    why = not_canonical(view, operand)
+    why = canonical_layout_error(view, operand)
     if why:
-        yield fault(
-            place.kernel,
+        yield error_at(
+            executor.kernel,
             stmt,
             "E218",
             f"operand {role} of `{stmt.atom}` is no matrix that a descriptor can name: {why}",
@@ -162,7 +164,7 @@ def _in_shared(place: Place, stmt: Mma, role: str, view: View) -> Iterator[Diagn
         )
 
 
-def not_canonical(view: View, operand: Operand) -> str:
+def canonical_layout_error(view: View, operand: Operand) -> str:
     """Why no descriptor names a view of shape (rows, k); empty if one does [PTX ISA, canonical layouts of wgmma]."""
     layout, dtype = view.buffer.layout, view.buffer.dtype
     if view.where is not algebra.TRUE or view.peer is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argus.core.algebra import FALSE
-from argus.core.check.reads import stored
+from argus.core.check.reads import written_tensors
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Assume, Buffer, Launch, Program, walk
 from argus.core.walk import show, substitute
@@ -29,7 +29,7 @@ def _checks(program: Program) -> Iterator[Diagnostic]:
 
 
 def _written(launch: Launch) -> frozenset[Buffer]:
-    return frozenset(launch.arguments[buffer.name] for buffer in stored(launch.kernel))
+    return frozenset(launch.arguments[buffer.name] for buffer in written_tensors(launch.kernel))
 
 
 def _overlapping(program: Program, launch: Launch) -> Iterator[Diagnostic]:

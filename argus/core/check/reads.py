@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argus.core.check.executor import error_at
 from argus.core.check.parts import expressions
-from argus.core.check.place import fault
 from argus.core.diagnostic import Diagnostic
 from argus.core.index import Coord, Read
 from argus.core.ir import Atomic, Buffer, Copy, Kernel, Let, Map, Stmt, Tag, View, walk
@@ -18,7 +18,7 @@ def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:
     written = {buffer.name: stmt for stmt in walk(kernel.body) for buffer in _stores(stmt)}
     seen: set[Read] = set()
     for stmt in walk(kernel.body):
-        for term in reads(stmt):
+        for term in read_terms(stmt):
             if term in seen:
                 continue
             seen.add(term)
@@ -26,20 +26,20 @@ def check_reads(kernel: Kernel) -> Iterator[Diagnostic]:
             whole = buffer is not None and len(buffer.shape) == len(term.at) and buffer.dtype.family == "int"
             if not whole:
                 message = f"`{show(term)}` is no element of a tensor of integers"
-                yield fault(kernel, stmt, "E220", message, "read integers that are parameters of the kernel")
+                yield error_at(kernel, stmt, "E220", message, "read integers that are parameters of the kernel")
             elif term.array in written:
                 message = f"`{show(term)}` is read as a constant, and the kernel writes `{term.array}`"
-                yield fault(kernel, stmt, "E220", message, "write to another tensor; the next launch may read that")
+                yield error_at(kernel, stmt, "E220", message, "write to another tensor; the next launch may read that")
 
 
-def reads(stmt: Stmt) -> Iterator[Read]:
+def read_terms(stmt: Stmt) -> Iterator[Read]:
     """The integers from memory that a statement speaks of."""
     for node in topological(expressions(stmt)):
         if isinstance(node, Read):
             yield node
 
 
-def chosen(kernel: Kernel) -> frozenset[str]:
+def indirect_tags(kernel: Kernel) -> frozenset[str]:
     """Names of tags that tell what integers from memory choose: their values are such integers, or coordinates that
     copies take from them.
     """
@@ -71,6 +71,6 @@ def _stores(stmt: Stmt) -> tuple[Buffer, ...]:
             return ()
 
 
-def stored(kernel: Kernel) -> frozenset[Buffer]:
+def written_tensors(kernel: Kernel) -> frozenset[Buffer]:
     """The tensors that a kernel writes."""
     return frozenset(buffer for stmt in walk(kernel.body) for buffer in _stores(stmt))

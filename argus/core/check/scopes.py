@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argus.core.check.executor import error_at
 from argus.core.check.parts import expressions, views
-from argus.core.check.place import fault
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.index import Coord, Symbol
 from argus.core.ir import Alloc, Buffer, For, Kernel, Let, Roles, Stmt, View, bodies
 from argus.core.walk import symbols, topological
 
 
-def scopes(kernel: Kernel) -> Iterator[Diagnostic]:
+def check_scopes(kernel: Kernel) -> Iterator[Diagnostic]:
     """Registers and loop variables are used only inside the body they were made in; the grid depends on sizes."""
     sizes = frozenset(kernel.sizes)
     for extent in kernel.grid:
@@ -48,7 +48,7 @@ def _of_no_axis(kernel: Kernel, stmt: Stmt, view: View) -> Iterator[Diagnostic]:
     if any(axis >= len(view.shape) for axis in used):
         message = f"a view of `{view.buffer.name}` is placed by the coordinate of another tensor's element"
         help_ = "an element's coordinate has a meaning in tags and masks only"
-        yield fault(kernel, stmt, "E201", message, help_, "used here")
+        yield error_at(kernel, stmt, "E201", message, help_, "used here")
 
 
 def _defined(stmt: Stmt) -> Iterator[frozenset[Symbol]]:
@@ -85,4 +85,4 @@ def _undefined(kernel: Kernel, stmt: Stmt, symbol: Symbol) -> Diagnostic:
     else:
         message = f"`{symbol.name}` is used outside the loop that defines it"
         help_ = "compute what is needed after the loop from its bounds"
-    return fault(kernel, stmt, "E201", message, help_, "used here")
+    return error_at(kernel, stmt, "E201", message, help_, "used here")

@@ -10,7 +10,7 @@ from argus.core.cost.groups import Group, Numbers
 from argus.core.index import Cond, Index
 from argus.core.ir import Copy, Staged, Strided, View, static
 from argus.core.memory.lane_accesses import by_wave
-from argus.core.proof.limits.memory import modes, offsets_along
+from argus.core.proof.limits.memory import axis_modes, offsets_along
 from argus.core.walk import IntArray, evaluate
 
 
@@ -47,7 +47,7 @@ def offsets(
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
     total = np.zeros(coords[0].shape if shape is None else shape, np.int64)
-    for at, mode in zip(view.at, modes(layout.layout), strict=True):
+    for at, mode in zip(view.at, axis_modes(layout.layout), strict=True):
         along = offsets_along(mode, np.broadcast_to(value_of(at, numbers, coords), total.shape))
         if along is None:
             raise NotModelledError(f"an offset outside `{view.buffer.name}`")

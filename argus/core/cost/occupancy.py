@@ -14,7 +14,7 @@ from argus.core.cost.machine import Machine
 from argus.core.ir import Alloc, Kernel, Policy, walk
 from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, shared_memory_plan
 from argus.core.proof.dataflow.lifetimes import peak_live_tiles
-from argus.core.proof.limits.budgets import launch_registers, planned, register_words
+from argus.core.proof.limits.budgets import launch_registers, plans_shared_memory, register_words
 
 Limit = Literal["registers", "shared memory", "waves", "blocks", "grid"]
 _ADDRESSES = 32
@@ -72,7 +72,7 @@ class Rounds:
 
 def shared_bytes(kernel: Kernel) -> int:
     """Bytes of shared memory per block, alignment slack included."""
-    if planned(kernel):
+    if plans_shared_memory(kernel):
         return shared_memory_plan(kernel)[1] + BASE_ALIGNMENT
     tensors = {s.buffer for s in walk(kernel.body) if isinstance(s, Alloc) and s.buffer.space == "shared"}
     return sum(map(bytes_of, tensors))

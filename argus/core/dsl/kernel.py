@@ -11,7 +11,7 @@ from typing import Any, overload
 from attrs import field, frozen
 
 from argus.core import algebra
-from argus.core.check import check, thread_count
+from argus.core.check import check, check_thread_count
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.handles import extents
@@ -152,7 +152,7 @@ def _cluster(cluster: tuple[int, ...], target: Target, function: Callable[..., N
 def _trace(tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[str, object]) -> Kernel:
     target, threads = tracer.target, tracer.threads
     span = span_of_function(function.__code__)
-    _refuse(thread_count(name, target, threads, span))
+    _refuse(check_thread_count(name, target, threads, span))
     tracer.parameters, sizes = parameters(tracer.unique, function, span, keywords)
     tensors = [Tensor(whole(buffer)) for buffer in tracer.parameters]
     with tracing(tracer):

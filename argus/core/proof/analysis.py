@@ -73,13 +73,13 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
     if kernel.roles is None:
         rows = flatten_views(kernel) if others is ALONE else FlattenedKernel(kernel)
         alone = Agent(rows.kernel.body, kernel.threads, "cta", frozenset())
-        found = _analysed(rows, prover, alone, others, lambda _: budgets.of_shared(kernel))
+        found = _analysed(rows, prover, alone, others, lambda _: budgets.shared_memory_obligations(kernel))
         if not rows.seen or found.unmodelled:
             return found
         placed = _where_elements_lie(kernel, rows, prover)
         if isinstance(placed, NotModelled):
             return evolve(found, obligations=(), unmodelled=(placed,))
-        return evolve(found, obligations=(*divisors.obligations(timeline(kernel)), *placed, *found.obligations))
+        return evolve(found, obligations=(*divisors.divisor_obligations(timeline(kernel)), *placed, *found.obligations))
     staged = next(filter(_is_staged, walk(kernel.body)), None)
     if staged is not None:
         return _unread(kernel, NotModelled(staged, "groups of `cp.async` in roles are not built yet in the verifier"))
@@ -98,7 +98,14 @@ def _analyse(kernel: Kernel, prover: Prover, others: Others) -> Analysis:
             yield from cluster_stores.apart(found[0], read.exchanged)
 
     analysed = _analysed(FlattenedKernel(read.line), prover, agent, others, more)
-    return evolve(analysed, obligations=(*budgets.of_roles(kernel), *budgets.of_shared(kernel), *analysed.obligations))
+    return evolve(
+        analysed,
+        obligations=(
+            *budgets.role_register_obligations(kernel),
+            *budgets.shared_memory_obligations(kernel),
+            *analysed.obligations,
+        ),
+    )
 
 
 def _is_staged(stmt: Stmt) -> bool:
@@ -124,7 +131,7 @@ def _where_elements_lie(kernel: Kernel, rows: FlattenedKernel, prover: Prover) -
         refused = next((each for each in line.unmodelled if not isinstance(each.stmt, Tag)), None)
         if refused is not None:
             return refused
-        owed += memory.obligations(line, Accesses(line), rows.gathered.__contains__)
+        owed += memory.access_obligations(line, Accesses(line), rows.gathered.__contains__)
     return tuple(owed)
 
 
@@ -132,8 +139,12 @@ def _unread(kernel: Kernel, why: NotModelled) -> Analysis:
     """What can be said of a kernel whose roles have no reading: what needs none."""
     outside = tuple(stmt for stmt in kernel.prologue if isinstance(stmt, Alloc | Assume))
     line = timeline(evolve(kernel, prologue=outside, roles=None, epilogue=()))
-    first = (*budgets.of_roles(kernel), *budgets.of_shared(kernel), *budgets.of_stages(kernel))
-    owed = (*budgets.obligations(line, Accesses(line)), *first)
+    first = (
+        *budgets.role_register_obligations(kernel),
+        *budgets.shared_memory_obligations(kernel),
+        *budgets.stage_obligations(kernel),
+    )
+    owed = (*budgets.budget_obligations(line, Accesses(line)), *first)
     return Analysis(line, owed, (why,), line.assumptions, line.facts)
 
 
@@ -150,7 +161,7 @@ def _analysed(
     unmodelled = (*_data(rows.kernel), *(each for line in lines for each in line.unmodelled))
     found = tuple(Accesses(line) for line in lines)
     if unmodelled:
-        return Analysis(first, tuple(budgets.obligations(first, found[0])), unmodelled, *known)
+        return Analysis(first, tuple(budgets.budget_obligations(first, found[0])), unmodelled, *known)
     owed = [*more(found)]
     leaves: dict[Buffer, Left] = {}
     for line, accesses in zip(lines, found, strict=True):
@@ -199,12 +210,12 @@ def _owed(flow: Flow, agent: Agent, others: Others) -> Iterator[Obligation]:
 
 def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, agent: Agent) -> Iterator[Obligation]:
     line, accesses = flow.timeline, flow.accesses
-    yield from budgets.obligations(line, accesses)
-    yield from divisors.obligations(line)
-    yield from integers.of_control(line)
-    yield from indirect_index.obligations(line)
+    yield from budgets.budget_obligations(line, accesses)
+    yield from divisors.divisor_obligations(line)
+    yield from integers.control_width_obligations(line)
+    yield from indirect_index.indirect_index_obligations(line)
     apart = {each.flat for each in flow.seen if each.gathered}
-    yield from memory.obligations(line, accesses, lambda buffer: buffer not in apart)
+    yield from memory.access_obligations(line, accesses, lambda buffer: buffer not in apart)
     yield from _barriers(line)
     yield from _global_order(line)
     yield from reads.read_obligations(flow)
@@ -212,7 +223,7 @@ def _by_itself(flow: Flow, sums: tuple[Accumulator, ...], tiles: LoopCarried, ag
         yield from races.obligations(flow)
     else:
         yield from visibility.obligations(accesses, agent.body, agent.threads, agent.meets, agent.rings)
-        yield from boxes.descriptors(line)
+        yield from boxes.descriptor_obligations(line)
     for accumulator in sums:
         yield from accumulator.obligations()
     yield from tiles.obligations()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
-from argus.core.check import expressions, masked
+from argus.core.check import expressions, has_masks
 from argus.core.index import Read
 from argus.core.ir import (
     Arrive,
@@ -39,7 +39,7 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.ir.element_walk import nodes
-from argus.core.proof.limits.budgets import shares_registers
+from argus.core.proof.limits.budgets import needs_register_reuse
 from argus.core.proof.sync.war_fences import unfenced
 from argus.core.walk import mentions
 
@@ -113,7 +113,7 @@ def features(kernel: Kernel) -> Features:
         matrices=any(isinstance(s, Copy) and _by_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
         maps=has(Edit) or any(isinstance(s, Copy) and s.through is not None for s in stmts),
-        masks=masked(kernel),
+        masks=has_masks(kernel),
     )
 
 
@@ -154,7 +154,7 @@ def _reduces(stmt: Map) -> bool:
     return any(isinstance(node, Op) and node.name in ("exp", "exp2") for node in nodes(stmt.elem))
 
 
-BUILT = frozenset(
+CHECKED_INVARIANTS = frozenset(
     (
         *("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I13", "I14", "I15", "I16", "I17"),
         *(
@@ -229,15 +229,15 @@ _FINITE = "what is loaded is finite: 0 times it is 0"
 _REFILL = "the copy engine refills a slot after the reads of those who gave it back (reads-before-refill)"
 
 
-def presumed(kernel: Kernel) -> tuple[str, ...]:
+def machine_assumptions(kernel: Kernel) -> tuple[str, ...]:
     """What a proof takes for granted of the machine, beyond the documents, where the kernel has use for it."""
     stmts = list(walk(kernel.body))
     groups = any(isinstance(s, Mma) and s.atom.completion.queue == "wgmma" for s in stmts)
     shared = ("register tiles that hold nothing at one time share registers; the build tells what spills",)
     return (
         *(("a warp's wait for products covers its whole warpgroup's (T5)",) if groups else ()),
-        *(shared if shares_registers(kernel) else ()),
-        *((_FINITE,) if masked(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
+        *(shared if needs_register_reuse(kernel) else ()),
+        *((_FINITE,) if has_masks(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
         *((_REFILL,) if unfenced(kernel) else ()),
     )
 

@@ -55,7 +55,7 @@ class Obligation:
     run: bool = False
 
 
-ASKED_FIRST = (
+INVARIANT_PRIORITY = (
     *("I22", "I21", "I28", "I18", "I17", "I19", "I20", "I33", "I27", "I37", "I7", "I14", "I29", "I16", "I6", "I10"),
     *("I12", "I13", "I11", "I32", "I31", "I30", "I5", "I36", "I8", "I9", "I15", "I38", "I35", "I24", "I26", "I34"),
     *("I1", "I2"),
@@ -64,7 +64,7 @@ ASKED_FIRST = (
 """Causes before symptoms: the order in which failures compete to be the primary diagnostic."""
 
 
-def sizes_first(cond: Cond) -> tuple[Index, ...]:
+def minimisation_order(cond: Cond) -> tuple[Index, ...]:
     """The symbols of a condition, in the order in which a counterexample should make them small."""
     rank = {"size": 0, "block": 1, "loop": 2}
     ordered = sorted(symbols(cond), key=lambda s: (rank.get(s.kind, 3), s.name))

@@ -12,7 +12,7 @@ from math import prod
 
 from argus.core import algebra
 from argus.core.atoms.lanes import SHUFFLES
-from argus.core.check.holding import holds
+from argus.core.check.holding import threads_hold
 from argus.core.diagnostic import ArgusError
 from argus.core.dsl.copies.choose_atom import choose
 from argus.core.index import Bin, Const, Coord, Index, Node, Read
@@ -156,7 +156,7 @@ def _copy(kernel: Kernel, copy: Copy) -> str:
 
 
 def _held(view: View, by: TV) -> bool:
-    return holds(view, tuple(algebra.coord(axis) for axis in range(len(view.shape))), by)
+    return threads_hold(view, tuple(algebra.coord(axis) for axis in range(len(view.shape))), by)
 
 
 def _completion(kernel: Kernel, copy: Copy) -> str:

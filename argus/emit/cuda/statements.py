@@ -7,7 +7,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
-from argus.core.check.reads import reads
+from argus.core.check.reads import read_terms
 from argus.core.index import Const, Symbol
 from argus.core.ir import (
     Advance,
@@ -305,7 +305,7 @@ def accesses_global(stmt: Stmt) -> bool:
     """Whether it may access global memory."""
     every = tuple(walk((stmt,)))
     moves = isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in every)
-    return moves or any(True for each in every if not isinstance(each, Tag | Assert | Assume) for _ in reads(each))
+    return moves or any(True for each in every if not isinstance(each, Tag | Assert | Assume) for _ in read_terms(each))
 
 
 def _forbids_unrolling(stmt: Stmt) -> bool:

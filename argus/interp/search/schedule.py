@@ -9,7 +9,7 @@ from typing import Literal, TypeVar, assert_never
 import numpy as np
 from attrs import evolve, frozen
 
-from argus.core.check import reads
+from argus.core.check import read_terms
 from argus.core.ir import Kernel, walk
 
 Style = Literal["early", "late", "mixed"]
@@ -61,7 +61,7 @@ ROLES_DIRECTED: tuple[Schedule, ...] = tuple(Schedule("late", 0, "lowest", prior
 def directed(kernel: Kernel) -> tuple[Schedule, ...]:
     """The schedules to try first on a kernel, under one of them several draws of the integers that it reads."""
     known = DIRECTED if kernel.roles is None else ROLES_DIRECTED
-    if not any(True for stmt in walk(kernel.body) for _ in reads(stmt)):
+    if not any(True for stmt in walk(kernel.body) for _ in read_terms(stmt)):
         return known
     return (*(evolve(known[0], draw=draw) for draw in range(DRAWS)), *known[1:])
 

@@ -104,7 +104,7 @@ def test_a_buffer_of_another_swizzle_is_refuted_for_copies_and_products() -> Non
 
 def test_every_operand_in_shared_memory_has_a_descriptor() -> None:
     (product,) = of_role(KERNEL, "math", Mma)
-    found = list(boxes.descriptors(timeline(read(KERNEL).line)))
+    found = list(boxes.descriptor_obligations(timeline(read(KERNEL).line)))
     assert [each.what.split("`")[1] for each in found] == [product.a.buffer.name, product.b.buffer.name]
     assert all(each.goal is TRUE for each in found)
 
@@ -164,7 +164,7 @@ def test_a_tile_whose_place_does_not_come_apart_is_in_doubt() -> None:
     assert isinstance(stmt, Copy)
     access = Accesses(line).of(step)[-1]
     memory = stmt.atom.operands["target"]
-    found = list(boxes.of_matrices(step, stmt, access, memory, None, ()))
+    found = list(boxes.matrix_copy_obligations(step, stmt, access, memory, None, ()))
     assert [each.unknown for each in found] == ["a tile that moves inside one buffer"]
 
 

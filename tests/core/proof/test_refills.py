@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argus.core.ir import Fence, Kernel, One
-from argus.core.proof.applicability import presumed
+from argus.core.proof.applicability import machine_assumptions
 from argus.core.proof.sync.war_fences import unfenced
 from argus.verifier.loader import load
 from tests.core.proof.rings import edited, every, of_role
@@ -31,7 +31,7 @@ def traced(name: str) -> Kernel:
 def test_ordinary_reads_are_presumed_over_unless_their_readers_fence_them(name: str, expected: bool) -> None:
     kernel = traced(name)
     assert unfenced(kernel) is expected
-    assert any("reads-before-refill" in each for each in presumed(kernel)) is expected
+    assert any("reads-before-refill" in each for each in machine_assumptions(kernel)) is expected
 
 
 def test_a_fence_of_one_thread_or_after_the_release_fences_nothing() -> None:

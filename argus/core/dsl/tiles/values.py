@@ -8,7 +8,7 @@ from typing import NoReturn, get_args
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.check.holding import holds
+from argus.core.check.holding import threads_hold
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType
@@ -38,7 +38,7 @@ class RegisterTile:
         A row of a tile belongs to all elements of that row: vectors are spread over tiles with no syntax.
         """
         at = coordinates_from_finer(layout.facets, self.layout.facets)
-        if at is None or not holds(self.view, at, layout):
+        if at is None or not threads_hold(self.view, at, layout):
             return None
         return Get(self.view, at)
 

@@ -31,7 +31,7 @@ from argus.core.proof.dataflow.lookup import (
 from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
 from argus.core.proof.dataflow.separable_index import FragmentIndex
 from argus.core.proof.dataflow.timeline import Segment, Step, Timeline, is_shuffle, is_whole
-from argus.core.proof.limits.gathers import inside_of
+from argus.core.proof.limits.gathers import load_bounds
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.epochs import Epochs, epochs_of
 from argus.core.proof.sync.ordering import Ordering, queue_of
@@ -347,7 +347,7 @@ class Flow:
                 return everywhere(
                     access.shape, Top(f"padding of {fill:g}, which is no {access.view.buffer.dtype}"), algebra.TRUE
                 )
-            found = inside_of(self.accesses, access, places)
+            found = load_bounds(self.accesses, access, places)
             if found is None:
                 return everywhere(
                     access.shape, Top("a view's condition that is no bound of a coordinate"), algebra.TRUE

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.atoms.lanes import SHUFFLES
-from argus.core.check import expressions, reads
+from argus.core.check import expressions, read_terms
 from argus.core.check.parts import views
 from argus.core.index import And, Bin, Cond, Const, Coord, Held, Index, Node, Read, Sym, Symbol
 from argus.core.ir import (
@@ -213,7 +213,7 @@ class _Builder:
     def compute(self, stmt: Stmt, guard: Cond, loop: Loop | None, at: Shift) -> None:
         """Take note of integers from memory; what tags and claims speak of is computed by nobody."""
         decided = isinstance(stmt, If) and not stmt.then and not stmt.otherwise
-        if isinstance(stmt, Tag | Assert) or (next(reads(stmt), None) is None and not decided):
+        if isinstance(stmt, Tag | Assert) or (next(read_terms(stmt), None) is None and not decided):
             return
         roots = tuple(fold(root, lambda node, parts: _moved(node, parts, at)) for root in expressions(stmt))
         facts = () if loop is None else loop.facts

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.atom import Operand
-from argus.core.check.operands import not_canonical
+from argus.core.check.operands import canonical_layout_error
 from argus.core.index import Bin, Cond, Coord, Index
 from argus.core.ir import Copy, Mma, Staged, Strided, View
 from argus.core.layout.inttuple import IntTuple
@@ -23,7 +23,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.walk import IntArray, evaluate, mentions, show, substitute, symbols
 
 
-def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def box_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     """Of a copy of one thread: rows of the tensor as far apart as the instruction wants, the swizzle it applies."""
     box, buffer = stmt.atom.box, access.view.buffer
     assert box is not None
@@ -36,7 +36,7 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     )
     if isinstance(buffer.layout, Strided):
         wide = box.multiple * 8 // buffer.dtype.bits
-        apart = algebra.all_of(whole_rows(stride, wide) for stride in buffer.layout.strides[:-1])
+        apart = algebra.all_of(stride_divisible(stride, wide) for stride in buffer.layout.strides[:-1])
         plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % box.multiple == 0
         yield Obligation(
             "I19",
@@ -47,7 +47,7 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
             compared=access.shape[1],
             help=f"`assume({show(buffer.shape[-1])} % {wide} == 0)`, or use a schedule of narrower loads",
         )
-        yield from begins(step, stmt, access)
+        yield from box_start_obligations(step, stmt, access)
     elif isinstance(buffer.layout, Staged) and box.axes > 1:
         found, width = span_of(buffer.layout.swizzle, buffer.dtype), tile_columns(buffer)
         whole = width is not None and (not box.span or width * buffer.dtype.bits // 8 == box.span)
@@ -65,7 +65,7 @@ def of_box(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
         )
 
 
-def begins(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def box_start_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     """The engine finds a box by its first chunk: one that begins within a chunk is an illegal instruction."""
     box, buffer = stmt.atom.box, access.view.buffer
     assert box is not None
@@ -82,7 +82,7 @@ def begins(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     )
 
 
-def whole_rows(stride: Index, wide: int) -> Cond:
+def stride_divisible(stride: Index, wide: int) -> Cond:
     """That a stride is a multiple of `wide`; of a product, one factor that is says so without multiplying."""
     factors = _factors(stride)
     return algebra.any_of(algebra.eq(algebra.mod(each, wide), 0) for each in (stride, *factors))
@@ -104,7 +104,7 @@ def _in_order(view: View) -> bool:
     return True
 
 
-def of_matrices(
+def matrix_copy_obligations(
     step: Step,
     stmt: Copy,
     access: Access,
@@ -232,7 +232,7 @@ def _rows(stmt: Copy, offsets: IntArray, run: int) -> IntArray | None:
     return placed.reshape(*by_execution.shape[:2], -1, run)
 
 
-def descriptors(timeline: Timeline) -> Iterator[Obligation]:
+def descriptor_obligations(timeline: Timeline) -> Iterator[Obligation]:
     """I17: each matrix that a product reads from shared memory has a layout that its descriptor can name."""
     for step in timeline.steps:
         if not isinstance(step.stmt, Mma):
@@ -240,7 +240,7 @@ def descriptors(timeline: Timeline) -> Iterator[Obligation]:
         for role, view in (("a", step.stmt.a), ("b", step.stmt.b)):
             operand = step.stmt.atom.operands[role]
             if operand.space == "shared":
-                why = not_canonical(view, operand)
+                why = canonical_layout_error(view, operand)
                 yield Obligation(
                     "I17",
                     f"a descriptor names the layout of `{view.buffer.name}`",

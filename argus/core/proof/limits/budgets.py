@@ -24,8 +24,8 @@ from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, shared_memory_
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.lifetimes import peak_live_tiles
 from argus.core.proof.dataflow.timeline import Timeline
-from argus.core.proof.limits.live_cells import of_cells
-from argus.core.proof.limits.memory import modes, offsets_along, slots_of, staged_offsets
+from argus.core.proof.limits.distinct_addresses import distinct_address_obligations
+from argus.core.proof.limits.memory import axis_modes, offsets_along, staged_offsets, symbolic_axes
 from argus.core.proof.obligation import Obligation, Related
 from argus.core.walk import IntArray, evaluate, mentions, symbols
 
@@ -41,12 +41,12 @@ def accumulation_words(buffer: Buffer) -> int:
     return register_words(buffer) if buffer.file == "accumulation" else 0
 
 
-def obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
+def budget_obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
     allocs = [step.stmt for step in timeline.steps if isinstance(step.stmt, Alloc)]
     yield from _storage(timeline.kernel, allocs)
     yield from _accumulating(timeline.kernel, allocs)
     if timeline.unmodelled:
-        yield from of_stages(timeline.kernel)
+        yield from stage_obligations(timeline.kernel)
     for step in timeline.steps:
         if isinstance(step.stmt, Copy):
             for access in accesses.of(step):
@@ -63,7 +63,7 @@ def _storage(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
         chosen = sorted(
             {a for a in allocs if a.buffer.space == space and a.count is None}, key=lambda a: -size(a.buffer)
         )
-        if not chosen or (space == "shared" and planned(kernel)):
+        if not chosen or (space == "shared" and plans_shared_memory(kernel)):
             continue
         need = sum(size(alloc.buffer) for alloc in chosen)
         if space == "register" and need > limit:
@@ -108,7 +108,7 @@ def _accumulating(kernel: Kernel, allocs: list[Alloc]) -> Iterator[Obligation]:
     )
 
 
-def shares_registers(kernel: Kernel) -> bool:
+def needs_register_reuse(kernel: Kernel) -> bool:
     """Whether the kernel fits only if tiles that hold nothing at one time have registers in common."""
     limit = kernel.target.registers_of(kernel.threads)
     bodies = [(kernel.body, limit)]
@@ -126,16 +126,16 @@ def _sized(allocs: list[Alloc], size: Callable[[Buffer], int], unit: str) -> Rel
     return tuple((alloc, f"{size(alloc.buffer)} {unit}") for alloc in allocs)
 
 
-def planned(kernel: Kernel) -> bool:
+def plans_shared_memory(kernel: Kernel) -> bool:
     """Whether shared memory is placed by a plan of ours, with barriers in it, and not by the compiler."""
     return "bulk" in kernel.target.queues
 
 
-def of_shared(kernel: Kernel) -> Iterator[Obligation]:
+def shared_memory_obligations(kernel: Kernel) -> Iterator[Obligation]:
     """I22 within each tensor; and of a planned block: tensors, gaps that align them, barriers, room to align all."""
-    yield from of_cells(kernel)
+    yield from distinct_address_obligations(kernel)
     chosen = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Alloc) and stmt.buffer.space == "shared"]
-    if not planned(kernel) or not chosen:
+    if not plans_shared_memory(kernel) or not chosen:
         return
     chosen.sort(key=lambda alloc: -bytes_of(alloc.buffer))
     need, limit = shared_memory_plan(kernel)[1] + BASE_ALIGNMENT, kernel.target.shared_bytes
@@ -166,7 +166,7 @@ def launch_registers(threads: int) -> int:
     return min(_WIDEST, _FILE // threads // _GRAIN * _GRAIN)
 
 
-def of_roles(kernel: Kernel) -> Iterator[Obligation]:
+def role_register_obligations(kernel: Kernel) -> Iterator[Obligation]:
     """I21: what the roles ask for is no more than what the block was launched with."""
     roles = kernel.roles
     asking = [] if roles is None else [role for role in roles.roles if role.registers is not None]
@@ -222,7 +222,7 @@ def _asked(others: list[Role], roles: Roles) -> Related:
     return tuple((_asks(role, roles), f"{role.registers} registers a thread") for role in others)
 
 
-def of_stages(kernel: Kernel) -> Iterator[Obligation]:
+def stage_obligations(kernel: Kernel) -> Iterator[Obligation]:
     """I18 of each swizzled buffer, at the first statement that takes one of its slots."""
     judged: set[Buffer] = set()
     for stmt in walk(kernel.body):
@@ -269,7 +269,7 @@ def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
     what = f"`{stmt.atom}` on `{buffer.name}` has bank conflicts of degree {buffer.banks} at most"
     offsets = staged_offsets(access.view, access.places)
     row = kernel.target.banks * BANK_BYTES
-    shifted = any(stride * buffer.dtype.bits // 8 % row for _, stride in slots_of(access, access.places))
+    shifted = any(stride * buffer.dtype.bits // 8 % row for _, stride in symbolic_axes(access, access.places))
     if offsets is None or shifted or not stmt.atom.phases:
         moving = "a tile that moves inside one buffer, or slots that begin in different banks"
         reason = moving if stmt.atom.phases else f"`{stmt.atom}` has no phases in its table"
@@ -278,7 +278,7 @@ def _banks(kernel: Kernel, stmt: Copy, access: Access) -> Iterator[Obligation]:
     yield _judged(stmt, kernel, buffer, what, offsets)
 
 
-def conflict_of(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -> Conflict:
+def worst_copy_conflict(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -> Conflict:
     """The worst conflict of a copy whose elements lie at these offsets, shape (threads, values)."""
     size = buffer.dtype.bits // 8
     count = stmt.atom.vector_bits // buffer.dtype.bits
@@ -288,7 +288,7 @@ def conflict_of(stmt: Copy, kernel: Kernel, buffer: Buffer, offsets: IntArray) -
 
 def _judged(stmt: Copy, kernel: Kernel, buffer: Buffer, what: str, offsets: IntArray) -> Obligation:
     assert buffer.banks is not None
-    worst = conflict_of(stmt, kernel, buffer, offsets)
+    worst = worst_copy_conflict(stmt, kernel, buffer, offsets)
     if worst.degree <= buffer.banks:
         return Obligation("I33", what, stmt, algebra.TRUE)
     better = _swizzle_for(stmt, kernel, buffer)
@@ -333,7 +333,7 @@ def _unswizzled(stmt: Copy, buffer: Buffer, layout: Staged) -> IntArray:
     zero = {symbol: 0 for at in view.at for symbol in symbols(at)}
     axes = stmt.by.coordinates()
     offsets = np.zeros(axes[0].shape, np.int64)
-    for at, mode in zip(view.at, modes(layout.layout), strict=True):
+    for at, mode in zip(view.at, axis_modes(layout.layout), strict=True):
         along = offsets_along(mode, np.asarray(evaluate(at, zero, axes), np.int64))
         offsets = offsets + (0 if along is None else along)
     return offsets

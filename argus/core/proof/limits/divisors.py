@@ -13,7 +13,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.walk import show, topological, within
 
 
-def obligations(timeline: Timeline) -> Iterator[Obligation]:
+def divisor_obligations(timeline: Timeline) -> Iterator[Obligation]:
     """From the facts that divide by numbers, or by what the program assumes to be positive, so that no divisor vouches
     for itself, and from lemmas whose own divisors are others: each of these is an obligation too.
     """
@@ -26,7 +26,9 @@ def obligations(timeline: Timeline) -> Iterator[Obligation]:
             yield _positive(stmt, divisor, (*solid, *sound))
 
 
-def of_expressions(stmt: Stmt, roots: tuple[Node, ...], known: tuple[Cond, ...]) -> Iterator[Obligation]:
+def expression_divisor_obligations(
+    stmt: Stmt, roots: tuple[Node, ...], known: tuple[Cond, ...]
+) -> Iterator[Obligation]:
     """I28 for what a statement computes, from the facts that divide safely."""
     found = dict.fromkeys(_divisors(roots))
     solid = _solid(known) if found else ()

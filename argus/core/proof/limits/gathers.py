@@ -16,13 +16,13 @@ from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import integers, vectors
-from argus.core.proof.limits.boxes import whole_rows
+from argus.core.proof.limits.boxes import stride_divisible
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.values.content import Inside
 from argus.core.walk import mentions, substitute
 
 
-def inside_of(accesses: Accesses, access: Access, places: Sequence[FragmentIndex]) -> tuple[Inside, ...] | None:
+def load_bounds(accesses: Accesses, access: Access, places: Sequence[FragmentIndex]) -> tuple[Inside, ...] | None:
     """Where a load takes elements and not padding: inside the tensor, axis by axis, also where that is always so, to
     keep one form; and where the view's condition holds. None if part of that is no bound of a coordinate.
     """
@@ -55,21 +55,21 @@ def _bound(accesses: Accesses, access: Access, cond: Cond) -> Inside | None:
     assert access.by is not None
     for left in (algebra.sub(cond.left, 1), cond.left):
         place = accesses.component(left, access.by)
-        anywhere = algebra.le(0, substitute(left, {}, integers.elements(access.view)))
+        anywhere = algebra.le(0, substitute(left, {}, integers.arbitrary_element(access.view)))
         if place is not None and anywhere is algebra.TRUE:
             return Inside(place, algebra.add(cond.right, algebra.sub(left, cond.left), 1))
     return None
 
 
-def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def gather_obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     """I19: whole vectors, aligned, that are padding as a whole or not at all; I28: what is computed fits its type."""
     buffer = access.view.buffer
     count = stmt.atom.vector_bits // buffer.dtype.bits
     align = stmt.atom.operands["source"].align
     what = f"`{stmt.atom}` moves {count} consecutive elements of `{buffer.name}` from a multiple of {align} bytes"
-    reason = _irregular(access, stmt, inside_of(accesses, access, access.gathered or ()), count)
+    reason = _irregular(access, stmt, load_bounds(accesses, access, access.gathered or ()), count)
     if reason:
-        yield from vectors.obligations(step, stmt, access)
+        yield from vectors.gathered_vector_obligations(step, stmt, access)
         return
     last = (access.gathered or (None,))[-1]
     assert isinstance(last, Separable)
@@ -77,7 +77,7 @@ def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> I
     wide = align * 8 // buffer.dtype.bits
     start = algebra.add(last.base, int(last.table.flat[0]))
     along = [algebra.eq(algebra.mod(start, each), 0) for each in (wide, count)]
-    rows = [whole_rows(stride, wide) for stride in buffer.layout.strides[:-1]]
+    rows = [stride_divisible(stride, wide) for stride in buffer.layout.strides[:-1]]
     plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % align == 0
     yield Obligation(
         "I19",
@@ -97,7 +97,7 @@ def obligations(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> I
         compared=last.table.size // count,
         help="`assume` that the row length is whole vectors, or use a narrower instruction",
     )
-    yield from integers.of_gather(step, stmt, access)
+    yield from integers.gather_width_obligations(step, stmt, access)
 
 
 def _irregular(access: Access, stmt: Copy, inside: tuple[Inside, ...] | None, count: int) -> str:

@@ -12,13 +12,13 @@ from argus.core import algebra
 from argus.core.index import Cond, Coord, Held, Read
 from argus.core.ir import Buffer, Copy, If, Stmt, View
 from argus.core.proof.dataflow.timeline import EvaluatedExprs, Timeline
-from argus.core.proof.limits.integers import computed
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.limits.integers import width_obligations
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.data_contracts import within
 from argus.core.walk import mentions, show, topological
 
 
-def obligations(line: Timeline) -> Iterator[Obligation]:
+def indirect_index_obligations(line: Timeline) -> Iterator[Obligation]:
     """For every statement that speaks of integers from memory, each term once."""
     tensors = {buffer.name: buffer for buffer in line.kernel.parameters}
     for each in line.computed:
@@ -27,7 +27,7 @@ def obligations(line: Timeline) -> Iterator[Obligation]:
                 yield _exists(each, term, tensors[term.array])
         match each.stmt:
             case If(cond=cond):
-                yield from computed((cond,), each.stmt, each.context, "a condition")
+                yield from width_obligations((cond,), each.stmt, each.context, "a condition")
             case _:
                 pass
     for step in line.steps:
@@ -47,7 +47,7 @@ def _exists(each: EvaluatedExprs, term: Read, buffer: Buffer) -> Obligation:
         goal,
         each.context,
         unknown="an integer for each row of a tile is not built yet in the verifier" if rows else "",
-        least=sizes_first(goal),
+        least=minimisation_order(goal),
         compared=1,
         help=f"read `{buffer.name}` only where its index is known to be inside",
     )
@@ -66,7 +66,7 @@ def _chosen(stmt: Stmt, view: View, context: tuple[Cond, ...]) -> Iterator[Oblig
             stmt,
             goal,
             context,
-            least=sizes_first(goal),
+            least=minimisation_order(goal),
             compared=1,
             help=f"copy only where `{show(at)}` is known to lie in [0, {show(extent)}): "
             "a `promise` of its range, and `when(x >= 0)` around what a sentinel leaves out",

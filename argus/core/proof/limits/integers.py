@@ -20,18 +20,18 @@ _UINT32 = (1 << 32) - 1
 _INT64 = (1 << 63) - 1
 
 
-def of_control(timeline: Timeline) -> Iterator[Obligation]:
+def control_width_obligations(timeline: Timeline) -> Iterator[Obligation]:
     """Conditions, loop bounds and numbers among elements; each condition once in each loop."""
     for segment in timeline.segments:
         if segment.loop is not None:
-            yield from of_loop(segment.loop.stmt)
+            yield from loop_width_obligations(segment.loop.stmt)
         yield from _of_segment(segment)
 
 
-def of_loop(loop: For, facts: tuple[Cond, ...] = ()) -> Iterator[Obligation]:
+def loop_width_obligations(loop: For, facts: tuple[Cond, ...] = ()) -> Iterator[Obligation]:
     """The bounds of a loop, and what its variable is at the end. facts: what holds where it stands."""
     bounds = (loop.start, loop.stop, algebra.add(loop.stop, loop.step))
-    yield from computed(bounds, loop, facts, "a bound of the loop")
+    yield from width_obligations(bounds, loop, facts, "a bound of the loop")
 
 
 def _of_any_element(node: Node, stmt: Map) -> Node:
@@ -48,15 +48,15 @@ def _of_segment(segment: Segment) -> Iterator[Obligation]:
     for step in segment.steps:
         if step.guard not in seen:
             seen.add(step.guard)
-            yield from computed((step.guard,), step.stmt, facts, "a condition")
+            yield from width_obligations((step.guard,), step.stmt, facts, "a condition")
         if isinstance(step.stmt, Mma):
-            yield from computed((step.stmt.init,), step.stmt, facts, "`init`")
+            yield from width_obligations((step.stmt.init,), step.stmt, facts, "`init`")
         if isinstance(step.stmt, Map):
             numbers = [_of_any_element(node, step.stmt) for node in indices(step.stmt.elem)]
-            yield from computed(numbers, step.stmt, facts, "a number among elements")
+            yield from width_obligations(numbers, step.stmt, facts, "a number among elements")
 
 
-def computed(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...], what: str) -> Iterator[Obligation]:
+def width_obligations(roots: Sequence[Node], stmt: Stmt, facts: tuple[Cond, ...], what: str) -> Iterator[Obligation]:
     """I28 for every partial result of expressions that the kernel computes where `facts` hold."""
     goals = [(node, _fits(node)) for node in _results(roots)]
     for node, goal in goals:
@@ -86,7 +86,9 @@ def _results(roots: Sequence[Node]) -> Iterator[Index]:
                 continue
 
 
-def of_access(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
+def access_width_obligations(
+    step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]
+) -> Iterator[Obligation]:
     """Coordinates are 32-bit, byte offsets 64-bit, or unsigned 32-bit through a buffer descriptor."""
     buffer = access.view.buffer
     for axis, (place, expression) in enumerate(zip(places, access.view.at, strict=True)):
@@ -104,16 +106,16 @@ def of_access(step: Step, stmt: Copy, access: Access, places: tuple[Separable, .
         yield from _offsets(step, stmt, buffer, buffer.layout)
 
 
-def of_gather(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def gather_width_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     """The same where places do not come apart: whatever is computed of them, and of the view's condition."""
-    buffer, inner = access.view.buffer, elements(access.view)
+    buffer, inner = access.view.buffer, arbitrary_element(access.view)
     roots = [substitute(expression, {}, inner) for expression in access.view.at]
     for axis, root in enumerate(roots):
         goals = [_fits(node) for node in (root, *_results([root]))]
         yield Obligation(
             "I28", f"coordinate {axis} of `{buffer.name}` fits 32 bits", stmt, algebra.all_of(goals), step.context
         )
-    yield from computed((substitute(access.view.where, {}, inner),), stmt, step.context, "a view's condition")
+    yield from width_obligations((substitute(access.view.where, {}, inner),), stmt, step.context, "a view's condition")
     if isinstance(buffer.layout, Strided):
         yield from _offsets(step, stmt, buffer, buffer.layout)
 
@@ -127,10 +129,10 @@ def _fits(expression: Index) -> Cond:
 
 def _intermediate(expression: Index, access: Access) -> Iterator[Index]:
     """Every partial result of a coordinate's computation, for coordinates anywhere in the tile."""
-    yield from _results([_without_counters(substitute(expression, {}, elements(access.view)))])
+    yield from _results([_without_counters(substitute(expression, {}, arbitrary_element(access.view)))])
 
 
-def elements(view: View) -> list[Index]:
+def arbitrary_element(view: View) -> list[Index]:
     """An arbitrary element of a view."""
     extents = [extent.value if isinstance(extent, Const) else None for extent in view.shape]
     return [

@@ -18,7 +18,7 @@ from argus.core.proof.obligation import Obligation
 from argus.core.walk import IntArray, show
 
 
-def obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:
+def access_obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], bool]) -> Iterator[Obligation]:
     """For each copy of the timeline; of: which buffers are meant."""
     for step in timeline.steps:
         if isinstance(step.stmt, Copy):
@@ -30,10 +30,10 @@ def obligations(timeline: Timeline, accesses: Accesses, of: Callable[[Buffer], b
 def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     name = access.view.buffer.name
     if access.gathered is not None:
-        yield from gathers.obligations(accesses, step, stmt, access)
+        yield from gathers.gather_obligations(accesses, step, stmt, access)
         return
     if access.places is None and is_gathered(stmt, access.view):
-        yield from vectors.obligations(step, stmt, access)
+        yield from vectors.gathered_vector_obligations(step, stmt, access)
         return
     if access.places is None:
         for invariant, what in (("I37", "stays inside"), ("I19", "is aligned in")):
@@ -48,7 +48,7 @@ def _of_access(accesses: Accesses, step: Step, stmt: Copy, access: Access) -> It
         return
     yield from _bounds(step, stmt, access, access.places)
     yield from _addresses(step, stmt, access, access.places)
-    yield from integers.of_access(step, stmt, access, access.places)
+    yield from integers.access_width_obligations(step, stmt, access, access.places)
 
 
 def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...]) -> Iterator[Obligation]:
@@ -56,14 +56,16 @@ def _addresses(step: Step, stmt: Copy, access: Access, places: tuple[Separable, 
     memory = stmt.atom.operands["source" if access.mode == "read" else "target"]
     staged = isinstance(access.view.buffer.layout, Staged)
     if stmt.atom.box is not None:
-        yield from boxes.of_box(step, stmt, access)
+        yield from boxes.box_obligations(step, stmt, access)
         if staged and staged_offsets(access.view, places) is None:
             reason = "a box that moves inside one buffer"
             yield Obligation("I19", "the box is aligned", stmt, algebra.FALSE, step.context, unknown=reason)
             return
     elif memory.tv is not None and staged:
         offsets = staged_offsets(access.view, places)
-        yield from boxes.of_matrices(step, stmt, access, memory, offsets, tuple(slots_of(access, places)))
+        yield from boxes.matrix_copy_obligations(
+            step, stmt, access, memory, offsets, tuple(symbolic_axes(access, places))
+        )
     else:
         yield from _vectors(step, stmt, access, places)
         return
@@ -157,8 +159,8 @@ def _multiple(place: Separable, stride: Index, wide: int, count: int) -> Cond:
         coordinate = algebra.eq(algebra.mod(algebra.add(place.base, int(firsts.flat[0])), wide), 0)
         if coordinate is algebra.TRUE:
             return coordinate
-        return algebra.any_of((coordinate, boxes.whole_rows(stride, wide)))
-    return boxes.whole_rows(stride, wide)
+        return algebra.any_of((coordinate, boxes.stride_divisible(stride, wide)))
+    return boxes.stride_divisible(stride, wide)
 
 
 def _whole_vectors(step: Step, stmt: Copy, places: tuple[Separable, ...], buffer: Buffer, count: int) -> Obligation:
@@ -189,7 +191,7 @@ def staged_offsets(view: View, places: tuple[Separable, ...], *, moves: bool = F
     layout = view.buffer.layout
     assert isinstance(layout, Staged)
     offsets = np.zeros(places[0].table.shape, np.int64)
-    for place, mode in zip(places, modes(layout.layout), strict=True):
+    for place, mode in zip(places, axis_modes(layout.layout), strict=True):
         symbolic = place.base is not algebra.const(0)
         plain = moves and layout.swizzle is None
         if symbolic and isinstance(mode.stride, tuple):
@@ -217,7 +219,7 @@ def _whole(place: Index, stride: int, period: int) -> bool:
     return algebra.mod(algebra.mul(place, stride), period) is algebra.const(0)
 
 
-def modes(layout: Layout) -> tuple[Layout, ...]:
+def axis_modes(layout: Layout) -> tuple[Layout, ...]:
     """The layout axis by axis; an axis of slabs is one of two."""
     shapes = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
@@ -243,7 +245,7 @@ def _staged(
     groups = offsets.reshape(offsets.shape[0], -1, count)
     aligned = bool((groups[:, :, 0] % wide == 0).all())
     together = bool((groups == groups[:, :, :1] + np.arange(count)).all())
-    slots = algebra.all_of(_slot_aligned(place, stride, wide) for place, stride in slots_of(access, places))
+    slots = algebra.all_of(_slot_aligned(place, stride, wide) for place, stride in symbolic_axes(access, places))
     yield Obligation(
         "I19",
         what,
@@ -256,13 +258,13 @@ def _staged(
     yield _stages(step, stmt, access, places)
 
 
-def slots_of(access: Access, places: tuple[Separable, ...]) -> Iterator[tuple[Separable, int]]:
+def symbolic_axes(access: Access, places: tuple[Separable, ...]) -> Iterator[tuple[Separable, int]]:
     """The symbolic axes of a shared tensor and the distance of their neighbours, in elements; not axes of slabs, along
     which `staged_offsets` refuses to move.
     """
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
-    for place, mode in zip(places, modes(layout.layout), strict=True):
+    for place, mode in zip(places, axis_modes(layout.layout), strict=True):
         if isinstance(mode.stride, int) and place.base is not algebra.const(0):
             yield place, mode.stride
 
@@ -276,9 +278,9 @@ def _stages(step: Step, stmt: Copy, access: Access, places: tuple[Separable, ...
     layout = access.view.buffer.layout
     assert isinstance(layout, Staged)
     period = 1 if layout.swizzle is None else layout.swizzle.period
-    slots = [(place, stride) for place, stride in slots_of(access, places) if place.uniform]
+    slots = [(place, stride) for place, stride in symbolic_axes(access, places) if place.uniform]
     whole = all(stride % period == 0 or _whole(place.least, stride, period) for place, stride in slots)
-    within = any(not p.uniform and not _whole(p.base, stride, period) for p, stride in slots_of(access, places))
+    within = any(not p.uniform and not _whole(p.base, stride, period) for p, stride in symbolic_axes(access, places))
     return Obligation(
         "I18",
         f"stages of `{access.view.buffer.name}` are whole periods of its swizzle",

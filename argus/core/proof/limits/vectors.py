@@ -19,12 +19,12 @@ from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.subview import conjuncts, in_bounds_conditions
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.limits import integers
-from argus.core.proof.limits.boxes import whole_rows
+from argus.core.proof.limits.boxes import stride_divisible
 from argus.core.proof.obligation import Obligation
 from argus.core.walk import fold, rebuild, substitute
 
 
-def obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+def gathered_vector_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
     """I19: whole vectors, aligned, that are padding as a whole or not at all; I28: what is computed fits its type."""
     view, buffer = access.view, access.view.buffer
     count = stmt.atom.vector_bits // buffer.dtype.bits
@@ -37,7 +37,7 @@ def obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
         yield Obligation("I19", what, stmt, algebra.FALSE, step.context, unknown=reason)
         return
     yield from _wide(step, stmt, access, found, what)
-    yield from integers.of_gather(step, stmt, access)
+    yield from integers.gather_width_obligations(step, stmt, access)
 
 
 def _wide(step: Step, stmt: Copy, access: Access, found: _Vector, what: str) -> Iterator[Obligation]:
@@ -46,7 +46,7 @@ def _wide(step: Step, stmt: Copy, access: Access, found: _Vector, what: str) -> 
     align = stmt.atom.operands["source"].align
     assert isinstance(buffer.layout, Strided)
     wide = max(align * 8 // buffer.dtype.bits, count)
-    rows = (whole_rows(stride, wide) for stride in buffer.layout.strides[:-1])
+    rows = (stride_divisible(stride, wide) for stride in buffer.layout.strides[:-1])
     plain = buffer.layout.strides[-1] is algebra.const(1) and buffer.align % align == 0
     yield Obligation(
         "I19",
@@ -105,7 +105,7 @@ class _Vector:
 
     def _at(self, node: Index | Cond, element: int) -> Node:
         """An expression over the view's coordinates, at an element of a vector anywhere in the view."""
-        anywhere = integers.elements(self.view)
+        anywhere = integers.arbitrary_element(self.view)
         begin = algebra.mul(algebra.sym(Symbol("vector", "fresh", 0, None)), self.count)
         coords = [algebra.add(begin, element) if a == self.axis else at for a, at in enumerate(anywhere)]
         return fold(substitute(cast(Index, node), {}, coords), self._split)

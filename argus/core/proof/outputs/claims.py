@@ -9,7 +9,7 @@ from typing import assert_never
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.check import chosen, masked
+from argus.core.check import has_masks, indirect_tags
 from argus.core.ir import (
     Assert,
     Covers,
@@ -27,7 +27,7 @@ from argus.core.layout import TV
 from argus.core.proof.dataflow.affine import affine_over, at_any_element, coordinate_axes
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step, is_whole
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs import relations
 from argus.core.proof.outputs.sum_order import ordered
 from argus.core.proof.outputs.writes import written_once
@@ -62,14 +62,20 @@ def _meeting(accumulator: Accumulator, step: Step, stmt: Mma) -> Iterator[Obliga
                 continue
             for clash in Multiplication(stmt, one.value, two.value).clashes():
                 weighed = families(one.value.standing) or families(two.value.standing)
-                kept = "I27" if clash.name in chosen(accumulator.flow.timeline.kernel) else "I26" if weighed else "I2"
+                kept = (
+                    "I27"
+                    if clash.name in indirect_tags(accumulator.flow.timeline.kernel)
+                    else "I26"
+                    if weighed
+                    else "I2"
+                )
                 yield Obligation(
                     ("I24" if weighed else "I1") if clash.contracted else kept,
                     f"{names} meet on equal `{clash.name}`",
                     stmt,
                     clash.goal,
                     context,
-                    least=sizes_first(clash.goal),
+                    least=minimisation_order(clash.goal),
                     compared=compared,
                     help=_meeting_help(clash.name),
                     related=lambda: _origins(accumulator.flow, step),
@@ -110,7 +116,7 @@ def asserted(flow: Flow, accumulators: tuple[Accumulator, ...]) -> Iterator[Obli
             for each in _claim(flow, accumulators, step, step.stmt):
                 masks |= each.invariant == "I25"
                 yield evolve(each, stated=True)
-    if masked(flow.timeline.kernel) and not masks:
+    if has_masks(flow.timeline.kernel) and not masks:
         what, reason = (
             "what is masked is asserted",
             "no `assert_covers` speaks of a sum of exponentials that are masked",
@@ -165,14 +171,14 @@ def _covers(flow: Flow, step: Step, stmt: Assert, claim: Covers) -> Iterator[Obl
             continue
         goal = at_any_element(algebra.all_of(holds_once(count, claim.low, claim.high) for count in known), held)
         of_masked = isinstance(piece.value.standing, Weight | Statistic) or is_folded(piece.value)
-        code = "I25" if of_masked and masked(flow.timeline.kernel) else "I3"
+        code = "I25" if of_masked and has_masks(flow.timeline.kernel) else "I3"
         yield Obligation(
             code,
             what,
             stmt,
             goal,
             (*context, at_any_element(claim.where, held), *some_element(piece.value.inside)),
-            least=sizes_first(goal),
+            least=minimisation_order(goal),
             compared=int(piece.mask.sum()),
             related=lambda: _summed(flow, claim.of.view),
             help=f"follow `{name}` through the loop: its trip count, each tile's number, and how often the sum is fed",

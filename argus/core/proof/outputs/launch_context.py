@@ -8,7 +8,7 @@ from typing import TypeVar, cast, get_args
 from attrs import evolve, fields, frozen
 
 from argus.core.algebra import TRUE
-from argus.core.check.reads import stored
+from argus.core.check.reads import written_tensors
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import (
     Assume,
@@ -73,7 +73,7 @@ def launched(program: Program) -> tuple[Launched, ...]:
     written = set[Buffer]()
     for launch in program.launches:
         alone.append(_alone(program, launch, written))
-        written |= {launch.arguments[buffer.name] for buffer in stored(launch.kernel)}
+        written |= {launch.arguments[buffer.name] for buffer in written_tensors(launch.kernel)}
     assumed: dict[Cond, Assume] = {}
     for each in alone:
         for stmt in walk(each.kernel.body):

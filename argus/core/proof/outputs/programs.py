@@ -8,7 +8,7 @@ from itertools import product
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.check import reads
+from argus.core.check import read_terms
 from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Covers, Kernel, Let, Map, Stmt, walk, whole
 from argus.core.ir.element_walk import gets
@@ -16,7 +16,7 @@ from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable, symbolic_parts
 from argus.core.proof.dataflow.timeline import Step
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.segments import ragged
 from argus.core.proof.outputs.store_coverage import apart_between, apart_within, reaches_all, together
 from argus.core.proof.outputs.tile_index import raster
@@ -89,7 +89,7 @@ def integers_taken(kernel: Kernel, others: Others) -> Stmt | None:
     names = {buffer.name for buffer in others.brought}
     for stmt in walk(kernel.body):
         peeked = isinstance(stmt, Let) and stmt.value.view.buffer in others.brought
-        if peeked or any(term.array in names for term in reads(stmt)):
+        if peeked or any(term.array in names for term in read_terms(stmt)):
             return stmt
     return None
 
@@ -171,7 +171,7 @@ def _at_most_once(what: str, count: Index, step: Step, context: tuple[Cond, ...]
         step.stmt,
         goal,
         context,
-        least=sizes_first(goal),
+        least=minimisation_order(goal),
         compared=1,
         help="let the parts follow one another: each begins where the one before ends, as `span` gives them",
     )

@@ -21,7 +21,7 @@ from argus.core.proof.dataflow.access import sequential_tv
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Piecewise, Separable, cases_of, distinct_columns
 from argus.core.proof.dataflow.timeline import Shift, Step
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.values.content import BoolArray, Content, Data, Inside, shifted, some_element, why_not
 from argus.core.proof.values.recognisers.products import COUNTED
 from argus.core.walk import IntArray, show, substitute, symbols
@@ -79,7 +79,7 @@ def _of_elements(
             stmt,
             goal,
             (*case.context, *some_element(case.inside)),
-            least=sizes_first(goal),
+            least=minimisation_order(goal),
             compared=0 if trivial else int(case.mask.sum()),
             help="correct the relation, or the path that brings other elements here",
         )
@@ -222,7 +222,7 @@ def distinct(flow: Flow, step: Step, stmt: Assert, claim: Distinct) -> Iterator[
         yield _unknown(step, stmt, what, goal)
         return
     context = (*case.context, *some_element(case.inside))
-    yield Obligation("I39", what, stmt, goal, context, least=sizes_first(goal), compared=case.mask.size)
+    yield Obligation("I39", what, stmt, goal, context, least=minimisation_order(goal), compared=case.mask.size)
     if claim.over:
         yield _between(flow, step, stmt, claim, case, f"{what} in {', '.join(s.name for s in claim.over)}")
 
@@ -294,7 +294,7 @@ def _between(flow: Flow, step: Step, stmt: Assert, claim: Distinct, case: Case, 
         stmt,
         goal,
         tuple(met),
-        least=sizes_first(algebra.all_of(met)),
+        least=minimisation_order(algebra.all_of(met)),
         compared=case.mask.size,
         help="every iteration and every block must take elements of its own",
     )

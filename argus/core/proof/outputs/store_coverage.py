@@ -13,7 +13,7 @@ from argus.core.ir import Buffer, Kernel, View
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable, distinct_count
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.segments import Ragged, ragged
 from argus.core.proof.outputs.tile_index import Raster, coordinates, raster
 from argus.core.walk import IntArray, mentions, show, substitute, symbols
@@ -83,7 +83,7 @@ def apart_between(
         store.step.stmt,
         algebra.all_of(algebra.eq(algebra.sym(symbol), other[symbol]) for symbol in told_apart if symbol in other),
         tuple(met),
-        least=sizes_first(algebra.all_of(met)),
+        least=minimisation_order(algebra.all_of(met)),
         compared=places[0].table.size,
         help="every coordinate of the grid must choose another tile",
         given="assumptions",
@@ -156,7 +156,7 @@ def reaches_all(
         store.step.stmt,
         goal,
         tuple(hypotheses),
-        least=sizes_first(algebra.all_of((*hypotheses, goal))),
+        least=minimisation_order(algebra.all_of((*hypotheses, goal))),
         compared=places[0].table.size,
         help="the grid must count enough tiles, `ceil_div(size, tile)` on each axis, "
         "and a block store the tile of its own coordinates",
@@ -178,7 +178,7 @@ def _has_sequence(
         inside,
         tuple(hypotheses),
         unknown="" if row is not None else "the row of a sequence is no coordinate of what is stored",
-        least=sizes_first(inside),
+        least=minimisation_order(inside),
         help=f"`promise({found.starts.name}, ascending=True, first=0, last=...)`: the last start is the number of rows",
         given="assumptions",
     )

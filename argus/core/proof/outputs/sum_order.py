@@ -15,7 +15,7 @@ from argus.core import algebra
 from argus.core.index import Cond, Index
 from argus.core.ir import Assert, Mma, TagOf
 from argus.core.proof.dataflow.timeline import Loop, Segment, Shift, Step, is_whole
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.values.recognisers.products import Product, Term
 from argus.core.proof.values.sums import Accumulator
 from argus.core.walk import substitute
@@ -58,7 +58,7 @@ def ordered(accumulators: Sequence[Accumulator], step: Step, stmt: Assert, of: T
             stmt,
             goal,
             context,
-            least=sizes_first(goal),
+            least=minimisation_order(goal),
             compared=compared[0] * compared[1],
             help=f"let the loop take the tiles of `{of.name}` upwards",
         )

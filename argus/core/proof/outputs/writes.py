@@ -15,7 +15,7 @@ from argus.core.proof.dataflow.affine import affine, affine_over, at_any_element
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, distinct_count, equal_indices, extremes
 from argus.core.proof.dataflow.timeline import Step, is_whole
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.covers_claims import Stated, of_own_places, stated
 from argus.core.proof.outputs.store_coverage import apart_between, apart_within, offset, reaches_all, together
 from argus.core.proof.values.content import Data, Inside, some_element, why_not
@@ -161,7 +161,7 @@ def _meant(store: Access, places: tuple[Separable, ...], claim: WrittenOnce) -> 
         store.step.stmt,
         goal,
         (*store.step.context, *inside),
-        least=sizes_first(goal),
+        least=minimisation_order(goal),
         compared=places[0].table.size,
         help="store only where the claim's `where` holds",
     )
@@ -213,7 +213,14 @@ def _component_held(
     goal = equal_indices(value.record[tag], wanted)
     help_text = f"the store's layout or tile number is not the one that `{tag}` was computed for"
     return Obligation(
-        "I4", what, store.step.stmt, goal, context, least=sizes_first(goal), compared=wanted.table.size, help=help_text
+        "I4",
+        what,
+        store.step.stmt,
+        goal,
+        context,
+        least=minimisation_order(goal),
+        compared=wanted.table.size,
+        help=help_text,
     )
 
 

@@ -23,7 +23,7 @@ from argus.core.proof.dataflow.flattened_views import delinearize
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import FragmentIndex, equal_indices
 from argus.core.proof.dataflow.timeline import Step, is_whole
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.writes import claimed_apart, held_by, not_padding, stores_of, written_once
 from argus.core.proof.values.content import Data, Multiplied, Value, some_element, why_not
 from argus.core.proof.values.multiset_count import COUNTED
@@ -261,7 +261,7 @@ class _Judge:
             context,
             other=None if store is None else store.step.stmt,
             unknown=unknown,
-            least=sizes_first(goal),
+            least=minimisation_order(goal),
             compared=0 if store is None else store.shape[0] * store.shape[1],
             presumed=presumed,
             help="compare the places that are loaded with those of the claim: strides, offsets, which axis is which",

@@ -34,8 +34,8 @@ from argus.core.ir import (
     Sync,
     walk,
 )
-from argus.core.proof.limits.divisors import of_expressions
-from argus.core.proof.limits.integers import computed, of_loop
+from argus.core.proof.limits.divisors import expression_divisor_obligations
+from argus.core.proof.limits.integers import loop_width_obligations, width_obligations
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.roles import cluster_stores, clusters, hilbert_tiles
@@ -357,11 +357,11 @@ def _counted(kernel: Kernel, roles: Sequence[Parsed], tiles: Tiles | None) -> It
         for stmt in walk(role.laps_body):
             roots = expressions(stmt) if isinstance(stmt, For | If | Await | Arrive) else ()
             facts = (*known, *_runs(role, tiles)) if stmt in inside else known
-            yield from of_expressions(stmt, roots, facts)
+            yield from expression_divisor_obligations(stmt, roots, facts)
             if isinstance(stmt, For):
-                yield from of_loop(stmt, role.facts if stmt in inside else ())
+                yield from loop_width_obligations(stmt, role.facts if stmt in inside else ())
             elif isinstance(stmt, If):
-                yield from computed((stmt.cond,), stmt, role.inside, "a condition")
+                yield from width_obligations((stmt.cond,), stmt, role.inside, "a condition")
 
 
 def _runs(role: Parsed, tiles: Tiles | None) -> tuple[Cond, ...]:

@@ -18,7 +18,7 @@ from argus.core.ir.element_walk import gets, nodes
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import equal_indices
 from argus.core.proof.dataflow.timeline import Step
-from argus.core.proof.obligation import Obligation, sizes_first
+from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.values.content import Content, Data, Number, why_not
 from argus.core.walk import substitute
 
@@ -97,7 +97,7 @@ def _scaled(
                 stmt,
                 goal,
                 context,
-                least=sizes_first(goal),
+                least=minimisation_order(goal),
                 compared=compared,
                 help=f"load the scale of the `{name}` that the sum has: compare the tiles' numbers",
             )

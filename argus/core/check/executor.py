@@ -11,12 +11,12 @@ from argus.core.ir import Kernel, One, Role, Roles, Stmt, bodies
 
 
 @frozen
-class Place:
+class Executor:
     """Run by the block, by each agent of a role, or by the one thread that it elects."""
 
     kernel: Kernel
     role: Role | None = None
-    alone: bool = False
+    elected: bool = False
 
     @property
     def agent(self) -> int:
@@ -26,7 +26,7 @@ class Place:
     @property
     def threads(self) -> int:
         """Threads that run the statement together."""
-        return 1 if self.alone else self.agent
+        return 1 if self.elected else self.agent
 
     @property
     def owner(self) -> str:
@@ -36,23 +36,23 @@ class Place:
         return "the kernel" if self.role is None else f"role `{self.role.name}`"
 
 
-def placed(kernel: Kernel) -> Iterator[tuple[Place, Stmt]]:
-    """Every statement with its place, in program order, each before what it contains."""
-    yield from _placed(Place(kernel), kernel.body)
+def statements_with_executor(kernel: Kernel) -> Iterator[tuple[Executor, Stmt]]:
+    """Every statement with its executor, in program order, each before what it contains."""
+    yield from _with_executor(Executor(kernel), kernel.body)
 
 
-def _placed(place: Place, body: tuple[Stmt, ...]) -> Iterator[tuple[Place, Stmt]]:
+def _with_executor(executor: Executor, body: tuple[Stmt, ...]) -> Iterator[tuple[Executor, Stmt]]:
     for stmt in body:
-        yield place, stmt
+        yield executor, stmt
         for position, part in enumerate(bodies(stmt)):
             match stmt:
                 case Roles(roles=roles):
-                    yield from _placed(evolve(place, role=roles[position]), part)
+                    yield from _with_executor(evolve(executor, role=roles[position]), part)
                 case One():
-                    yield from _placed(evolve(place, alone=True), part)
+                    yield from _with_executor(evolve(executor, elected=True), part)
                 case _:
-                    yield from _placed(place, part)
+                    yield from _with_executor(executor, part)
 
 
-def fault(kernel: Kernel, stmt: Stmt, code: str, message: str, help: str = "", here: str = "") -> Diagnostic:
+def error_at(kernel: Kernel, stmt: Stmt, code: str, message: str, help: str = "", here: str = "") -> Diagnostic:
     return Diagnostic(code, "error", message, Label(stmt.span, here), help=help, kernel=kernel.name)

@@ -16,12 +16,12 @@ from argus.core.layout import Layout
 from argus.core.proof.obligation import Obligation
 
 
-def of_cells(kernel: Kernel) -> Iterator[Obligation]:
+def distinct_address_obligations(kernel: Kernel) -> Iterator[Obligation]:
     """An obligation for each tensor of shared memory; it is a fault of the program where it fails."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Alloc) or not isinstance(stmt.buffer.layout, Staged):
             continue
-        name, why = stmt.buffer.name, astray(stmt.buffer.layout)
+        name, why = stmt.buffer.name, address_conflict(stmt.buffer.layout)
         yield Obligation(
             "I22",
             f"the elements of `{name}` have addresses of their own",
@@ -34,7 +34,7 @@ def of_cells(kernel: Kernel) -> Iterator[Obligation]:
         )
 
 
-def astray(layout: Staged) -> str:
+def address_conflict(layout: Staged) -> str:
     """Why some element has no cell of its own within the buffer; empty if all have."""
     collision = _collision(layout.layout)
     if collision:

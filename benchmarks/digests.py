@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import argus
-from argus.kernels import batched, fp8, fp8_blocks, fused, gemm, layouts, streamk
+from argus.ops import choice
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "tests" / "corpus"
@@ -139,13 +139,13 @@ def chosen(select: Callable[..., object], shapes: list[tuple[int, int, int]]) ->
 
 
 def selectors() -> Iterator[tuple[str, Callable[..., object]]]:
-    for name, module in (("fp8", fp8), ("fp8_blocks", fp8_blocks), ("fused", fused), ("streamk", streamk)):
-        yield name, module.select
+    yield from (("fp8", choice.select_fp8), ("fp8_blocks", choice.select_fp8_blocks))
+    yield from (("fused", choice.select_fused), ("streamk", choice.select_stream_k))
     for target in ("sm_90a", "gfx942"):
-        yield f"gemm_{target}", partial(gemm.select, dtype="bf16", target=target)
+        yield f"gemm_{target}", partial(choice.select, dtype="bf16", target=target)
     for a, b in ((False, True), (True, False), (True, True)):
-        yield f"layouts_{a:d}{b:d}", partial(layouts.select, a_turned=a, b_turned=b)
-        yield f"batched_{a:d}{b:d}", partial(batched.select, 3, a_turned=a, b_turned=b)
+        yield f"layouts_{a:d}{b:d}", partial(choice.select_transposed, a_transposed=a, b_transposed=b)
+        yield f"batched_{a:d}{b:d}", partial(choice.select_batched, 3, a_transposed=a, b_transposed=b)
 
 
 def write(path: Path, part: str) -> None:

@@ -183,7 +183,8 @@ def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, C
     """What a call like one before is made of: its key, memory for the result, the launch."""
     launches = import_module("argus.runtime.launches")
     used = launches.machine(torch, a.device.index)
-    schedule = module._loaded("gemm_nt", module.choose(64, 64, 64), a.device.index, unproved)
+    chosen = module.candidate("gemm_nt", module.choose(64, 64, 64))
+    schedule = import_module("argus.ops.call_path").loaded(chosen, a.device.index, unproved)
     tensors = {"A": a, "B": b.mT, "C": a.new_empty((64, 64))}
     with_sizes = schedule.kernel.bind(tensors, dict(zip("MNK", (64, 64, 64), strict=True)), used.stream(a.device.index))
     return {

@@ -19,7 +19,7 @@ from typing import Any, cast
 from attrs import frozen
 
 from argus.cli.bench.figures import Point, Ratio, Roof, ratios, roofline
-from argus.kernels.gemm import select
+from argus.ops.choice import select
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

@@ -30,7 +30,7 @@ def build() -> None:
     for family in (module.WHOLE, module.BLOCKS):
         for config in family.configs:
             start = time.perf_counter()
-            kernel = family.kernel(config)
+            kernel = family.template.trace(config)
             prebuilt.built(kernel)
             print(f"{kernel.name}: {prebuilt.judged(kernel).verdict}, {time.perf_counter() - start:.1f} s")
 

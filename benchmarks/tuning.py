@@ -3,7 +3,7 @@
 prepare: proves and compiles 50 configurations from an empty cache by as many processes as asked for, and prints the
 wall time (at most 60 s on two cores) and what one configuration takes; then all others that a search tries, so that
 build/tuning is all that the GPU's machine needs; needs no GPU. run: searches each of 30 shapes and compares what
-`argus.kernels.gemm.select` says without a search with the fastest, in both regimes; at most 3 percent apart is right.
+`argus.ops.choice.select` says without a search with the fastest, in both regimes; at most 3 percent apart is right.
 Ten shapes are those of benchmarks/families/gemm.py; the other twenty have odd sizes: rows beside whole tiles, primes,
 tails of one in every extent that the copy engine can have, and extents of known models. Results go to tuning.json
 in `--out`, and what is found to build/tuning/tuning.

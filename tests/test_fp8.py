@@ -13,7 +13,8 @@ from argus.emit.build import build
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fp8 import gemm_fp8
-from argus.kernels.fp8_blocks import BLOCK, Blocks, gemm_fp8_blocks, select
+from argus.kernels.fp8_blocks import BLOCK, Blocks, gemm_fp8_blocks
+from argus.ops.choice import select_fp8_blocks
 from argus.verifier.kernel import verify
 
 WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
@@ -101,7 +102,7 @@ def test_scales_that_come_with_slots_are_proved_and_their_sums_stay_in_registers
 def test_scales_come_with_slots_where_the_copy_engine_takes_their_rows(
     shape: tuple[int, int, int], chosen: str
 ) -> None:
-    assert select(*shape) == chosen
+    assert select_fp8_blocks(*shape) == chosen
 
 
 @pytest.mark.share(3)

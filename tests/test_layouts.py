@@ -11,8 +11,9 @@ from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels import batched, layouts
-from argus.kernels.layouts import SHIPPED, TURNED, select
+from argus.kernels.layouts import SHIPPED, TURNED
 from argus.language import Template
+from argus.ops.choice import select_batched, select_transposed
 from argus.verifier.kernel import verify
 
 FAMILIES = {
@@ -94,13 +95,13 @@ def test_compiled_without_spills(name: str, config: str) -> None:
     ],
 )
 def test_what_lies_along_rows_decides(shape: tuple[int, int, int], turned: tuple[bool, bool], config: str) -> None:
-    assert select(*shape, a_turned=turned[0], b_turned=turned[1]) == config
+    assert select_transposed(*shape, a_transposed=turned[0], b_transposed=turned[1]) == config
 
 
 def test_batches_fill_the_processors_together() -> None:
-    assert batched.select(512, 128, 128, 64) == "rows_64_128"
-    assert batched.select(8, 4096, 4096, 4096) == "clustered_bands"
-    assert batched.select(4, 100, 100, 100) == "narrow"
+    assert select_batched(512, 128, 128, 64) == "rows_64_128"
+    assert select_batched(8, 4096, 4096, 4096) == "clustered_bands"
+    assert select_batched(4, 100, 100, 100) == "narrow"
 
 
 def test_turned_tiles_are_whole_spans() -> None:

@@ -22,7 +22,8 @@ from ml_dtypes import bfloat16
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.ops.matmul import CONFIGS, Config, choose, kernel
+from argus.ops.call_path import loaded
+from argus.ops.matmul import CONFIGS, Config, candidate, choose, kernel
 from argus.runtime import launch_gate, launches, tuning_db
 from argus.runtime.cuda import driver
 from argus.runtime.kernel_cache import Judged
@@ -471,7 +472,7 @@ def test_nothing_is_launched_for_nothing() -> None:
 
 def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Multiplying) -> None:
     a, b = matrix(8, 16), matrix(8, 16).mT
-    schedule = module._loaded("gemm_nt", "small", 0, "refuse")
+    schedule = loaded(candidate("gemm_nt", "small"), 0, "refuse")
     tensors = {"A": a, "B": b.mT, "C": a.new_empty((8, 8))}
     places = tuple(each.data_ptr() for each in tensors.values())
     call = Call((("M", 8), ("N", 8), ("K", 16)), (a.stride(), b.stride()))
@@ -485,14 +486,14 @@ def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Mult
 
 def test_prepared_launches_are_not_kept_without_end(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launches, "_MOST_BOUND", 2)
-    schedule = module._loaded("gemm_nt", "narrow", 0, "refuse")
+    schedule = loaded(candidate("gemm_nt", "narrow"), 0, "refuse")
     for rows in range(1, 8):
         tensors = {"A": matrix(rows, 3), "B": matrix(8, 3), "C": matrix(rows, 8)}
         places = tuple(each.data_ptr() for each in tensors.values())
         call = Call((("M", rows), ("N", 8), ("K", 3)), ((3, 1), (3, 1)))
-        schedule.launch(call, places, partial(dict, tensors), 7)
+        schedule.launch(call, places, lambda named=tensors: named, 7)
 
-    assert len(schedule._bound) <= 2
+    assert len(schedule.prepared) <= 2
     assert len(fake.launches) == 7
 
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from argus.cli.bench.figures import Point, Ratio, Roof, ratios, roofline
-from argus.kernels.gemm import select
+from argus.ops.choice import select
 from argus.report.drawing import COLOURS
 from benchmarks.performance import (
     FAMILIES,

@@ -19,6 +19,7 @@ import argus
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
+from argus.ops.choice import select_fp8, select_fp8_blocks
 from argus.runtime import launch_gate
 from argus.runtime.cuda import driver
 from argus.runtime.kernel_cache import Judged
@@ -294,5 +295,5 @@ def test_an_unknown_schedule_is_refused() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 8, 16), (4096, 4096, 4096), (8192, 8192, 8192), (512, 7168, 2048)], ids=str)
 def test_what_is_selected_is_shipped(shape: tuple[int, int, int]) -> None:
-    assert fp8.select(*shape) in fp8.CONFIGS
-    assert fp8_blocks.select(*shape) in fp8_blocks.CONFIGS
+    assert select_fp8(*shape) in fp8.CONFIGS
+    assert select_fp8_blocks(*shape) in fp8_blocks.CONFIGS

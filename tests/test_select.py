@@ -15,13 +15,14 @@ from argus.core.diagnostic import ArgusError
 from argus.kernels import cost_gfx942, fp8, layouts
 from argus.kernels.config_names import config_of, name_of
 from argus.kernels.cost_sm_90a import H200, Known, cheapest, is_exchanged, is_fitted, microseconds
-from argus.kernels.gemm import CONFIGS, KINDS, configuration, select
+from argus.kernels.gemm import CONFIGS, KINDS, configuration
 from argus.kernels.schedules.cdna3 import Cdna3
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.language import bf16, gfx942
+from argus.ops.choice import select
 from argus.runtime import tuning_db
 from argus.runtime.tuning_db import Found, Key
 from benchmarks.performance import CLOSE, RESULTS, over, together

@@ -20,7 +20,7 @@ from argus.emit.build_program import build_program
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.interp.programs import run_program
 from argus.kernels.config_names import name_of
-from argus.kernels.streamk import CONFIGS, Stream, configuration, gemm_streams, select
+from argus.kernels.streamk import CONFIGS, Stream, configuration, gemm_streams
 from argus.language import (
     Ring,
     Tensor,
@@ -42,6 +42,7 @@ from argus.language import (
     wgmma,
     zeros,
 )
+from argus.ops.choice import select_stream_k
 from argus.runtime.programs import load_program
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
@@ -108,7 +109,7 @@ def test_names_tell_configurations() -> None:
     ids=str,
 )
 def test_parts_of_k_are_taken_where_they_pay(shape: tuple[int, int, int], config: Stream | None) -> None:
-    found = select(*shape)
+    found = select_stream_k(*shape)
     assert (None if found is None else configuration(found)) == config
 
 

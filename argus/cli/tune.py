@@ -10,7 +10,7 @@ from attrs import asdict, define, field
 
 from argus.cli.options import json_option
 from argus.cli.screen import Screen
-from argus.kernels.gemm import select
+from argus.ops.choice import select
 from argus.report.command_result import Outcome
 from argus.runtime import tuning_db
 from argus.runtime.processes.watchdog import Watched

@@ -7,11 +7,8 @@ batch: the rows of all A are those of one matrix.
 from __future__ import annotations
 
 from argus.kernels import layouts
-from argus.kernels.cost_sm_90a import H200, is_fitted, microseconds
 from argus.kernels.gemm import Config, multiply
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.hopper import Hopper
-from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.language import Tensor, bf16, f16, kernel
 
@@ -79,21 +76,3 @@ def bmm_nt_shared_f16(A: Tensor["M K", f16], B: Tensor["Z N K", f16], C: Tensor[
 @kernel(configs=TURNED)
 def bmm_nn_shared_f16(A: Tensor["M K", f16], B: Tensor["Z K N", f16], C: Tensor["Z M N", f16], *, cfg: Config) -> None:
     multiply(Contraction(A, B.mT, C), cfg)
-
-
-def select(z: int, m: int, n: int, k: int, *, a_turned: bool = False, b_turned: bool = False) -> str:
-    """The configuration that is expected to take least for z products: for one of the rows of all of them."""
-    known = layouts.offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
-    fitted = {
-        name: config
-        for name, config in known.items()
-        if isinstance(config, Hopper | Skinny) and is_fitted(config, H200)
-    }
-    if not fitted:
-        return next(iter(known))
-
-    def cost(name: str) -> float:
-        config = fitted[name]
-        return microseconds(config, z * -(-m // config.bm) * config.bm, n, k)
-
-    return min(fitted, key=cost)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from argus.kernels.cost_sm_90a import cheapest
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
 from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative, hopper_pingpong
@@ -26,11 +25,6 @@ CONFIGS: dict[str, Hopper | Ragged] = {
     "ragged": Ragged(bk=128),
     "pingpong": Hopper(bm=64, bk=128, pingpong=True, group=16),
 }
-
-
-def select(m: int, n: int, k: int) -> str:
-    """The configuration that is expected to take least: 128 of k take the bytes and the cycles of 64 in 16 bits."""
-    return "ragged" if n % 8 else cheapest(CONFIGS, m, n, k // 2)
 
 
 @kernel(configs=CONFIGS)

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from math import ceil, prod
+from math import prod
 
 from attrs import frozen
 
-from argus.kernels.cost_sm_90a import PROCESSORS
 from argus.kernels.schedules.contraction import Contraction, slot_for
 from argus.kernels.schedules.hopper import Place
 from argus.language import (
@@ -60,7 +59,7 @@ BLOCK = 128
 """Elements of k, and rows of B, that share a scale."""
 _WIDTH = 64
 """Columns of a box that a tile leaves through."""
-_ALIGNED = 4
+ALIGNED = 4
 """Scales in 16 bytes, of which rows that the copy engine takes have a whole number."""
 
 
@@ -109,23 +108,6 @@ CONFIGS = {
     "ordered_bands": Blocks(bm=256, stages=4, group=8, narrow=True, slots=True, ordered=True),
     "ordered_whole": Blocks(bm=256, stages=3, group=8, whole=True, slots=True, ordered=True),
 }
-
-
-_LARGE = 1.7
-"""What a wave of tiles of 256 rows takes, as a multiple of one of 128."""
-
-
-def select(m: int, n: int, k: int) -> str:
-    """The configuration that is expected to take least: tiles of 256 rows, which take less than two of 128, with scales
-    of rows in slots where the copy engine takes those: rows of whole 16 bytes.
-    """
-    del k
-    if n % 8:
-        return "ragged"
-    large, small = (ceil(ceil(m / rows) * ceil(n / BLOCK) / PROCESSORS) for rows in (256, 128))
-    if _LARGE * large > small:
-        return "by_rows"
-    return "rows_256_bands" if m % _ALIGNED else "ordered_bands"
 
 
 @kernel(configs=CONFIGS)
@@ -242,7 +224,7 @@ def _ring(cfg: Blocks, a: Tensor, b: Tensor) -> Ring:
     """Of a tile of each operand, and the scales of its rows where they come with it."""
     held = {"a": slot_for(a, cfg.bm, BLOCK), "b": slot_for(b, cfg.bn, BLOCK)}
     if cfg.slots:
-        assume(a.shape[0] % _ALIGNED == 0)
+        assume(a.shape[0] % ALIGNED == 0)
         held["scales"] = shared(f32, (1, cfg.bm))
     return Ring(cfg.stages, **held)
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from argus.kernels.cost_sm_90a import cheapest
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
 from argus.kernels.schedules.hopper import Hopper, Late, Place, hopper_cooperative
@@ -29,11 +28,6 @@ CONFIGS = {
     "columns_192": Hopper(bn=192, cluster=(2, 1), whole=True),
     "columns_128": Hopper(bn=128, stages=6, cluster=(1, 2)),
 }
-
-
-def select(m: int, n: int, k: int) -> str:
-    """The configuration that is expected to take least for sums of these extents."""
-    return cheapest(CONFIGS, m, n, k)
 
 
 @kernel(configs=CONFIGS)

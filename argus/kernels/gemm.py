@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import assert_never
 
-from attrs import frozen
-
-from argus.kernels import cost_gfx942, fp8
 from argus.kernels.config_names import config_of
-from argus.kernels.cost_sm_90a import cheapest, is_exchanged
-from argus.kernels.element_types import element_name, no_family, no_schedule
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong, cdna3_double_buffer, cdna3_pingpong
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged, cdna3_staged
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
 from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong, identity
 from argus.kernels.schedules.narrow import Narrow, hopper_narrow
-from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny, hopper_skinny
 from argus.kernels.schedules.split import Split, hopper_split
 from argus.kernels.schedules.staged import Staged, hopper_staged
 from argus.language import Tensor, bf16, kernel
-from argus.runtime.tuning_db import Key, choice
 
 Config = Cdna3 | Cdna3PingPong | Cdna3Staged | Hopper | Narrow | Skinny | Split | Staged
 CONFIGS: dict[str, Config] = {
@@ -106,69 +99,9 @@ def configuration(name: str) -> Config | None:
     return CONFIGS.get(name) or config_of(name, KINDS)
 
 
-def select(m: int, n: int, k: int, dtype: object = "bf16", target: object = "sm_90a", device: str = "") -> str:
-    """The name of the configuration that is expected to take least for C = A @ B^T of these extents.
-
-    dtype: of A and B, such as "bf16" or `torch.bfloat16`; what it names is a configuration of `gemm` for bf16, of
-    `argus.kernels.layouts` for f16 and of `argus.kernels.fp8` for e4m3. device: a GPU's name, for what a search has
-    kept of it (`argus bench gemm --tune`) to come first; else, and for other shapes, a model of costs decides.
-    Raises ArgusError (E414) where no family multiplies such matrices.
-    """
-    asked = element_name(dtype), str(target)
-    if asked not in FAMILIES:
-        raise no_family(*asked, FAMILIES)
-    family = FAMILIES[asked]
-    found = choice(device, Key((m, n, k), *asked)) if device else None
-    config = None if found is None else family.named(found)
-    if found is not None and config is not None and config.target.name == asked[1]:
-        return found
-    return family.cheapest(m, n, k)
-
-
-_FEW_ROWS = 16
-
-
-def _of_16_bits(m: int, n: int, k: int) -> str:
-    """The copy engine moves rows that begin at multiples of 16 bytes: others go element by element.
-
-    C that has no such rows leaves the schedules for few rows of A, which store elements. Up to 16 rows these are
-    fastest wherever they have been measured, by a third and more, which the model does not tell.
-    """
-    if k % 8:
-        return "narrow"
-    if n % 8 or m <= _FEW_ROWS:
-        return cheapest({name: each for name, each in CONFIGS.items() if is_exchanged(each)}, m, n, k)
-    return cheapest(CONFIGS, m, n, k)
-
-
-def _of_8_bits(m: int, n: int, k: int) -> str:
-    if k % 16:
-        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16")
-    return fp8.select(m, n, k)
-
-
-def _fp8(name: str) -> Hopper | Ragged | None:
-    return fp8.CONFIGS.get(name)
-
-
-def _cdna3(m: int, n: int, k: int) -> str:
-    if k % 8:
-        raise no_schedule((m, n, k), "gfx942", "K is expected to be a multiple of 8")
-    return cost_gfx942.cheapest(CONFIGS, m, n, k)
-
-
-@frozen
-class Family:
-    """cheapest: the name of a configuration for M, N and K. named: a configuration by its name, None if it is none."""
-
-    cheapest: Callable[[int, int, int], str]
-    named: Callable[[str], Config | Ragged | None]
-
-
-FAMILIES: dict[tuple[str, str], Family] = {
-    ("bf16", "sm_90a"): Family(_of_16_bits, configuration),
-    ("f16", "sm_90a"): Family(_of_16_bits, configuration),
-    ("e4m3", "sm_90a"): Family(_of_8_bits, _fp8),
-    ("bf16", "gfx942"): Family(_cdna3, configuration),
-}
-"""By element type of the operands, and target."""
+def __getattr__(name: str) -> object:
+    """`select` has its home in `argus.ops.choice`, above this package; here it keeps the name that it is known by."""
+    if name == "select":
+        return import_module("argus.ops.choice").select
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

@@ -7,7 +7,7 @@ others with neighbours along K only [PTX ISA, wgmma].
 
 from __future__ import annotations
 
-from argus.kernels.cost_sm_90a import cheapest, is_exchanged
+from argus.kernels.cost_sm_90a import is_exchanged
 from argus.kernels.gemm import CONFIGS, Config, multiply
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
 from argus.kernels.schedules.contraction import Contraction
@@ -78,7 +78,7 @@ def gemm_tt_f16(A: Tensor["K M", f16], B: Tensor["N K", f16], C: Tensor["M N", f
 
 
 def offered(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> dict[str, Config]:
-    """The configurations that take operands of these extents that lie so; see `gemm.select`."""
+    """The configurations that take operands of these extents that lie so."""
     known = (BOTH if b_turned else ACROSS) if a_turned else TURNED if b_turned else SHIPPED
     lengths = (m if a_turned else k, n if b_turned else k)
     if any(length % 8 for length in lengths):
@@ -86,9 +86,3 @@ def offered(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> dict[s
     if n % 8:
         return {name: each for name, each in known.items() if is_exchanged(each)}
     return known
-
-
-def select(m: int, n: int, k: int, *, a_turned: bool, b_turned: bool) -> str:
-    """The configuration that is expected to take least for operands that lie so, without a search."""
-    known = offered(m, n, k, a_turned=a_turned, b_turned=b_turned)
-    return "narrow" if "narrow" in known and len(known) == 1 else cheapest(known, m, n, k)

@@ -9,11 +9,9 @@ tiles: `run` and `chunks` are numbers of the configuration, so that who has what
 
 from __future__ import annotations
 
-from math import ceil
-
 from attrs import frozen
 
-from argus.kernels.config_names import config_of, name_of
+from argus.kernels.config_names import config_of
 from argus.kernels.schedules.contraction import part as half
 from argus.kernels.schedules.contraction import slot_for
 from argus.language import (
@@ -225,25 +223,3 @@ def gemm_streams(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N"
 def configuration(name: str) -> Stream | None:
     """The configuration of a name: shipped, or spelt out as `argus.kernels.config_names` reads it; None for neither."""
     return CONFIGS.get(name) or config_of(name, (Stream,))
-
-
-_PROCESSORS = 132
-_LEAST_ROWS, _LEAST_DEPTH = 65, 1024
-_SHARED_ROWS, _SHARED_COLUMNS = 80, 4096
-"""Up to so many rows and from so many columns on, shares of K within clusters (split.py) fill the GPU in one launch."""
-
-
-def select(m: int, n: int, k: int) -> str | None:
-    """The name of the configuration for a shape where parts of K pay, as measured on one H200; None elsewhere.
-
-    Tiles of 128 x 128, by pairs of blocks where rows of tiles make pairs, each in as many parts as fill the GPU: at
-    least two by pairs, and three by single blocks, of at least 1024 of K. Few rows are left to shares in one launch.
-    """
-    high, wide = ceil(m / 128), ceil(n / 128)
-    peers = 1 if high % 2 else 2
-    parts = _PROCESSORS // max(1, high * wide)
-    pays = parts >= 4 - peers and k >= _LEAST_DEPTH * parts
-    shared = m <= _SHARED_ROWS and n >= _SHARED_COLUMNS
-    if m < _LEAST_ROWS or shared or n % 8 or k % 8 or not pays:
-        return None
-    return name_of(stream(128, 128, parts, 1, peers))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from functools import cache, lru_cache, partial
-from importlib import import_module
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args, overload
 
-from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels import batched, layouts, streamk
-from argus.kernels.gemm import configuration, gemm, select
+from argus.kernels.gemm import configuration, gemm
 from argus.language import Template
+from argus.ops.call_path import Candidate, Plan, Traced, launch, loaded, torch
+from argus.ops.choice import candidates, stored_or_modelled
 from argus.ops.operands import Tensor, Way, check, refuse, way
 from argus.runtime.dlpack import Exchangeable, is_foreign, returned, taken
-from argus.runtime.launch_gate import Unproved, admitted, admitted_program
-from argus.runtime.launches import Call, Product, Schedule, keep, machine, product_of
-from argus.runtime.programs import Workspace
+from argus.runtime.launch_gate import Unproved
+from argus.runtime.launches import Product, keep
 from argus.runtime.tuning_db import forget as forget_searches
 
 Config = Literal[
@@ -61,14 +59,9 @@ FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
     for name, each in vars(module).items()
     if isinstance(each, Template) and name == each.name
 }
-_UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405", "E413", "E501"}
-"""A schedule that is not there, not proved, or not for the shape: another may serve."""
-
 
 _ROWS = "gemm_nt"
 """The family of operands with K along their rows, which programs multiply too."""
-_TYPES = {"f32": "float32"}
-"""Types of elements as torch calls them."""
 T = TypeVar("T", bound=Tensor)
 E = TypeVar("E", bound=Exchangeable)
 
@@ -112,65 +105,39 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         own = [taken(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
         found = matmul(*own, config=config, unproved=unproved)
         return returned(found, a) if is_foreign(a) else found
-    check(a, b, gradients=lambda: _torch().is_grad_enabled())
+    check(a, b, gradients=lambda: torch().is_grad_enabled())
     asked = None if config is None else (_known(config),)
     found = way(a, b)
     if 0 in found.shape or found.sizes[-1] == 0:
         return a.new_empty(found.shape).zero_()
-    torch, index = _torch(), a.device.index
-    used = machine(torch, index)
-    with nullcontext() if used.current() == index else used.on(index):
-        named = asked or choices(found, torch.cuda.get_device_name(index))
-        if NARROW in named:
-            found = found.dense(a, b)
-        out = used.result(a, found.shape, a.dtype)
-        tensors = _named(found, a, b, out)
-        sizes = zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True)
-        call = Call(tuple(sizes), (tensors["A"].stride(), tensors["B"].stride()))
-
-        def launch(schedule: Schedule) -> None:
-            given = {**tensors, **used.room(a, _typed(schedule.spaces(call)))}
-            places = tuple(each.data_ptr() for each in given.values())
-            schedule.launch(call, places, lambda: given, used.stream(index))
-
-        schedule = _first(found.family, named, index, unproved, launch)
-    if key and not found.copies:
-        result, spaces = (found.shape, a.dtype), _typed(schedule.spaces(call))
-        keep(_READY, key, product_of(schedule, call, used, result, partial(_named, found), spaces))
+    out, product = launch(_plan(found, a, b, asked), (a, b), unproved)
+    if key and product is not None:
+        keep(_READY, key, product)
     return out
 
 
-def _typed(spaces: Sequence[Workspace]) -> tuple[tuple[Workspace, object], ...]:
-    """Each with torch's type of its elements."""
-    return tuple((each, getattr(_torch(), _TYPES[each.dtype])) for each in spaces)
+def _plan(found: Way, a: Tensor, b: Tensor, asked: tuple[str, ...] | None) -> Plan:
+    named = asked or choices(found, torch().cuda.get_device_name(a.device.index))
+    if NARROW in named:
+        found = found.dense(a, b)
+    sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))
+    tried = [candidate(found.family, each) for each in named]
+    return Plan(found.shape, a.dtype, sizes, tried, partial(_named, found), ("A", "B"))
 
 
 def _named(found: Way, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str, Tensor]:
     return dict(zip("ABC", found.taken(a, b, out), strict=True))
 
 
-def choose(m: int, n: int, k: int, device: str = "") -> str:
-    """The schedule for a shape on a GPU of this name, as `argus.kernels.gemm.select` has it."""
-    return _kept(m, n, k, "bf16", device)[0]
-
-
-@lru_cache(maxsize=4096)
 def choices(found: Way, device: str) -> tuple[str, ...]:
-    """For operands with K along their rows what a search has kept, before what the model chooses."""
-    *batch, m, n, k = found.sizes
-    turned = {"a_turned": found.a.turned, "b_turned": found.b.turned}
-    if batch:
-        return (batched.select(batch[0], m, n, k, **turned),)
-    if any(turned.values()):
-        return (layouts.select(m, n, k, **turned),)
-    kept = _kept(m, n, k, "f16" if found.family.endswith("f16") else "bf16", device)
-    parts = streamk.select(m, n, k) if found.family == _ROWS and len(kept) == 1 else None
-    return kept if parts is None else (parts, *kept)
+    """The configurations to try in turn for operands that lie so, on a GPU of this name."""
+    lie = {"a_transposed": found.a.turned, "b_transposed": found.b.turned}
+    return candidates(found.family, found.sizes, **lie, device=device)
 
 
-def _kept(m: int, n: int, k: int, dtype: str, device: str) -> tuple[str, ...]:
-    """What a search has kept, if that is another schedule, before what the model chooses."""
-    return tuple(dict.fromkeys((select(m, n, k, dtype, device=device), select(m, n, k, dtype))))
+def choose(m: int, n: int, k: int, device: str = "") -> str:
+    """The configuration for a shape on a GPU of this name, as `argus.ops.choice.select` has it."""
+    return stored_or_modelled(m, n, k, "bf16", device)[0]
 
 
 def kernel(config: str, family: str = "gemm_nt") -> Kernel:
@@ -181,10 +148,6 @@ def kernel(config: str, family: str = "gemm_nt") -> Kernel:
     template = FAMILIES[family]
     known = template.configs.get(config) or configuration(_known(config))
     return template.instance(known, config)
-
-
-def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
-    return import_module("torch")
 
 
 def _known(config: str) -> str:
@@ -202,40 +165,21 @@ _READY: dict[tuple[object, ...], Product] = {}
 
 
 def forget() -> None:
-    """Let go of kernels that are loaded, and of what searches have kept."""
+    """Let go of kernels that are loaded, and of what searches have stored."""
     _READY.clear()
-    _loaded.cache_clear()
-    choices.cache_clear()
+    loaded.cache_clear()
+    candidates.cache_clear()
     forget_searches()
 
 
-def _first(
-    family: str, named: Sequence[str], device: int, unproved: Unproved, launch: Callable[[Schedule], None]
-) -> Schedule:
-    """Launch the first of these schedules that there is and that takes the shape: all but the last are but hints."""
-
-    def launched(config: str) -> Schedule:
-        schedule = _loaded(family, config, device, unproved)
-        schedule.enter()
-        launch(schedule)
-        return schedule
-
-    *hints, last = named
-    for hint in hints:
-        try:
-            return launched(hint)
-        except ArgusError as problem:
-            if problem.diagnostic.code not in _UNFIT:
-                raise
-    return launched(last)
+def candidate(family: str, config: str) -> Candidate:
+    """A configuration of a family, as the call path takes it."""
+    return Candidate(family, config, partial(_traced, family, config))
 
 
-@cache
-def _loaded(family: str, config: str, device: int, unproved: Unproved) -> Schedule:
-    """The schedule on a device, its code loaded there. Raises ArgusError as `admitted` does."""
-    about = _torch().cuda.get_device_properties(device)
+def _traced(family: str, config: str) -> Traced:
+    """What a configuration launches, and the module that it is of."""
     stream = streamk.configuration(config) if family == _ROWS else None
     if stream is not None:
-        program = streamk.gemm_streams.instance(stream, config)
-        return Schedule(*admitted_program(program, streamk.__name__, device, about, unproved))
-    return Schedule(*admitted(kernel(config, family), FAMILIES[family], device, about, unproved))
+        return streamk.gemm_streams.instance(stream, config), streamk.__name__
+    return kernel(config, family), FAMILIES[family].function.__module__

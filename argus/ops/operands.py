@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, Protocol, Self
 
 from attrs import frozen
 
-from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.ops.call_path import refusal
 
 KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16"}
 _CHUNK, _BYTES = 16, 2
@@ -174,5 +174,4 @@ def check(a: Tensor, b: Tensor, *, gradients: Callable[[], bool]) -> None:
         refuse(f"{shapes}: as many matrices in one as in the other, or one", "pass a (Z, M, K) and b (Z, K, N)")
 
 
-def refuse(message: str, advice: str) -> NoReturn:
-    raise ArgusError(Diagnostic("E401", "error", f"matmul: {message}", help=advice))
+refuse = refusal("matmul")

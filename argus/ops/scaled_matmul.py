@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from functools import cache, partial
-from importlib import import_module
-from typing import Any, NoReturn, Protocol, Self
+from functools import partial
+from typing import Any, Protocol, Self
 
 from attrs import frozen
 
-from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
-from argus.core.ir import Kernel
 from argus.kernels import fp8, fp8_blocks
 from argus.kernels.fp8_blocks import BLOCK
-from argus.runtime.launch_gate import Unproved, admitted
-from argus.runtime.launches import Call, Product, Schedule, keep, machine, product_of
+from argus.ops.call_path import Candidate, Plan, Traced, launch, loaded, refusal, torch
+from argus.ops.choice import select_fp8, select_fp8_blocks
+from argus.runtime.launch_gate import Unproved
+from argus.runtime.launches import Product, keep
 
 _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
 _ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
@@ -61,8 +59,8 @@ class Family:
     select: Callable[[int, int, int], str]
     blocks: bool
 
-    def kernel(self, config: str) -> Kernel:
-        return self.template.trace(config)
+    def traced(self, config: str) -> Traced:
+        return self.template.trace(config), self.template.function.__module__
 
     def sizes(self, m: int, n: int, k: int) -> Sizes:
         own = (("M", m), ("N", n), ("K", k))
@@ -74,8 +72,8 @@ class Family:
         return (a, b.mT, of_a.mT, of_b.mT) if self.blocks else (a, b.mT, of_a.reshape(1), of_b.reshape(1))
 
 
-WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, fp8.select, blocks=False)
-BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, fp8_blocks.select, blocks=True)
+WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, select_fp8, blocks=False)
+BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, select_fp8_blocks, blocks=True)
 
 
 def scaled_matmul(
@@ -108,19 +106,14 @@ def scaled_matmul(
         if aligned and not (a.requires_grad or b.requires_grad or scale_a.requires_grad or scale_b.requires_grad):
             return ready(tensors, places)
     family, chosen = _chosen(tensors, config)
-    torch, index = _torch(), a.device.index
-    shape = (a.shape[0], b.shape[1])
+    shape, dtype = (a.shape[0], b.shape[1]), torch().bfloat16
     if 0 in (*shape, a.shape[1]):
-        return a.new_empty(shape, dtype=torch.bfloat16).zero_()
-    used, call = machine(torch, index), Call(family.sizes(*shape, a.shape[1]))
-    with nullcontext() if used.current() == index else used.on(index):
-        out = used.result(a, shape, torch.bfloat16)
-        held = _named(family, *tensors, out)
-        schedule = _loaded(family.blocks, chosen, index, unproved)
-        schedule.enter()
-        schedule.launch(call, tuple(each.data_ptr() for each in held.values()), lambda: held, used.stream(index))
-    if key and all(held[name].data_ptr() == given.data_ptr() for name, given in zip(_NAMES, tensors, strict=False)):
-        keep(_READY, key, product_of(schedule, call, used, (shape, torch.bfloat16), partial(_named, family)))
+        return a.new_empty(shape, dtype=dtype).zero_()
+    candidate = Candidate(family.template.name, chosen, partial(family.traced, chosen))
+    plan = Plan(shape, dtype, family.sizes(*shape, a.shape[1]), (candidate,), partial(_named, family))
+    out, product = launch(plan, tensors, unproved)
+    if key and product is not None:
+        keep(_READY, key, product)
     return out
 
 
@@ -131,7 +124,7 @@ def _named(family: Family, a: Scaled, b: Scaled, of_a: Scaled, of_b: Scaled, out
 def forget() -> None:
     """Let go of kernels that are loaded."""
     _READY.clear()
-    _loaded.cache_clear()
+    loaded.cache_clear()
 
 
 # -- operands ------------------------------------------------------------------------------------------------
@@ -168,7 +161,7 @@ def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
         _refuse(f"`{name}` expects elements of type {dtype}, found {tensor.dtype}", f"convert it: `.to({dtype})`")
     if not tensor.is_cuda:
         _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
-    if tensor.requires_grad and _torch().is_grad_enabled():
+    if tensor.requires_grad and torch().is_grad_enabled():
         _refuse(f"`{name}` requires a gradient, which this product has not", "use `torch.no_grad()` or `.detach()`")
     if tensor.device != beside.device:
         _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
@@ -193,12 +186,7 @@ def _rows(tensor: Scaled) -> Scaled:
     return held.clone() if held.data_ptr() % 16 else held
 
 
-def _refuse(message: str, advice: str) -> NoReturn:
-    raise ArgusError(Diagnostic("E401", "error", f"scaled_matmul: {message}", help=advice))
-
-
-def _torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
-    return import_module("torch")
+_refuse = refusal("scaled_matmul")
 
 
 # -- kernels on the device -----------------------------------------------------------------------------------
@@ -218,10 +206,3 @@ def _alike(tensors: Four, config: str | None, unproved: str) -> tuple[object, ..
         )
     except (AttributeError, RuntimeError):
         return ()
-
-
-@cache
-def _loaded(blocks: bool, config: str, device: int, unproved: Unproved) -> Schedule:
-    """The schedule on a device, its code loaded there. Raises ArgusError as `admitted` does."""
-    family, about = BLOCKS if blocks else WHOLE, _torch().cuda.get_device_properties(device)
-    return Schedule(*admitted(family.kernel(config), family.template, device, about, unproved))

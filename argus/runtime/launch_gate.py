@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.dsl.kernel import Template
 from argus.core.ir import Kernel, Program
 from argus.runtime.cuda.device import Device
 from argus.runtime.cuda.driver import Driver, installed
@@ -17,38 +16,28 @@ Unproved = Literal["refuse", "allow"]
 
 
 def admitted(
-    traced: Kernel,
-    template: Template,
+    traced: Kernel | Program,
+    module: str,
     device: int,
     about: Any,  # noqa: ANN401 reason: torch's properties of a device
     unproved: Unproved,
-) -> tuple[Loaded, object]:
-    """The kernel, its code loaded on a device, and the device's context.
+) -> tuple[Loaded | LoadedProgram, object]:
+    """A kernel or a program, its code loaded on a device, and the device's context.
 
-    template: which the kernel is an instance of. device: its number; about: its name, and its capability as `major` and
-    `minor`. unproved: "allow" also loads what is neither proved nor refuted.
-    Raises ArgusError: E407 on a GPU of another kind, E413 unless the kernel is proved, or that is not asked for.
+    module: that it is of. device: its number; about: its name, and its capability as `major` and `minor`. unproved:
+    "allow" also loads what is neither proved nor refuted.
+    Raises ArgusError: E407 on a GPU of another kind, E413 unless it is proved, or that is not asked for.
     """
     used = _driver(about)
-    _judge(traced.name, template.function.__module__, judged(traced).verdict, unproved)
+    if isinstance(traced, Program):
+        _judge(traced.name, module, judged_program(traced).verdict, unproved)
+        description = built_program(traced)
+        context = _context(used, device)
+        return load_program(description, used), context
+    _judge(traced.name, module, judged(traced).verdict, unproved)
     description = built(traced)
     context = _context(used, device)
     return load(description, used), context
-
-
-def admitted_program(
-    traced: Program,
-    place: str,
-    device: int,
-    about: Any,  # noqa: ANN401 reason: torch's properties of a device
-    unproved: Unproved,
-) -> tuple[LoadedProgram, object]:
-    """The same of a program. place: the module that it is of."""
-    used = _driver(about)
-    _judge(traced.name, place, judged_program(traced).verdict, unproved)
-    description = built_program(traced)
-    context = _context(used, device)
-    return load_program(description, used), context
 
 
 def _driver(about: Any) -> Driver:  # noqa: ANN401 reason: torch's properties of a device
@@ -57,10 +46,10 @@ def _driver(about: Any) -> Driver:  # noqa: ANN401 reason: torch's properties of
     return used
 
 
-def _judge(name: str, place: str, verdict: str, unproved: Unproved) -> None:
+def _judge(name: str, module: str, verdict: str, unproved: Unproved) -> None:
     if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
         message = f"`{name}` is {verdict}, and is not launched"
-        advice = f"verify it where a solver is installed (`argus verify {place}:{name}`)"
+        advice = f"verify it where a solver is installed (`argus verify {module}:{name}`)"
         raise ArgusError(Diagnostic("E413", "error", message, help=advice, kernel=name))
 
 

@@ -42,7 +42,7 @@ class Schedule:
 
     kernel: Loaded | LoadedProgram
     context: object
-    _bound: dict[tuple[object, ...], Launch] = field(factory=dict[tuple[object, ...], Launch], init=False)
+    prepared: dict[tuple[object, ...], Launch] = field(factory=dict[tuple[object, ...], Launch], init=False)
 
     def enter(self) -> None:
         """Make its context current in this thread: where torch has done nothing yet there is none."""
@@ -62,10 +62,10 @@ class Schedule:
         Raises ArgusError (E405) if the schedule does not take the shape.
         """
         key = call, places, stream
-        launch = self._bound.get(key)
+        launch = self.prepared.get(key)
         if launch is None:
             launch = self.kernel.bind(tensors(), dict(call.sizes), stream)
-            _put(self._bound, key, launch, _MOST_BOUND)
+            _put(self.prepared, key, launch, _MOST_BOUND)
         launch()
         return launch
 

@@ -63,6 +63,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    from argus.kernels.batched import select as chosen  # noqa: PLC0415 reason: as above
+    from argus.ops.choice import select_batched as chosen  # noqa: PLC0415 reason: as above
 
     return chosen(products(shape), *shape)

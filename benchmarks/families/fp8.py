@@ -70,6 +70,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    from argus.kernels.fp8 import select as chosen  # noqa: PLC0415 reason: as above
+    from argus.ops.choice import select_fp8 as chosen  # noqa: PLC0415 reason: as above
 
     return chosen(*shape)

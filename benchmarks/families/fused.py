@@ -55,6 +55,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    from argus.kernels.fused import select as chosen  # noqa: PLC0415 reason: as above
+    from argus.ops.choice import select_fused as chosen  # noqa: PLC0415 reason: as above
 
     return chosen(*shape)

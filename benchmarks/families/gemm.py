@@ -71,6 +71,6 @@ def checked(random: Random) -> list[Shape]:
 
 
 def select(shape: Shape) -> str | None:
-    from argus.kernels.gemm import select as chosen  # noqa: PLC0415 reason: as above
+    from argus.ops.choice import select as chosen  # noqa: PLC0415 reason: as above
 
     return chosen(*shape)

@@ -10,7 +10,8 @@ from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.cuda.text import cuda_text
-from argus.kernels.gemm import CONFIGS, configuration, gemm, select
+from argus.kernels.gemm import CONFIGS, configuration, gemm
+from argus.ops.choice import select
 from argus.runtime import tuning_db
 from argus.runtime.processes.watchdog import Watched
 from argus.runtime.tuning_db import Found, Key

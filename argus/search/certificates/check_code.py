@@ -39,7 +39,7 @@ class Made:
     stem: str = ""
     checks: tuple[str, ...] = ()
     resources: dict[str, float] | None = None
-    compiled_from_report: Compiled | None = None
+    compiled: Compiled | None = None
     lack: str = ""
 
 

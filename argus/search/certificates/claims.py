@@ -14,7 +14,7 @@ from argus.core.serde import write
 from argus.core.verdict import Proved, Report
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
-from argus.kernels.gemm import select
+from argus.ops.choice import select
 from argus.report.summary import assumptions, numbered, results, verdict_word
 from argus.search.certificates import certificate
 from argus.search.certificates.certificate import Baseline, Design, File, Invariant, Proof, Time

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.kernels.gemm import select
+from argus.ops.choice import select
 from argus.runtime import tuning_db
 from argus.runtime.processes.watchdog import Watched
 from argus.runtime.tuning_db import Found, Key

@@ -1,0 +1,125 @@
+"""The way of every operator on torch's tensors: operands, configuration, launch gate, cached kernel, launch.
+
+An operator checks its operands and describes the call as a `Plan`; `launch` does the rest, and returns a product that
+later calls of the same kind go by, from which only addresses differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, NoReturn
+
+from attrs import field, frozen
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel, Program
+from argus.runtime.launch_gate import Unproved, admitted
+from argus.runtime.launches import Call, Extents, Product, Schedule, machine, product_of
+from argus.runtime.programs import Workspace
+
+_UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405", "E413", "E501"}
+"""A configuration that is not there, not proved, or not for the shape: another may serve."""
+_TYPES = {"f32": "float32"}
+"""Types of elements as torch calls them."""
+Arrays = Mapping[str, Any]
+Traced = tuple[Kernel | Program, str]
+"""A kernel or a program, and the module that it is of."""
+
+
+@frozen
+class Candidate:
+    """A configuration of a family, by their names. traced: what it launches, when that is first wanted."""
+
+    family: str
+    config: str
+    traced: Callable[[], Traced] = field(eq=False)
+
+
+@frozen
+class Plan:
+    """One call of an operator.
+
+    shape, dtype: of the result. sizes: of the kernel, by name. candidates: tried in turn; all but the last are hints.
+    named: of operands and result, in order, what the kernel takes, by name; its first names are those of the operands.
+    strided: of these, which may lie with strides of their own.
+    """
+
+    shape: Extents
+    dtype: object
+    sizes: tuple[tuple[str, int], ...]
+    candidates: Sequence[Candidate]
+    named: Callable[..., Arrays]
+    strided: tuple[str, ...] = ()
+
+
+def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[Any, Product | None]:
+    """The result, and what makes it of like operands again; None where operands are copied first.
+
+    Raises ArgusError: E405 if no candidate takes the sizes, E406 to E409 for what goes wrong on the GPU, E413 for a
+    kernel without a proof, E303 without a compiler.
+    """
+    first, index = operands[0], operands[0].device.index
+    used = machine(torch(), index)
+    with nullcontext() if used.current() == index else used.on(index):
+        out = used.result(first, plan.shape, plan.dtype)
+        arrays = plan.named(*operands, out)
+        call = Call(plan.sizes, tuple(arrays[name].stride() for name in plan.strided))
+
+        def launched(schedule: Schedule) -> None:
+            given = {**arrays, **used.room(first, _typed(schedule.spaces(call)))}
+            schedule.launch(call, tuple(each.data_ptr() for each in given.values()), lambda: given, used.stream(index))
+
+        schedule = _first(plan.candidates, index, unproved, launched)
+    if any(held.data_ptr() != own.data_ptr() for held, own in zip(arrays.values(), operands, strict=False)):
+        return out, None
+    result, spaces = (plan.shape, plan.dtype), _typed(schedule.spaces(call))
+    return out, product_of(schedule, call, used, result, plan.named, spaces)
+
+
+def _first(
+    candidates: Sequence[Candidate], device: int, unproved: Unproved, launched: Callable[[Schedule], None]
+) -> Schedule:
+    """Launch the first candidate that there is and that takes the shape."""
+
+    def entered(candidate: Candidate) -> Schedule:
+        schedule = loaded(candidate, device, unproved)
+        schedule.enter()
+        launched(schedule)
+        return schedule
+
+    *hints, last = candidates
+    for hint in hints:
+        try:
+            return entered(hint)
+        except ArgusError as problem:
+            if problem.diagnostic.code not in _UNFIT:
+                raise
+    return entered(last)
+
+
+@cache
+def loaded(candidate: Candidate, device: int, unproved: Unproved) -> Schedule:
+    """The candidate's code, loaded on a device. Raises ArgusError as `admitted` does."""
+    traced, module = candidate.traced()
+    return Schedule(*admitted(traced, module, device, torch().cuda.get_device_properties(device), unproved))
+
+
+def _typed(spaces: Sequence[Workspace]) -> tuple[tuple[Workspace, object], ...]:
+    """Each with torch's type of its elements."""
+    return tuple((each, getattr(torch(), _TYPES[each.dtype])) for each in spaces)
+
+
+def torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors bring in
+    return import_module("torch")
+
+
+def refusal(operator: str) -> Callable[[str, str], NoReturn]:
+    """What raises ArgusError (E401) for operands that an operator does not take: of a message, and of a repair."""
+    return partial(_refuse, operator)
+
+
+def _refuse(operator: str, message: str, advice: str) -> NoReturn:
+    raise ArgusError(Diagnostic("E401", "error", f"{operator}: {message}", help=advice))

@@ -1,9 +1,10 @@
 """Coverage of the invariants, from the code and the corpus: `python benchmarks/invariants.py [--solver NAME]`.
 
-An invariant counts as covered if it has an obligation generator, at least one kernel of tests/corpus/proved of which it
-is proved, at least two of tests/corpus/refuted with its code, a case of tests/test_checks_matter.py that slips past
-once its check is off, and a page that shows one of the corpus's reports. Programs of tests/corpus/programs and the
-cases of tests/test_programs.py count like kernels. Exit status 1 if one that is built is not covered.
+An invariant counts as covered if it has an obligation generator, at least one kernel of tests/corpus/proved of which
+it is proved, at least two of tests/corpus/refuted with its code, a case of tests/verifier/test_checks_matter.py that
+slips past once its check is off, and a page that shows one of the corpus's reports. Programs of tests/corpus/programs
+and the cases of tests/verifier/test_programs.py count like kernels. Exit status 1 if one that is built is not
+covered.
 """
 
 from __future__ import annotations
@@ -130,15 +131,15 @@ def _code(path: Path) -> str:
 
 
 def mutations() -> Counter[str]:
-    """Cases that slip past, by code: those of `kernel_mutations`, and the programs of tests/test_programs.py."""
-    text = (ROOT / "tests" / "test_programs.py").read_text(encoding="utf-8")
+    """Cases that slip past, by code: those of `kernel_mutations`, and those of test_programs.py beside them."""
+    text = (ROOT / "tests" / "verifier" / "test_programs.py").read_text(encoding="utf-8")
     cases = re.findall(r'^    \("(\w+)", \w+\),$', text, flags=re.MULTILINE)
     return kernel_mutations() + Counter(_code(REFUTED_PROGRAMS / f"{case}.py") for case in cases)
 
 
 def kernel_mutations() -> Counter[str]:
-    """Cases of tests/test_checks_matter.py, by code: a file of the corpus or a function that makes the kernel."""
-    text = (ROOT / "tests" / "test_checks_matter.py").read_text(encoding="utf-8")
+    """Cases of tests/verifier/test_checks_matter.py by code: corpus files, and functions that make kernels."""
+    text = (ROOT / "tests" / "verifier" / "test_checks_matter.py").read_text(encoding="utf-8")
     return Counter(re.findall(r'^    \("?\w+"?, "(I\d+)", ', text, flags=re.MULTILINE))
 
 

@@ -1,0 +1,128 @@
+"""The figures of planners in the documents are those of the results that are kept, and today's bandit gives them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from argus.policy.experience import experience, fitted
+from benchmarks.recorded import TABLES, Job, lesson, near, searched, table
+from benchmarks.searches import COLUMNS, KEPT, Row, page, read, together
+
+PAGE = Path(__file__).parents[2] / "docs" / "decisions" / "0024-planners-are-functions.md"
+TARGETS = ("gfx942", "sm_90a")
+SEEDS = 20
+
+
+def rows(target: str) -> list[Row]:
+    return read(KEPT / f"{target}.json")
+
+
+def of(target: str, planner: str) -> dict[str, Row]:
+    return {str(row.shape): row for row in rows(target) if row.planner == planner and not row.teachers}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_planners_searched_all_shapes_of_the_table(target: str) -> None:
+    shapes = {str(shape) for shape in table(TABLES / f"{target}.json").times}
+
+    for planner in COLUMNS:
+        found = of(target, planner)
+        assert set(found) == shapes
+        assert all(len(row.near) == (1 if planner == "exhaustive" else SEEDS) for row in found.values())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_page_shows_what_is_kept(target: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    for line in page(rows(target)):
+        assert line in text
+
+
+def test_the_guide_says_how_many_trials_the_bandit_takes() -> None:
+    took = [row.median for target in TARGETS for row in of(target, "bandit").values()]
+    guide = (PAGE.parent.parent / "optimize.md").read_text(encoding="utf-8")
+
+    assert f"after {min(took):g} to {max(took):g} trials" in guide
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_bandit_takes_half_of_what_chance_does_and_no_more_than_tpe(target: str) -> None:
+    found, chance, tpe = of(target, "bandit"), of(target, "random"), of(target, "tpe")
+
+    assert all(row.median <= chance[shape].median / 2 for shape, row in found.items())
+    assert all(row.median <= tpe[shape].median for shape, row in found.items())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_was_stopped_is_on_the_page(target: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    for planner in ("bandit", "random"):
+        found = together(row.stopped for row in of(target, planner).values())
+        assert f"{found.share:.1%}" in text
+        assert f"{found.shorter:.0%}" in text
+
+
+def test_what_rules_save_is_on_the_page() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    for rule in json.loads((KEPT / "rules.json").read_text(encoding="utf-8"))["rules"]:
+        assert f"{rule['saved']:.0%} | {rule['kept']:.1%} | {rule['least']:.1%} |" in text
+
+
+def test_the_search_on_a_card_is_on_the_page() -> None:
+    found = json.loads((KEPT / "whole_search.json").read_text(encoding="utf-8"))
+    text, every = " ".join(PAGE.read_text(encoding="utf-8").split()), found["candidates"]
+    timed = [each for each in every if each["microseconds"] is not None]
+    best = min(timed, key=lambda each: each["microseconds"])
+    began = [each["microseconds"] for each in timed if each["seconds"] < timed[0]["seconds"] + 1]
+    ours = {row["regime"]: row for row in found["times"] if row["name"] == f"gemm_{best['name']}"}
+
+    assert (found["device"], found["unseen"], found["seconds"]) == ("NVIDIA H200", True, 600.0)
+    assert {each["outcome"] for each in every} == {"timed", "over limits"}
+    assert f"{len(every)} candidates, of which {len(every) - len(timed)} were stopped before a compiler" in text
+    assert (
+        f"timed after {timed[0]['seconds']:.0f} s, the fastest of them {min(began) / best['microseconds'] - 1:.1%}"
+        in text
+    )
+    assert f"came after {best['seconds']:.0f} s: `{best['name']}`" in text
+    assert f"{ours['duty-cycled']['ratio']:.3f} of its speed in single calls" in text
+    assert f"{ours['sustained']['ratio']:.3f} in bursts" in text
+    assert f"has it for {found['seconds'] / len(every):.1f} s" in text
+
+
+@pytest.mark.nightly
+def test_todays_bandit_searches_as_it_did() -> None:
+    """Two seeds of the shape of which it once was worse than chance."""
+    path, shape = TABLES / "gfx942.json", (2048, 2048, 2048)
+    kept = of("gfx942", "bandit")[str(shape)]
+    for seed in (0, 1):
+        trials = searched(Job(path, shape, "bandit", seed, kept.trials))
+        assert near([took for _, took in trials], table(path).best(shape)) == kept.near[seed]
+
+
+def test_experience_is_what_the_table_teaches() -> None:
+    path = TABLES / "gfx942.json"
+    found, kept = fitted([lesson(path, shape) for shape in table(path).times]), experience("gfx942")
+
+    assert kept.usual == pytest.approx(found.usual, abs=1e-3)
+    assert kept.trends.keys() == found.trends.keys()
+    for name, trend in found.trends.items():
+        wanted = (trend.mean, trend.slope, trend.deviation)
+        assert (kept.trends[name].mean, kept.trends[name].slope, kept.trends[name].deviation) == pytest.approx(
+            wanted, abs=1e-3
+        )
+
+
+@pytest.mark.parametrize(("name", "passed", "caught"), [("h200", 3, 4), ("files", 2, 8)])
+def test_the_examination_on_a_card_came_out_as_the_guide_says(name: str, passed: int, caught: int) -> None:
+    path = KEPT.parent / "examination" / f"{name}.json"
+    found = list(json.loads(path.read_text(encoding="utf-8"))["verdicts"].values())
+
+    assert all(each["expected"] for each in found)
+    assert sum("microseconds" in each for each in found) == passed
+    assert sum(each.get("outcome") in {"cheat", "wrong"} for each in found) == caught

@@ -1,0 +1,102 @@
+"""Cheats in the place of a user's own kernel are caught as those of the family are, as far as it is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from attrs import evolve, frozen
+
+from argus.core.ir import Kernel
+from argus.search.bench_harness.examine import examine
+from argus.search.bench_harness.files import KernelOfFile
+from argus.search.bench_harness.verdict import Caught, Check, Passed, Plan, Verdict
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import problem_of
+from argus.testing.simulated import Simulated, SimulatedBench
+from tests.search.bench_harness import cheats
+from tests.search.bench_harness.cheats import HONEST, SHAPE, Candidate, Epilogue, same
+from tests.search.bench_harness.test_cheats import CAUGHT_BY, LET_BY, PLAN, SEEDS
+
+ROOT = Path(__file__).parents[3]
+PLAIN = (ROOT / "tests" / "corpus" / "proved" / "slabs_by_ordinary_copies.py").read_text(encoding="utf-8")
+POSITIVE = PLAIN.replace("acc.to(bf16)", "maximum(acc, 0.0).to(bf16)").replace(" loop, mma,", " loop, maximum, mma,")
+SIZES = "M={},N={},K={}".format(*SHAPE)
+DEEP = {cheats.SumsInHalfPrecision, cheats.Truncated, cheats.CornerEstimated}
+"""Wrong by less than some roundings of the largest element, in deep products alone: whose elements are rounded once and
+how often before, only the claims of a plain product tell.
+"""
+
+
+def positive(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.maximum(values, 0)
+
+
+@frozen
+class Kind:
+    """A file: a product, and one of which no claim says that it is. reference: its last line."""
+
+    text: str
+    reference: str
+    after: Epilogue = same
+
+
+PRODUCT = Kind(PLAIN, "A @ B.T")
+OTHER = Kind(POSITIVE, "np.maximum(A @ B.T, 0)", positive)
+
+
+def subject_of(kind: Kind, folder: Path) -> KernelOfFile:
+    path = folder / "kernel.py"
+    ending = f"\n\ndef reference(A, B):\n    return {kind.reference}\n"
+    path.write_text(kind.text.replace("from argus", "import numpy as np\nfrom argus", 1) + ending, encoding="utf-8")
+    problem = problem_of(str(path), "sm_90a", SIZES)
+    assert isinstance(problem, KernelFile)
+    kernel = problem.kernel("gemm")
+    assert isinstance(kernel, Kernel)
+    return KernelOfFile(kernel, problem.sizes, problem.bounds_of(kernel), problem.reference)
+
+
+def judged(kind: Kind, cheat: type[Candidate], plan: Plan, folder: Path, pace: float = HONEST) -> Verdict:
+    device = Simulated()
+    made = cheat(device, pace)
+    made.after = kind.after
+    return examine(made, subject_of(kind, folder), SimulatedBench(device), plan)
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("cheat", CAUGHT_BY, ids=lambda cheat: cheat.__name__)
+def test_of_a_product_every_cheat_is_caught(cheat: type[Candidate], tmp_path: Path) -> None:
+    found = judged(PRODUCT, cheat, PLAN, tmp_path)
+    assert isinstance(found, Caught)
+    assert found.check in CAUGHT_BY[cheat] | {"shapes"}
+    assert found.why
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("cheat", CAUGHT_BY, ids=lambda cheat: cheat.__name__)
+def test_of_another_kernel_those_are_caught_whose_errors_are_over_what_is_known(
+    cheat: type[Candidate], tmp_path: Path
+) -> None:
+    found = judged(OTHER, cheat, PLAN, tmp_path)
+    if cheat in DEEP:
+        assert isinstance(found, Passed), str(found)
+        return
+    assert isinstance(found, Caught)
+    assert found.check in CAUGHT_BY[cheat] | {"shapes", "precision"}
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("check", LET_BY)
+def test_without_a_check_a_cheat_of_a_file_passes(check: Check, tmp_path: Path) -> None:
+    found = judged(PRODUCT, LET_BY[check], Plan(PLAN.seed, {check}, seeds=2, rounds=3, most_calls=4), tmp_path)
+    assert isinstance(found, Passed), str(found)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("kind", [PRODUCT, OTHER])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_honest_kernel_of_a_file_passes(kind: Kind, seed: int, tmp_path: Path) -> None:
+    found = judged(kind, Candidate, evolve(PLAN, seed=seed), tmp_path)
+    assert isinstance(found, Passed), str(found)

@@ -1,0 +1,362 @@
+"""Whatever is changed in the delivery of a user's own kernel is found, or told as not checked: never as right."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from attrs import evolve
+from jsonschema import Draft202012Validator
+
+import argus.search.certificates.check_file as steps
+import argus.search.certificates.check_steps as parts
+import argus.search.certificates.check_times as times
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.runtime.sandbox import Refused, referred, traced
+from argus.search.certificates import claims
+from argus.search.certificates.certificate import opened, schema
+from argus.search.certificates.check import certified
+from argus.search.certificates.check_code import built
+from argus.search.certificates.check_result import Check
+from argus.search.certificates.check_steps import Means
+from argus.search.certificates.delivery import delivered
+from argus.search.evaluation.judgement import Judgement
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import problem_of
+from argus.search.run import Found, Judging
+from argus.verifier.kernel import verify
+from tests.search.certificates.deliveries import claim, claimed
+from tests.search.certificates.test_certifying import middle, missed, once
+from tests.search.certificates.test_delivery import complaints, printed
+from tests.search.problems.test_files import RIGHT, SIZES, SMALL, kernel_file
+
+ROOT = Path(__file__).parents[3]
+DESIGNS = {"gfx942": "matmul+loop-unrolling", "sm_90a": "gemm"}
+WORK = '\n\ndef work(M, N, K):\n    return {"flops": {"bf16": 2 * M * N * K}, "reads": 2 * (M + N) * K}\n'
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("deliveries")
+
+
+@pytest.fixture
+def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slow readings of the same thing are done once: what is claimed of it does not change them."""
+    monkeypatch.setattr(parts, "verify", once(verify))
+    monkeypatch.setattr(steps, "built", once(built))
+    monkeypatch.setattr(times, "built", once(built))
+    monkeypatch.setattr(steps, "traced", remember(traced))
+    monkeypatch.setattr(steps, "referred", remember(referred))
+
+
+KEPT: dict[str, Any] = {}
+
+
+def remember(reading: Callable[..., Any]) -> Callable[..., Any]:
+    def found(*given: object) -> object:
+        key = f"{reading} {given}"
+        if key not in KEPT:
+            KEPT[key] = reading(*given)
+        return KEPT[key]
+
+    return found
+
+
+def found_in(folder: Path, target: str, *, reference: str = RIGHT, reward: str = "predicted") -> Found:
+    """A run of one candidate, over a file in a folder of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    problem = problem_of(str(kernel_file(folder, target, reference)), target, SIZES)
+    judged = Judging(str(problem), target)(DESIGNS[target])
+    assert judged.outcome == "timed", judged.why
+    return found_of(problem, evolve(judged, reward="measured") if reward == "measured" else judged)
+
+
+def found_of(problem: object, judged: Judgement, text: str = "") -> Found:
+    assert isinstance(problem, KernelFile)
+    return Found(problem, "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3, text)
+
+
+def delivery(home: Path, to: Path, target: str = "gfx942", reward: str = "predicted") -> Path:
+    """A copy of a delivery; where the searched file lay, nothing is left."""
+    made = home / f"{target}-{reward}"
+    if not made.exists():
+        source = home / f"file-{target}-{reward}"
+        delivered(found_in(source, target, reward=reward), made, device="Imagined" if reward == "measured" else "")
+        shutil.rmtree(source)
+    shutil.copytree(made, to)
+    return to
+
+
+def checks(folder: Path, means: Means = Means()) -> dict[str, Check]:  # noqa: B008 reason: frozen
+    return {each.name: each for each in certified(*opened(folder), means)}
+
+
+def states(folder: Path) -> dict[str, str]:
+    return {name: each.state for name, each in checks(folder).items()}
+
+
+def failing(folder: Path) -> set[str]:
+    return {name for name, state in states(folder).items() if state == "FAILED"}
+
+
+def rewritten(folder: Path, role: str, text: bytes) -> dict[str, Any]:
+    """Another file in a role, with its own digest."""
+    data = claimed(folder)
+    path = folder / data["files"][role]["name"]
+    path.write_bytes(text)
+    of = claims.file(path)
+    data["files"][role] = {"name": of.name, "bytes": of.bytes, "sha256": of.sha256}
+    claim(folder, data)
+    return data
+
+
+def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
+    try:
+        after = states(folder)
+    except ArgusError as refused:
+        return refused.diagnostic.code in ("E930", "E931")
+    worse = [name for name, state in after.items() if state != "ok" and before.get(name) == "ok"]
+    new = [name for name, state in after.items() if state == "FAILED" and name not in before]
+    return bool(worse or new) or any(after.get(name) == "not checked" for name in told)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("target", DESIGNS)
+def test_what_is_delivered_of_a_file_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out", target)
+
+    shown = checks(folder)
+
+    assert {name for name, each in shown.items() if each.state != "ok"} == {"run"}
+    assert {"problem text", "traced", "verdict", "source", "code", "fresh inputs", "claims", "light"} < shown.keys()
+    validator: Any = Draft202012Validator(cast("Any", schema()))
+    validator.validate(claimed(folder))
+
+
+@pytest.mark.parametrize("target", DESIGNS)
+def test_no_path_is_delivered_and_the_loader_keeps_the_rules(target: str, tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out", target)
+
+    for path in folder.iterdir():
+        assert str(home).encode() not in path.read_bytes(), path.name
+        assert str(ROOT).encode() not in path.read_bytes(), path.name
+    assert complaints(folder / "load.py") == ""
+
+
+def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out")
+
+    shown = printed(folder / "load.py")
+
+    assert shown.startswith("matmul, interpreted, as no runner for gfx942 is at hand: C (64, 64), ")
+    assert float(shown.split()[-5]) < 2.0**-7
+
+
+@pytest.mark.share(2)
+@pytest.mark.usefixtures("remembered")
+@pytest.mark.parametrize("reward", ["predicted", "measured"])
+def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out", reward=reward)
+    before = states(folder)
+
+    assert missed(folder, reward, lambda told: suspected(folder, before, told=told)) == []
+
+
+@pytest.mark.usefixtures("remembered")
+@pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader", "assembly", "problem"])
+def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Path) -> None:
+    """With its digest as it was, and with the digest of what it is now."""
+    folder = delivery(home, tmp_path / "out")
+    path = folder / claimed(folder)["files"][role]["name"]
+    whole = bytearray(path.read_bytes())
+    whole[middle(whole, role)] ^= 1
+    path.write_bytes(whole)
+    assert states(folder)[f"{role} file"] == "FAILED"
+
+    rewritten(folder, role, bytes(whole))
+
+    shown = states(folder)
+    assert shown[f"{role} file"] == "ok"
+    assert shown[{"problem": "problem text", "ir": "traced" if "traced" in shown else "ir"}.get(role, role)] == "FAILED"
+
+
+@pytest.mark.usefixtures("remembered")
+def test_without_the_file_what_it_alone_tells_is_not_checked(tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out")
+    (folder / "problem.py").unlink()
+
+    shown = states(folder)
+
+    left = {name for name, state in shown.items() if state == "not checked"}
+    expected = {
+        "problem file",
+        "problem text",
+        "parameters",
+        "design",
+        "runs",
+        "fresh inputs",
+        "light",
+        "baseline",
+        "run",
+    }
+    assert left == expected
+    assert {"FAILED"}.isdisjoint(shown.values())
+    assert {shown[name] for name in ("verdict", "source", "code", "loader", "claims", "time")} == {"ok"}
+
+
+@pytest.mark.usefixtures("remembered")
+def test_the_file_under_another_name_is_found(tmp_path: Path, home: Path) -> None:
+    """Who runs the loader would run what lies under the old one, which nobody has looked at."""
+    folder = delivery(home, tmp_path / "out")
+    (folder / "problem.py").rename(folder / "true.py")
+    (folder / "problem.py").write_text("print('another')\n", encoding="utf-8")
+    data = claimed(folder)
+    data["files"]["problem"]["name"] = "true.py"
+    claim(folder, data)
+
+    assert failing(folder) == {"names"}
+
+
+@pytest.mark.usefixtures("remembered")
+def test_a_file_that_must_not_run_here_is_not_checked(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = delivery(home, tmp_path / "out")
+    missing = Diagnostic("E941", "error", "nothing here keeps it apart", help="install it")
+
+    def refused(*_: object) -> Refused:
+        return Refused(missing, {}, "", "", 0.0)
+
+    monkeypatch.setattr(steps, "traced", refused)
+    monkeypatch.setattr(steps, "referred", refused)
+
+    shown = checks(folder)
+
+    assert {shown[name].state for name in ("design", "runs", "fresh inputs", "light")} == {"not checked"}
+    assert "E941" in shown["runs"].why
+    assert shown["problem text"].state == "ok"
+
+
+@pytest.mark.share(3)
+@pytest.mark.usefixtures("remembered")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"A @ B.T + 1", {"runs", "fresh inputs"}),
+        (b"__import__('os')._exit(0)", set[str]()),
+        (b"(open('/etc/passwd'), A @ B.T)[1]", set[str]()),
+    ],
+)
+def test_another_reference_under_its_own_name_is_found_or_not_checked(
+    text: bytes, found: set[str], tmp_path: Path, home: Path
+) -> None:
+    """All digests are right, and so is the problem's name: the reference is what it says that it is."""
+    folder = delivery(home, tmp_path / "out")
+    other = (folder / "problem.py").read_bytes().replace(b"A @ B.T\n", text + b"\n")
+    before = claimed(folder)["problem"]["name"]
+    data = rewritten(folder, "problem", other)
+    data["problem"]["name"] = before.replace(before.split(":")[1], sha256(other).hexdigest()[:16])
+    claim(folder, data)
+
+    shown = checks(folder)
+
+    assert shown["problem text"].state == "ok"
+    assert {name for name, each in shown.items() if each.state == "FAILED"} == found
+    assert {shown["runs"].state, shown["fresh inputs"].state} <= ({"FAILED"} if found else {"not checked"})
+
+
+@pytest.mark.usefixtures("remembered")
+def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
+    """It is proved and computes the same; its source and code are its own: it is not the design that is claimed."""
+    source = home / "other"
+    found = found_in(source, "gfx942")
+    assert isinstance(found.problem, KernelFile)
+    folder = delivery(home, tmp_path / "out")
+    other = claims.document(found.problem.kernel("matmul"))
+    rewritten(folder, "ir", json.dumps(other).encode())
+
+    shown = states(folder)
+
+    assert shown["ir file"] == "ok"
+    assert {"traced", "source"} <= {name for name, state in shown.items() if state == "FAILED"}
+    assert shown["verdict"] == "ok"
+
+
+@pytest.mark.usefixtures("remembered")
+@pytest.mark.parametrize(
+    "name", ["file:0123456789abcdef:M=256,K=64,N=128:problem.py", "gemm:256x128x64:bf16", "file:zz:M=1:k.py", "file:"]
+)
+def test_another_problem_is_found(name: str, tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out")
+    data = claimed(folder)
+    data["problem"]["name"] = name
+    claim(folder, data)
+
+    assert failing(folder) & {"problem", "problem text", "files"}
+
+
+@pytest.mark.usefixtures("remembered")
+def test_sizes_that_the_kernel_does_not_take_are_found(tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out")
+    data = claimed(folder)
+    data["problem"]["name"] = data["problem"]["name"].replace("K=64", "K=63")
+    data["problem"]["sizes"]["K"] = 63
+    claim(folder, data)
+
+    assert "admitted" in failing(folder)
+
+
+@pytest.mark.usefixtures("remembered")
+def test_a_time_below_what_the_kernel_does_fails_and_a_measured_one_is_not_checked(tmp_path: Path, home: Path) -> None:
+    folder = delivery(home, tmp_path / "out", reward="measured")
+    assert states(folder)["time"] == "not checked"
+    data = claimed(folder)
+    data["time"] |= {"microseconds": 1e-3, "share": data["time"]["light"] / 1e-3}
+    claim(folder, data)
+    (folder / "problem.py").unlink()
+
+    assert "time" in failing(folder)
+
+
+@pytest.mark.nightly
+def test_declared_work_sets_the_light_and_is_declared_again(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "in", "gfx942", reference=RIGHT + WORK.replace("2 * M * N * K", "4e9 * M * N * K"))
+    delivered(found, tmp_path / "out")
+
+    assert states(tmp_path / "out")["light"] == "ok"
+    assert found.problem.bounds.tensor > 1e6
+    data = claimed(tmp_path / "out")
+    data["time"]["light"] /= 2
+    data["time"]["share"] /= 2
+    claim(tmp_path / "out", data)
+    assert states(tmp_path / "out")["light"] == "FAILED"
+
+
+@pytest.mark.nightly
+def test_a_kernel_that_was_written_for_a_file_is_held_to_its_reference(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "in", "gfx942")
+    text = SMALL["gfx942"].read_text(encoding="utf-8").replace("def matmul", "def mine").replace("(matmul)", "(mine)")
+    assert found.best is not None
+    delivered(found_of(found.problem, evolve(found.best, name="mine"), text), tmp_path / "out")
+
+    told = checks(tmp_path / "out")
+
+    assert {each.name for each in told.values() if each.state == "FAILED"} == set()
+    assert told["design"].state == "not checked"
+    assert {told[name].state for name in ("parameters", "runs", "fresh inputs", "claims")} == {"ok"}
+
+
+def test_a_file_that_has_changed_is_not_delivered(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "in", "gfx942")
+    (tmp_path / "in" / "kernel.py").write_text("# another\n", encoding="utf-8")
+
+    with pytest.raises(ArgusError) as refused:
+        delivered(found, tmp_path / "out")
+    assert refused.value.diagnostic.code == "E903"
+    assert "has changed since" in refused.value.diagnostic.message

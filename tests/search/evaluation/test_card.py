@@ -1,0 +1,105 @@
+"""The bench of a GPU, on a driver without one: a kernel passes, one that forgets a row does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.runtime.cuda.device import opened
+from argus.runtime.cuda.launch import load
+from argus.search.bench_harness.examine import finished
+from argus.search.bench_harness.verdict import Caught, Passed, Verdict
+from argus.search.evaluation import gpu_bench
+from argus.search.evaluation.gpu_bench import Card, Job, results, times
+from argus.search.problems.problem import Gemm
+from argus.search.tuning import measure
+from tests.runtime.fake_driver import Clocked
+from tests.search.tuning.test_measure import last_row_forgotten, multiply, written
+
+PROBLEM = Gemm(40, 24, 16, "bf16", "sm_90a")
+TOOK = 400.0
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
+    yield from imagined(monkeypatch)
+
+
+def imagined(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
+    """A card that is not there, which multiplies."""
+    made = Clocked(pointers=3, sizes=3, took=TOOK, computes=multiply)
+    made.kernel = made.launched
+    device = opened(made.driver)
+    monkeypatch.setattr(gpu_bench, "the_device", lambda: device)
+    monkeypatch.setattr(gpu_bench, "_CLOCK", lambda: 1e-6 * made.now)
+    monkeypatch.setattr(measure, "_RATE", 1.0)
+    measure.busy.cache_clear()
+    monkeypatch.setattr(measure, "the_device", lambda: device)
+    yield made
+    measure.busy.cache_clear()
+
+
+def found(folder: Path, name: str = "one", *checks: str) -> tuple[Caught | None, Verdict | None]:
+    """What both works say; of wrong results no time is asked."""
+    job = Job(PROBLEM, written(folder, name, *checks), seed=3, rounds=1)
+    wrong = finished(results(job))
+    return (wrong, None) if wrong is not None else (None, finished(times(job)))
+
+
+def test_an_honest_kernel_has_the_time_that_the_events_tell(fake: Clocked, tmp_path: Path) -> None:
+    wrong, verdict = found(tmp_path)
+    assert wrong is None
+    assert isinstance(verdict, Passed)
+    assert verdict.microseconds == pytest.approx(TOOK)
+    assert fake.calls.count("cuMemAlloc") - 1 == fake.calls.count("cuMemFree")  # one keeps the GPU busy
+
+
+def test_a_forgotten_row_is_told(fake: Clocked, tmp_path: Path) -> None:
+    fake.computes = last_row_forgotten
+    wrong, _ = found(tmp_path)
+    assert wrong is not None
+    assert wrong.check == "numbers"
+    assert "24 of 960 elements of C were not written" in wrong.why
+
+
+def test_events_that_tell_a_tenth_are_caught(fake: Clocked, tmp_path: Path) -> None:
+    fake.share = 0.1
+    _, verdict = found(tmp_path)
+    assert isinstance(verdict, Caught)
+    assert verdict.check == "clocks"
+    assert verdict.outcome == "cheat"
+
+
+def test_a_shape_that_a_kernel_declines_is_left_out_unless_it_is_the_problem(fake: Clocked, tmp_path: Path) -> None:
+    wrong, verdict = found(tmp_path, "some", "M % 40 == 0")
+    assert wrong is None
+    assert isinstance(verdict, Passed)
+    with pytest.raises(ArgusError) as refused:
+        found(tmp_path, "none", "M % 64 == 0")
+    assert refused.value.diagnostic.code == "E405"
+    assert fake.launches
+
+
+def test_a_replaced_clock_is_seen(fake: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Card(opened(fake.driver))
+    before = bench.instruments()
+    assert before == bench.instruments()
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    assert before != bench.instruments()
+
+
+def test_the_stream_of_calls_is_waited_for_alone(fake: Clocked) -> None:
+    Card(opened(fake.driver)).settle(everything=False)
+    assert "cuEventSynchronize" in fake.calls
+    assert "cuCtxSynchronize" not in fake.calls
+
+
+def test_a_launch_is_on_the_stream_that_is_asked_for(fake: Clocked, tmp_path: Path) -> None:
+    bench = Card(opened(fake.driver))
+    held = [gpu_bench.Operand(bench.allocate(2 * 64), (8, 8)) for _ in range(3)]
+    gpu_bench.candidate(load(Path(written(tmp_path, "one")), bench.driver), gpu_bench.PRODUCT, stream=7)(*held)()
+    assert fake.launches[0][8] == 7

@@ -1,0 +1,64 @@
+"""A kernel of a user's own on the bench of a GPU, on a driver without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from argus.core.diagnostic import ArgusError
+from argus.search.bench_harness.examine import finished
+from argus.search.bench_harness.verdict import Caught, Passed
+from argus.search.evaluation import gpu_bench
+from argus.search.evaluation.gpu_bench import job_of, results, times
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import problem_of
+from tests.runtime.fake_driver import Clocked
+from tests.search.evaluation.test_card import TOOK, imagined
+from tests.search.problems.test_files import RIGHT, WRONG, kernel_file
+from tests.search.tuning.test_measure import last_row_forgotten, written
+
+SIZES = "M=40,N=24,K=16"
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
+    yield from imagined(monkeypatch)
+
+
+def job(folder: Path, reference: str = RIGHT) -> gpu_bench.Job:
+    problem = problem_of(str(kernel_file(folder, "sm_90a", reference)), "sm_90a", SIZES)
+    assert isinstance(problem, KernelFile)
+    return job_of(problem, problem.kernel("gemm"), Path(written(folder, "one")))
+
+
+def test_an_honest_kernel_of_a_file_has_the_time_that_the_events_tell(fake: Clocked, tmp_path: Path) -> None:
+    asked = job(tmp_path)
+
+    assert finished(results(asked)) is None
+    verdict = finished(times(asked))
+    assert isinstance(verdict, Passed)
+    assert verdict.microseconds == pytest.approx(TOOK)
+    assert fake.calls.count("cuMemAlloc") - 1 == fake.calls.count("cuMemFree")  # one keeps the GPU busy
+
+
+def test_a_forgotten_row_and_another_reference_are_told(fake: Clocked, tmp_path: Path) -> None:
+    assert "differ from `reference`" in str(finished(results(job(tmp_path, WRONG))))
+    fake.computes = last_row_forgotten
+    wrong = finished(results(job(tmp_path)))
+
+    assert isinstance(wrong, Caught)
+    assert wrong.why.startswith("24 of 960 elements of C were not written")
+
+
+def test_a_reference_that_takes_too_long_is_no_fault_of_the_kernel(
+    fake: Clocked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("argus.search.bench_harness.files.SLOWEST", 0.0)
+    with pytest.raises(ArgusError) as told:
+        finished(results(job(tmp_path)))
+
+    assert told.value.diagnostic.code == "E903"
+    assert "`reference` took" in told.value.diagnostic.message
+    assert fake.launches

@@ -1,0 +1,94 @@
+"""Cheats go through the gate as built kernels do: none has a time, and each check is what keeps one from it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from attrs import frozen
+
+from argus.core.ir import Kernel
+from argus.core.verdict import Report
+from argus.emit.artifact import Artifact
+from argus.search.bench_harness.examine import clocked, correct, finished
+from argus.search.bench_harness.session import session
+from argus.search.bench_harness.verdict import Caught, Check, Plan, Verdict
+from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.judgement import Judgement
+from argus.search.problems.problem import Problem, problem_of
+from argus.solvers.cache import Cache
+from argus.testing.simulated import Simulated, SimulatedBench
+from argus.verifier.api import build, verify
+from tests.search.bench_harness.cheats import HONEST, SHAPE, Candidate
+from tests.search.bench_harness.test_cheats import CAUGHT_BY, LET_BY, PROBLEM
+
+DESIGN = "cdna3"
+THROUGH: tuple[Check, ...] = ("poison", "guards", "addresses", "timed", "clocks", "physics")
+"""Of either stage some; `test_cheats` has them all."""
+ASKED = problem_of("gemm:{}x{}x{}:bf16".format(*SHAPE), "gfx942")
+
+
+@frozen
+class Card:
+    """A simulated GPU on which something else runs than what was built, begun anew for each of two questions."""
+
+    kind: type[Candidate]
+    plan: Plan
+
+    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
+        assert (problem, kernel.target.name, artifact.target) == (ASKED, "gfx942", "gfx942")
+        candidate = self.kind(Simulated(), HONEST)
+        with session(SimulatedBench(candidate.device), self.plan, PROBLEM) as opened:
+            return finished(correct(opened, candidate))
+
+    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
+        assert (problem, kernel.target.name, artifact.target) == (ASKED, "gfx942", "gfx942")
+        candidate = self.kind(Simulated(), HONEST)
+        with session(SimulatedBench(candidate.device), self.plan, PROBLEM) as opened:
+            return finished(clocked(opened, candidate))
+
+
+@cache
+def proved() -> Report:
+    return verify(ASKED.kernel(DESIGN), cache=Cache())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
+    return build(ASKED.kernel(DESIGN), directory=tmp_path_factory.mktemp("code"))
+
+
+def through(kind: type[Candidate], artifact: Artifact, *without: Check) -> Judgement:
+    def made(kernel: Kernel, folder: Path | None) -> Artifact:
+        del kernel, folder
+        return artifact
+
+    plan = Plan(8_128, without, seeds=2, rounds=3, most_calls=4)
+    return judged(ASKED, DESIGN, Tools(lambda _: proved(), made, predicted, Card(kind, plan)))
+
+
+def predicted(*_: object) -> NoReturn:
+    raise AssertionError("times are measured where there is a GPU")
+
+
+def test_an_honest_kernel_has_a_measured_time(built: Artifact) -> None:
+    found = through(Candidate, built)
+
+    assert (found.outcome, found.stage, found.reward, found.why) == ("timed", "timing", "measured", "")
+    assert found.microseconds == pytest.approx(HONEST * SimulatedBench(Simulated()).least(PROBLEM), rel=0.01)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("check", THROUGH)
+def test_a_cheat_has_a_time_only_where_its_check_is_left_out(check: Check, built: Artifact) -> None:
+    kind = LET_BY[check]
+    found, let = through(kind, built), through(kind, built, check)
+
+    assert found.microseconds is None
+    assert found.outcome in ("wrong", "cheat")
+    assert found.stage in ("device", "timing")
+    assert found.why.partition(":")[0] in CAUGHT_BY[kind]
+    assert (let.outcome, let.reward) == ("timed", "measured"), let.why
+    assert let.microseconds is not None

@@ -19,7 +19,7 @@ from argus.runtime.expressions import value_of
 from argus.search.certificates import claims
 from argus.search.certificates.certificate import ROLES, Certificate, Role
 from argus.search.certificates.check_result import Check, failed, passed, same, unchecked
-from argus.search.certificates.file_certificate import PROBLEM
+from argus.search.certificates.file_claims import PROBLEM
 from argus.search.evaluation.reward import resources
 
 _NO_COMPILER = "E303"

@@ -7,8 +7,9 @@ it alone can tell is not checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -19,23 +20,17 @@ from argus.core.target import TARGETS
 from argus.policy.bounds import CEILINGS, Bounds, bounds
 from argus.runtime.sandbox import Refused, referred, traced
 from argus.runtime.sandbox.answers import Exact
-from argus.search.certificates import claims, file_certificate
-from argus.search.certificates.certificate import Certificate, Problem
-from argus.search.certificates.check_code import built, of_code
+from argus.search.certificates import claims, file_claims
+from argus.search.certificates.certificate import Baseline, Certificate, Problem
 from argus.search.certificates.check_result import Check, brief, failed, passed, same, unchecked
 from argus.search.certificates.check_steps import (
     MOST_BYTES,
-    Means,
-    agree,
     found_or_failed,
-    kernel_of,
-    of_proof,
+    of_runs,
     of_sizes,
     of_trace,
-    of_versions,
 )
-from argus.search.certificates.check_times import of_baseline, of_time
-from argus.search.certificates.file_certificate import Named
+from argus.search.certificates.file_claims import Named
 from argus.search.certificates.load_script import loader_of_file
 from argus.search.evaluation.numerics import SEEDS
 from argus.search.problems.kernel_file import Variant, digest_of, signature, variants_of
@@ -83,59 +78,64 @@ def _why(refused: Refused) -> str:
     return f"{refused.diagnostic.code}: {brief(refused.diagnostic.message)}"
 
 
-def of_kernel_file(claimed: Certificate, folder: Path, name: Named, means: Means) -> Iterator[Check]:
-    """After the digests of files. Raises ArgusError as `certified` does."""
-    asked = Problem(claimed.problem.name, claimed.problem.target, dict(name.sizes))
+def file_subject(claimed: Certificate, folder: Path, name: Named) -> FileSubject | Check:
+    """name: of the problem. The file's text is read from the folder and digested; nothing of it runs yet."""
     if claimed.problem.target not in (each.name for each in TARGETS):
-        yield failed("problem", f"there is no target `{brief(claimed.problem.target)}`")
-        return
-    yield same("problem", claimed.problem, asked, "name and sizes agree")
-    kernel = kernel_of(claimed, folder)
-    if isinstance(kernel, Check):
-        yield kernel
-        return
-    yield passed("ir", f"`{kernel.name}` is a well-formed kernel")
-    if kernel.target.name != asked.target:
-        yield failed("target", f"the kernel is for {kernel.target.name}, the problem for {asked.target}")
-        return
-    admitted = of_sizes(kernel, name.sizes)
-    if admitted.state != "FAILED" and beyond_memory(kernel, name.sizes) is not None:
-        admitted = failed("admitted", f"a tensor is larger than any memory at {name.sizes}")
-    yield admitted
-    if admitted.state == "FAILED":
-        return
-    file = _file(claimed, folder, name)
-    yield passed("problem text", "its digest is that of the problem's name") if isinstance(file, _File) else file
-    variants = file.variants if isinstance(file, _File) else Lost(file.why)
-    yield from _design(claimed, variants, kernel)
-    yield from of_proof(claimed.proof, kernel, means, None)
-    made = found_or_failed("code", lambda: built(kernel))
-    if isinstance(made, Check):
-        yield made
-    else:
-        script = loader_of_file(kernel, made.stem, name.sizes, file_certificate.PROBLEM)
-        yield from of_code(claimed, folder, kernel, name.sizes, script, made)
-    named, others = (_trials(kernel, seeds) for seeds in (SEEDS, means.seeds))
-    if isinstance(named, Check) or isinstance(others, Check):
-        yield from (each for each in (named, others) if isinstance(each, Check))
-        return
-    every = [*named, *others]
-    answers = file.answers([each.given for each in every]) if isinstance(file, _File) else Lost(file.why)
-    yield from _numbers(claimed, kernel, every, len(named), answers)
-    claim = found_or_failed("claims", lambda: _claims(kernel, every))
-    if claim is not None:
-        yield claim
-    compiled = None if isinstance(made, Check) else made.compiled
-    light = _light(asked, variants, answers)
-    least = bounds(work_of(kernel, name.sizes).work, CEILINGS[asked.target])
-    if isinstance(light, Check):
-        yield light
-        light = None
-    yield from of_time(claimed, name.sizes, light, least, kernel, compiled)
-    yield _baseline(claimed, variants, name.sizes)
-    yield of_versions(claimed)
-    run = claimed.run
-    yield unchecked("run", f"{run.name}, seed {run.seed}, {run.judged:,} candidates: its journal alone can tell")
+        return failed("problem", f"there is no target `{brief(claimed.problem.target)}`")
+    return FileSubject(claimed, name, _file(claimed, folder, name))
+
+
+@frozen(slots=False)
+class FileSubject:
+    """A `Subject`: the claims, what the problem's name says, and the user's file or why it is not at hand."""
+
+    claimed: Certificate
+    name: Named
+    file: _File | Check
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(self.claimed.problem.name, self.claimed.problem.target, dict(self.name.sizes))
+
+    @cached_property
+    def variants(self) -> Mapping[str, Variant] | Lost:
+        """The file's designs."""
+        return self.file.variants if isinstance(self.file, _File) else Lost(self.file.why)
+
+    def of_design(self, kernel: Kernel) -> Iterator[Check]:
+        sizes = self.name.sizes
+        admitted = of_sizes(kernel, sizes)
+        if admitted.state != "FAILED" and beyond_memory(kernel, sizes) is not None:
+            admitted = failed("admitted", f"a tensor is larger than any memory at {sizes}")
+        yield admitted
+        at_hand = passed("problem text", "its digest is that of the problem's name")
+        yield at_hand if isinstance(self.file, _File) else self.file
+        yield from _design(self.claimed, self.variants, kernel)
+
+    def lacking(self, kernel: Kernel) -> None:
+        """The file's reference alone says which results are right."""
+
+    def loader(self, kernel: Kernel, stem: str) -> str:
+        return loader_of_file(kernel, stem, self.name.sizes, file_claims.PROBLEM)
+
+    def numbers(self, kernel: Kernel, seeds: Sequence[int]) -> tuple[Iterator[Check], Bounds | Check | None]:
+        claimed, others = (_trials(kernel, each) for each in (SEEDS, seeds))
+        if isinstance(claimed, Check) or isinstance(others, Check):
+            return (each for each in (claimed, others) if isinstance(each, Check)), None
+        every = [*claimed, *others]
+        file = self.file
+        found = file.answers([each.given for each in every]) if isinstance(file, _File) else Lost(file.why)
+        checks = chain(_compared(self.claimed, kernel, every, len(claimed), found), _of_claims(kernel, every))
+        return checks, _light(self.problem, self.variants, found)
+
+    def least(self, kernel: Kernel) -> Bounds:
+        return bounds(work_of(kernel, self.name.sizes).work, CEILINGS[self.problem.target])
+
+    def baseline(self) -> tuple[Baseline, Callable[[str], Kernel]] | Check:
+        variants = self.variants
+        if isinstance(variants, Lost) or not variants:
+            return unchecked("baseline", "nothing is known of the file's kernels")
+        return file_claims.baseline(variants.values(), {}), lambda name: variants[name].kernel
 
 
 def _file(claimed: Certificate, folder: Path, name: Named) -> _File | Check:
@@ -175,7 +175,7 @@ def _design(claimed: Certificate, variants: Mapping[str, Variant] | Lost, kernel
         yield failed("design", f"the file has no design `{brief(claimed.design.name)}`")
         return
     yield same(
-        "design", claimed.design, file_certificate.design(variant), f"`{variant.name}` has these knobs and techniques"
+        "design", claimed.design, file_claims.design(variant), f"`{variant.name}` has these knobs and techniques"
     )
     yield of_trace(variant.kernel, kernel)
 
@@ -184,7 +184,7 @@ def _trials(kernel: Kernel, seeds: Sequence[int]) -> list[Trial] | Check:
     return found_or_failed("runs", lambda: list(trials(kernel, seeds)))
 
 
-def _numbers(
+def _compared(
     claimed: Certificate,
     kernel: Kernel,
     every: Sequence[Trial],
@@ -195,28 +195,29 @@ def _numbers(
     trials are those that a delivery names.
     """
     said = evolve(claimed.numbers, runs=())
-    yield same("tolerance", said, file_certificate.numbers(()), f"compared with `{said.reference}`")
+    yield same("tolerance", said, file_claims.numbers(()), f"compared with `{said.reference}`")
     if isinstance(answers, Lost):
         for name in ("runs", "fresh inputs"):
             yield unchecked(name, f"the reference does not answer: {answers.why}")
         return
     pairs = list(zip(every, answers[0], strict=True))
-    found = found_or_failed(
-        "runs", lambda: [file_certificate.run(kernel, trial, expected) for trial, expected in pairs]
-    )
+    found = found_or_failed("runs", lambda: [file_claims.run(kernel, trial, expected) for trial, expected in pairs])
     if isinstance(found, Check):
         yield found
         return
-    again = found[:known]
-    alike = len(again) == len(claimed.numbers.runs) and all(map(agree, claimed.numbers.runs, again))
-    why = f"{len(again)} runs give the errors that are claimed"
-    yield passed("runs", why) if alike else failed("runs", f"{why}: they give others")
+    yield of_runs(claimed.numbers.runs, found[:known])
     wrong = [trial.at for trial, run in zip(every, found, strict=True) if run.outside]
     if wrong:
         yield failed("fresh inputs", f"elements differ from the reference by more than rounding at {'; '.join(wrong)}")
     else:
         told = "; ".join(trial.at for trial in every[known:])
         yield passed("fresh inputs", f"the interpreter agrees with the reference at {told}")
+
+
+def _of_claims(kernel: Kernel, every: Sequence[Trial]) -> Iterator[Check]:
+    claim = found_or_failed("claims", lambda: _claims(kernel, every))
+    if claim is not None:
+        yield claim
 
 
 def _claims(kernel: Kernel, every: Sequence[Trial]) -> Check | None:
@@ -244,10 +245,3 @@ def _light(
         return counted if isinstance(counted, Check) else bounds(counted.work, CEILINGS[asked.target])
     made = [work_of(each.kernel, asked.sizes) for each in variants.values() if not each.steps]
     return bounds(least_of(made).work, CEILINGS[asked.target])
-
-
-def _baseline(claimed: Certificate, variants: Mapping[str, Variant] | Lost, sizes: Mapping[str, int]) -> Check:
-    if isinstance(variants, Lost) or not variants:
-        return unchecked("baseline", "nothing is known of the file's kernels")
-    found = file_certificate.baseline(variants.values(), {})
-    return of_baseline(claimed, found, lambda name: variants[name].kernel, sizes)

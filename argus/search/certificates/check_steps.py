@@ -126,6 +126,13 @@ def agree(claimed: certificate.Run, found: certificate.Run) -> bool:
     return same_runs and all(abs(one - other) <= 1e-6 * abs(other) for one, other in numbers)
 
 
+def of_runs(claimed: Sequence[certificate.Run], found: Sequence[certificate.Run]) -> Check:
+    """Whether the runs that a delivery names give the errors that it names."""
+    why = f"{len(found)} runs give the errors that are claimed"
+    alike = len(found) == len(claimed) and all(map(agree, claimed, found))
+    return passed("runs", why) if alike else failed("runs", f"{why}: they give others")
+
+
 def of_versions(claimed: Certificate) -> Check:
     here = claims.versions()
     differ = [

@@ -1,27 +1,22 @@
-"""What a certificate says of a design, found by the readings of Argus: as it is made, and as it is checked."""
+"""What a certificate claims of any kernel: its proof, its files, its time. Delivery and check compute it alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePath
 from typing import cast
 
-from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.serde import write
 from argus.core.verdict import Proved, Report
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import hip_text
-from argus.ops.choice import select
 from argus.report.summary import assumptions, numbered, results, verdict_word
-from argus.search.certificates import certificate
-from argus.search.certificates.certificate import Baseline, Design, File, Invariant, Proof, Time
-from argus.search.designs.space import describe, situation
+from argus.search.certificates.certificate import File, Invariant, Proof, Time
 from argus.search.evaluation.judgement import Reward
-from argus.search.evaluation.numerics import SEEDS, multiplied, shapes
-from argus.search.problems.problem import Gemm, Problem
+from argus.search.problems.problem import Problem
 
 _SOURCES = PurePath(__file__).parents[3]
 """Where the package lies: no path of a machine gets into what is delivered."""
@@ -51,21 +46,8 @@ def emitted(kernel: Kernel) -> str:
     return cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
 
 
-def problem(asked: Gemm) -> certificate.Problem:
-    return certificate.Problem(str(asked), asked.target, dict(asked.sizes))
-
-
 WRITTEN: Mapping[str, str] = {"kind": "text"}
 """The knobs of a kernel that somebody wrote: it has none."""
-
-
-def design(asked: Gemm, name: str, text: str = "") -> Design:
-    """text: of a kernel that somebody wrote. Raises ArgusError (E903) where no design is called that."""
-    if text:
-        return Design(name, dict(WRITTEN), ())
-    found = describe(asked, name, asked.config(name))
-    knobs = {knob: str(value) for knob, value in found.knobs}
-    return Design(name, knobs, tuple(str(step) for step in found.techniques))
 
 
 def proof(report: Report) -> Proof:
@@ -81,16 +63,6 @@ def proof(report: Report) -> Proof:
     return Proof(verdict_word(verdict), report.solver, obligations, listed, told, results(verdict), report.uncovered)
 
 
-def runs(kernel: Kernel, seeds: Sequence[int] = SEEDS) -> tuple[certificate.Run, ...]:
-    """In the interpreter, each beside the float64 reference. Raises ArgusError (E401, E402, E501)."""
-    return tuple(_run(kernel, shape, seed) for seed in seeds for shape in shapes(kernel, seed))
-
-
-def _run(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> certificate.Run:
-    found = multiplied(kernel, shape, seed)
-    return certificate.Run(shape, seed, found.elements, found.outside, found.worst, found.allowed)
-
-
 def file(path: Path) -> File:
     """Raises OSError."""
     data = path.read_bytes()
@@ -100,15 +72,6 @@ def file(path: Path) -> File:
 def time(asked: Problem, microseconds: float, reward: Reward, device: str) -> Time:
     bounds = asked.bounds
     return Time(reward, microseconds, bounds.light, bounds.light / microseconds, bounds.bottleneck, device)
-
-
-def baseline(asked: Gemm, times: Mapping[str, float]) -> Baseline:
-    """What one would launch without a search: what `select` names, else the first design. times: that are known."""
-    try:
-        name, why = select(asked.m, asked.n, asked.k, asked.dtype, asked.target), "what `select` names without a search"
-    except ArgusError:
-        name, why = situation(asked).options[0].name, "the first design of the space"
-    return Baseline(name, why, times.get(name))
 
 
 def versions() -> dict[str, str]:

@@ -15,11 +15,10 @@ from argus.core.serde import read
 from argus.emit.artifact import Artifact
 from argus.emit.build import build
 from argus.emit.hip.toolchain import write_files
-from argus.search.certificates import certificate, claims, file_certificate
+from argus.search.certificates import certificate, claims, file_claims, product_claims
 from argus.search.certificates.certificate import Baseline, Certificate, Design, File, Numbers, Origin, Role, text_of
 from argus.search.certificates.load_script import loader, loader_of_file
 from argus.search.evaluation.judgement import Judgement
-from argus.search.evaluation.numerics import REFERENCE, TOLERANCE
 from argus.search.evaluation.reward import resources
 from argus.search.problems.kernel_file import KernelFile, digest_of
 from argus.search.problems.llm_kernels import kernel_of
@@ -103,10 +102,10 @@ class _Said:
 
 def _of_product(asked: Gemm, found: Found, best: Judgement) -> _Said:
     return _Said(
-        claims.problem(asked),
-        claims.design(asked, best.name, found.text),
-        claims.baseline(asked, _timed(found, best)),
-        lambda kernel: Numbers(REFERENCE, TOLERANCE, claims.runs(kernel)),
+        product_claims.problem(asked),
+        product_claims.design(asked, best.name, found.text),
+        product_claims.baseline(asked, _timed(found, best)),
+        lambda kernel: product_claims.numbers(product_claims.runs(kernel)),
         loader,
         {},
     )
@@ -121,12 +120,12 @@ def _of_file(asked: KernelFile, found: Found, best: Judgement) -> _Said:
     variants = asked.variants
     written = Design(best.name, dict(claims.WRITTEN), ())
     return _Said(
-        file_certificate.problem(asked),
-        written if found.text else file_certificate.design(variants[best.name]),
-        file_certificate.baseline(variants.values(), _timed(found, best)),
-        lambda kernel: file_certificate.numbers(file_certificate.runs(kernel, asked)),
-        lambda kernel, stem, sizes: loader_of_file(kernel, stem, sizes, file_certificate.PROBLEM),
-        {file_certificate.PROBLEM: data},
+        file_claims.problem(asked),
+        written if found.text else file_claims.design(variants[best.name]),
+        file_claims.baseline(variants.values(), _timed(found, best)),
+        lambda kernel: file_claims.numbers(file_claims.runs(kernel, asked)),
+        lambda kernel, stem, sizes: loader_of_file(kernel, stem, sizes, file_claims.PROBLEM),
+        {file_claims.PROBLEM: data},
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from argus.core.ir import Kernel
 from argus.interp.memory.loading import inputs, outputs
-from argus.search.certificates.file_certificate import small
+from argus.search.certificates.file_claims import small
 from argus.search.problems.workload import shape_of, sources
 
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}

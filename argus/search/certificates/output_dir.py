@@ -12,7 +12,7 @@ from typing import cast
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.search.certificates import certificate
 from argus.search.certificates.claims import IR, LOADER
-from argus.search.certificates.file_certificate import PROBLEM
+from argus.search.certificates.file_claims import PROBLEM
 
 REPORT = "report.html"
 GENERATOR = '<meta name="generator" content="argus optimize">'

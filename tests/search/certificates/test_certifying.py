@@ -15,12 +15,13 @@ from attrs import evolve
 from jsonschema import Draft202012Validator
 
 import argus.search.certificates.check as steps
+import argus.search.certificates.check_product as products
 import argus.search.certificates.check_steps as parts
 import argus.search.certificates.check_times as times
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.ir.pretty import pretty
-from argus.search.certificates import claims
+from argus.search.certificates import claims, product_claims
 from argus.search.certificates.certificate import opened, schema
 from argus.search.certificates.check import certified
 from argus.search.certificates.check_code import Made, built
@@ -47,7 +48,7 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "verify", once(verify))
     monkeypatch.setattr(steps, "built", once(built))
     monkeypatch.setattr(times, "built", once(built))
-    monkeypatch.setattr(claims, "runs", once(claims.runs))
+    monkeypatch.setattr(product_claims, "runs", once(product_claims.runs))
     monkeypatch.setattr(claims, "emitted", once(claims.emitted))
     monkeypatch.setattr(times, "predict", once(times.predict))
 
@@ -254,7 +255,7 @@ def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home
 
 @cache
 def _traced(design: str) -> Kernel:
-    return steps.gemm_of("gemm:512x512x512:bf16", "sm_90a").kernel(design)
+    return products.gemm_of("gemm:512x512x512:bf16", "sm_90a").kernel(design)
 
 
 @pytest.mark.usefixtures("remembered")

@@ -13,6 +13,7 @@ import pytest
 from attrs import evolve
 from jsonschema import Draft202012Validator
 
+import argus.search.certificates.check as checking
 import argus.search.certificates.check_file as steps
 import argus.search.certificates.check_steps as parts
 import argus.search.certificates.check_times as times
@@ -49,7 +50,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readings of the same thing are done once: what is claimed of it does not change them."""
     monkeypatch.setattr(parts, "verify", once(verify))
-    monkeypatch.setattr(steps, "built", once(built))
+    monkeypatch.setattr(checking, "built", once(built))
     monkeypatch.setattr(times, "built", once(built))
     monkeypatch.setattr(steps, "traced", remember(traced))
     monkeypatch.setattr(steps, "referred", remember(referred))

@@ -14,7 +14,7 @@ from argus.core.dsl.launches import is_whole
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
 from argus.core.index import Cond, Index, Read
-from argus.core.ir import Buffer, View, is_ascending, walk, whole
+from argus.core.ir import Buffer, View, ascending_condition, walk, whole
 from argus.core.walk import topological
 
 
@@ -78,7 +78,7 @@ def _ordered(buffer: Buffer, *, ascending: bool, first: IntLike | None, last: In
     if len(buffer.shape) != 1:
         fault("E106", f"`{buffer.name}` is no row of integers", help="promise an order of a tensor of one axis")
     at, element = algebra.coord(0), algebra.read(buffer.name, (algebra.coord(0),))
-    conds = [is_ascending(buffer)] if ascending else []
+    conds = [ascending_condition(buffer)] if ascending else []
     if first is not None:
         conds.append(algebra.any_of((algebra.le(1, at), algebra.eq(element, unwrap(first)))))
     if last is not None:

@@ -91,7 +91,7 @@ class Origin:
     use: int
 
 
-def is_ascending(buffer: Buffer) -> Cond:
+def ascending_condition(buffer: Buffer) -> Cond:
     """The promise that no element of a row of integers is less than the one before, as one of every element."""
     at = coord(0)
     after = add(at, 1)

@@ -13,9 +13,9 @@ from argus.core import algebra
 from argus.core.diagnostic import ArgusError
 from argus.core.dtype import i32
 from argus.core.index import Cond, Index, Read, Symbol
-from argus.core.ir import Buffer, Kernel, Strided, is_ascending
+from argus.core.ir import Buffer, Kernel, Strided, ascending_condition
 from argus.core.proof.dataflow.path_split import control_paths
-from argus.core.proof.outputs.data_contracts import Promised, ascending, instance, promised, within
+from argus.core.proof.outputs.data_contracts import Promised, instance, is_ascending, promised, within
 from argus.core.query import Answer, Sat, Unsat
 from argus.core.verdict import Proved, Unknown, Vacuous
 from argus.language import (
@@ -94,8 +94,8 @@ def test_a_term_is_one_value() -> None:
 
 def test_ascending_elements_are_ordered_however_far_apart() -> None:
     plain = tensor(algebra.TRUE)
-    buffer = tensor(is_ascending(plain))
-    assert ascending(buffer)
+    buffer = tensor(ascending_condition(plain))
+    assert is_ascending(buffer)
     assert not is_ascending(plain)
     inside = (algebra.lt(BLOCK, SIZE), algebra.lt(OTHER, SIZE), algebra.le(algebra.add(BLOCK, 7), OTHER))
     goal = algebra.le(term(BLOCK), term(OTHER))
@@ -108,7 +108,7 @@ def test_the_ends_of_ascending_elements_bound_them() -> None:
     plain = tensor(algebra.TRUE)
     at, last = algebra.coord(0), algebra.sub(SIZE, 1)
     first = algebra.any_of((algebra.le(1, at), algebra.eq(element(), 5)))
-    buffer = tensor(algebra.all_of((is_ascending(plain), first)))
+    buffer = tensor(algebra.all_of((ascending_condition(plain), first)))
     assert isinstance(asked(buffer, [algebra.lt(BLOCK, SIZE)], algebra.le(5, term(BLOCK))), Unsat)
     assert isinstance(asked(buffer, [algebra.lt(BLOCK, SIZE)], algebra.le(term(BLOCK), term(last))), Unsat)
 

@@ -14,7 +14,7 @@ from attrs import define, field
 from argus.core import algebra
 from argus.core.check import expressions
 from argus.core.index import And, Cond, Read, Symbol
-from argus.core.ir import Buffer, Kernel, is_ascending, walk
+from argus.core.ir import Buffer, Kernel, ascending_condition, walk
 from argus.core.proof.prover import Prover
 from argus.core.query import Answer
 from argus.core.walk import mentions, substitute, topological
@@ -56,7 +56,7 @@ class Promised:
 
     def _ends(self, terms: Sequence[Read]) -> tuple[Read, ...]:
         """The first and the last element of each tensor that ascends."""
-        tensors = dict.fromkeys(buffer for term in terms if ascending(buffer := self._buffer(term)))
+        tensors = dict.fromkeys(buffer for term in terms if is_ascending(buffer := self._buffer(term)))
         ends = ((buffer, at) for buffer in tensors for at in (algebra.const(0), algebra.sub(buffer.shape[0], 1)))
         return tuple(algebra.read(buffer.name, (at,)) for buffer, at in ends)
 
@@ -76,10 +76,10 @@ class Promised:
         return self._known[term]
 
 
-def ascending(buffer: Buffer) -> bool:
+def is_ascending(buffer: Buffer) -> bool:
     """Whether it is promised that no element is less than the one before."""
     parts = buffer.promise.parts if isinstance(buffer.promise, And) else (buffer.promise,)
-    return len(buffer.shape) == 1 and is_ascending(buffer) in parts
+    return len(buffer.shape) == 1 and ascending_condition(buffer) in parts
 
 
 def instance(buffer: Buffer, term: Read) -> Cond:

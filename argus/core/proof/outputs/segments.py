@@ -12,7 +12,7 @@ from argus.core import algebra
 from argus.core.index import Index, Read, Sym, Symbol
 from argus.core.ir import Buffer, Kernel
 from argus.core.proof.dataflow.timeline import Loop
-from argus.core.proof.outputs.data_contracts import ascending
+from argus.core.proof.outputs.data_contracts import is_ascending
 
 
 @frozen(eq=False)
@@ -46,7 +46,7 @@ def ragged(kernel: Kernel, loop: Loop | None) -> Ragged | None:
         return None
     number = start.at[0]
     starts = next(buffer for buffer in kernel.parameters if buffer.name == start.array)
-    if stop.at[0] is not algebra.add(number, 1) or not ascending(starts):
+    if stop.at[0] is not algebra.add(number, 1) or not is_ascending(starts):
         return None
     if not isinstance(number, Sym) or number.symbol not in kernel.blocks:
         return None

@@ -40,9 +40,9 @@ def normalised(text: str) -> str:
     seen: dict[str, str] = {}
 
     def renumbered(match: re.Match[str]) -> str:
-        return seen.setdefault(match[0], f"{match[1]}_{len(seen)}")
+        return seen.setdefault(match[0], f"{re.sub(r'_[0-9]+', '_', match[0])}_{len(seen)}")
 
-    return re.sub(r"\b([A-Za-z_][A-Za-z0-9_]*?)_(\d+)\b", renumbered, text)
+    return re.sub(r"\b[A-Za-z_][A-Za-z0-9_]*_[0-9][A-Za-z0-9_]*\b", renumbered, text)
 
 
 def digest(text: str) -> str:

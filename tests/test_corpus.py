@@ -32,7 +32,7 @@ RUN_TOO = {"I14"}  # of a cluster, a run shows it
 OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I15", "I16", "I29", "I32"}
 OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}
 KINDS = ("proved", "refuted", "unknown", "rejected")
-BRIEF = evolve(Budget.about(3.0), runs=Budget().runs)
+BRIEF = evolve(Budget.about(0.5), runs=Budget().runs)
 """Where no proof is wanted: what a solver does not find soon is looked for by running the kernel."""
 both_solvers = pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.share(8))])
 

@@ -37,8 +37,11 @@ from argus.solvers.smtlib.sexpr import plain
 Term = Any
 
 
-_STEPS_PER_UNIT = 10
+_STEPS_PER_UNIT = 20
 """Z3's resource units for one of cvc5's: what each spends in a second on an idle core."""
+_WEIGHTS = ("ARITH_BB_LEMMA=500",)
+"""Resource units by kind of step, where not 1. A lemma of branch and bound on integers is followed by a full check of
+the tableau, which costs some hundred times a rewrite step; uncounted, such queries run 50 times over their budget."""
 _EXHAUSTED = (UnknownExplanation.RESOURCEOUT, UnknownExplanation.TIMEOUT)
 _CAPABILITIES = Capabilities(unbounded=True, nonlinear=True, bitwise=False, reads=True)
 
@@ -115,6 +118,8 @@ def _solver(manager: cvc5.TermManager, budget: Budget) -> cvc5.Solver:
     solver = cvc5.Solver(manager)
     solver.setOption("produce-models", "true")
     solver.setOption("rlimit-per", str(max(1, budget.steps // _STEPS_PER_UNIT)))
+    for weight in _WEIGHTS:
+        solver.setOption("rweight", weight)
     solver.setOption("tlimit-per", str(max(1, round(budget.seconds * 1000))))
     solver.setOption("seed", str(budget.seed))
     return solver

@@ -326,7 +326,7 @@ def every_branch_is_taken(patch: pytest.MonkeyPatch) -> None:
     def always_added(product: Product, _: Cond) -> Data:
         return summed(product, TRUE)
 
-    patch.setattr(loop_invariants, "summed", always_added)
+    patch.setattr(loop_invariants, "product_sum", always_added)
 
 
 def every_term_is_an_element(patch: pytest.MonkeyPatch) -> None:

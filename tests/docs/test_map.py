@@ -1,0 +1,135 @@
+"""README, CONTRIBUTING and the pages under docs/ name what exists: paths, definitions, links, the rooms in their order."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WITH_PATHS = ("README.md", "CONTRIBUTING.md", "docs/tour.md", "docs/glossary.md")
+PAGES = tuple(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+)
+TOP = "argus|benchmarks|docs|examples|kb|property_tests|tests"
+PATH = re.compile(rf"(?:(?:{TOP})/[\w./{{}},-]*|[\w/-]+\.(?:py|md|toml))(?:::\w+)?")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+NOT_ROOMS = {"__main__", "language"}
+"""Modules of the import contract that are files."""
+MOST_LINES = 200
+
+
+def prose(page: str) -> str:
+    """The text of a page without its code blocks."""
+    return FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
+
+
+def named_paths(page: str) -> list[str]:
+    """What stands between backticks and is a path from the project's root, braces expanded."""
+    quoted = re.findall(r"`([^`\n]+)`", prose(page))
+    return [path for each in quoted if PATH.fullmatch(each) for path in expanded(each)]
+
+
+def expanded(path: str) -> list[str]:
+    braces = re.search(r"\{([\w,]+)\}", path)
+    if braces is None:
+        return [path]
+    before, after = path[: braces.start()], path[braces.end() :]
+    return [each for choice in braces[1].split(",") for each in expanded(before + choice + after)]
+
+
+@pytest.mark.parametrize("page", WITH_PATHS)
+def test_paths_and_definitions_exist(page: str) -> None:
+    missing = [each for each in named_paths(page) if not exists(each)]
+
+    assert missing == []
+
+
+def exists(name: str) -> bool:
+    """Whether `path`, or `path::definition`, is there; a folder has a slash at its end."""
+    path, _, definition = name.partition("::")
+    if not (ROOT / path).exists() or (ROOT / path).is_dir() is not path.endswith("/"):
+        return False
+    if not definition:
+        return True
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return re.search(rf"^(?:def {definition}\(|class {definition}\b|{definition}\b.*=)", text, re.MULTILINE) is not None
+
+
+def test_pages_name_paths() -> None:
+    assert len(named_paths("docs/tour.md")) > 80
+    assert len(named_paths("CONTRIBUTING.md")) > 20
+
+
+# -- rooms ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def contract() -> list[str]:
+    """The rooms of argus/ in the order of the import contract: what imports before what is imported."""
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = next(each["layers"] for each in data["tool"]["importlinter"]["contracts"] if each["name"].startswith("thirteen"))
+    return [name for layer in layers for name in layer.split(" | ") if name not in NOT_ROOMS]
+
+
+def test_the_contract_names_the_folders_of_argus() -> None:
+    assert sorted(contract()) == sorted(path.parent.name for path in (ROOT / "argus").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_the_map_has_one_row_for_each_room_in_the_order_of_the_contract(page: str) -> None:
+    rows = re.findall(r"^\| `argus/(\w+)/` \| \S.* \|$", prose(page), re.MULTILINE)
+
+    assert rows == contract()
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+# -- links ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    links = [each for each in LINK.findall(prose(page)) if "://" not in each and not each.startswith("mailto:")]
+
+    assert [each for each in links if not leads_somewhere(page, each)] == []
+
+
+def leads_somewhere(page: str, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = (ROOT / page).parent / path if path else ROOT / page
+    return target.exists() and (not anchor or anchor in anchors(target.resolve()))
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.replace("`", "")) for heading in headings)
+    return {heading.lower().replace(" ", "-") for heading in plain}
+
+
+def test_every_page_is_linked_from_readme() -> None:
+    linked = {path.partition("#")[0] for path in LINK.findall(prose("README.md"))}
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
+
+    assert pages - linked == set()
+
+
+# -- words ---------------------------------------------------------------------------------------------------
+
+
+def test_the_glossary_says_where_each_word_comes_from() -> None:
+    rows = [line.strip("|").split(" | ") for line in prose("docs/glossary.md").splitlines() if line.startswith("| **")]
+    words = [word.strip(" *").lower() for word, *_ in rows]
+
+    assert all(len(row) == 3 for row in rows)
+    assert words == sorted(words)
+    assert all(re.fullmatch(r"Argus: .{20,}", origin.strip()) for *_, origin in rows if "Argus" in origin)

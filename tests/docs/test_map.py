@@ -17,6 +17,8 @@ PAGES = tuple(
 )
 TOP = "argus|benchmarks|docs|examples|kb|property_tests|tests"
 PATH = re.compile(rf"(?:(?:{TOP})/[\w./{{}},-]*|[\w/-]+\.(?:py|md|toml))(?:::\w+)?")
+HOLE = re.compile(r"\b[A-Z]{4,}\.")
+"""Of a path that stands for several, such as TARGET.json."""
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -33,7 +35,7 @@ def prose(page: str) -> str:
 def named_paths(page: str) -> list[str]:
     """What stands between backticks and is a path from the project's root, braces expanded."""
     quoted = re.findall(r"`([^`\n]+)`", prose(page))
-    return [path for each in quoted if PATH.fullmatch(each) for path in expanded(each)]
+    return [path for each in quoted if PATH.fullmatch(each) and not HOLE.search(each) for path in expanded(each)]
 
 
 def expanded(path: str) -> list[str]:

@@ -44,7 +44,7 @@ def test_commands_print_what_is_shown(document: str, tmp_path: Path, update_gold
 
 
 def rerun(block: re.Match[str], folder: Path) -> str:
-    """The block with the actual output of its commands; a block of Python that names a file is written to the folder."""
+    """The block with the actual output of its commands. A Python block that names a file is written to the folder."""
     language, body = block.groups()
     name = re.match(r"# (\w+\.py)\n", body)
     if language == "python" and name is not None:

@@ -1,4 +1,4 @@
-"""README, CONTRIBUTING and docs/ name what exists: paths, definitions, links, and the rooms in their order."""
+"""README, CONTRIBUTING and docs/ name what exists: paths, definitions, links, and the packages in their order."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HOLE = re.compile(r"\b[A-Z]{4,}\.")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-NOT_ROOMS = {"__main__", "language"}
-"""Modules of the import contract that are files."""
+FILES = {"__main__", "language"}
+"""Layers of the import contract that are files, not folders."""
 MOST_LINES = 200
 
 
@@ -75,17 +75,17 @@ def test_pages_name_paths() -> None:
     assert len(named_paths("CONTRIBUTING.md")) > 20
 
 
-# -- rooms ---------------------------------------------------------------------------------------------------
+# -- packages ------------------------------------------------------------------------------------------------
 
 
 @cache
 def contract() -> list[str]:
-    """The rooms of argus/ in the order of the import contract: what imports before what is imported."""
+    """The packages of argus/ in the order of the import contract, importers first."""
     data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = next(
         each["layers"] for each in data["tool"]["importlinter"]["contracts"] if each["name"].startswith("thirteen")
     )
-    return [name for layer in layers for name in layer.split(" | ") if name not in NOT_ROOMS]
+    return [name for layer in layers for name in layer.split(" | ") if name not in FILES]
 
 
 def test_the_contract_names_the_folders_of_argus() -> None:
@@ -93,7 +93,7 @@ def test_the_contract_names_the_folders_of_argus() -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_the_map_has_one_row_for_each_room_in_the_order_of_the_contract(page: str) -> None:
+def test_the_map_has_one_row_per_package_in_the_order_of_the_contract(page: str) -> None:
     rows = re.findall(r"^\| `argus/(\w+)/` \| \S.* \|$", prose(page), re.MULTILINE)
 
     assert rows == contract()

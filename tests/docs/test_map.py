@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from argus import language
+
 ROOT = Path(__file__).parents[2]
 WITH_PATHS = ("README.md", "CONTRIBUTING.md", "docs/tour.md", "docs/glossary.md")
 PAGES = tuple(
@@ -134,6 +136,12 @@ def test_every_page_is_linked_from_readme() -> None:
     pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
 
     assert pages - linked == set()
+
+
+def test_the_language_page_lists_every_name_of_the_language() -> None:
+    quoted = set(re.findall(r"`(\w+)`", prose("docs/language.md")))
+
+    assert set(language.__all__) - quoted == set()
 
 
 # -- words ---------------------------------------------------------------------------------------------------

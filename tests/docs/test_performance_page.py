@@ -6,6 +6,7 @@ import json
 import sys
 from importlib import import_module
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -23,6 +24,7 @@ from benchmarks.performance import (
     ROOT,
     anchor,
     documents,
+    measured,
     over,
     quartiles,
 )
@@ -223,3 +225,17 @@ def test_bytes_and_quartiles() -> None:
     assert quartiles([3.0]) == (3.0, 3.0)
     assert quartiles([1.0, 2.0, 3.0, 4.0, 5.0]) == (2.0, 4.0)
     assert over({"a": 2.0}, "b") == float("inf")
+
+
+def test_readme_shows_the_summary() -> None:
+    """The mean and the minimum of each family and regime; of a single shape its ratio."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    first = lines.index("| | duty-cycled | sustained |") + 2
+    families = {each.family: each for each in measured(RESULTS)}
+
+    for family, line in zip(("gemm", "few_rows", "batched", "fp8", "fp8_blocks", "fused"), lines[first:], strict=False):
+        cells = []
+        for regime in ("duty-cycled", "sustained"):
+            found = [row["ratio"] for _, row in families[family].ours(regime)]
+            cells.append(", ".join(f"{each:.3f}" for each in dict.fromkeys((geometric_mean(found), min(found)))))
+        assert line.split(" | ")[1:] == [cells[0], f"{cells[1]} |"], family

@@ -234,7 +234,7 @@ def test_readme_shows_the_summary() -> None:
     families = {each.family: each for each in measured(RESULTS)}
 
     for family, line in zip(("gemm", "few_rows", "batched", "fp8", "fp8_blocks", "fused"), lines[first:], strict=False):
-        cells = []
+        cells: list[str] = []
         for regime in ("duty-cycled", "sustained"):
             found = [row["ratio"] for _, row in families[family].ours(regime)]
             cells.append(", ".join(f"{each:.3f}" for each in dict.fromkeys((geometric_mean(found), min(found)))))

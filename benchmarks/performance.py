@@ -1,8 +1,8 @@
 """Generates docs/performance.md from measurements: `python benchmarks/performance.py [RESULTS] [--check]`.
 
-RESULTS (default benchmarks/results) holds what `benchmarks/gemm_h200.py run --selected --out RESULTS` writes, one
-FAMILY.json per family, and the tuning.json of `benchmarks/tuning.py run`. Output: the page, a roofline plot and a plot
-of ratios by shape. With --check nothing is written; exit status 1 if a file is out of date.
+RESULTS, by default benchmarks/results, is the output folder of `benchmarks/gemm_h200.py run --selected --out RESULTS`,
+one FAMILY.json each, and of `benchmarks/tuning.py run`, tuning.json. Writes the page, a roofline plot and a plot of
+ratios by shape; with --check it only tests whether they are up to date.
 """
 
 from __future__ import annotations
@@ -24,27 +24,25 @@ from argus.ops.choice import select
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE, ROOFLINE, RATIOS = "docs/performance.md", "docs/performance/roofline.svg", "docs/performance/ratios.svg"
-REGIMES = ("duty-cycled", "sustained")
-"""As the rows of a file name them."""
+REGIMES = {"duty-cycled": "duty-cycled", "sustained": "sustained"}
+IN_PLOTS = {"duty-cycled": "duty-cycled", "sustained": "sustained"}
 RESULT = 2
 """Bytes of an element of C."""
 ROOF = Roof(4.2, (("16-bit floats", 989.0), ("8-bit floats", 1979.0)))
-"""Bandwidth of copies as measured on the GPU; tensor-core peaks from its data sheet [NVIDIA H200, 2024]."""
+"""Memory bandwidth as measured by copies; matrix units by the data sheet [NVIDIA H200, 2024]."""
 FLOOR = 0.95
 CLOSE = 1.03
 INTRODUCTION = """
-Every kernel here is proved before it is compiled: `python benchmarks/gemm_h200.py build` leaves out what is not. `run`
-compares each with float64 on random shapes with tails, then times it against the library: interleaved calls, random
-data, operands that rotate through more memory than the cache holds. A ratio is the library's time over ours in the same
-round; the tables show the median over rounds with its quartiles. Above 1, ours is faster.
+Every kernel here is proved before it is compiled: `python benchmarks/gemm_h200.py build` skips a kernel that is not
+proved. `run` checks each kernel against float64 on random shapes with partial tiles, then times it, interleaved with
+the library, on random data, with operands that rotate through more memory than L2 holds. A ratio is the library's time
+over ours in the same round, the median of the rounds with its quartiles: above 1 ours is faster. *Duty-cycled* times
+are single calls with idle time in between, at the highest clock; *sustained* times are back-to-back calls at the power
+limit. The same kernel differs by up to a fifth between the two: compare figures of one column only.
 
-There are two regimes, because the clock of one kernel differs between them by up to a fifth: *duty-cycled* launches
-follow an idle gap and run at the highest clock; *sustained* launches run back to back at the power limit. Compare
-figures within one column only.
-
-`argus.matmul` and the other operators take the configuration that a cost model selects. *Selected* means that only this
-configuration was timed. *Fastest of n* means that n were timed and each column shows its fastest: what a search finds,
-and more than a call without a search gets. Two configuration names are those of the two columns."""
+`argus.matmul` and its relatives use the configuration that a cost model selects. *selected*: only the configuration
+selected at the time was timed. *fastest of n*: n configurations were timed, and each column shows its fastest, which a
+search would find and a call without one may not get. Two names of configurations belong to the two columns."""
 PLOTS = """
 ![roofline](performance/roofline.svg)
 
@@ -54,17 +52,17 @@ Row = Mapping[str, Any]
 
 
 def batch_of(shape: Shape) -> int:
-    """The number of GEMMs per call, as in families/batched.py."""
+    """Number of products per call in families/batched.py."""
     return max(8, min(512, (1 << 27) // (shape[0] * shape[1])))
 
 
 @frozen
 class About:
-    """A family of measurements.
+    """What a family computes.
 
-    what: the operation, in words. operand: bytes per element of A and B. products: GEMMs per call for a shape, for rows
-    that do not say. second: whether a second B multiplies the same A. residual: whether a matrix is added. note: a
-    remark on the figures.
+    what: description. operand: bytes of an element of A and B. products: number of products per call, by shape, for
+    rows that do not record it. second: whether there is a second B. residual: whether a matrix is added. note: a remark
+    on the figures.
     """
 
     what: str
@@ -75,7 +73,7 @@ class About:
     note: str = ""
 
     def bytes(self, shape: Shape) -> int:
-        """Compulsory traffic: operands and result, each moved once."""
+        """Bytes of the operands and the result, each moved once."""
         m, n, k = shape
         columns = 2 * n if self.second else n
         return self.operand * (m + columns) * k + RESULT * m * n * (2 if self.residual else 1)
@@ -85,35 +83,35 @@ class About:
 
 
 FAMILIES: Mapping[str, About] = {
-    "gemm": About("bf16, A row-major, B column-major"),
-    "layouts_nn": About("bf16, both row-major"),
-    "layouts_tn": About("bf16, A column-major, B row-major"),
-    "layouts_tt": About("bf16, both column-major"),
-    "layouts_f16": About("f16, A row-major, B column-major"),
+    "gemm": About("bf16, NT: A row-major, B column-major"),
+    "layouts_nn": About("bf16, NN: both row-major"),
+    "layouts_tn": About("bf16, TN: A column-major, B row-major"),
+    "layouts_tt": About("bf16, TT: both column-major"),
+    "layouts_f16": About("f16, NT: A row-major, B column-major"),
     "batched": About("bf16, batched", products=batch_of),
-    "few_rows": About("bf16, M from 1 to 300"),
-    "splitk": About("bf16, few tiles: split-K"),
+    "few_rows": About("bf16, few rows of A"),
+    "splitk": About("bf16, few tiles: split-K in a cluster"),
     "streamk": About(
         "bf16, few tiles: stream-K with a workspace",
-        note="Stream-K and split-K with a workspace, and three kernels without one for comparison. `argus.matmul` "
-        "takes such a program only for shapes where it was faster than the configurations of gemm.",
+        note="Stream-K and split-K with a workspace, and three kernels without a workspace for comparison. "
+        "`argus.matmul` uses such a program only for shapes where it was faster than the configurations of gemm.",
     ),
     "fp8": About("e4m3, one scale per matrix", operand=1),
-    "fp8_blocks": About("e4m3, one scale per 1 x 128 and 128 x 128", operand=1),
+    "fp8_blocks": About("e4m3, scales of 1 x 128 and 128 x 128", operand=1),
     "fused": About("bf16, bias and GELU"),
     "epilogues_bias": About("bf16, bias"),
     "epilogues_silu": About("bf16, bias and SiLU"),
     "epilogues_scaled": About("bf16, a scale in device memory"),
-    "epilogues_residual": About("bf16, residual added", residual=True),
-    "epilogues_gated": About("bf16, SiLU(A W^T) * (A V^T)", products=lambda _: 2, second=True),
+    "epilogues_residual": About("bf16, a matrix added", residual=True),
+    "epilogues_gated": About("bf16, SiLU of a product times another", products=lambda _: 2, second=True),
 }
 """In the order of the page; other families follow."""
 
 
 @frozen
 class Measured:
-    """A family's file. rows: one per kernel, shape and regime, as gemm_h200.py writes them, each with a ratio. note:
-    tells the runs apart in a file with several.
+    """A family's file. rows: one per kernel, shape and regime, as gemm_h200.py writes them. note: explains the runs of
+    a file that has several.
     """
 
     family: str
@@ -127,12 +125,12 @@ class Measured:
         return FAMILIES.get(self.family, About("bf16"))
 
     def rate(self, row: Row) -> float:
-        """TFLOP/s of a call. In older files, whose rows do not say `products`, the rate is that of one product."""
+        """TFLOP/s of all products of a call; rows without `products` record the rate of one product."""
         return row["rate"] if "products" in row else row["rate"] * self.about.products(shape_of(row))
 
     @property
     def others(self) -> list[str]:
-        """The peers other than the one that the ratios refer to."""
+        """The peers other than the one of the ratios."""
         return [name for name in dict.fromkeys(row["name"] for row in self.rows if row["theirs"]) if name != self.peer]
 
     @property
@@ -143,7 +141,7 @@ class Measured:
         return [row for row in self.rows if shape_of(row) == shape and row["regime"] == regime]
 
     def best(self, shape: Shape, regime: str) -> Row | None:
-        """Our fastest kernel for a shape; where only the selected one was timed, that one."""
+        """Our fastest timed kernel for a shape and regime."""
         ours = [row for row in self.at(shape, regime) if not row["theirs"]]
         return max(ours, key=lambda row: row["ratio"], default=None)
 
@@ -170,7 +168,7 @@ def shape_of(row: Row) -> Shape:
 
 
 def measured(folder: Path) -> list[Measured]:
-    """The family files with a timed kernel of ours, in the order of the page; other files are skipped."""
+    """The families' files with a timed kernel of ours, in the order of the page. Other files are ignored."""
     found: list[Measured] = []
     for path in sorted(folder.glob("*.json")):
         read: object = json.loads(path.read_text(encoding="utf-8"))
@@ -186,14 +184,14 @@ def measured(folder: Path) -> list[Measured]:
 
 
 def documents(folder: Path) -> dict[str, str]:
-    """The page and its plots, by path relative to the project."""
+    """The page and its plots, by path within the project."""
     families = measured(folder)
     tuning = folder / "tuning.json"
     choices = json.loads(tuning.read_text(encoding="utf-8")) if tuning.is_file() else None
     return {
         PAGE: "\n".join([*page(families), *chosen(choices), ""]),
-        ROOFLINE: roofline("Roofline and measured kernels", points(families), ROOF),
-        RATIOS: ratios("Time of the peer over ours, median and quartiles", ratio_rows(families)),
+        ROOFLINE: roofline("Roofline: hardware limits and measurements", points(families), ROOF),
+        RATIOS: ratios("Time of the peer over ours, median and quartiles of the rounds", ratio_rows(families)),
     }
 
 
@@ -203,10 +201,10 @@ def documents(folder: Path) -> dict[str, str]:
 def page(families: Sequence[Measured]) -> Iterator[str]:
     yield "# Performance"
     yield ""
-    yield "Generated by `python benchmarks/performance.py` from the files of benchmarks/results; do not edit."
+    yield "Generated by `python benchmarks/performance.py` from benchmarks/results; do not edit."
     yield ""
     if not families:
-        yield "No measurements in benchmarks/results."
+        yield "There are no measurements in benchmarks/results."
         return
     yield from INTRODUCTION.strip().splitlines()
     yield ""
@@ -219,12 +217,12 @@ def page(families: Sequence[Measured]) -> Iterator[str]:
 
 
 def summary(families: Sequence[Measured]) -> Iterator[str]:
-    """One row per family: geometric means, and the shape with the smallest ratio."""
+    """One line per family: geometric mean of its ratios, and the lowest one."""
     yield "## Summary"
     yield ""
-    yield "Geometric mean of the ratios over each family's shapes, and the minimum of both columns with its shape."
+    yield "Geometric means of the ratios over each family's shapes, and the lowest ratio with its shape."
     yield ""
-    yield f"| family | operation | configuration | vs. | {' | '.join(REGIMES)} | minimum |"
+    yield f"| family | what | configuration | vs. | {' | '.join(REGIMES.values())} | lowest |"
     yield f"|---|---|---|---|{'---|' * len(REGIMES)}---|"
     for each in families:
         means = " | ".join(mean(each, regime) for regime in REGIMES)
@@ -239,19 +237,19 @@ def named(shape: Shape) -> str:
 
 
 def anchor(words: str) -> str:
-    """A part of a heading as its anchor spells it."""
+    """A part of a heading in the form of link anchors."""
     return "".join(each for each in words.lower().replace(" ", "-") if each.isalnum() or each in "-_")
 
 
 def section(each: Measured) -> Iterator[str]:
     yield f"## {each.family} vs. {each.peer}"
     yield ""
-    yield f"{each.about.what}. {each.machine}. Configurations: {each.chosen}. TFLOP/s (ratio, quartiles)."
+    yield f"{each.about.what}. {each.machine}. Configurations: {each.chosen}. TFLOP/s (ratio, its quartiles)."
     for note in filter(None, (each.about.note, each.note)):
         yield ""
         yield note
     yield ""
-    yield f"| M x N x K | configuration | {' | '.join(REGIMES)} |"
+    yield f"| M x N x K | configuration | {' | '.join(REGIMES.values())} |"
     yield f"|---|---|{'---|' * len(REGIMES)}"
     for shape in each.shapes:
         rows = [each.best(shape, regime) for regime in REGIMES]
@@ -262,22 +260,22 @@ def section(each: Measured) -> Iterator[str]:
         yield f"| {counted(each, shape, rows)} | {', '.join(names)} | {cells} |"
     yield f"| geometric mean | | {' | '.join(mean(each, regime) for regime in REGIMES)} |"
     for name in each.others:
-        yield f"| vs. {name} | | {' | '.join(mean_beside(each, name, regime) for regime in REGIMES)} |"
+        yield f"| vs. {name} | | {' | '.join(mean_vs(each, name, regime) for regime in REGIMES)} |"
     yield ""
-    for regime in REGIMES:
+    for regime, name in REGIMES.items():
         below = [f"{named(shape)} ({row['ratio']:.3f})" for shape, row in each.ours(regime) if row["ratio"] < FLOOR]
-        yield f"* Below {FLOOR}, {regime}: {', '.join(below) or 'none'}."
+        yield f"* Below {FLOOR}, {name}: {', '.join(below) or 'none'}."
 
 
 def counted(each: Measured, shape: Shape, rows: Sequence[Row | None]) -> str:
-    """A shape, preceded by the number of GEMMs per call if there are several."""
-    counts = {int(row["products"]) for row in rows if row is not None and "products" in row}
-    count = max(counts, default=each.about.products(shape))
+    """A shape, with the number of products per call if there are several."""
+    recorded = {int(row["products"]) for row in rows if row is not None and "products" in row}
+    count = max(recorded, default=each.about.products(shape))
     return named(shape) if count == 1 else f"{count} of {named(shape)}"
 
 
-def mean_beside(each: Measured, peer: str, regime: str) -> str:
-    """The geometric mean of this peer's median times over ours, over the shapes with its times."""
+def mean_vs(each: Measured, peer: str, regime: str) -> str:
+    """The geometric mean of this peer's median times over ours, over the shapes that it was timed on."""
     found: list[float] = []
     for shape, row in each.ours(regime):
         theirs = [one["milliseconds"] for one in each.at(shape, regime) if one["name"] == peer]
@@ -305,19 +303,18 @@ def quartiles(values: Sequence[float]) -> tuple[float, float]:
 
 
 def chosen(tuning: Mapping[str, Any] | None) -> Iterator[str]:
-    """The selected configuration against the best of a search, from benchmarks/tuning.py."""
+    """The cost model's choices vs. the best of a search, from benchmarks/tuning.py."""
     if tuning is None:
         return
     results = tuning["results"]
     yield ""
-    yield "## Selected configuration vs. the best of a search"
+    yield "## Cost model vs. search"
     yield ""
     yield f"{tuning['device']}; {len(results)} shapes, {max(each['tried'] for each in results)} proved configurations"
-    yield "each. The regime columns show the time of the configuration that the cost model selected before this search,"
-    yield "as a multiple of the fastest. The last two columns show what it selects since it was fitted to this search,"
-    yield "and its time as a multiple of the fastest over both regimes (in parentheses: from short rounds only)."
+    yield "each. Time of the cost model's choice relative to the fastest configuration, per regime; then the choice of"
+    yield "the model after it was fitted to this search, and the mean over both regimes (in brackets: brief rounds):"
     yield ""
-    yield f"| M x N x K | selected | fastest | {' | '.join(REGIMES)} | selected now | both |"
+    yield f"| M x N x K | chosen | fastest | {' | '.join(REGIMES.values())} | chosen now | both |"
     yield f"|---|---|---|{'---|' * len(REGIMES)}---|---|"
     both: list[tuple[float, float]] = []
     for each in results:
@@ -331,12 +328,12 @@ def chosen(tuning: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     yield ""
     near, nearer = (sum(each <= CLOSE for each in times) for times in zip(*both, strict=True))
-    yield f"Within 3 % of the fastest, both regimes together: {near} of {len(results)} as selected before this search;"
-    yield f"{nearer} of {len(results)} since configurations and constants were chosen by it, which is no test."
+    yield f"Within 3 % of the fastest, both regimes together: {near} of {len(results)} before this search;"
+    yield f"{nearer} of {len(results)} with configurations and constants fitted to it: a fit, not a test."
 
 
 def together(result: Mapping[str, Any], name: str) -> float:
-    """Time as a multiple of the fastest, geometric mean of the regimes; from the short rounds if there is no other."""
+    """Time relative to the fastest, mean of both regimes; from the brief rounds if it has no other time."""
     medians: Mapping[str, Mapping[str, float]] = result["timed"]["medians"]
     first = next(iter(medians.values()))
     if name not in first:
@@ -345,7 +342,7 @@ def together(result: Mapping[str, Any], name: str) -> float:
 
 
 def over(times: Mapping[str, float], name: str) -> float:
-    """Time as a multiple of the fastest; infinity if it was not timed."""
+    """Time relative to the fastest; infinity if it was not timed."""
     return times.get(name, float("inf")) / min(times.values())
 
 
@@ -353,7 +350,7 @@ def over(times: Mapping[str, float], name: str) -> float:
 
 
 def points(families: Sequence[Measured]) -> list[Point]:
-    """Duty-cycled times, whose clock is that of the peaks; of the peers, the one that the ratios refer to."""
+    """Duty-cycled times, whose clock is that of the peak rates; of peers, only the one of the ratios."""
     found: list[Point] = []
     for each in families:
         for shape in each.shapes:
@@ -370,7 +367,7 @@ def ratio_rows(families: Sequence[Measured]) -> list[Ratio]:
     rows: list[Ratio] = []
     for each in families:
         for shape in each.shapes:
-            found = [(regime, each.best(shape, regime)) for regime in REGIMES]
+            found = [(name, each.best(shape, regime)) for regime, name in IN_PLOTS.items()]
             values = [(name, *three(row)) for name, row in found if row is not None]
             if values:
                 rows.append(Ratio(f"{each.family} {'x'.join(map(str, shape))}", values))

@@ -1,4 +1,4 @@
-"""docs/performance.md and its plots are up to date with the measurements, and show them."""
+"""docs/performance.md and its plots are what the files of measurements give, and say what they hold."""
 
 from __future__ import annotations
 
@@ -82,29 +82,36 @@ def test_our_fastest_kernel_is_compared_with_the_peer(folder: Path) -> None:
     assert "| geometric mean | | 0.983 | 1.010 |" in lines
     assert "* Below 0.95, duty-cycled: 16 x 8192 x 8192 (0.930)." in lines
     assert "* Below 0.95, sustained: none." in lines
-    assert any(line.endswith("Configurations: fastest of 2. TFLOP/s (ratio, quartiles).") for line in lines)
+    assert any(line.endswith("Configurations: fastest of 2. TFLOP/s (ratio, its quartiles).") for line in lines)
 
 
-def test_the_summary_has_a_row_per_family_with_both_means_and_the_minimum(folder: Path) -> None:
+def test_the_summary_has_a_line_for_each_family_with_both_means_and_the_least(folder: Path) -> None:
     keep(folder, "imagined", "torch", [row(CUBE, "sustained", "x", 1.25), row(FLAT, "sustained", "x", 0.8)])
     keep(folder, "layouts_tt", "torch.mm", [row(CUBE, "sustained", "clustered", 0.9)])
     lines = documents(folder)[PAGE].splitlines()
 
     table = [line for line in lines[: lines.index("## gemm vs. cuBLAS")] if line.startswith("| [")]
     assert [line.split(" | ")[1:] for line in table] == [
-        ["bf16, A row-major, B column-major", "fastest of 2", "cuBLAS", "0.983", "1.010", "0.930 (16 x 8192 x 8192) |"],
-        ["bf16, both column-major", "selected", "torch.mm", "not timed", "0.900", "0.900 (4096 x 4096 x 4096) |"],
+        [
+            "bf16, NT: A row-major, B column-major",
+            "fastest of 2",
+            "cuBLAS",
+            "0.983",
+            "1.010",
+            "0.930 (16 x 8192 x 8192) |",
+        ],
+        ["bf16, TT: both column-major", "selected", "torch.mm", "not timed", "0.900", "0.900 (4096 x 4096 x 4096) |"],
         ["bf16", "selected", "torch", "not timed", "1.000", "0.800 (16 x 8192 x 8192) |"],
     ]
     assert table[1].startswith("| [layouts_tt](#layouts_tt-vs-torchmm) |")
 
 
-@pytest.mark.parametrize(("given", "rate"), [({}, 8 * 700), ({"products": 5}, 700)], ids=["default", "given"])
-def test_the_rate_counts_all_products_of_a_call(tmp_path: Path, given: dict[str, int], rate: int) -> None:
-    keep(tmp_path, "batched", "torch.bmm", [row(CUBE, "sustained", "clustered", 1.0) | given])
+@pytest.mark.parametrize(("told", "rate"), [({}, 8 * 700), ({"products": 5}, 700)], ids=["untold", "told"])
+def test_the_rate_counts_all_products_of_a_call(tmp_path: Path, told: dict[str, int], rate: int) -> None:
+    keep(tmp_path, "batched", "torch.bmm", [row(CUBE, "sustained", "clustered", 1.0) | told])
     lines = documents(tmp_path)[PAGE].splitlines()
 
-    count = given.get("products", 8)
+    count = told.get("products", 8)
     name = "4096 x 4096 x 4096"
     assert f"| {count} of {name} | `clustered` | not timed | {rate} (1.000, 0.990 to 1.010) |" in lines
 
@@ -121,7 +128,7 @@ def test_every_family_of_the_page_is_one_of_the_benchmark() -> None:
     assert files >= FAMILIES.keys()
 
 
-def test_other_peers_have_their_own_mean(folder: Path) -> None:
+def test_other_peers_have_a_mean_of_their_own(folder: Path) -> None:
     rows = [
         row(CUBE, "sustained", "torch", 1.0, theirs=True) | {"milliseconds": 2.0},
         row(CUBE, "sustained", "torch.compile", 1.25, theirs=True) | {"milliseconds": 1.6},
@@ -133,7 +140,7 @@ def test_other_peers_have_their_own_mean(folder: Path) -> None:
     assert not any(line.startswith("| vs. torch |") for line in lines)
 
 
-def test_the_note_of_a_file_is_shown(folder: Path) -> None:
+def test_a_file_of_two_runs_tells_which_is_which(folder: Path) -> None:
     path = folder / "gemm.json"
     data = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(data | {"note": "Two runs."}), encoding="utf-8")
@@ -142,7 +149,7 @@ def test_the_note_of_a_file_is_shown(folder: Path) -> None:
     assert lines[lines.index("## gemm vs. cuBLAS") + 4] == "Two runs."
 
 
-def test_other_files_are_skipped(folder: Path) -> None:
+def test_what_is_no_measurement_is_passed_over(folder: Path) -> None:
     before = documents(folder)
     (folder / "list.json").write_text("[1]", encoding="utf-8")
     keep(folder, "fp8", "scaled_mm", [row(CUBE, "sustained", "scaled_mm", 1.0, theirs=True)])
@@ -150,15 +157,15 @@ def test_other_files_are_skipped(folder: Path) -> None:
     assert documents(folder) == before
 
 
-def test_anchors_of_headings() -> None:
+def test_a_link_is_the_heading_as_pages_have_it() -> None:
     assert anchor("cuBLAS + torch.mm x_1") == "cublas--torchmm-x_1"
 
 
 def test_without_measurements_the_page_says_so(tmp_path: Path) -> None:
-    assert "No measurements in benchmarks/results." in documents(tmp_path)[PAGE]
+    assert "There are no measurements in benchmarks/results." in documents(tmp_path)[PAGE]
 
 
-def test_the_selected_configuration_is_compared_with_the_search(folder: Path) -> None:
+def test_the_choice_is_compared_with_the_search(folder: Path) -> None:
     now = select(*CUBE)
     medians = {"duty-cycled": {"a": 10.0, "b": 11.0}, "sustained": {"a": 12.0, "b": 11.0}}
     brief = {"a": 10.0, "b": 11.0, now: 10.2}
@@ -171,11 +178,11 @@ def test_the_selected_configuration_is_compared_with_the_search(folder: Path) ->
 
     assert f"| 4096 x 4096 x 4096 | `a` | `a`, `b` | 1.000 | 1.091 | `{now}` | (1.020) |" in lines
     assert f"| 16 x 8192 x 8192 | `c` | `a`, `b` | inf | inf | `{select(*FLAT)}` | (inf) |" in lines
-    last = lines.index("Within 3 % of the fastest, both regimes together: 1 of 2 as selected before this search;")
-    assert lines[last + 1].startswith("1 of 2 since configurations")
+    last = lines.index("Within 3 % of the fastest, both regimes together: 1 of 2 before this search;")
+    assert lines[last + 1].startswith("1 of 2 with configurations")
 
 
-def test_plots_have_a_mark_for_every_measurement(folder: Path) -> None:
+def test_plots_have_a_mark_for_every_figure(folder: Path) -> None:
     made = documents(folder)
     roof, rows = drawn(made[ROOFLINE]), drawn(made[RATIOS])
 

@@ -1,4 +1,4 @@
-"""The commands shown in documents print what the documents say; `--update-golden` rewrites the documents."""
+"""The commands in documents print the output shown there; `--update-golden` rewrites the documents."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/layouts.md", "docs/optimize.md", "docs/kernel-files.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/quickstart.md",
+    "docs/hopper.md",
+    "docs/layouts.md",
+    "docs/optimize.md",
+    "docs/kernel-files.md",
+)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CANDIDATE = re.compile(r" +\d+(/\d+)? \w+( \[.*\])?: ")
-"""A line of a search, which ends with the seconds that the candidate took, or tells them before what stopped it."""
+"""A line of a search: it ends with the seconds of the candidate, or has them before the reason of its rejection."""
 BASH = shutil.which("bash")
 SHELL = 'set -e; argus() { "$PYTHON" -m argus "$@"; }; python() { "$PYTHON" "$@"; }; '
 
@@ -37,7 +44,7 @@ def test_commands_print_what_is_shown(document: str, tmp_path: Path, update_gold
 
 
 def rerun(block: re.Match[str], folder: Path) -> str:
-    """The block as it is, a file written, or commands with the output that they have."""
+    """The block with the actual output of its commands. A Python block that names a file is written to the folder."""
     language, body = block.groups()
     name = re.match(r"# (\w+\.py)\n", body)
     if language == "python" and name is not None:
@@ -68,7 +75,7 @@ def output(command: str, folder: Path) -> str:
 
 
 def comparable(text: str) -> str:
-    """The text without the figures that depend on the machine or on the order of questions."""
+    """The text without figures that depend on the machine or on the order of queries."""
     return "\n".join(without_figures(text.splitlines()))
 
 

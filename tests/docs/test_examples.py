@@ -21,7 +21,7 @@ def test_every_example_has_an_expectation() -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_an_example_runs_and_prints_what_it_is_for(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_prints_the_expected_output(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
     assert re.sub(r"\d+ questions", "N questions", capsys.readouterr().out).startswith(EXPECTED[name])

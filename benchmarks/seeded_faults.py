@@ -1,11 +1,12 @@
 """Faults seeded into Argus's own source, and the share of them that each tier of tests kills.
 
     python benchmarks/seeded_faults.py draw FOLDER [--count N] [--seed N]      faults of all packages
-    python benchmarks/seeded_faults.py probe FOLDER [--workers N]              runs all tests: which see which fault
-    python benchmarks/seeded_faults.py judge FOLDER [--minutes N]              runs those, quickest first; resumes
+    python benchmarks/seeded_faults.py probe FOLDER --tier default|all         runs the tests: which see which fault
+    python benchmarks/seeded_faults.py judge FOLDER --tier default|all         runs those, quickest first; resumes
     python benchmarks/seeded_faults.py report FOLDER [--out FILE]              the share that each tier kills
 
-`report` ends with exit code 1 if the default tier loses more than 3 % of what all tests kill.
+The default tier comes first: what it kills, all tests kill. `report` ends with exit code 1 if the default tier loses
+more than 3 % of what all tests kill.
 
 A fault that no test of a tier sees (`benchmarks/faults/probe.py`) survives it without a run. The source is that of the
 commit checked out, in work trees of Git of their own; type checking, which kills some of these faults too, is left out.
@@ -26,7 +27,7 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import IO, Any, Literal
 
 from attrs import asdict, frozen
@@ -96,83 +97,82 @@ def drawing(folder: Path, count: int, seed: int) -> None:
     print(f"{len(faults)} faults of {commit[:12]}: {dict(Counter(fault['kind'] for fault in faults))}")
 
 
-def probing(folder: Path, workers: int) -> None:
-    """Run the full tier with probes, and list what the default tier runs."""
+def probing(folder: Path, tier: Tier, workers: int) -> None:
+    """Run a tier with probes."""
     drawn = json.loads((folder / "faults.json").read_text())
-    seen = folder.resolve() / "seen"
-    seen.mkdir()
+    notes = folder.resolve() / f"seen-{tier}"
+    notes.mkdir()
     with work_tree(drawn["commit"]) as tree, tempfile.TemporaryDirectory() as hook:
         (Path(hook) / "sitecustomize.py").write_text("from faults.probe import install\ninstall()\n")
         (folder / "sites.json").write_text(json.dumps({"root": str(tree), "sites": drawn["faults"]}))
         environment = {
             "PYTHONPATH": os.pathsep.join((hook, str(Path(__file__).parent), str(tree))),
             probe.SITES: str(folder.resolve() / "sites.json"),
-            probe.SEEN: str(seen),
-            plugin.TIMES: str(folder.resolve() / "times.jsonl"),
+            probe.SEEN: str(notes),
+            plugin.TIMES: str(folder.resolve() / f"times-{tier}.jsonl"),
         }
         spread = ("-n", str(workers), "--dist", "worksteal")
-        code = pytest(tree, ("--tier", "all", "-p", "faults.plugin", *spread), environment)
-        print(f"the full tier with probes: exit code {code}")
-        collected = folder.resolve() / "default.txt"
-        with collected.open("w") as file:
-            pytest(tree, ("--collect-only",), {"PYTHONPATH": str(tree)}, output=file)
+        code = pytest(tree, ("--tier", tier, "-p", "faults.plugin", *spread), environment)
+        print(f"tier {tier} with probes: exit code {code}")
 
 
 @frozen
 class Seen:
-    """What the run with probes showed.
+    """What a run with probes showed.
 
-    seconds: of each test that passed. default: the tests of the default tier. of: for each fault, the tests that see
-    it, and files that see it when they are imported.
+    seconds: of each test that passed. of: for each fault, the tests that see it, and files that see it when they are
+    imported.
     """
 
     seconds: Mapping[str, float]
-    default: frozenset[str]
     of: Mapping[int, frozenset[str]]
 
-    def tests(self, number: int, tier: Tier) -> list[str]:
-        """The tests of a tier that can kill a fault: those that see it, quickest first, then the others of their files.
+    def tests(self, number: int) -> list[str]:
+        """The tests that can kill a fault: those that see it, quickest first, then the others of their files.
 
         The others belong to them since a fixture or a memo filled by one test may hide the place from the next.
         """
-        files = {test.partition("::")[0] for test in self.of.get(number, ())}
-        found = [test for test in self.seconds if test.partition("::")[0] in files]
-        if tier == "default":
-            found = [test for test in found if test in self.default]
         direct = self.of.get(number, frozenset())
+        files = {test.partition("::")[0] for test in direct}
+        found = [test for test in self.seconds if test.partition("::")[0] in files]
         return sorted(found, key=lambda test: (test not in direct, self.seconds[test]))
 
 
-def seen(folder: Path) -> Seen:
-    rows = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
-    lines = [line.split("\t") for file in (folder / "seen").glob("*.txt") for line in file.read_text().splitlines()]
+def seen(folder: Path, tier: Tier) -> Seen:
+    rows = _rows(folder / f"times-{tier}.jsonl")
+    notes = [line for file in (folder / f"seen-{tier}").glob("*.txt") for line in file.read_text().splitlines()]
     of: dict[int, set[str]] = defaultdict(set)
-    for number, test in lines:
+    for number, test in (line.split("\t") for line in notes):
         of[int(number)].add(test)
     return Seen(
         {row["test"]: row["seconds"] for row in rows if not row["failed"]},
-        frozenset(line for line in (folder / "default.txt").read_text().splitlines() if "::" in line),
         {number: frozenset(tests) for number, tests in of.items()},
     )
 
 
-def judging(folder: Path, workers: int, minutes: float) -> None:
-    """Run what can kill each fault, and append what became of it to the journal."""
+def judging(folder: Path, tier: Tier, workers: int, minutes: float) -> None:
+    """Run what can kill each fault that the tiers before let live, and append what became of it to the journal."""
     drawn = json.loads((folder / "faults.json").read_text())
     journal = folder / "journal.jsonl"
-    done = {row["fault"] for row in _rows(journal)}
+    rows = _rows(journal)
+    done = {row["fault"] for row in rows if row["killed"] or row["tier"] == tier}
     waiting = SimpleQueue[int]()
     for number in range(len(drawn["faults"])):
         if number not in done:
             waiting.put(number)
-    shown, end = seen(folder), time.monotonic() + 60 * minutes
+    shown, end = seen(folder, tier), time.monotonic() + 60 * minutes
 
     def work() -> None:
         with work_tree(drawn["commit"]) as tree:
-            while not waiting.empty() and time.monotonic() < end:
-                number = waiting.get()
-                row = {"fault": number, **judged(tree, Site(**drawn["faults"][number]), number, shown)}
+            while time.monotonic() < end:
+                try:
+                    number = waiting.get_nowait()
+                except Empty:
+                    return
+                tests = shown.tests(number)
+                killed = is_killed(tree, Site(**drawn["faults"][number]), tests, tier)
                 with journal.open("a") as file:
+                    row = {"fault": number, "tier": tier, "killed": killed, "tests": len(tests)}
                     file.write(json.dumps(row) + "\n")
 
     with ThreadPoolExecutor(workers) as pool:
@@ -180,18 +180,13 @@ def judging(folder: Path, workers: int, minutes: float) -> None:
             each.result()
 
 
-def judged(tree: Path, site: Site, number: int, shown: Seen) -> Row:
-    """What kills a fault: `default` if a test of the default tier fails, `all` if one of the others does, or none."""
+def is_killed(tree: Path, site: Site, tests: Sequence[str], tier: Tier) -> bool:
+    """Whether one of the tests fails with the fault in the work tree."""
     file = tree / site.file
     original = file.read_text(encoding="utf-8")
     file.write_text(site.applied(original), encoding="utf-8")
     try:
-        tiers: tuple[Tier, ...] = ("default", "all")
-        for tier in tiers:
-            tests = shown.tests(number, tier)
-            if tests and fails(tree, tests, tier):
-                return {"killed": tier, "tests": len(tests)}
-        return {"killed": None, "tests": len(shown.tests(number, "all"))}
+        return fails(tree, tests, tier)
     finally:
         file.write_text(original, encoding="utf-8")
 
@@ -209,25 +204,26 @@ def fails(tree: Path, tests: Sequence[str], tier: Tier) -> bool:
 
 def reporting(folder: Path, out: Path | None) -> int:
     drawn = json.loads((folder / "faults.json").read_text())
-    rows = {row["fault"]: row for row in _rows(folder / "journal.jsonl")}
+    journal = _rows(folder / "journal.jsonl")
+    killed = {
+        tier: {row["fault"] for row in journal if row["killed"] and row["tier"] == tier} for tier in ("default", "all")
+    }
     kinds: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
-    for number, row in rows.items():
-        kinds[drawn["faults"][number]["kind"]].update(["drawn", "all"] if row["killed"] == "all" else ["drawn"])
-        if row["killed"] == "default":
-            kinds[drawn["faults"][number]["kind"]].update(["default", "all"])
+    for number in {row["fault"] for row in journal}:
+        count = kinds[drawn["faults"][number]["kind"]]
+        count.update(("drawn",))
+        count.update(("default", "all") if number in killed["default"] else ("all",) if number in killed["all"] else ())
     total = sum(kinds.values(), Counter[str]())
     for name, count in (*kinds.items(), ("all", total)):
         print(f"{name:15} {count['drawn']:4} drawn, killed {count['default']:4} (default tier) {count['all']:4} (all)")
     lost = 1 - total["default"] / max(total["all"], 1)
-    print(f"judged {len(rows)} of {len(drawn['faults'])}; the default tier loses {lost:.1%} of what all tests kill")
+    judged = {tier: len({row["fault"] for row in journal if row["tier"] == tier}) for tier in ("default", "all")}
+    print(f"judged {judged} of {len(drawn['faults'])}; the default tier loses {lost:.1%} of what all tests kill")
     if out is not None:
-        survivors = [{**drawn["faults"][n], **row} for n, row in sorted(rows.items()) if row["killed"] != "default"]
-        out.write_text(
-            json.dumps(
-                {"commit": drawn["commit"], "kinds": kinds, "total": total, "not by default": survivors}, indent=1
-            )
-            + "\n"
-        )
+        living = [number for number in sorted({row["fault"] for row in journal}) if number not in killed["default"]]
+        rows = [{**drawn["faults"][number], "killed by all": number in killed["all"]} for number in living]
+        found = {"commit": drawn["commit"], "kinds": kinds, "total": total, "not killed by the default tier": rows}
+        out.write_text(json.dumps(found, indent=1) + "\n")
     return int(lost > LOSS)
 
 
@@ -241,6 +237,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=170)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tier", choices=("default", "all"), default="default")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--out", type=Path)
@@ -249,9 +246,9 @@ def main() -> int:
         case "draw":
             drawing(given.folder, given.count, given.seed)
         case "probe":
-            probing(given.folder, given.workers)
+            probing(given.folder, given.tier, given.workers)
         case "judge":
-            judging(given.folder, given.workers, given.minutes)
+            judging(given.folder, given.tier, given.workers, given.minutes)
         case _:
             return reporting(given.folder, given.out)
     return 0

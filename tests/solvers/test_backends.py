@@ -73,7 +73,7 @@ def test_an_interrupt_is_no_answer(solver: Solver) -> None:
 def test_what_cannot_be_expressed_is_giving_up(solver: Solver) -> None:
     answer = solver.check(Query((eq(bit_xor(x, y), z),)), Budget())
 
-    assert answer == GaveUp(solver.name, "^ of operands neither of which is a number or has few bits")
+    assert answer == GaveUp(solver.name, "`^`, neither of whose operands is a number or has few bits")
 
 
 @pytest.mark.share(2)

@@ -50,8 +50,8 @@ def test_backends_conform(name: str) -> None:
 @pytest.mark.parametrize(
     ("solver", "problem"),
     [
-        (Wrong(lambda _: Unsat("wrong")), "refutes what has a model"),
-        (Wrong(zeros), "finds a model of what has none"),
+        (Wrong(lambda _: Unsat("wrong")), "answers unsat to a satisfiable query"),
+        (Wrong(zeros), "answers sat to an unsatisfiable query"),
         (Wrong(zeros), "gives a wrong model"),
         (Wrong(lambda _: Sat("wrong", {})), "gives a wrong model"),
         (Wrong(lambda _: GaveUp("wrong", "tired")), "gives up within its capabilities: tired"),
@@ -85,7 +85,7 @@ def test_a_backend_that_changes_its_mind_is_reported() -> None:
     failures = conformance(Wrong(another_each_time, Z3().capabilities))
 
     assert [(each.example.name, each.problem) for each in failures] == [
-        ("an unbounded symbol", "answers equal questions differently")
+        ("an unbounded symbol", "answers equal queries differently")
     ]
 
 

@@ -88,5 +88,5 @@ def test_disagreement_is_a_bug_of_ours() -> None:
         Everyone(backends).check(UNBOUNDED, Budget())
 
     assert str(raised.value) == (
-        "solvers disagree: one finds a model (n=3), two says that there is none, for\nn <= 5\nn in [1, None]"
+        "solvers disagree: one finds a model (n=3), two proves that there is none, for\nn <= 5\nn in [1, None]"
     )

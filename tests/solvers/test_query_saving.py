@@ -13,8 +13,8 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities
 from argus.solvers.cache import Cache
-from argus.solvers.session.instances import instance
-from argus.solvers.session.pinned import contradictory
+from argus.solvers.session.fixed_symbols import contradicts_by_bounds
+from argus.solvers.session.linear_instance import linear_instance
 from argus.solvers.session.session import Session
 from argus.solvers.session.witnesses import Witness, Witnesses
 from argus.solvers.z3_backend import Z3
@@ -199,7 +199,7 @@ def test_goals_together_have_few_steps_and_each_its_own() -> None:
     ],
 )
 def test_symbols_with_one_number(pieces: Sequence[Cond], denied: Cond, expected: bool) -> None:
-    assert contradictory(pieces, denied) is expected
+    assert contradicts_by_bounds(pieces, denied) is expected
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def _linear(expression: Index) -> Cond:
 
 
 def test_an_instance_has_numbers_for_the_sizes_it_multiplies() -> None:
-    made = instance((_linear(mul(n, m)), lt(k, n)), {n.symbol: 4, m.symbol: 6})
+    made = linear_instance((_linear(mul(n, m)), lt(k, n)), {n.symbol: 4, m.symbol: 6})
 
     assert made == ((lt(k, 3), lt(k, 4)), {n.symbol: 4, m.symbol: 6})
-    assert instance((lt(mul(k, k), n),), {n.symbol: 4}) is None
-    assert instance((lt(mul(n, m), 8),), {n.symbol: 4, m.symbol: 6}) is None
-    assert instance((lt(floordiv(k, n), 8),), {n.symbol: 0}) is None
+    assert linear_instance((lt(mul(k, k), n),), {n.symbol: 4}) is None
+    assert linear_instance((lt(mul(n, m), 8),), {n.symbol: 4, m.symbol: 6}) is None
+    assert linear_instance((lt(floordiv(k, n), 8),), {n.symbol: 0}) is None

@@ -24,7 +24,7 @@ from argus.runtime.kernel_cache import built
 from argus.runtime.processes.isolated import launched
 from argus.runtime.processes.request import Request, Result, Tensor
 from argus.verifier.api import interpret
-from argus.verifier.reference import Comparison, compared_with_claims, compared_with_interpreter, contraction
+from argus.verifier.reference import Comparison, claimed_contraction, compare_with_claims, compare_with_interpreter
 
 Array = npt.NDArray[Any]
 On = Literal["auto", "gpu", "interpreter"]
@@ -87,12 +87,12 @@ def run(
         result = Result("", (1000 * (perf_counter() - start),))
     else:
         made, result = _on_gpu(kernel, chosen, arrays, seconds, launch)
-    claimed = contraction(kernel)
+    claimed = claimed_contraction(kernel)
     comparison: Comparison | None = None
     if claimed is not None:
-        comparison = compared_with_claims(claimed, arrays, made[claimed.output.name], seed)
+        comparison = compare_with_claims(claimed, arrays, made[claimed.output.name], seed)
     elif not why and prod(chosen.values()) <= MOST_WORK:
-        comparison = compared_with_interpreter(made, interpret(kernel, *arrays.values()))
+        comparison = compare_with_interpreter(made, interpret(kernel, *arrays.values()))
     return Ran(kernel.name, kernel.target.name, chosen, seed, result.device, why, result.milliseconds, made, comparison)
 
 

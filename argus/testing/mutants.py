@@ -27,7 +27,7 @@ from argus.interp.violation import UnkeptError
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
 from argus.testing.mutation import Mutant
-from argus.verifier.kernel import unproved, verify
+from argus.verifier.kernel import first_unproved, verify
 from argus.verifier.reference import Comparison, Contraction, compared, compared_with_claims, contraction
 
 Array = npt.NDArray[Any]
@@ -90,7 +90,7 @@ class Judge:
         if faults:
             return Judged("ill-formed", faults[0].code, faults[0].message)
         if not self.searches:
-            open_claim = unproved(mutant.kernel, Session(resolve(self.solver), self.budget, None))
+            open_claim = first_unproved(mutant.kernel, Session(resolve(self.solver), self.budget, None))
             if open_claim is not None:
                 return Judged("unproved", *open_claim)
         report = verify(mutant.kernel, solver=self.solver, budget=self.budget)

@@ -216,7 +216,7 @@ REFUSED = {
     f"{DECLARED}(assert (= (div x (- 2)) 1))(check-sat)": "`div` by -2",
     f"{DECLARED}(assert (= (/ x 2) 1))(check-sat)": "`/` of 2 arguments",
     f"{DECLARED}(assert (< z 1))(check-sat)": "`z` is neither declared",
-    f"{DECLARED}(assert (< x 1.5))(check-sat)": "`1.5` is not declared",
+    f"{DECLARED}(assert (< x 1.5))(check-sat)": "`1.5` is neither declared nor a number",
     f"{DECLARED}(assert x)(check-sat)": "expected a condition, found an integer",
     f"{DECLARED}(assert (+ x (= x y)))(check-sat)": "expected an integer, found a condition",
     f"{DECLARED}(assert (x 1))(check-sat)": "`x` takes no arguments",

@@ -12,7 +12,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
 from argus.core.span import NOWHERE
 from argus.kernels.gemm import gemm
-from argus.verifier.loader import Exported, limited, load
+from argus.verifier.loader import Exported, load, time_limit
 
 KERNEL = """
 from argus.language import Tensor, bf16, gfx942, kernel
@@ -212,7 +212,7 @@ def stopped(seconds: float) -> str:
     names: dict[str, Any] = {"__name__": "z3.z3"}
     exec(HALF_MADE, names)  # noqa: S102 reason: the text above
     try:
-        with limited(seconds, "asking", NOWHERE):
+        with time_limit(seconds, "asking", NOWHERE):
             made = names["Context"]()
             del made
             time.sleep(60.0)

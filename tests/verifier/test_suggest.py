@@ -13,7 +13,7 @@ from argus.core.ir import Kernel, Tag
 from argus.kernels.gemm import gemm
 from argus.verifier.suggest import Suggestions, suggest_invariants
 from argus.verifier.suggest.pool import candidates
-from argus.verifier.suggest.program import edited, mistakes, without_claims
+from argus.verifier.suggest.program import mutants, rewritten, without_claims
 from property_tests.programs import CORPUS, templates
 
 COVERS = "assert_covers(acc.tag.k, 0, K)"
@@ -23,7 +23,7 @@ WRITTEN = "assert_written_once(C, lambda m, n: dict(m=m, n=n))"
 def stripped(kernel: Kernel, *, tags: bool = False) -> Kernel:
     """The kernel without claims, and without tags unless they are wanted."""
     bare = without_claims(kernel)
-    return bare if tags else edited(bare, lambda stmt: () if isinstance(stmt, Tag) else (stmt,))
+    return bare if tags else rewritten(bare, lambda stmt: () if isinstance(stmt, Tag) else (stmt,))
 
 
 def of_corpus(name: str) -> Kernel:
@@ -89,8 +89,8 @@ def test_every_candidate_is_tried_and_claims_made_already_are_not() -> None:
 def test_a_mistake_changes_one_statement() -> None:
     kernel = stripped(of_corpus("single_buffer"), tags=True)
 
-    assert sum(1 for _ in mistakes(kernel)) >= 10
-    assert all(wrong is not kernel for wrong in mistakes(kernel))
+    assert sum(1 for _ in mutants(kernel)) >= 10
+    assert all(wrong is not kernel for wrong in mutants(kernel))
 
 
 def test_the_command_prints_lines_to_paste(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ from argus.runtime.sandbox.request import (
 from argus.solvers.choice import resolve
 from argus.verifier.api import build, interpret
 from argus.verifier.loader import Exported
-from argus.verifier.program import Asked
-from argus.verifier.reference import Comparison, compared_with_claims, compared_with_interpreter, contraction
+from argus.verifier.program import ExportVerifier
+from argus.verifier.reference import Comparison, claimed_contraction, compare_with_claims, compare_with_interpreter
 from argus.verifier.suggest import suggest_invariants
 from argus.verifier.suggest.data import suggestions_json
 
@@ -134,7 +134,7 @@ def _done(task: Task, each: Exported, kernel: Kernel, job: Job) -> Result:
 
 
 def _verified(task: Verify, each: Exported, kernel: Kernel, job: Job) -> Verified:
-    asked = Asked(resolve(task.solver), Budget.about(task.seconds), None)
+    asked = ExportVerifier(resolve(task.solver), Budget.about(task.seconds), None)
     report = asked.report(each, kernel)
     shown = "\n\n".join(_shown(diagnostic, job.text, job.file) for diagnostic in report.diagnostics)
     verdict = verdict_word(report.verdict)
@@ -150,8 +150,8 @@ def _interpreted(task: Interpret, kernel: Kernel) -> Interpreted:
     found: Comparison | None = None
     if reference is not None:
         found = _beside(reference, made, _run(reference, arrays))
-    elif (claimed := contraction(kernel)) is not None:
-        found = compared_with_claims(claimed, arrays, made[claimed.output.name], task.seed)
+    elif (claimed := claimed_contraction(kernel)) is not None:
+        found = compare_with_claims(claimed, arrays, made[claimed.output.name], task.seed)
     outputs = {name: Array.of(values) for name, values in made.items()}
     return Interpreted(outputs, None if found is None else Compared(**asdict(found)), seconds)
 
@@ -197,7 +197,7 @@ def _beside(reference: Kernel, made: Mapping[str, Values], wanted: Mapping[str, 
         if name not in made or (made[name].shape, made[name].dtype) != (values.shape, values.dtype):
             message = f"the reference `{reference.name}` writes `{name}` of {values.dtype} and shape {values.shape}"
             raise _unfit(message, "write tensors of the same names, types and shapes")
-    return evolve(compared_with_interpreter(made, wanted), with_what=f"the reference `{reference.name}`")
+    return evolve(compare_with_interpreter(made, wanted), with_what=f"the reference `{reference.name}`")
 
 
 def _unfit(message: str, repair: str) -> ArgusError:

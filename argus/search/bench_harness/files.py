@@ -29,7 +29,7 @@ from argus.search.bench_harness.subject import Complaint, Looked, Tensor
 from argus.search.problems.references import check_types, tolerance
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
-from argus.verifier.reference import F32_ROUNDING, Contraction, contraction
+from argus.verifier.reference import F32_ROUNDING, Contraction, claimed_contraction
 
 MOST_INTERPRETED = 1 << 22
 """Largest product of all sizes at which the interpreter runs, too."""
@@ -70,7 +70,7 @@ class KernelOfFile:
             Tensor(each.name, each.dtype.numpy, each in read, each in written) for each in self.kernel.parameters
         )
         object.__setattr__(self, "tensors", tensors)
-        object.__setattr__(self, "product", contraction(self.kernel))
+        object.__setattr__(self, "product", claimed_contraction(self.kernel))
 
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         return tuple(shape_of(each, self.kernel, sizes) for each in self.kernel.parameters)

@@ -37,7 +37,7 @@ from argus.search.problems.kernel_file import Variant, digest_of, signature, var
 from argus.search.problems.references import Trial, trials
 from argus.search.problems.workload import beyond_memory, declared, least_of, work_of
 from argus.verifier.api import interpret
-from argus.verifier.reference import compared_with_claims, contraction
+from argus.verifier.reference import claimed_contraction, compare_with_claims
 
 
 @frozen
@@ -222,12 +222,12 @@ def _of_claims(kernel: Kernel, every: Sequence[Trial]) -> Iterator[Check]:
 
 def _claims(kernel: Kernel, every: Sequence[Trial]) -> Check | None:
     """What is proved of a product of matrices, beside float64, for which nobody's file is needed."""
-    claimed = contraction(kernel)
+    claimed = claimed_contraction(kernel)
     if claimed is None:
         return None
     for trial in every:
         made = interpret(kernel, *trial.arrays.values())[claimed.output.name]
-        found = compared_with_claims(claimed, trial.arrays, made, trial.seed)
+        found = compare_with_claims(claimed, trial.arrays, made, trial.seed)
         if not found.right:
             return failed("claims", f"{found.outside:,} elements differ from {found.with_what} at {trial.at}")
     return passed("claims", "the interpreter agrees with the product that is claimed, within rounding alone")

@@ -10,7 +10,7 @@ from argus.core.walk import show
 from argus.runtime.sandbox import Refused, traced
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Problem
-from argus.verifier.reference import contraction
+from argus.verifier.reference import claimed_contraction
 
 RESULT = "each element of `C` is bf16(sum over k of A * B)"
 _TAGGED = 2
@@ -61,7 +61,7 @@ def short(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
 def _renamed(kernel: Kernel) -> str:
     """Where a kernel's names are not those of its operands' coordinates; empty if nowhere."""
     tags = sum(isinstance(stmt, Tag) for stmt in walk(kernel.body))
-    claimed = contraction(kernel)
+    claimed = claimed_contraction(kernel)
     if tags == _TAGGED and claimed is not None:
         operands = claimed.left.name, claimed.right.name, claimed.output.name
         if (*operands, claimed.equation) == ("A", "B", "C", "mk,nk->mn"):

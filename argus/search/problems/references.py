@@ -18,7 +18,7 @@ from argus.interp.search.search import sizes_in_order
 from argus.runtime.sandbox.answers import REFERENCE, Exact, Oracle, answered, asked
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
-from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compared
+from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compare
 
 Array = npt.NDArray[Any]
 TOLERANCE = (
@@ -97,7 +97,7 @@ def beside(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str
     wanted = answered(expected, {name: array.shape for name, array in made.items()})
     for name, array in made.items():
         bound = tolerance(wanted[name], kernel, trial.sizes)
-        yield name, compared(array.astype(np.float64), wanted[name], bound, REFERENCE)
+        yield name, compare(array.astype(np.float64), wanted[name], bound, REFERENCE)
 
 
 def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exact:

@@ -12,7 +12,7 @@ import pytest
 from argus.cli.main import main
 from argus.core.verdict import Refuted
 from argus.verifier.annotate import annotate
-from argus.verifier.annotate.text import Wanted, put, source_of
+from argus.verifier.annotate.text import Insertion, insert_lines, source_of
 from argus.verifier.kernel import verify
 from argus.verifier.loader import load
 from property_tests.programs import CORPUS
@@ -184,40 +184,40 @@ def test_two_ways_to_write_exclude_each_other(tmp_path: Path, capsys: pytest.Cap
 # -- the text alone ----------------------------------------------------------------------------------------------
 
 
-def put_in(text: str, *wanted: Wanted) -> str:
-    return put(source_of(text.encode()), wanted)[0].decode()
+def put_in(text: str, *wanted: Insertion) -> str:
+    return insert_lines(source_of(text.encode()), wanted)[0].decode()
 
 
 def test_names_that_a_file_uses_otherwise_are_imported_under_others() -> None:
     text = "from argus.language import kernel\ndef tag(x): ...\n@kernel\ndef f(A):\n    pass\n"
 
-    made = put_in(text, Wanted("tag(A, lambda m: dict(m=m))", "start", 3))
+    made = put_in(text, Insertion("tag(A, lambda m: dict(m=m))", "start", 3))
 
     assert made.splitlines()[1] == "from argus.language import tag as argus_tag"
     assert made.splitlines()[-2] == "    argus_tag(A, lambda m: dict(m=m))"
-    assert put_in(made, Wanted("tag(A, lambda m: dict(m=m))", "start", 4)) == made
+    assert put_in(made, Insertion("tag(A, lambda m: dict(m=m))", "start", 4)) == made
 
 
 def test_what_has_no_line_of_its_own_goes_before_what_has() -> None:
     text = "def f():\n    '''One.'''\n    a = 1; b = 2\n    if a: b = 3\n    elif b:\n        a = (\n            4)\n"
     text += "    return"
 
-    assert "    eq(1)\n    a = 1; b" in put_in(text, Wanted("eq(1)", "before", 3))
-    assert "    eq(1)\n    if a: b" in put_in(text, Wanted("eq(1)", "before", 5))
-    assert "        eq(1)\n        a = (" in put_in(text, Wanted("eq(1)", "before", 7))
-    assert "'''\n    eq(1)\n    a" in put_in(text, Wanted("eq(1)", "start", 1))
-    assert put_in(text, Wanted("eq(1)", "end", 1)).endswith("    eq(1)\n    return")
+    assert "    eq(1)\n    a = 1; b" in put_in(text, Insertion("eq(1)", "before", 3))
+    assert "    eq(1)\n    if a: b" in put_in(text, Insertion("eq(1)", "before", 5))
+    assert "        eq(1)\n        a = (" in put_in(text, Insertion("eq(1)", "before", 7))
+    assert "'''\n    eq(1)\n    a" in put_in(text, Insertion("eq(1)", "start", 1))
+    assert put_in(text, Insertion("eq(1)", "end", 1)).endswith("    eq(1)\n    return")
 
 
 def test_a_last_line_without_an_end_gets_one() -> None:
-    made = put_in("from argus.language import *\ndef f():\n    a = 1", Wanted("eq(1, 1)", "end", 2))
+    made = put_in("from argus.language import *\ndef f():\n    a = 1", Insertion("eq(1, 1)", "end", 2))
 
     assert made == "from argus.language import *\ndef f():\n    a = 1\n    eq(1, 1)\n"
 
 
 def test_a_declared_encoding_stays() -> None:
     text = "# coding: latin-1\nfrom argus.language import *\ndef f():\n    a = 'é'\n"
-    data, added = put(source_of(text.encode("latin-1")), [Wanted("eq(1, 1)", "end", 3)])
+    data, added = insert_lines(source_of(text.encode("latin-1")), [Insertion("eq(1, 1)", "end", 3)])
 
     assert data == text.encode("latin-1") + b"    eq(1, 1)\n"
     assert [(each.line, each.code) for each in added] == [(5, "eq(1, 1)")]

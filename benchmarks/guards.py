@@ -17,7 +17,7 @@ from typing import Any
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda.guards import Promises
 from argus.runtime.cuda.launch import Loaded, load
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "guards"
@@ -150,7 +150,7 @@ def working() -> Generator[str, None, bool]:
 
 
 def stopped() -> bool:
-    with Watched(120.0) as child:
+    with WatchedProcess(120.0) as child:
         try:
             child.call(stopping)
         except ArgusError as broken:

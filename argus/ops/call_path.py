@@ -16,8 +16,8 @@ from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
-from argus.runtime.launch_gate import Unproved, admitted
-from argus.runtime.launches import Call, Extents, Product, Schedule, machine, product_of
+from argus.runtime.launch_gate import Unproved, load_verified
+from argus.runtime.launches import Call, Extents, Product, Schedule, bind_product, torch_device
 from argus.runtime.programs import Workspace
 
 _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405", "E413", "E501"}
@@ -62,7 +62,7 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
     kernel without a proof, E303 without a compiler.
     """
     first, index = operands[0], operands[0].device.index
-    used = machine(torch(), index)
+    used = torch_device(torch(), index)
     with nullcontext() if used.current() == index else used.on(index):
         out = used.result(first, plan.shape, plan.dtype)
         arrays = plan.named(*operands, out)
@@ -76,7 +76,7 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
     if any(held.data_ptr() != own.data_ptr() for held, own in zip(arrays.values(), operands, strict=False)):
         return out, None
     result, spaces = (plan.shape, plan.dtype), _typed(schedule.spaces(call))
-    return out, product_of(schedule, call, used, result, plan.named, spaces)
+    return out, bind_product(schedule, call, used, result, plan.named, spaces)
 
 
 def _first(
@@ -104,7 +104,7 @@ def _first(
 def loaded(candidate: Candidate, device: int, unproved: Unproved) -> Schedule:
     """The candidate's code, loaded on a device. Raises ArgusError as `admitted` does."""
     traced, module = candidate.traced()
-    return Schedule(*admitted(traced, module, device, torch().cuda.get_device_properties(device), unproved))
+    return Schedule(*load_verified(traced, module, device, torch().cuda.get_device_properties(device), unproved))
 
 
 def _typed(spaces: Sequence[Workspace]) -> tuple[tuple[Workspace, object], ...]:

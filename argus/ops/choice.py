@@ -21,7 +21,7 @@ from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
 from argus.ops.element_types import element_name, no_family, no_schedule
-from argus.runtime.tuning_db import Key, choice
+from argus.runtime.tuning_db import Key, best_config
 
 Selected = Callable[[int, int, int], str]
 """Of M, N and K the name of a configuration."""
@@ -47,7 +47,7 @@ def select(m: int, n: int, k: int, dtype: object = "bf16", target: object = "sm_
     if asked not in FAMILIES:
         raise no_family(*asked, FAMILIES)
     family = FAMILIES[asked]
-    found = choice(device, Key((m, n, k), *asked)) if device else None
+    found = best_config(device, Key((m, n, k), *asked)) if device else None
     config = None if found is None else family.named(found)
     if found is not None and config is not None and config.target.name == asked[1]:
         return found

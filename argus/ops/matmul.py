@@ -13,10 +13,10 @@ from argus.language import Template
 from argus.ops.call_path import Candidate, Plan, Traced, launch, loaded, torch
 from argus.ops.choice import candidates, stored_or_modelled
 from argus.ops.operands import Tensor, Way, check, refuse, way
-from argus.runtime.dlpack import Exchangeable, is_foreign, returned, taken
+from argus.runtime.dlpack import Exchangeable, from_torch, is_foreign, to_torch
 from argus.runtime.launch_gate import Unproved
-from argus.runtime.launches import Product, keep
-from argus.runtime.tuning_db import forget as forget_searches
+from argus.runtime.launches import Product, store
+from argus.runtime.tuning_db import clear_cache as forget_searches
 
 Config = Literal[
     "cooperative",
@@ -102,9 +102,9 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         if not ((places[0] | places[1]) % 16 or a.requires_grad or b.requires_grad):
             return ready((a, b), places)
     if is_foreign(a) or is_foreign(b):
-        own = [taken(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
+        own = [to_torch(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
         found = matmul(*own, config=config, unproved=unproved)
-        return returned(found, a) if is_foreign(a) else found
+        return from_torch(found, a) if is_foreign(a) else found
     check(a, b, gradients=lambda: torch().is_grad_enabled())
     asked = None if config is None else (_known(config),)
     found = way(a, b)
@@ -112,7 +112,7 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         return a.new_empty(found.shape).zero_()
     out, product = launch(_plan(found, a, b, asked), (a, b), unproved)
     if key and product is not None:
-        keep(_READY, key, product)
+        store(_READY, key, product)
     return out
 
 

@@ -14,7 +14,7 @@ from argus.kernels.fp8_blocks import BLOCK
 from argus.ops.call_path import Candidate, Plan, Traced, launch, loaded, refusal, torch
 from argus.ops.choice import select_fp8, select_fp8_blocks
 from argus.runtime.launch_gate import Unproved
-from argus.runtime.launches import Product, keep
+from argus.runtime.launches import Product, store
 
 _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
 _ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
@@ -113,7 +113,7 @@ def scaled_matmul(
     plan = Plan(shape, dtype, family.sizes(*shape, a.shape[1]), (candidate,), partial(_named, family))
     out, product = launch(plan, tensors, unproved)
     if key and product is not None:
-        keep(_READY, key, product)
+        store(_READY, key, product)
     return out
 
 

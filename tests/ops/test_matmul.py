@@ -26,10 +26,10 @@ from argus.ops.call_path import loaded
 from argus.ops.matmul import CONFIGS, Config, candidate, choose, kernel
 from argus.runtime import launch_gate, launches, tuning_db
 from argus.runtime.cuda import driver
-from argus.runtime.kernel_cache import Judged
+from argus.runtime.kernel_cache import CachedVerdict
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Call
-from argus.runtime.tuning_db import Found, Key
+from argus.runtime.tuning_db import Key, TunedConfig
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.ops.matmul")
@@ -169,8 +169,8 @@ def named(name: str) -> Callable[[int], str]:
     return lambda _index: name
 
 
-def judging(verdict: str) -> Callable[[Kernel], Judged]:
-    return lambda _kernel: Judged(verdict)
+def judging(verdict: str) -> Callable[[Kernel], CachedVerdict]:
+    return lambda _kernel: CachedVerdict(verdict)
 
 
 CUDA = SimpleNamespace(
@@ -190,7 +190,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplyin
         sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, float32=np.float32)
     )
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(launch_gate, "judged", judging("proved"))
+    monkeypatch.setattr(launch_gate, "verify_cached", judging("proved"))
     module.forget()
     yield made
     module.forget()
@@ -319,7 +319,7 @@ def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypat
     del fake
     made = Gathering(pointers=3)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(launch_gate, "judged_program", judging("proved"))
+    monkeypatch.setattr(launch_gate, "verify_program_cached", judging("proved"))
     a, b = matrix(96, 200), matrix(72, 200, 1)
 
     for seed in range(3):
@@ -335,7 +335,7 @@ def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypat
 
 @pytest.mark.usefixtures("fake")
 def test_a_program_without_a_proof_is_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_gate, "judged_program", judging("unknown"))
+    monkeypatch.setattr(launch_gate, "verify_program_cached", judging("unknown"))
     with pytest.raises(ArgusError, match="is unknown, and is not launched"):
         argus.matmul(matrix(96, 200), matrix(72, 200, 1).mT, config="stream_128_128_8_1")
 
@@ -532,7 +532,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     unproved: Unproved,
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(launch_gate, "judged", judging(verdict))
+    monkeypatch.setattr(launch_gate, "verify_cached", judging(verdict))
     a, b = matrix(3, 5), matrix(5, 7)
 
     if launched:
@@ -607,7 +607,7 @@ def test_what_torch_keeps_to_itself_is_used_where_it_is_there(
 
 
 def kept(config: str, shape: tuple[int, int, int]) -> None:
-    tuning_db.keep("Imagined GPU", {Key(shape): Found(config, {"sustained": 1.0}, 2)})
+    tuning_db.store_choices("Imagined GPU", {Key(shape): TunedConfig(config, {"sustained": 1.0}, 2)})
     module.forget()
 
 

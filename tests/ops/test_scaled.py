@@ -22,7 +22,7 @@ from argus.kernels import fp8, fp8_blocks
 from argus.ops.choice import select_fp8, select_fp8_blocks
 from argus.runtime import launch_gate
 from argus.runtime.cuda import driver
-from argus.runtime.kernel_cache import Judged
+from argus.runtime.kernel_cache import CachedVerdict
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.ops.scaled_matmul")
@@ -145,8 +145,8 @@ def multiply(arguments: list[int]) -> None:
     at(c, (m, n), bfloat16)[:] = (left @ right.T).astype(bfloat16)
 
 
-def judging(verdict: str) -> Callable[[Kernel], Judged]:
-    return lambda _kernel: Judged(verdict)
+def judging(verdict: str) -> Callable[[Kernel], CachedVerdict]:
+    return lambda _kernel: CachedVerdict(verdict)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.Fixtur
     torch = SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, bfloat16="torch.bfloat16")
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(launch_gate, "judged", judging("proved"))
+    monkeypatch.setattr(launch_gate, "verify_cached", judging("proved"))
     module.forget()
     yield made
     module.forget()
@@ -240,7 +240,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     unproved: Any,  # noqa: ANN401 reason: of two words
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(launch_gate, "judged", judging(verdict))
+    monkeypatch.setattr(launch_gate, "verify_cached", judging(verdict))
     if launched:
         argus.scaled_matmul(eight(8, 16), eight(8, 16).mT, *ONE, unproved=unproved)
     else:

@@ -24,7 +24,7 @@ from argus.kernels.schedules.split import Split
 from argus.language import bf16, gfx942
 from argus.ops.choice import select
 from argus.runtime import tuning_db
-from argus.runtime.tuning_db import Found, Key
+from argus.runtime.tuning_db import Key, TunedConfig
 from benchmarks.performance import CLOSE, RESULTS, over, together
 
 FITTED = {name: config for name, config in CONFIGS.items() if isinstance(config, Known) and is_fitted(config, H200)}
@@ -184,7 +184,7 @@ def test_other_texts_name_none(text: str) -> None:
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    tuning_db.forget()
+    tuning_db.clear_cache()
     return tmp_path
 
 
@@ -192,13 +192,13 @@ CARD = "NVIDIA H200 (of 141 GB)"
 KEY = Key((4096, 4096, 4096))
 
 
-def found(config: str) -> Found:
-    return Found(config, {"sustained": 200.0}, 3)
+def found(config: str) -> TunedConfig:
+    return TunedConfig(config, {"sustained": 200.0}, 3)
 
 
 @pytest.mark.usefixtures("folder")
 def test_what_a_search_has_kept_comes_first_on_that_card_and_for_that_shape() -> None:
-    path = tuning_db.keep(CARD, {KEY: found("hopper_bn192_stages5")})
+    path = tuning_db.store_choices(CARD, {KEY: found("hopper_bn192_stages5")})
 
     assert path.name.startswith("NVIDIA-H200-of-141-GB-")
     assert select(4096, 4096, 4096, device=CARD) == "hopper_bn192_stages5"
@@ -209,10 +209,10 @@ def test_what_a_search_has_kept_comes_first_on_that_card_and_for_that_shape() ->
 @pytest.mark.usefixtures("folder")
 def test_later_searches_add_to_what_is_kept() -> None:
     other = Key((64, 64, 64))
-    tuning_db.keep(CARD, {KEY: found("cooperative"), other: found("small")})
-    tuning_db.keep(CARD, {KEY: found("clustered")})
+    tuning_db.store_choices(CARD, {KEY: found("cooperative"), other: found("small")})
+    tuning_db.store_choices(CARD, {KEY: found("clustered")})
 
-    assert tuning_db.kept(CARD) == {KEY: found("clustered"), other: found("small")}
+    assert tuning_db.load_choices(CARD) == {KEY: found("clustered"), other: found("small")}
 
 
 @pytest.mark.parametrize(
@@ -221,33 +221,33 @@ def test_later_searches_add_to_what_is_kept() -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_a_damaged_file_is_as_none_and_is_replaced(text: str) -> None:
-    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+    path = tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     path.write_text(text, encoding="utf-8")
-    tuning_db.forget()
+    tuning_db.clear_cache()
 
     assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
-    tuning_db.keep(CARD, {KEY: found("cooperative")})
+    tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     assert select(4096, 4096, 4096, device=CARD) == "cooperative"
 
 
 @pytest.mark.parametrize("name", ["fast", "hopper_bn", "cdna3"])
 @pytest.mark.usefixtures("folder")
 def test_a_foreign_choice_is_no_choice(name: str) -> None:
-    tuning_db.keep(CARD, {KEY: found(name)})
+    tuning_db.store_choices(CARD, {KEY: found(name)})
 
     assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
 
 
 def test_a_file_of_another_argus_or_card_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+    path = tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     path.rename(tuning_db.file_of("another"))
-    tuning_db.forget()
-    assert tuning_db.kept("another") == {}
+    tuning_db.clear_cache()
+    assert tuning_db.load_choices("another") == {}
 
-    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+    path = tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     monkeypatch.setattr(tuning_db, "sources_digest", lambda: "f" * 64)
     path.rename(tuning_db.file_of(CARD))
-    assert tuning_db.kept(CARD) == {}
+    assert tuning_db.load_choices(CARD) == {}
     assert [each.parent for each in folder.glob("*/*.new")] == []
 
 
@@ -255,9 +255,9 @@ def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
     (folder / "tuning").write_text("in the way", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
-        tuning_db.keep(CARD, {KEY: found("cooperative")})
+        tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     assert refused.value.diagnostic.code == "E302"
-    assert tuning_db.kept(CARD) == {}
+    assert tuning_db.load_choices(CARD) == {}
 
 
 def test_shares_of_k_are_chosen_for_few_and_deep_tiles_once_their_exchange_has_been_measured() -> None:

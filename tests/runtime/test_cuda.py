@@ -225,4 +225,4 @@ def test_tensor_maps_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -
         kernel.bind({"A": Tensor((8, 8), (8, 1), place)}, {"M": 8})()
 
     assert fake.calls.count("cuTensorMapEncodeTiled") == 4
-    assert len(kernel.tensor_maps.kept) <= 2
+    assert len(kernel.tensor_maps.cached) <= 2

@@ -9,7 +9,7 @@ import pytest
 from attrs import define, field
 
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.timing import Regime, Stopwatch, driver_version, host_microseconds, interleaved
+from argus.runtime.cuda.timing import Regime, Stopwatch, driver_version, host_microseconds, time_interleaved
 from argus.runtime.monitor import Monitor
 
 DONE = "done"
@@ -63,7 +63,7 @@ def test_each_round_begins_with_the_next_candidate_and_is_compared_with_itself()
     gpu = Imagined()
     slower = iter(range(1, 100))
     calls = {"ours": lambda: gpu.call("ours", 2.0), "peer": lambda: gpu.call("peer", 2.0 + next(slower))}
-    times = interleaved(gpu.watch, calls, SINGLE, 4)
+    times = time_interleaved(gpu.watch, calls, SINGLE, 4)
     assert times.median("ours") == pytest.approx(2.0)
     ratios = times.ratios("ours", "peer")
     assert [round(b - a, 6) for a, b in pairwise(ratios)] == [1.0, 1.0, 1.0]
@@ -74,7 +74,7 @@ def test_each_round_begins_with_the_next_candidate_and_is_compared_with_itself()
 def test_a_burst_is_as_long_as_the_regime_says_and_led_by_its_own_calls() -> None:
     gpu = Imagined()
     calls = {"quick": lambda: gpu.call("quick", 0.5), "slow": lambda: gpu.call("slow", 5.0)}
-    times = interleaved(gpu.watch, calls, BURSTS, 1)
+    times = time_interleaved(gpu.watch, calls, BURSTS, 1)
     assert times.median("quick") == pytest.approx(0.5)
     assert times.median("slow") == pytest.approx(5.0)
     warm = 5

@@ -18,8 +18,8 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.target import TARGETS
 from argus.policy.bounds import CEILINGS, Bounds, bounds
-from argus.runtime.sandbox import Refused, referred, traced
-from argus.runtime.sandbox.answers import Exact
+from argus.runtime.sandbox import Refused, evaluate_reference, trace_text
+from argus.runtime.sandbox.user_reference import Exact
 from argus.search.certificates import claims, file_claims
 from argus.search.certificates.certificate import Baseline, Certificate, Problem
 from argus.search.certificates.check_result import Check, brief, failed, passed, same, unchecked
@@ -58,7 +58,7 @@ class _File:
     @cached_property
     def variants(self) -> Mapping[str, Variant] | Lost:
         """Its designs."""
-        found = traced(self.text, self.name.kernel)
+        found = trace_text(self.text, self.name.kernel)
         if isinstance(found, Refused):
             return Lost(_why(found))
         try:
@@ -68,7 +68,7 @@ class _File:
 
     def answers(self, given: Sequence[Mapping[str, Exact]]) -> tuple[Sequence[object], object] | Lost:
         """What its reference gives for each call, and its `work`."""
-        found = referred(self.text, given, self.name.sizes)
+        found = evaluate_reference(self.text, given, self.name.sizes)
         if isinstance(found, Refused):
             return Lost(_why(found))
         return [each.get("", each) for each in found.given], found.work

@@ -21,7 +21,7 @@ from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step
-from argus.runtime.sandbox.answers import REFERENCE, WORK, Exact, asked
+from argus.runtime.sandbox.user_reference import REFERENCE, WORK, Exact, call_reference
 from argus.search.problems.workload import Counted, beyond_memory, declared_work, least_of, work_of
 from argus.search.techniques import TRANSFORMATIONS
 from argus.verifier.loader import Exported, load_with_names, locate_file
@@ -95,7 +95,7 @@ class KernelFile:
 
     def answer(self, given: Mapping[str, Exact]) -> object:
         """What the reference says of these inputs. Raises ArgusError (E903)."""
-        return asked(self.reference, given)
+        return call_reference(self.reference, given)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from argus.core.dtype import bf16
 from argus.core.ir import Kernel, Tag, walk
 from argus.core.verdict import Proved
 from argus.core.walk import show
-from argus.runtime.sandbox import Refused, traced
+from argus.runtime.sandbox import Refused, trace_text
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Problem
 from argus.verifier.reference import claimed_contraction
@@ -22,7 +22,7 @@ def kernel_of(text: str, problem: Problem) -> Kernel:
 
     Raises ArgusError: E907 for other kernels, and what is wrong with the text (E0xx to E2xx, E941 to E945).
     """
-    found = traced(text)
+    found = trace_text(text)
     if isinstance(found, Refused):
         raise ArgusError(found.diagnostic)
     if len(found) != 1:

@@ -21,9 +21,9 @@ from attrs import field, frozen
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import Device, Memory, opened
+from argus.runtime.cuda.device import Device, Memory, open_gpu
 from argus.runtime.cuda.launch import Loaded, load
-from argus.runtime.cuda.timing import REGIMES, Call, Regime, Stopwatch, interleaved
+from argus.runtime.cuda.timing import REGIMES, Call, Regime, Stopwatch, time_interleaved
 
 Shape = tuple[int, int, int]
 Floats = npt.NDArray[np.float32]
@@ -125,7 +125,7 @@ def _medians(
     if not calls:
         return {}
     yield f"{regime.name}: {', '.join(calls)}"
-    times = interleaved(operands.watch(), calls, regime, rounds)
+    times = time_interleaved(operands.watch(), calls, regime, rounds)
     return {name: 1e3 * times.median(name) for name in calls}
 
 
@@ -134,7 +134,7 @@ def _medians(
 
 @cache
 def the_device() -> Device:
-    return opened()
+    return open_gpu()
 
 
 @cache

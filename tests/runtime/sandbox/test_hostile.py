@@ -12,11 +12,11 @@ import pytest
 from attrs import evolve
 
 from argus.runtime.sandbox import Answer
-from argus.runtime.sandbox.isolation import NAMES, Name, probed
+from argus.runtime.sandbox.isolation import NAMES, Name, probe_isolation
 from argus.runtime.sandbox.request import TRACING
 from tests.runtime.sandbox.hostile import KERNEL, SHORT, WRONG, alive, marked, ran, refused, token, verdict
 
-HERE = [name for name in NAMES if probed(name) is None]
+HERE = [name for name in NAMES if probe_isolation(name) is None]
 pytestmark = pytest.mark.parametrize("on", HERE)
 
 

@@ -21,10 +21,10 @@ from argus.runtime.sandbox import (
     Array,
     Build,
     Built,
+    CheckedKernel,
     Failed,
     Interpret,
     Interpreted,
-    Judged,
     Limits,
     Refused,
     Request,
@@ -32,24 +32,25 @@ from argus.runtime.sandbox import (
     Suggested,
     Verified,
     Verify,
-    chosen,
+    choose_isolation,
     run,
 )
-from argus.runtime.sandbox.isolation import NAMES, Missing, Name, probed
+from argus.runtime.sandbox.isolation import NAMES, Missing, Name, probe_isolation
 from argus.runtime.sandbox.request import JUDGING, Task
 from argus.verifier.api import interpret
 from argus.verifier.loader import load
 from tests.runtime.sandbox.hostile import KERNEL, WRONG, alive, bearing, marked
 
 isolated = pytest.mark.skipif(
-    all(probed(name) is not None for name in NAMES), reason="nothing isolates a process here: texts are refused"
+    all(probe_isolation(name) is not None for name in NAMES),
+    reason="nothing isolates a process here: texts are refused",
 )
 FAMILY = KERNEL.replace("threads=64)", "threads=64, configs={'one': 1, 'two': 2})").replace(
     'Y: Tensor["M", f32])', 'Y: Tensor["M", f32], *, cfg)'
 )
 
 
-def answered(text: str, *tasks: Task, kernel: str = "") -> tuple[Judged, ...]:
+def answered(text: str, *tasks: Task, kernel: str = "") -> tuple[CheckedKernel, ...]:
     found = run(Request(text, tasks, kernel=kernel))
     assert isinstance(found, Answer), found
     return found.kernels
@@ -166,7 +167,7 @@ def test_a_process_that_judges_for_too_long_is_killed_too() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("on", [name for name in NAMES if probed(name) is None])
+@pytest.mark.parametrize("on", [name for name in NAMES if probe_isolation(name) is None])
 def test_nothing_outlives_an_asker_that_is_killed(on: Name) -> None:
     token = f"t{secrets.token_hex(5)}"
     text = f"{marked(token)}\nimport time\ntime.sleep(600)\n{KERNEL}"
@@ -189,9 +190,9 @@ def test_without_isolation_no_text_is_run(tmp_path: Path, monkeypatch: pytest.Mo
         return Missing("not here")
 
     with pytest.raises(ArgusError) as caught:
-        chosen(none)
+        choose_isolation(none)
     assert caught.value.diagnostic.facts == (("bwrap", "not here"), ("namespaces", "not here"))
-    monkeypatch.setattr("argus.runtime.sandbox.operations.chosen", lambda: chosen(none))
+    monkeypatch.setattr("argus.runtime.sandbox.operations.choose_isolation", lambda: choose_isolation(none))
     harm = tmp_path / "harm"
     found = run(Request(f"open({str(harm)!r}, 'w')\n{KERNEL}", (Verify(),)))
     assert isinstance(found, Refused)
@@ -201,13 +202,13 @@ def test_without_isolation_no_text_is_run(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_first_isolation_that_holds_is_chosen() -> None:
-    assert chosen(lambda _: None) == "bwrap"
-    assert chosen(lambda name: Missing("no") if name == "bwrap" else None) == "namespaces"
+    assert choose_isolation(lambda _: None) == "bwrap"
+    assert choose_isolation(lambda name: Missing("no") if name == "bwrap" else None) == "namespaces"
 
 
 def test_a_program_that_is_not_there_is_no_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    missing = probed.__wrapped__("bwrap")
+    missing = probe_isolation.__wrapped__("bwrap")
     assert isinstance(missing, Missing)
     assert "bwrap" in missing.why
 

@@ -184,7 +184,7 @@ def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, C
     launches = import_module("argus.runtime.launches")
     used = launches.torch_device(torch, a.device.index)
     chosen = module.candidate("gemm_nt", module.choose(64, 64, 64))
-    schedule = import_module("argus.ops.call_path").loaded(chosen, a.device.index, unproved)
+    schedule = import_module("argus.ops.call_path").load_candidate(chosen, a.device.index, unproved)
     tensors = {"A": a, "B": b.mT, "C": a.new_empty((64, 64))}
     with_sizes = schedule.kernel.bind(tensors, dict(zip("MNK", (64, 64, 64), strict=True)), used.stream(a.device.index))
     return {
@@ -291,7 +291,7 @@ def captured(torch: Any, call: Callable[..., Any], shape: tuple[int, int, int], 
 
 def cold(torch: Any, module: Any, call: Callable[..., Any], shape: tuple[int, int, int]) -> float:  # noqa: ANN401 reason: imported by name
     """As `captured`, the schedule's code loaded within the capture."""
-    module.forget()
+    module.clear_cache()
     return captured(torch, call, shape, warm=False)
 
 

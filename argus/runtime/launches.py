@@ -87,7 +87,7 @@ class TorchDevice:
         return like.new_empty(shape, dtype=dtype) if self.empty is None else self.empty(shape, row_major(shape), dtype)
 
     def room(self, like: Any, spaces: Sequence[tuple[Workspace, object]]) -> dict[str, Any]:  # noqa: ANN401 reason: torch's
-        """Tensors for workspaces, by name; after the call, torch may reuse their memory for later work in the stream."""
+        """Tensors for workspaces, by name; after the call, torch may reuse the memory for later work in the stream."""
         return {each.name: self.result(like, each.shape, dtype) for each, dtype in spaces}
 
 

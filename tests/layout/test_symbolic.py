@@ -185,9 +185,7 @@ class Hopeless:
 def test_one_operation_ends_by_its_steps() -> None:
     hopeless = Hopeless()
     result = under(M % 128 == 0, solver=hopeless, seconds=0.3).logical_divide(ROWS, (128, 64))
-    assert (
-        "a query's share of the 1500000 solver steps of the operation is spent: out of budget" in result.listed[0].note
-    )
+    assert "a query used up its share of the operation's 1500000 solver steps: out of budget" in result.listed[0].note
     assert hopeless.given == [750_000, 375_000, 187_500]
     with pytest.raises(
         LayoutError, match=r"not decided whether.*share of the 1500000 solver steps .* is spent"
@@ -197,10 +195,10 @@ def test_one_operation_ends_by_its_steps() -> None:
     asked = len(hopeless.given)
     unspent = under(M % 128 == 0, solver=hopeless, seconds=0).logical_divide(ROWS, (128, 64))
     assert [condition.standing for condition in unspent.conditions] == ["proved", "listed"]
-    assert "a query's share of the 0 solver steps of the operation is spent" in unspent.listed[0].note
+    assert "a query used up its share of the operation's 0 solver steps" in unspent.listed[0].note
     assert len(hopeless.given) == asked
 
 
 def test_hard_divides_are_answered_within_their_steps() -> None:
     result = under(K % M == 0, M >= 8, seconds=0.5).logical_divide(SymbolicLayout((K * K, 3, M), (4 * K, K, M - 1)), 2)
-    assert any("a query's share of the 2500000 solver steps of the operation is spent" in c.note for c in result.listed)
+    assert any("a query used up its share of the operation's 2500000 solver steps" in c.note for c in result.listed)

@@ -22,7 +22,7 @@ from ml_dtypes import bfloat16
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.ops.call_path import loaded
+from argus.ops.call_path import load_candidate
 from argus.ops.matmul import CONFIGS, Config, candidate, choose, kernel
 from argus.runtime import launch_gate, launches, tuning_db
 from argus.runtime.cuda import driver
@@ -191,9 +191,9 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplyin
     )
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
     monkeypatch.setattr(launch_gate, "verify_cached", judging("proved"))
-    module.forget()
+    module.clear_cache()
     yield made
-    module.forget()
+    module.clear_cache()
 
 
 def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
@@ -242,7 +242,7 @@ ELSEWHERE = Card(1)
 @pytest.mark.parametrize(
     ("a", "b", "words"),
     [
-        ([1.0], matrix(5, 2), "`a` is no tensor of torch, found list"),
+        ([1.0], matrix(5, 2), "`a` is not a torch tensor, found list"),
         (np.zeros((3, 5)), matrix(5, 2), "`a` is on a device of type 1 of DLPack, expected CUDA"),
         (GOOD, evolve(matrix(5, 2), dtype="torch.float32"), "`b` expects elements of type torch.bfloat16"),
         (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 or 3 axes, found 1"),
@@ -437,7 +437,7 @@ def test_what_no_kernel_reads_where_it_lies_is_copied() -> None:
     ("a", "b", "words"),
     [
         (matrix(8, 16), batch((16, 8), kind="float16"), "`a` has elements of type torch.bfloat16"),
-        (batch((2, 8, 16)), batch((3, 16, 8)), "as many matrices in one as in the other"),
+        (batch((2, 8, 16)), batch((3, 16, 8)), "the batch sizes must be equal"),
         (batch((2, 2, 8, 16)), matrix(16, 8), "`a` expects 2 or 3 axes, found 4"),
     ],
 )
@@ -472,7 +472,7 @@ def test_nothing_is_launched_for_nothing() -> None:
 
 def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Multiplying) -> None:
     a, b = matrix(8, 16), matrix(8, 16).mT
-    schedule = loaded(candidate("gemm_nt", "small"), 0, "refuse")
+    schedule = load_candidate(candidate("gemm_nt", "small"), 0, "refuse")
     tensors = {"A": a, "B": b.mT, "C": a.new_empty((8, 8))}
     places = tuple(each.data_ptr() for each in tensors.values())
     call = Call((("M", 8), ("N", 8), ("K", 16)), (a.stride(), b.stride()))
@@ -486,7 +486,7 @@ def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Mult
 
 def test_prepared_launches_are_not_kept_without_end(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launches, "_MOST_BOUND", 2)
-    schedule = loaded(candidate("gemm_nt", "narrow"), 0, "refuse")
+    schedule = load_candidate(candidate("gemm_nt", "narrow"), 0, "refuse")
     for rows in range(1, 8):
         tensors = {"A": matrix(rows, 3), "B": matrix(8, 3), "C": matrix(rows, 8)}
         places = tuple(each.data_ptr() for each in tensors.values())
@@ -608,7 +608,7 @@ def test_what_torch_keeps_to_itself_is_used_where_it_is_there(
 
 def kept(config: str, shape: tuple[int, int, int]) -> None:
     tuning_db.store_choices("Imagined GPU", {Key(shape): TunedConfig(config, {"sustained": 1.0}, 2)})
-    module.forget()
+    module.clear_cache()
 
 
 def test_what_a_search_has_kept_is_launched(fake: Multiplying) -> None:

@@ -158,9 +158,9 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.Fixtur
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
     monkeypatch.setattr(launch_gate, "verify_cached", judging("proved"))
-    module.forget()
+    module.clear_cache()
     yield made
-    module.forget()
+    module.clear_cache()
 
 
 ONE = scale(1), scale(1, seed=1)
@@ -266,7 +266,7 @@ A, B = eight(3, 16), eight(8, 16).mT
 @pytest.mark.parametrize(
     ("tensors", "words"),
     [
-        ((np.zeros((3, 16)), B, *ONE), "`a` is no tensor of torch, found ndarray"),
+        ((np.zeros((3, 16)), B, *ONE), "`a` is not a torch tensor, found ndarray"),
         ((A, evolve(B, dtype="torch.bfloat16"), *ONE), "`b` expects elements of type torch.float8_e4m3fn"),
         ((A, B, evolve(ONE[0], dtype="torch.float64"), ONE[1]), "`scale_a` expects elements of type torch.float32"),
         ((evolve(A, array=A.array[0]), B, *ONE), "`a` expects 2 axes, found 1"),

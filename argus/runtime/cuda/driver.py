@@ -48,7 +48,7 @@ class Driver:
 
 @contextmanager
 def relaxed_capture(driver: Driver) -> Generator[None]:
-    """Allow calls, such as loading code, that a CUDA graph capture by this thread would forbid; they are not captured."""
+    """Allow calls, such as loading code, that a CUDA graph capture by this thread would forbid, uncaptured."""
     relaxed = driver.raw.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     before = driver.call("cuThreadExchangeStreamCaptureMode", relaxed)
     try:

@@ -8,7 +8,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
 from argus.runtime.cuda.device import Device
 from argus.runtime.cuda.driver import Driver, find_driver
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 from argus.runtime.kernel_cache import build_cached, build_program_cached, verify_cached, verify_program_cached
 from argus.runtime.programs import LoadedProgram, load_program
 
@@ -21,7 +21,7 @@ def load_verified(
     device: int,
     about: Any,  # noqa: ANN401 reason: torch's properties of a device
     unproved: Unproved,
-) -> tuple[Loaded | LoadedProgram, object]:
+) -> tuple[LoadedKernel | LoadedProgram, object]:
     """A kernel or program with its code loaded on a device, and the device's context.
 
     module: the module that defines it, for messages. device: its number; about: its name, and its compute capability as

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from argus.runtime.cuda.arguments import Array
-from argus.runtime.cuda.launch import Loaded, row_major
+from argus.runtime.cuda.launch import LoadedKernel, row_major
 from argus.runtime.programs import LoadedProgram, Workspace
 
 _MOST_BOUND, _MOST_READY = 256, 4096
@@ -38,7 +38,7 @@ class Call:
 class Schedule:
     """A kernel or program loaded in a device's context, with a cache of launches by call and addresses."""
 
-    kernel: Loaded | LoadedProgram
+    kernel: LoadedKernel | LoadedProgram
     context: object
     prepared: dict[tuple[object, ...], Launch] = field(factory=dict[tuple[object, ...], Launch], init=False)
 

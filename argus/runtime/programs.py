@@ -13,7 +13,7 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.cuda.arguments import Array
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import Loaded, Prepared, load
+from argus.runtime.cuda.launch import LoadedKernel, PreparedKernel, load
 from argus.runtime.expressions import value_of
 
 
@@ -30,13 +30,13 @@ class Workspace:
 class PreparedProgram:
     """A program at given sizes. launches: each kernel, with the program's tensor name for each of its parameters."""
 
-    launches: tuple[tuple[Prepared, Mapping[str, str]], ...]
+    launches: tuple[tuple[PreparedKernel, Mapping[str, str]], ...]
     workspaces: tuple[Workspace, ...]
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
         """A function that launches all kernels on these tensors, the workspaces among them; they must outlive it.
 
-        Raises ArgusError like `Prepared.bind`.
+        Raises ArgusError like `PreparedKernel.bind`.
         """
         bound = [
             kernel.bind({own: tensors[name] for own, name in given.items()}, stream) for kernel, given in self.launches
@@ -54,7 +54,7 @@ class LoadedProgram:
     """A program loaded on the device. spaces: its workspaces, from the description."""
 
     name: str
-    launches: tuple[tuple[Loaded, Mapping[str, str]], ...]
+    launches: tuple[tuple[LoadedKernel, Mapping[str, str]], ...]
     spaces: tuple[Mapping[str, Any], ...]
 
     @property
@@ -78,7 +78,7 @@ class LoadedProgram:
         return self.prepare(sizes).bind(tensors, stream)
 
     def synchronise(self) -> None:
-        """Wait until all launches have finished; raises like `Loaded.synchronise`."""
+        """Wait until all launches have finished; raises like `LoadedKernel.synchronise`."""
         for kernel, _ in self.launches:
             kernel.synchronise()
 

@@ -45,7 +45,7 @@ def interpret(
         kernel = kernel.trace(config or kernel.instances()[0])
     if isinstance(kernel, Program):
         return interpret_program(kernel, *arrays, schedule=schedule)
-    return interpret_kernel(traced(kernel, config), *arrays, schedule=schedule)
+    return interpret_kernel(trace_instance(kernel, config), *arrays, schedule=schedule)
 
 
 @overload
@@ -107,9 +107,9 @@ def build(
             E303 without a compiler, E304 if it fails, E501 for a construct that is not emitted yet, E1xx when the
             kernel cannot be traced.
     """
-    return build_kernel(traced(kernel, config), target, None if directory is None else Path(directory))
+    return build_kernel(trace_instance(kernel, config), target, None if directory is None else Path(directory))
 
 
-def traced(kernel: Kernel | Template, config: str | None = None) -> Kernel:
+def trace_instance(kernel: Kernel | Template, config: str | None = None) -> Kernel:
     """The kernel itself, or the instance of a family that `config` names, by default the first."""
     return kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])

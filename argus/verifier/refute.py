@@ -31,7 +31,7 @@ from argus.interp.search.schedule import directed
 from argus.interp.search.search import assumed, sizes_in_order
 from argus.interp.search.shrink import Shrunk, descend, shrink
 from argus.interp.violation import Violation
-from argus.verifier.refute_text import describe_schedule, facts, hop_labels, thread_of, when
+from argus.verifier.refute_text import describe_schedule, facts, hop_labels, iteration_text, thread_text
 
 
 @frozen(eq=False)
@@ -69,7 +69,7 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], budget: Budget, runs: Ru
         if by_events(kernel):
             witness = search_events(prepared, sizes, left)
         else:
-            stages = (search(prepared, sizes, codes, left) for codes in _in_stages(suspects))
+            stages = (search(prepared, sizes, codes, left) for codes in _search_stages(suspects))
             witness = next(filter(None, stages), None)
     except ArgusError as problem:
         if problem.diagnostic.code != "E501":
@@ -111,7 +111,7 @@ def _extreme_sizes(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> Iterab
     return (*sizes[:1], *sorted(sizes, key=iterations)[-1:])
 
 
-def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
+def _search_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
     """Invariants to search violations of: first the primary one that runs can violate, then all suspected, then all."""
     broken = [suspect.obligation.invariant for suspect in suspects if suspect.sizes is not None]
     first = next((invariant for invariant in broken if invariant not in _STATIC), None)
@@ -185,7 +185,9 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
     obligation = suspect.obligation
     message = obligation.fault or f"not so: {obligation.what}"
     sizes: Mapping[str, int] = suspect.sizes or {}
-    shrunk = _least(kernel, obligation, sizes) if sizes and symbols(obligation.goal) else Shrunk({}, smallest=True)
+    shrunk = (
+        _minimise_sizes(kernel, obligation, sizes) if sizes and symbols(obligation.goal) else Shrunk({}, smallest=True)
+    )
     sizes = shrunk.sizes
     launch = (("launch", ", ".join(f"{name}={value}" for name, value in sizes.items())),) if sizes else ()
     diagnostic = Diagnostic(
@@ -213,7 +215,7 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
     return Refutation(kernel, found, diagnostic)
 
 
-def _least(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Shrunk:
+def _minimise_sizes(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Shrunk:
     """The least sizes at which a static obligation fails, where it mentions only sizes."""
     conditions = obligation.hypotheses
     data = mentions(algebra.all_of((obligation.goal, *conditions)), (Read,))
@@ -320,13 +322,15 @@ def _diagnostic(
 ) -> Diagnostic:
     """The diagnostic, at the statement at fault; the statements it conflicts with are secondary labels."""
     unit = kernel.target.unit
-    here = f"{thread_of(violation.thread, unit)}{when(violation.iteration)}"
+    here = f"{thread_text(violation.thread, unit)}{iteration_text(violation.iteration)}"
     remarks = {stmt.span: remark for stmt, remark in reversed(violation.related)}
     primary = Label(violation.stmt.span, remarks.get(violation.stmt.span, here))
     secondary: list[Label] = []
     if violation.other is not None and violation.other.span not in remarks:
-        who = "" if violation.other_thread is None else f" by {thread_of(violation.other_thread, unit)}"
-        secondary.append(Label(violation.other.span, f"the other access{who}{when(violation.other_iteration)}"))
+        accessor = "" if violation.other_thread is None else f" by {thread_text(violation.other_thread, unit)}"
+        secondary.append(
+            Label(violation.other.span, f"the other access{accessor}{iteration_text(violation.other_iteration)}")
+        )
     secondary += [Label(span, remark) for span, remark in remarks.items() if span != primary.span]
     if cause is not None and isinstance(violation.stmt, Assert) and not isinstance(cause.stmt, Assert):
         primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")

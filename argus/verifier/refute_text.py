@@ -16,7 +16,7 @@ def hop_labels(found: Counterexample) -> Iterable[Label]:
     for span, hop in last.items():
         taken = " and ".join(map(str, dict.fromkeys(hop.sources)))
         done = _DONE[hop.kind].format(taken)
-        yield Label(span, f"{hop.target} {done}, thread {hop.thread}{when(hop.iteration)}")
+        yield Label(span, f"{hop.target} {done}, thread {hop.thread}{iteration_text(hop.iteration)}")
 
 
 _DONE: dict[HopKind, str] = {
@@ -48,11 +48,11 @@ def describe_schedule(schedule: Schedule) -> str:
     return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}"
 
 
-def thread_of(thread: int, unit: int) -> str:
+def thread_text(thread: int, unit: int) -> str:
     return f"thread {thread} (wave {thread // unit}, lane {thread % unit})"
 
 
-def when(iteration: tuple[tuple[str, int], ...]) -> str:
+def iteration_text(iteration: tuple[tuple[str, int], ...]) -> str:
     return "".join(f", {name} = {value}" for name, value in iteration)
 
 

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda import tensor_maps
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 from argus.runtime.expressions import value_of
 from tests.runtime.fake_driver import FakeDriver
 
@@ -43,8 +43,8 @@ class Tensor:
         return self.strides
 
 
-def loaded(launch: dict[str, Any], fake: FakeDriver | None = None) -> Loaded:
-    return Loaded("k", launch, "k", (fake or FakeDriver()).driver)
+def loaded(launch: dict[str, Any], fake: FakeDriver | None = None) -> LoadedKernel:
+    return LoadedKernel("k", launch, "k", (fake or FakeDriver()).driver)
 
 
 def test_a_launch_outside_the_assumptions_is_refused() -> None:

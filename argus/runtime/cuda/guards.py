@@ -42,7 +42,7 @@ class Guards:
     _words: dict[str, int] = field(factory=dict[str, int], init=False)
     _tensors: dict[str, GuardedTensor] = field(factory=dict[str, GuardedTensor], init=False)
 
-    def prepared(self, guarded: GuardedTensor) -> tuple[tuple[int, ...], int]:
+    def prepare(self, guarded: GuardedTensor) -> tuple[tuple[int, ...], int]:
         """The guard's launch shape (grid, block, 0 bytes of shared memory) and the device address of its report word.
 
         Raises ArgusError: E405 for a kernel without this guard and for tensors of 2**32 elements or more, E408.

@@ -27,7 +27,7 @@ _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 
 
 @frozen
-class Prepared:
+class PreparedKernel:
     """A kernel at given sizes, whose conditions hold and whose grid is known. maps, values: its arguments in order."""
 
     driver: Driver
@@ -37,7 +37,7 @@ class Prepared:
     values: tuple[TensorLayout | int, ...]
     contracts: tuple[Contract, ...] = ()
     early: bool = False
-    loaded: Loaded = field(kw_only=True, eq=False)
+    loaded: LoadedKernel = field(kw_only=True, eq=False)
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0, promises: Promises = "fetch") -> Callable[[], None]:
         """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
@@ -68,7 +68,7 @@ class Prepared:
         """Raises ArgusError (E405) for a kernel that was built without guards, or too many elements."""
         sizes = [value for value in self.values if isinstance(value, int)]
         guarded_input = GuardedTensor(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
-        shape, word = self.loaded.guards.prepared(guarded_input)
+        shape, word = self.loaded.guards.prepare(guarded_input)
         numbers = [ctypes.c_void_p(tensor.data_ptr()), *map(ctypes.c_int, sizes)]
         numbers += [ctypes.c_void_p(int(word)), ctypes.c_int(stop)]
         configuration = _configuration(self.driver.raw, shape, stream, early=False)
@@ -121,7 +121,7 @@ def _argument(value: TensorLayout | int, tensors: Mapping[str, Array]) -> ctypes
 
 
 @frozen
-class Loaded:
+class LoadedKernel:
     """A kernel loaded on the device. launch: the launch description from NAME.json.
 
     functions: the device functions of its guards, by entry point.
@@ -142,20 +142,20 @@ class Loaded:
     def bind(
         self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0, promises: Promises = "fetch"
     ) -> Callable[[], None]:
-        """A function that launches the kernel on these tensors, by name, with these sizes; see `Prepared.bind`.
+        """A function that launches the kernel on these tensors, by name, with these sizes; see `PreparedKernel.bind`.
 
         Raises ArgusError (E405) if a condition of the launch does not hold.
         """
         return self.prepare(sizes).bind(tensors, stream, promises)
 
     def synchronise(self) -> None:
-        """Until everything launched is done. Raises ArgusError: E402 if a guard found a broken promise, else E409."""
+        """Wait until all launches have finished. Raises ArgusError: E402 if a guard found a violation, else E409."""
         try:
             self.driver.call("cuCtxSynchronize")
         finally:
             self.guards.check()
 
-    def prepare(self, sizes: Mapping[str, int]) -> Prepared:
+    def prepare(self, sizes: Mapping[str, int]) -> PreparedKernel:
         """The kernel at these sizes. Raises ArgusError (E405) if a condition of the launch does not hold."""
         for check in self.launch["checks"]:
             if not value_of(check["condition"], sizes):
@@ -175,10 +175,10 @@ class Loaded:
             for each in self.launch.get("contracts", ())
         )
         early = bool(self.launch.get("early"))
-        return Prepared(self.driver, self.function, shape, maps, values, contracts, early, loaded=self)
+        return PreparedKernel(self.driver, self.function, shape, maps, values, contracts, early, loaded=self)
 
 
-def load(description: Path, driver: Driver | None = None) -> Loaded:
+def load(description: Path, driver: Driver | None = None) -> LoadedKernel:
     """Load NAME.json and NAME.cubin beside it into the current context. driver: that of this machine by default.
 
     Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it, or
@@ -194,7 +194,7 @@ def load(description: Path, driver: Driver | None = None) -> Loaded:
         used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
         symbols = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
         guards = {symbol: used.call("cuModuleGetFunction", module, symbol.encode()) for symbol in symbols}
-    return Loaded(data["kernel"], launch, function, used, guards)
+    return LoadedKernel(data["kernel"], launch, function, used, guards)
 
 
 def _files(description: Path) -> tuple[Mapping[str, Any], bytes]:

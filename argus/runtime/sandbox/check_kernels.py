@@ -27,7 +27,7 @@ from argus.report.diagnostic_text import render_plain, to_json
 from argus.report.json_document import report_json
 from argus.report.summary import verdict_word
 from argus.runtime.run import MOST_WORK, inputs_of, sizes_of, too_large
-from argus.runtime.sandbox.messages import Job, Reply, SentDiagnostic, decoded, encoded
+from argus.runtime.sandbox.messages import Job, Reply, SentDiagnostic, decode, encode
 from argus.runtime.sandbox.parse_output import parse_output
 from argus.runtime.sandbox.request import (
     Array,
@@ -66,7 +66,7 @@ _TOO_LARGE = Diagnostic(
 
 def main() -> None:
     first, _, data = sys.stdin.buffer.read().partition(b"\n")
-    job = decoded(first, Job)
+    job = decode(first, Job)
     answer = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -77,7 +77,7 @@ def main() -> None:
     except MemoryError:
         reply = Reply(refused=sent_diagnostic(_TOO_LARGE, job.text, job.file))
     with os.fdopen(answer, "wb") as stream:
-        stream.write(encoded(reply))
+        stream.write(encode(reply))
 
 
 def sent_diagnostic(diagnostic: Diagnostic, text: str, file: str) -> SentDiagnostic:

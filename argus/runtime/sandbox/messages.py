@@ -94,12 +94,12 @@ class ReferenceResults:
     fault: str = ""
 
 
-def encoded(thing: TraceRequest | Job | Reply | ReferenceCalls | ReferenceResults) -> bytes:
+def encode(thing: TraceRequest | Job | Reply | ReferenceCalls | ReferenceResults) -> bytes:
     """A message as one line of JSON."""
     return json.dumps(_CONVERTER.unstructure(thing)).encode() + b"\n"
 
 
-def decoded(data: bytes, kind: type[T]) -> T:
+def decode(data: bytes, kind: type[T]) -> T:
     """A message of this kind. Raises ValueError for malformed bytes."""
     try:
         return _CONVERTER.structure(json.loads(data), kind)

@@ -19,8 +19,8 @@ from argus.runtime.sandbox.messages import (
     Reply,
     SentDiagnostic,
     TraceRequest,
-    decoded,
-    encoded,
+    decode,
+    encode,
 )
 from argus.runtime.sandbox.parse_output import parse_output
 from argus.runtime.sandbox.process import ProcessResult
@@ -57,7 +57,7 @@ def run(request: Request, isolation: Name | None = None) -> Answer | Refused:
     try:
         name = choose_isolation() if isolation is None else isolation
         seconds = 0.8 * request.tracing.wall_seconds
-        text = encoded(TraceRequest(request.text, request.file, request.kernel, seconds))
+        text = encode(TraceRequest(request.text, request.file, request.kernel, seconds))
         traced = run_isolated(name, ["-m", "argus.runtime.sandbox.trace_kernels"], text, request.tracing)
     except ArgusError as problem:
         return _refusal(problem.diagnostic, isolation or "", 0.0)
@@ -74,7 +74,7 @@ def trace_text(text: str, kernel: str = "", limits: Limits = TRACING) -> tuple[E
     """
     try:
         name = choose_isolation()
-        data = encoded(TraceRequest(text, "kernel.py", kernel, 0.8 * limits.wall_seconds))
+        data = encode(TraceRequest(text, "kernel.py", kernel, 0.8 * limits.wall_seconds))
         ended = run_isolated(name, ["-m", "argus.runtime.sandbox.trace_kernels"], data, limits)
         why = _failure(ended, limits, "the process that ran the text")
         if why is not None:
@@ -95,12 +95,12 @@ def evaluate_reference(
     try:
         name = choose_isolation()
         calls = tuple({each: Floats.of(array) for each, array in call.items()} for call in given)
-        data = encoded(ReferenceCalls(text, "kernel.py", calls, sizes, 0.8 * limits.wall_seconds))
+        data = encode(ReferenceCalls(text, "kernel.py", calls, sizes, 0.8 * limits.wall_seconds))
         ended = run_isolated(name, ["-m", "argus.runtime.sandbox.run_reference"], data, limits)
         why = _failure(ended, limits, "the process that ran the reference")
         if why is not None:
             return _refusal(why, name, ended.seconds)
-        return _parse_results(decoded(ended.output, ReferenceResults), len(calls))
+        return _parse_results(decode(ended.output, ReferenceResults), len(calls))
     except ValueError as problem:
         message = f"the process that ran the reference wrote malformed output: {problem}"
         repair = "compute with NumPy alone, and do not modify Argus or its output"
@@ -121,7 +121,7 @@ def _parse_results(answers: ReferenceResults, calls: int) -> ReferenceOutputs:
 
 
 def _check(request: Request, name: Name, traced: ProcessResult) -> Answer | Refused:
-    job = encoded(Job(request.text, request.file, request.tasks))
+    job = encode(Job(request.text, request.file, request.tasks))
     try:
         checked = run_isolated(
             name, ["-m", "argus.runtime.sandbox.check_kernels"], job + traced.output, request.judging
@@ -133,7 +133,7 @@ def _check(request: Request, name: Name, traced: ProcessResult) -> Answer | Refu
     if why is not None:
         return _refusal(why, name, seconds)
     try:
-        reply = decoded(checked.output, Reply)
+        reply = decode(checked.output, Reply)
     except ValueError as problem:
         raise InternalError(f"the checking process answered {problem}; it wrote: {checked.said[-2000:]}") from problem
     if reply.refused is not None:

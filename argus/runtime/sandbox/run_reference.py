@@ -16,14 +16,14 @@ from typing import cast
 import numpy as np
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.sandbox.messages import Floats, ReferenceCalls, ReferenceResults, decoded, encoded
+from argus.runtime.sandbox.messages import Floats, ReferenceCalls, ReferenceResults, decode, encode
 from argus.runtime.sandbox.mounts import SCRATCH
 from argus.runtime.sandbox.user_reference import REFERENCE, WORK, call_reference
 from argus.verifier.loader import load_with_names
 
 
 def main() -> None:
-    calls_ = decoded(sys.stdin.buffer.read(), ReferenceCalls)
+    calls_ = decode(sys.stdin.buffer.read(), ReferenceCalls)
     answer = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -33,7 +33,7 @@ def main() -> None:
     except Exception as problem:  # noqa: BLE001 reason: the text may return anything
         results = ReferenceResults(fault=f"{type(problem).__name__}: {problem}")
     with os.fdopen(answer, "wb") as stream:
-        stream.write(encoded(results))
+        stream.write(encode(results))
 
 
 def _results(calls_: ReferenceCalls) -> ReferenceResults:

@@ -15,13 +15,13 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
 from argus.core.serde import write
 from argus.report.diagnostic_text import to_json
-from argus.runtime.sandbox.messages import TraceRequest, decoded
+from argus.runtime.sandbox.messages import TraceRequest, decode
 from argus.runtime.sandbox.mounts import SCRATCH
 from argus.verifier.loader import Exported, load
 
 
 def main() -> None:
-    request = decoded(sys.stdin.buffer.read(), TraceRequest)
+    request = decode(sys.stdin.buffer.read(), TraceRequest)
     answer = os.dup(1)
     os.dup2(2, 1)
     try:

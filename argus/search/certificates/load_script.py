@@ -26,7 +26,7 @@ from pathlib import Path
 
 @NUMPY@import torch
 
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 @ANSWERS@
 NAME = "{stem}"
 DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")
@@ -39,7 +39,7 @@ EXTENTS = {extents}
 @NAMES@
 
 @cache
-def loaded(_device: int) -> Loaded:
+def loaded(_device: int) -> LoadedKernel:
     """Load the kernel into the context of the current device."""
     return load(DESCRIPTION)
 

@@ -15,7 +15,7 @@ from argus.core.ir import Kernel
 from argus.core.serde import read, write
 from argus.runtime.cuda.device import Device, Memory
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 from argus.runtime.gpu_lock import GpuLock
 from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
 from argus.search.bench_harness.examine import clocked, correct
@@ -125,7 +125,7 @@ class Sources:
 PRODUCT = Sources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
 
 
-def candidate(kernel: Loaded, source: Sources, stream: int = 0) -> Candidate:
+def candidate(kernel: LoadedKernel, source: Sources, stream: int = 0) -> Candidate:
     """A built kernel; binding raises ArgusError (E405) for sizes that it does not take."""
 
     def bind(*operands: Operand) -> Call:
@@ -172,7 +172,7 @@ class Job:
             case _:
                 assert_never(self.problem)
 
-    def candidate(self, kernel: Loaded) -> Candidate:
+    def candidate(self, kernel: LoadedKernel) -> Candidate:
         if isinstance(self.problem, Gemm):
             return candidate(kernel, PRODUCT)
         made = self.kernel

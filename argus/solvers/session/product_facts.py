@@ -36,8 +36,8 @@ def _facts(conditions: Sequence[Cond]) -> Iterator[Cond]:
     for factor, times in shared.most_common(_FACTORS):
         if times > 1 and factor.range[0] is not None and factor.range[0] >= 0:
             known = set(products)
-            yield from _by(factor, known, tuple(_positive(conditions)))
-            yield from _of_greatest(factor, known)
+            yield from _products_with(factor, known, tuple(_positive(conditions)))
+            yield from _extremum_facts(factor, known)
 
 
 def _is_product(node: object) -> TypeGuard[Bin]:
@@ -66,7 +66,7 @@ def _positive(conditions: Sequence[Cond]) -> Iterator[Index]:
             yield algebra.sub(node.right.value - 1, rest)
 
 
-def _by(factor: Index, products: set[Index], positive: Sequence[Index]) -> Iterator[Cond]:
+def _products_with(factor: Index, products: set[Index], positive: Sequence[Index]) -> Iterator[Cond]:
     """`positive * factor >= 0`, where it mentions known products and at most one new product."""
     left = list(positive)
     while left:
@@ -82,7 +82,7 @@ def _by(factor: Index, products: set[Index], positive: Sequence[Index]) -> Itera
         left = [each for each in left if each not in taken]
 
 
-def _of_greatest(factor: Index, products: set[Index]) -> Iterator[Cond]:
+def _extremum_facts(factor: Index, products: set[Index]) -> Iterator[Cond]:
     """A maximum or minimum times the factor equals the chosen operand times the factor."""
     for product in products:
         for each in _factors(product):

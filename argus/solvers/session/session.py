@@ -71,7 +71,7 @@ class Session:
         found: dict[Cond, Answer | None] = {}
         for goal in dict.fromkeys(goals):
             known = self._recall((given, goal))
-            if known is None and _evident(pieces, goal, negate(goal)):
+            if known is None and _follows_by_form(pieces, goal, negate(goal)):
                 known = self._by_form((given, goal))
             found[goal] = known
         open_ = [goal for goal, known in found.items() if known is None]
@@ -103,7 +103,7 @@ class Session:
         for condition in definedness([part]):
             if condition not in known:
                 denied = negate(condition)
-                known[condition] = _evident(pieces, condition, denied) or isinstance(
+                known[condition] = _follows_by_form(pieces, condition, denied) or isinstance(
                     self._decider.decide(pieces, denied, any_model=True, steps=_TOGETHER_STEPS), Unsat
                 )
             if not known[condition]:
@@ -127,7 +127,7 @@ class Session:
         hypotheses, goal = asked
         pieces = _pieces(hypotheses)
         denied = negate(goal)
-        if _evident(pieces, goal, denied):
+        if _follows_by_form(pieces, goal, denied):
             return self._by_form(asked)
         answer = self._decider.decide(pieces, denied, any_model=any_model)
         return self._keep(asked, answer, any_model=any_model and not isinstance(answer, Unsat))
@@ -172,7 +172,7 @@ def _first(condition: Cond) -> Cond:
     return next(_conjuncts(condition))
 
 
-def _evident(pieces: tuple[Cond, ...], goal: Cond, denied: Cond) -> bool:
+def _follows_by_form(pieces: tuple[Cond, ...], goal: Cond, denied: Cond) -> bool:
     """Whether normal forms alone show that the hypotheses imply the goal."""
     if goal is TRUE or all(part in pieces for part in _conjuncts(goal)):
         return True

@@ -86,7 +86,7 @@ def array_name(kind: Store, name: str, axes: int) -> str:
 
 def symbol_of(name: str) -> Symbol | None:
     """The inverse of `symbol_name`, for a name without bars; None for any other name."""
-    shown, kind, bounds = _parted(name)
+    shown, kind, bounds = _split_name(name)
     low, dots, high = bounds.partition("..")
     known = next((each for each in get_args(SymbolKind) if each == kind), None)
     if known is None or not dots or not _is_bound(low) or not _is_bound(high):
@@ -96,7 +96,7 @@ def symbol_of(name: str) -> Symbol | None:
 
 def array_of(name: str, axes: int) -> tuple[Store, str] | None:
     """The inverse of `array_name`, for a name without bars; None for any other name."""
-    shown, kind, count = _parted(name)
+    shown, kind, count = _split_name(name)
     known = next((each for each in get_args(Store) if each == kind), None)
     return (known, unquote(shown)) if known is not None and count == str(axes) else None
 
@@ -118,7 +118,7 @@ def _escaped(name: str) -> str:
     return quote(name, safe=_VERBATIM)
 
 
-def _parted(name: str) -> tuple[str, str, str]:
+def _split_name(name: str) -> tuple[str, str, str]:
     """The name split at its last two spaces."""
     shown, _, last = name.rpartition(" ")
     shown, _, kind = shown.rpartition(" ")

@@ -336,7 +336,7 @@ def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypat
 @pytest.mark.usefixtures("fake")
 def test_a_program_without_a_proof_is_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch_gate, "verify_program_cached", judging("unknown"))
-    with pytest.raises(ArgusError, match="is unknown, and is not launched"):
+    with pytest.raises(ArgusError, match="is unknown and therefore not launched"):
         argus.matmul(matrix(96, 200), matrix(72, 200, 1).mT, config="stream_128_128_8_1")
 
 

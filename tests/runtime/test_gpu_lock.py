@@ -18,44 +18,44 @@ GPU = "0000:0B:00.0"
 HOLDS = """
 import sys, time
 from pathlib import Path
-from argus.runtime.gpu_lock import Turn
-assert Turn(sys.argv[1], 1.0, Path(sys.argv[2])).acquire()
+from argus.runtime.gpu_lock import GpuLock
+assert GpuLock(sys.argv[1], 1.0, Path(sys.argv[2])).acquire()
 print("taken", flush=True)
 time.sleep(600)
 """
 
 
-def turn(folder: Path, gpu: str = GPU, moment: float = 0.0) -> GpuLock:
+def lock(folder: Path, gpu: str = GPU, moment: float = 0.0) -> GpuLock:
     return GpuLock(gpu, moment, folder)
 
 
-def test_one_has_it_at_a_time_and_another_gpu_is_another_turn(tmp_path: Path) -> None:
-    first, second = turn(tmp_path), turn(tmp_path)
+def test_a_lock_excludes_others_on_its_own_gpu_only(tmp_path: Path) -> None:
+    first, second = lock(tmp_path), lock(tmp_path)
     assert first.acquire()
     assert not second.acquire()
-    assert turn(tmp_path, "0000:1B:00.0").acquire()
+    assert lock(tmp_path, "0000:1B:00.0").acquire()
     first.release()
     assert second.acquire()
     assert not first.acquire()
 
 
-def test_a_moment_is_waited_and_no_longer(tmp_path: Path) -> None:
-    assert turn(tmp_path).acquire()
+def test_acquire_waits_for_a_moment_and_no_longer(tmp_path: Path) -> None:
+    assert lock(tmp_path).acquire()
     before = time.monotonic()
-    assert not turn(tmp_path, moment=0.2).acquire()
+    assert not lock(tmp_path, moment=0.2).acquire()
     assert 0.2 <= time.monotonic() - before < 5.0
 
 
-def test_a_process_that_is_killed_leaves_no_turn_behind(tmp_path: Path) -> None:
+def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-c", HOLDS, GPU, str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)  # noqa: S603 reason: our own
     assert process.stdout is not None
     assert process.stdout.readline() == b"taken\n"
-    assert not turn(tmp_path).acquire()
+    assert not lock(tmp_path).acquire()
     process.kill()
     process.communicate()
-    assert turn(tmp_path, moment=10.0).acquire()
+    assert lock(tmp_path, moment=10.0).acquire()
 
 
 def a_link(path: Path) -> None:
@@ -69,7 +69,7 @@ def no_folder(path: Path) -> None:
 
 @pytest.mark.parametrize("spoiled", [a_link, no_folder])
 def test_where_there_can_be_no_lock_it_is_told(tmp_path: Path, spoiled: Callable[[Path], None]) -> None:
-    mine = turn(tmp_path / "folder")
+    mine = lock(tmp_path / "folder")
     spoiled(mine.path)
     with pytest.raises(ArgusError) as told:
         mine.acquire()
@@ -80,7 +80,7 @@ def test_where_there_can_be_no_lock_it_is_told(tmp_path: Path, spoiled: Callable
 def test_a_gpu_is_named_by_its_place(tmp_path: Path) -> None:
     device = open_gpu(FakeDriver().driver)
     assert device.bus == GPU
-    assert turn(tmp_path, device.bus).path.name == "argus-gpu-0000-0B-00-0.lock"
+    assert lock(tmp_path, device.bus).path.name == "argus-gpu-0000-0B-00-0.lock"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_what_hangs_is_killed_and_the_next_call_runs(child: WatchedProcess) -> N
     assert child.call(adding, 0, 0) == 0
     before = child.call(process)
     child.seconds = 2.0
-    with pytest.raises(ArgusError, match="said nothing for 2 s at hung kernel") as hung:
+    with pytest.raises(ArgusError, match="reported no progress for 2 s at hung kernel") as hung:
         child.call(hanging, "first")
     assert hung.value.diagnostic.code == "E410"
     assert child.last_note == "hung kernel"

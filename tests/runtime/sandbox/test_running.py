@@ -163,7 +163,7 @@ def test_a_process_that_judges_for_too_long_is_killed_too() -> None:
     found = run(Request(KERNEL, (Verify(),), judging=short))
     assert isinstance(found, Refused)
     assert found.diagnostic.code == "E942"
-    assert "judged" in found.diagnostic.message
+    assert "checked" in found.diagnostic.message
 
 
 @pytest.mark.nightly

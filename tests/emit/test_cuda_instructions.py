@@ -1,4 +1,4 @@
-"""The CUDA text of each instruction: how it reads, that the compiler takes it, and what is refused."""
+"""The CUDA text of each instruction: its form, that it compiles, and the refusals."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_registers_that_are_no_matrices_are_refused() -> None:
 
 
 def test_a_swizzle_of_smaller_chunks_is_refused() -> None:
-    """Rows of 8 elements would come apart."""
+    """It would split rows of 8 elements."""
     held = TV(Layout((4, 8, 4), (256, 1, 32)), Layout((2, 4), (128, 8)), (128, 8))
 
     @kernel(target=sm_90a, threads=128)

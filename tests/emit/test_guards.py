@@ -1,4 +1,4 @@
-"""Guards of promises on integers: how they read, that the compiler takes them, and what their conditions say."""
+"""Guards of data contracts on integers: their text, that it compiles, and what their conditions accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, which exchange real capsules of DLPack with what stands for torch."""
+"""Arrays of other libraries, which exchange real DLPack capsules with a stand-in for torch."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ def library(monkeypatch: pytest.MonkeyPatch, take: object, *path: str) -> None:
     monkeypatch.setitem(sys.modules, Foreign.__module__.partition(".")[0], inner)
 
 
-def test_who_is_foreign() -> None:
+def test_is_foreign() -> None:
     assert is_foreign(Foreign(bits()))
     assert is_foreign(np.zeros(3))
     assert not is_foreign(Tensor(bits()))
     assert not is_foreign([1.0])
 
 
-def test_an_array_is_taken_without_a_copy() -> None:
+def test_to_torch_does_not_copy() -> None:
     array = bits()
     found = to_torch(Foreign(array), "a")
 
@@ -118,9 +118,7 @@ def test_an_array_is_taken_without_a_copy() -> None:
 
 
 @pytest.mark.parametrize("path", [(), ("dlpack",), ("utils", "dlpack")])
-def test_a_result_goes_back_by_the_library_of_its_operand(
-    monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
-) -> None:
+def test_a_result_is_converted_by_the_operands_library(monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]) -> None:
     library(monkeypatch, library_takes, *path)
     tensor = Tensor(bits().view(bfloat16))
 
@@ -138,14 +136,14 @@ def test_the_namespace_of_an_array_comes_first(monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(from_torch(Tensor(bits().view(bfloat16)), like), Foreign)
 
 
-def test_a_namespace_that_takes_nothing_gives_way_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_namespace_without_from_dlpack_falls_back_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     library(monkeypatch, library_takes)
     like = Standard(bits(), namespace=SimpleNamespace(from_dlpack=refusing))
 
     assert isinstance(from_torch(Tensor(bits().view(bfloat16)), like), Foreign)
 
 
-def test_a_library_that_takes_no_result_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_accepts_no_result_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     library(monkeypatch, refusing)
     with pytest.raises(ArgusError, match="no bfloat16 here") as refused:
         from_torch(Tensor(bits().view(bfloat16)), Foreign(bits()))
@@ -158,13 +156,13 @@ def test_an_array_of_the_host_is_refused() -> None:
     assert refused.value.diagnostic.code == "E401"
 
 
-def test_what_torch_does_not_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_that_torch_does_not_accept_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(from_dlpack=refusing))
     with pytest.raises(ArgusError, match="torch does not accept `a`"):
         to_torch(Foreign(bits()), "a")
 
 
-def test_without_torch_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_torch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     absent: ModuleType | None = None
     monkeypatch.setitem(sys.modules, "torch", absent)
     with pytest.raises(ArgusError, match="passes through torch") as refused:

@@ -1,4 +1,4 @@
-"""Turns on a GPU: one process at a time, none left behind by one that is killed, GPUs of one model for a search."""
+"""The GPU lock: one process at a time, released when its holder is killed; and GPUs of one model for a search."""
 
 import os
 import subprocess
@@ -68,7 +68,7 @@ def no_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoiled", [a_link, no_folder])
-def test_where_there_can_be_no_lock_it_is_told(tmp_path: Path, spoiled: Callable[[Path], None]) -> None:
+def test_a_lock_file_that_cannot_be_opened_is_reported(tmp_path: Path, spoiled: Callable[[Path], None]) -> None:
     mine = lock(tmp_path / "folder")
     spoiled(mine.path)
     with pytest.raises(ArgusError) as told:
@@ -77,7 +77,7 @@ def test_where_there_can_be_no_lock_it_is_told(tmp_path: Path, spoiled: Callable
     assert str(mine.path) in told.value.diagnostic.message
 
 
-def test_a_gpu_is_named_by_its_place(tmp_path: Path) -> None:
+def test_a_lock_is_named_after_the_pci_bus_id(tmp_path: Path) -> None:
     device = open_gpu(FakeDriver().driver)
     assert device.bus == GPU
     assert lock(tmp_path, device.bus).path.name == "argus-gpu-0000-0B-00-0.lock"

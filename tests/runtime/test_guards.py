@@ -1,4 +1,4 @@
-"""Guards of promises: launched ahead of the kernel, told later, and nothing waits for the GPU in between."""
+"""Guards of data contracts: launched ahead of the kernel, reported later, without waiting for the GPU in between."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_guard_runs_ahead_of_each_launch_and_nothing_waits(
     kernel.synchronise()
 
 
-def test_a_broken_promise_is_told_at_the_next_call_and_once(fake: FakeDriver, kernel: LoadedKernel) -> None:
+def test_a_violation_is_reported_once_at_the_next_call(fake: FakeDriver, kernel: LoadedKernel) -> None:
     tensor, launch = bound(kernel, [0, 3, 1], "tell")
     launch()
     tensor.held[1] = -5
@@ -126,7 +126,7 @@ def test_a_broken_promise_is_told_at_the_next_call_and_once(fake: FakeDriver, ke
     kernel.synchronise()
 
 
-def test_a_broken_promise_is_told_at_the_next_synchronisation(kernel: LoadedKernel) -> None:
+def test_a_violation_is_reported_at_the_next_synchronisation(kernel: LoadedKernel) -> None:
     _, launch = bound(kernel, [0, 9], "tell")
     launch()
     with pytest.raises(ArgusError, match=r"expert\[1\] = 9"):
@@ -134,8 +134,8 @@ def test_a_broken_promise_is_told_at_the_next_synchronisation(kernel: LoadedKern
     kernel.synchronise()
 
 
-def test_what_stops_the_gpu_is_told_as_the_promise_that_it_is(fake: FakeDriver, kernel: LoadedKernel) -> None:
-    """The launch behind the guard, and every call after it, fails: the cause is told, not the symptom."""
+def test_a_trap_is_reported_as_the_violated_contract(fake: FakeDriver, kernel: LoadedKernel) -> None:
+    """The launch after the guard, and every later call, fails: the error names the cause, not the symptom."""
     _, launch = bound(kernel, [7, 0], "stop")
     with pytest.raises(ArgusError) as told:
         launch()
@@ -147,7 +147,7 @@ def test_what_stops_the_gpu_is_told_as_the_promise_that_it_is(fake: FakeDriver, 
     assert failed.value.diagnostic.code == "E409"
 
 
-def test_integers_are_fetched_and_checked_unless_asked_otherwise(fake: FakeDriver, kernel: LoadedKernel) -> None:
+def test_integers_are_fetched_and_checked_by_default(fake: FakeDriver, kernel: LoadedKernel) -> None:
     with pytest.raises(ArgusError, match=r"found expert\[1\] = 4"):
         bound(kernel, [0, 4], "fetch")
     assert "cuMemcpyDtoH" in fake.calls

@@ -71,7 +71,7 @@ def test_a_lost_code_object_is_compiled_again(tmp_path: Path) -> None:
     assert code.is_file()
 
 
-def test_a_proof_is_kept_with_what_it_assumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_is_cached_with_its_assumptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = verify_cached(twice.trace(), tmp_path)
     monkeypatch.setattr(module, "verify", refused)
 
@@ -87,7 +87,7 @@ def test_the_same_code_with_other_claims_has_a_verdict_of_its_own(tmp_path: Path
     assert verify_cached(forgetful(made), tmp_path).verdict == "unclaimed"
 
 
-def test_another_argus_judges_and_compiles_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_verifies_and_compiles_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = build_cached(twice.trace(), tmp_path)
     monkeypatch.setattr(module, "sources_digest", lambda: "other")
 
@@ -96,7 +96,7 @@ def test_another_argus_judges_and_compiles_again(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"verdict": "proved"}', "\udcff"])
-def test_a_damaged_verdict_is_found_anew(tmp_path: Path, text: str) -> None:
+def test_a_damaged_verdict_is_recomputed(tmp_path: Path, text: str) -> None:
     verify_cached(twice.trace(), tmp_path)
     (path,) = tmp_path.rglob("verdict.json")
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
@@ -104,7 +104,7 @@ def test_a_damaged_verdict_is_found_anew(tmp_path: Path, text: str) -> None:
     assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
 
 
-def test_without_a_solver_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_solver_nothing_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_solver(*_given: object, **_named: object) -> None:
         raise ArgusError(Diagnostic("E602", "error", "z3 does not load"))
 
@@ -114,7 +114,7 @@ def test_without_a_solver_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.rglob("verdict.json"))
 
 
-def test_what_cannot_be_traced_to_a_solver_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_other_than_a_missing_solver_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_given: object, **_named: object) -> None:
         raise ArgusError(Diagnostic("E501", "error", "not built yet"))
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_traced_to_a_solver_is_raised(tmp_path: Path, monkeypatch
         verify_cached(twice.trace(), tmp_path)
 
 
-def test_what_is_not_decided_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_verdict_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = evolve(verify(twice), verdict=Unknown("too hard", "more time"))
 
     def undecided(*_given: object, **_named: object) -> Report:

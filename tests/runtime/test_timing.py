@@ -1,4 +1,4 @@
-"""Times that may be compared, on an imagined GPU whose clock only launches move."""
+"""Interleaved timing, on a fake GPU whose clock advances only by launches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BURSTS = Regime("bursts", 0.0, 10.0, 2)
 
 @define
 class Imagined:
-    """now: milliseconds. begun: what was launched, in order."""
+    """now: milliseconds. begun: the launches in order."""
 
     now: float = 0.0
     begun: list[str] = field(factory=list[str])
@@ -90,17 +90,17 @@ def test_launches_are_hidden_for_as_long_as_they_take() -> None:
     assert many - few == pytest.approx(99 * 30e-6)
 
 
-def test_the_host_is_timed_apart_from_the_gpu() -> None:
+def test_host_time_excludes_the_gpu() -> None:
     settled: list[int] = []
     assert host_microseconds(lambda: None, lambda: settled.append(0), 10) < 1000
     assert len(settled) == 6
 
 
-def test_the_driver_tells_its_version() -> None:
+def test_driver_version() -> None:
     assert driver_version(Imagined().watch.driver) == "13.2"
 
 
-def test_without_the_drivers_tool_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nvidia_smi_there_are_no_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with Monitor() as monitor:
         pass
@@ -108,7 +108,7 @@ def test_without_the_drivers_tool_nothing_is_read(monkeypatch: pytest.MonkeyPatc
     assert monitor.summary() == {}
 
 
-def test_readings_are_told_by_least_median_and_greatest() -> None:
+def test_the_summary_has_minimum_median_and_maximum() -> None:
     monitor = Monitor([(1980.0, 500.0, 40.0), (1400.0, 700.0, 60.0), (1700.0, 690.0, 50.0)])
     told = monitor.summary()
     assert told["clocks.sm"] == [1400.0, 1700.0, 1980.0]

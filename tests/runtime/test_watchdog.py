@@ -1,4 +1,4 @@
-"""A process that hangs, dies or refuses: what the caller hears, and that the next call has another."""
+"""The watchdog: a child that hangs, dies or raises gives a diagnostic, and the next call gets a working process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_calls_share_a_process(child: WatchedProcess) -> None:
     assert child.starts == 1
 
 
-def test_what_hangs_is_killed_and_the_next_call_runs(child: WatchedProcess) -> None:
+def test_a_hung_process_is_killed_and_the_next_call_runs(child: WatchedProcess) -> None:
     assert child.call(adding, 0, 0) == 0
     before = child.call(process)
     child.seconds = 2.0
@@ -78,20 +78,20 @@ def test_what_hangs_is_killed_and_the_next_call_runs(child: WatchedProcess) -> N
 
 
 @pytest.mark.nightly
-def test_each_note_gives_more_time(child: WatchedProcess) -> None:
+def test_each_note_restarts_the_time_limit(child: WatchedProcess) -> None:
     child.call(adding, 0, 0)
     child.seconds = 1.2
     assert child.call(slow, 8) == 8
 
 
-def test_a_process_that_dies_is_told_with_its_status(child: WatchedProcess) -> None:
+def test_a_process_that_dies_is_reported_with_its_status(child: WatchedProcess) -> None:
     with pytest.raises(ArgusError, match="ended at bad kernel with status 7") as died:
         child.call(dying)
     assert died.value.diagnostic.code == "E409"
     assert child.call(adding, 1, 1) == 2
 
 
-def test_a_diagnostic_comes_through_and_the_process_is_new(child: WatchedProcess) -> None:
+def test_a_diagnostic_is_passed_on(child: WatchedProcess) -> None:
     before = child.call(process)
     with pytest.raises(ArgusError) as refused:
         child.call(refusing)
@@ -104,7 +104,7 @@ def three(child: WatchedProcess) -> int:
 
 
 @pytest.mark.nightly
-def test_threads_that_begin_processes_at_once_leave_the_program_as_it_was() -> None:
+def test_threads_that_spawn_concurrently_restore_the_main_module() -> None:
     main = sys.modules["__main__"]
     children = [WatchedProcess(60.0) for _ in range(6)]
     try:

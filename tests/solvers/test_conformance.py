@@ -1,4 +1,4 @@
-"""The suite passes on every backend, and catches the faults it is there to catch."""
+"""The conformance suite passes on every backend, and detects each seeded fault."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = ("z3", "cvc5", "enumerate", "portfolio", "all")
 
 @frozen
 class Wrong:
-    """Answers as it is told to, whatever the query."""
+    """Gives a fixed answer, whatever the query."""
 
     answer: Callable[[Query], Answer]
     capabilities: Capabilities = EVERYTHING

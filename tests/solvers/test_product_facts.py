@@ -1,4 +1,4 @@
-"""Facts about products with a factor in common: they follow from what holds, and settle what they are for."""
+"""Facts about products with a common factor: the conditions imply them, and they decide the intended queries."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def test_facts_hold_wherever_the_conditions_do(conditions: tuple[Cond, ...]) -> 
 
 
 @pytest.mark.parametrize("conditions", CASES.values(), ids=CASES.keys())
-def test_what_products_contradict_needs_no_solver_that_multiplies(conditions: tuple[Cond, ...]) -> None:
+def test_facts_make_contradictory_products_linear(conditions: tuple[Cond, ...]) -> None:
     solver, budget = get("z3"), Budget()
     assert isinstance(solver.check(general(conditions), budget), Sat)
     assert isinstance(solver.check(general((*conditions, *product_facts(conditions))), budget), Unsat)
 
 
-def test_a_factor_that_may_be_negative_is_none() -> None:
+def test_a_factor_that_may_be_negative_yields_no_facts() -> None:
     below = sym(Symbol("b", "fresh", -3, 3))
     facts = product_facts((le(p, q), lt(mul(q, below), mul(p, below))))
     assert le(mul(p, below), mul(q, below)) not in facts
 
 
-def test_products_without_a_common_factor_say_nothing() -> None:
+def test_products_without_a_common_factor_yield_no_facts() -> None:
     assert product_facts((le(mul(p, d), mul(q, t)),)) == ()
     assert product_facts((le(add(p, q), t),)) == ()
     assert not has_product_facts((le(mul(p, d), mul(q, t)), le(add(p, q), t)))

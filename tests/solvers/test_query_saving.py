@@ -1,4 +1,4 @@
-"""Ways of a session to save queries: none may change what is proved."""
+"""The ways in which a session saves queries; none may change what is proved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ t = sym(Symbol("t", "thread", 0, 255))
 
 @define
 class Recording:
-    """Z3, with the queries that it was asked and their budgets, or no answer to those of more than so many symbols."""
+    """Z3, recording its queries and budgets; it gives up on queries with more than a number of symbols."""
 
     most: int = 99
     name: str = "recording"
@@ -54,7 +54,7 @@ def test_a_model_of_one_question_answers_another() -> None:
     assert (session.stats.asked, session.stats.memory_hits) == (2, 1)
 
 
-def test_what_follows_is_proved_all_the_same() -> None:
+def test_follows_still_proves_goals() -> None:
     session = Session(Z3())
     tiles = lt(k, ceil_div(n, 128))
 
@@ -115,7 +115,7 @@ def test_elements_of_arrays_are_left_to_the_solver() -> None:
     assert not session.follows([lt(k, n), lt(element, k)], lt(add(element, 2), n))
 
 
-def test_a_cache_keeps_what_only_some_model_shows_apart(tmp_path: Path) -> None:
+def test_a_cache_separates_answers_by_any_model(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     first, second = Session(Z3(), cache=cache), Session(Recording(most=0), cache=cache)
     goal = le(n, add(k, 3))
@@ -143,7 +143,7 @@ def test_goals_that_follow_take_one_query() -> None:
     assert len(solver.queries) == 1
 
 
-def test_one_that_fails_is_told_from_the_others() -> None:
+def test_a_failing_goal_is_separated_from_the_others() -> None:
     session = Session(Z3())
     answers = session.prove_each(FACTS, (*GOOD, le(k, 100), GOOD[0]))
 

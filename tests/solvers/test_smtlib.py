@@ -1,4 +1,4 @@
-"""Queries as SMT-LIB scripts: written, read back, and refused where a script says something else."""
+"""Queries as SMT-LIB scripts: exported, read back, and refused where a script is not a query."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_question_of_the_suite_comes_back(example: Example) -> None:
 
 
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
-def test_other_parsers_understand_what_is_written(solver: Z3Text | Cvc5Text) -> None:
+def test_other_parsers_read_exported_scripts(solver: Z3Text | Cvc5Text) -> None:
     assert [f"{failure.example.name}: {failure.problem}" for failure in conformance(solver)] == []
 
 
@@ -102,7 +102,7 @@ def test_symbols_that_differ_in_range_alone_stay_apart() -> None:
         assert answer.model[narrow.symbol] < answer.model[wide.symbol] >= 5
 
 
-def test_what_has_no_exact_definition_is_not_written() -> None:
+def test_operators_without_an_exact_definition_are_not_exported() -> None:
     assert isinstance(export(Query((eq(bit_and(x, y), 3),))), Inexpressible)
     assert isinstance(export(Query((eq(coord(0), 3),))), Inexpressible)
 
@@ -234,18 +234,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_says_something_else_is_refused(text: str) -> None:
+def test_scripts_that_are_not_queries_are_refused(text: str) -> None:
     assert REFUSED[text] in refused(text)
 
 
-def test_a_range_that_is_not_asserted_is_not_believed() -> None:
+def test_a_range_must_be_asserted() -> None:
     text = script(Query((lt(x, y), le(y, 9))))
     (asserted,) = (line for line in text.splitlines() if "(<= 1 |x size 1..*|)" in line)
 
     assert "(<= 1 |x size 1..*|)" in refused(text.replace(asserted, ""))
 
 
-def test_what_is_asserted_under_a_name_of_ours_is_not_lost() -> None:
+def test_assertions_under_reserved_names_are_preserved() -> None:
     query = read_script(
         f"{DECLARED}(assert (! (< x y) :named range.0))(assert (! (< y x) :named defined.0))(check-sat)"
     )

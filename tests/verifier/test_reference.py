@@ -97,7 +97,7 @@ def test_without_one_of_the_claims_nothing_is_known(gone: Callable[[object], boo
     assert claimed_contraction(evolve(made, prologue=tuple(stmt for stmt in made.prologue if not gone(stmt)))) is None
 
 
-def test_a_claim_about_some_elements_is_no_result_of_all() -> None:
+def test_a_claim_about_some_elements_does_not_determine_all() -> None:
     made = gemm.trace("narrow")
     claim = next(stmt for stmt in made.prologue if isinstance(stmt, Assert) and isinstance(stmt.claim, WrittenOnce))
     some = evolve(claim, claim=evolve(claim.claim, where=algebra.eq(algebra.mod(algebra.coord(1), 2), 0)))
@@ -106,7 +106,7 @@ def test_a_claim_about_some_elements_is_no_result_of_all() -> None:
     assert claimed_contraction(evolve(made, prologue=tuple(some if s is claim else s for s in made.prologue))) is None
 
 
-def test_a_sum_that_is_claimed_of_some_elements_is_no_sum_of_all() -> None:
+def test_a_sum_claimed_for_some_elements_does_not_determine_all() -> None:
     made = gemm.trace("narrow")
     claim = next(stmt for stmt in made.prologue if isinstance(stmt, Assert) and isinstance(stmt.claim, Covers))
     some = evolve(claim, claim=evolve(claim.claim, where=algebra.lt(0, algebra.sym(made.sizes[0]))))
@@ -114,7 +114,7 @@ def test_a_sum_that_is_claimed_of_some_elements_is_no_sum_of_all() -> None:
     assert claimed_contraction(evolve(made, prologue=(*made.prologue, some))) is None
 
 
-def test_a_tag_of_a_view_that_shifts_rows_tells_nothing_of_the_matrix() -> None:
+def test_a_tag_of_a_shifted_view_does_not_determine_the_matrix() -> None:
     made = gemm.trace("narrow")
     tag = next(stmt for stmt in made.prologue if isinstance(stmt, Tag))
     shifted = evolve(tag.view, at=(algebra.add(tag.view.at[0], 1), tag.view.at[1]))
@@ -159,7 +159,7 @@ def test_a_right_result_is_within_its_bounds_and_a_wrong_one_is_not() -> None:
     assert compare_with_claims(claimed, arrays, wrong, seed=0).outside == 1
 
 
-def test_of_a_large_result_some_rows_are_compared() -> None:
+def test_some_rows_of_a_large_result_are_compared() -> None:
     claimed = claimed_contraction(gemm.trace("narrow"))
     assert claimed is not None
     arrays = inputs(100, 20, 50)
@@ -183,7 +183,7 @@ def test_of_a_large_result_some_rows_are_compared() -> None:
         ([np.inf, 2.0], [-np.inf, 2.0], 1),
     ],
 )
-def test_what_is_not_a_number_is_compared_too(found: list[float], expected: list[float], outside: int) -> None:
+def test_nans_are_compared_too(found: list[float], expected: list[float], outside: int) -> None:
     result = compare(np.array(found), np.array(expected), np.array([0.1, 0.1]), "a list")
 
     assert (result.outside, result.right) == (outside, outside == 0)

@@ -1,4 +1,4 @@
-"""A reference that nobody vouches for is asked in a contained process: numbers come out, or why there are none."""
+"""An untrusted reference runs in the sandbox and yields arrays, or a reason why it does not."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_declared_work_comes_back_as_data() -> None:
         ("return {'C': [[0.0] * 4096] * 65536}", "E9"),
     ],
 )
-def test_a_reference_that_gives_nothing_is_refused(body: str, code: str) -> None:
+def test_a_reference_that_returns_nothing_is_refused(body: str, code: str) -> None:
     found = asked(body)
 
     assert isinstance(found, Refused)
@@ -62,6 +62,6 @@ def test_a_reference_that_gives_nothing_is_refused(body: str, code: str) -> None
 
 
 @pytest.mark.parametrize("floats", [Floats((2, 2), b"1234"), Floats((-1, -1), b"12345678"), Floats((1,), b"1")])
-def test_bytes_that_are_no_array_are_refused(floats: Floats) -> None:
+def test_malformed_array_bytes_are_refused(floats: Floats) -> None:
     with pytest.raises(ValueError, match=r".+"):
         _ = floats.values

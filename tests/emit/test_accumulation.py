@@ -162,5 +162,5 @@ def cleared(C: Tensor["M 64", f32]) -> None:
 
 
 def test_a_tile_that_no_product_sums_into_is_not_built() -> None:
-    with pytest.raises(ArgusError, match=r"E501.*no accumulator of a matrix instruction"):
+    with pytest.raises(ArgusError, match=r"E501.*not an accumulator of a matrix instruction"):
         hip_text(cleared.trace())

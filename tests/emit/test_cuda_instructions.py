@@ -239,7 +239,7 @@ def test_a_matrix_that_begins_within_8_rows_is_refused() -> None:
         return evolve(stmt, b=moved_view(stmt.b, -4, 0)) if isinstance(stmt, Mma) else stmt
 
     message = refused("wgmma_m64n64k16_f32_bf16_ss span 128 steps 4", down)
-    assert "no multiple of 1024 bytes" in message
+    assert "not a multiple of 1024 bytes" in message
 
 
 def test_a_matrix_that_begins_within_a_chunk_is_refused() -> None:
@@ -254,7 +254,7 @@ def test_a_box_that_begins_within_a_period_is_refused() -> None:
         boxed = isinstance(stmt, Copy) and stmt.atom.box is not None
         return evolve(stmt, target=moved_view(stmt.target, 4, 0)) if isinstance(stmt, Copy) and boxed else stmt
 
-    assert "no multiple of 512 bytes" in refused("tma_load_2d_sw64", down)
+    assert "not a multiple of 512 bytes" in refused("tma_load_2d_sw64", down)
 
 
 def test_registers_that_are_no_matrices_are_refused() -> None:

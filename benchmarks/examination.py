@@ -24,7 +24,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 from argus.search.bench_harness.bench import Call, Candidate, Operand
 from argus.search.bench_harness.examine import examine
 from argus.search.bench_harness.files import KernelOfFile
@@ -61,7 +61,7 @@ class Case:
     """What is examined. bind: makes candidates of its kernel."""
 
     subject: Subject
-    kernel: Loaded
+    kernel: LoadedKernel
     bind: Callable[..., Candidate]
     cheat: Callable[[Case], Candidate] | None = None
 

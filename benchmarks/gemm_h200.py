@@ -248,7 +248,7 @@ def timed(
     rows: list[dict[str, Any]] = []
     for regime in timing.REGIMES:
         with import_module("argus.runtime.monitor").Monitor() as monitor:
-            times = timing.interleaved(watch, calls, regime, rounds)
+            times = timing.time_interleaved(watch, calls, regime, rounds)
         found = [row_of(times, here, name, shape, regime.name) for name in calls]
         rows += [{**row, "card": monitor.summary(), "theirs": row["name"] in theirs[0]} for row in found]
         best = sorted(found, key=lambda row: row["milliseconds"])

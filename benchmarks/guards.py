@@ -16,8 +16,8 @@ from typing import Any
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda.guards import Promises
-from argus.runtime.cuda.launch import Loaded, load
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.processes.watchdog import WatchedProcess
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "guards"
@@ -46,7 +46,7 @@ class Problem:
         torch.cuda.init()
         torch.zeros(1, device="cuda")
         (path,) = FOLDER.glob("*.json")
-        self.kernel: Loaded = load(path)
+        self.kernel: LoadedKernel = load(path)
         rows, depth, columns = 128 * BLOCKS, DEPTH // 128, COLUMNS // 128
         # One group more than is told, so that a kernel that follows a broken promise reads memory of ours.
         self.scales = torch.rand(GROUPS + 1, columns, depth, device="cuda") + 0.5
@@ -150,7 +150,7 @@ def working() -> Generator[str, None, bool]:
 
 
 def stopped() -> bool:
-    with Watched(120.0) as child:
+    with WatchedProcess(120.0) as child:
         try:
             child.call(stopping)
         except ArgusError as broken:

@@ -47,7 +47,7 @@ def build() -> None:
     for family, config in schedules(module):
         start = time.perf_counter()
         kernel = module.kernel(config, family)
-        path, judged = prebuilt.built(kernel), prebuilt.judged(kernel)
+        path, judged = prebuilt.build_cached(kernel), prebuilt.verify_cached(kernel)
         print(f"{family} {config}: {judged.verdict}, {path.parent.name}, {time.perf_counter() - start:.1f} s")
 
 
@@ -76,7 +76,7 @@ def run(unproved: str) -> None:
 def verdicts(module: Any) -> None:  # noqa: ANN401 reason: imported by name
     prebuilt = import_module("argus.runtime.kernel_cache")
     for family, config in schedules(module):
-        print(f"{family} {config}: {prebuilt.judged(module.kernel(config, family)).verdict}")
+        print(f"{family} {config}: {prebuilt.verify_cached(module.kernel(config, family)).verdict}")
 
 
 def shapes() -> list[tuple[int, int, int]]:
@@ -182,9 +182,9 @@ def host(torch: Any, module: Any, unproved: str) -> None:  # noqa: ANN401 reason
 def parts(torch: Any, module: Any, unproved: str, a: Any, b: Any) -> dict[str, Callable[[], Any]]:  # noqa: ANN401 reason: imported by name
     """What a call like one before is made of: its key, memory for the result, the launch."""
     launches = import_module("argus.runtime.launches")
-    used = launches.machine(torch, a.device.index)
+    used = launches.torch_device(torch, a.device.index)
     chosen = module.candidate("gemm_nt", module.choose(64, 64, 64))
-    schedule = import_module("argus.ops.call_path").loaded(chosen, a.device.index, unproved)
+    schedule = import_module("argus.ops.call_path").load_candidate(chosen, a.device.index, unproved)
     tensors = {"A": a, "B": b.mT, "C": a.new_empty((64, 64))}
     with_sizes = schedule.kernel.bind(tensors, dict(zip("MNK", (64, 64, 64), strict=True)), used.stream(a.device.index))
     return {
@@ -291,7 +291,7 @@ def captured(torch: Any, call: Callable[..., Any], shape: tuple[int, int, int], 
 
 def cold(torch: Any, module: Any, call: Callable[..., Any], shape: tuple[int, int, int]) -> float:  # noqa: ANN401 reason: imported by name
     """As `captured`, the schedule's code loaded within the capture."""
-    module.forget()
+    module.clear_cache()
     return captured(torch, call, shape, warm=False)
 
 

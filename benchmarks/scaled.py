@@ -31,8 +31,8 @@ def build() -> None:
         for config in family.configs:
             start = time.perf_counter()
             kernel = family.template.trace(config)
-            prebuilt.built(kernel)
-            print(f"{kernel.name}: {prebuilt.judged(kernel).verdict}, {time.perf_counter() - start:.1f} s")
+            prebuilt.build_cached(kernel)
+            print(f"{kernel.name}: {prebuilt.verify_cached(kernel).verdict}, {time.perf_counter() - start:.1f} s")
 
 
 def run() -> int:

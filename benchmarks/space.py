@@ -22,7 +22,7 @@ from typing import Any
 
 from attrs import asdict
 
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.tuning.candidates import space
 from argus.search.tuning.prepare import each, processors
 from argus.search.tuning.search import name_of_device
@@ -91,7 +91,7 @@ def run(target: str, shapes: Sequence[Shape], chosen: argparse.Namespace) -> boo
         times = json.loads(chosen.known.read_text(encoding="utf-8"))["rows"]
     out = chosen.out / "space.json"
     chosen.out.mkdir(parents=True, exist_ok=True)
-    with Watched(_PATIENCE) as child:
+    with WatchedProcess(_PATIENCE) as child:
         device = name_of_device(child)
         print(f"{device}: {len(ready)} points, {len(shapes)} shapes", flush=True)
         for shape in shapes:

@@ -26,7 +26,7 @@ from typing import Any
 from attrs import asdict
 from families.gemm import SHAPES
 
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.tuning.candidates import candidates
 from argus.search.tuning.prepare import Candidate, one, prepared, processors
 from argus.search.tuning.search import ROUNDS, Result, kept_as_found, name_of_device, searched
@@ -82,7 +82,7 @@ def run(out: Path, rounds: int, shapes: Sequence[tuple[int, int, int]]) -> bool:
         if each.state != "ready":
             print(f"  {each.name}: left out: {each.why}")
     out.mkdir(parents=True, exist_ok=True)
-    with Watched(120.0) as child:
+    with WatchedProcess(120.0) as child:
         device = name_of_device(child)
         print(f"{device}: {len(paths)} configurations, {len(shapes)} shapes", flush=True)
         results: list[Result] = []

@@ -13,7 +13,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
-from argus.verifier.refute_text import told
+from argus.verifier.refute_text import describe_schedule
 from property_tests.programs import Mutant, within_bound
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -58,7 +58,7 @@ def check_shown(kernel: Kernel, found: Counterexample) -> None:
     """A counterexample of a run, run again."""
     if found.replayed == "recomputed":
         return
-    schedule = next(s for s in directed(kernel) if found.schedule == told(s))
+    schedule = next(s for s in directed(kernel) if found.schedule == describe_schedule(s))
     outcome = run_prepared(Prepared(kernel), dict(found.sizes), None, schedule, tags=True, values=False)
     places = {(v.code, str(v.stmt.span), v.thread) for v in outcome.violations}
     assert (found.code, found.place, found.thread) in places

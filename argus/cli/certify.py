@@ -21,7 +21,7 @@ from argus.search.certificates.check import certified
 from argus.search.certificates.check_result import Check
 from argus.search.certificates.check_steps import Means
 from argus.solvers.choice import resolve
-from argus.verifier.loader import limited
+from argus.verifier.loader import time_limit
 
 SCHEMA = "argus.certify/1"
 WRONG = 1
@@ -73,7 +73,7 @@ def certify(place: Path, solver: str, seconds: float, longest: float, seed: int 
 def _bounded(seconds: float) -> Generator[None]:
     """Whatever the kernel of a certificate asks for, checking it ends. Raises ArgusError (E933)."""
     try:
-        with limited(seconds, "checking it", NOWHERE):
+        with time_limit(seconds, "checking it", NOWHERE):
             yield
     except (ArgusError, MemoryError) as problem:
         if isinstance(problem, ArgusError) and problem.diagnostic.code != _TOO_LONG:

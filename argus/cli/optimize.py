@@ -20,7 +20,7 @@ from argus.policy.llm.budget import Limits as Allowance
 from argus.policy.llm.settings import Settings as Model
 from argus.policy.stopping import Rule
 from argus.report.command_result import Outcome
-from argus.runtime.cuda.device import found as gpu_at_hand
+from argus.runtime.cuda.device import find_gpu as gpu_at_hand
 from argus.search.certificates.certificate import NAME
 from argus.search.certificates.delivery import delivered
 from argus.search.certificates.output_dir import REPORT, check_place, placed

@@ -14,7 +14,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
 from argus.report.command_result import Outcome
 from argus.report.diagnostic_text import to_json
-from argus.runtime.run import On, Ran, runs_on_gpu
+from argus.runtime.run import On, RunResult, runs_on_gpu
 from argus.runtime.run import run as run_kernel
 from argus.verifier.loader import Exported, load
 
@@ -83,7 +83,7 @@ def _chosen(exported: Sequence[Exported], config: str | None, file: str) -> Kern
     return next((kernel for kernel in kernels if runs_on_gpu(kernel)), kernels[0])
 
 
-def _wrong(ran: Ran) -> Diagnostic | None:
+def _wrong(ran: RunResult) -> Diagnostic | None:
     """E412 if an element is further from the reference than rounding explains."""
     found = ran.comparison
     if found is None or found.right:

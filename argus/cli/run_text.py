@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from argus.runtime.run import Ran
+from argus.runtime.run import RunResult
 from argus.verifier.reference import Comparison
 
 
-def lines(ran: Ran) -> Iterator[str]:
+def lines(ran: RunResult) -> Iterator[str]:
     """What a run gave, as text."""
     verdict = "not compared" if ran.comparison is None else "right" if ran.comparison.right else "wrong"
     yield f"{ran.kernel} ({ran.target}): {verdict}, {where(ran)}"
@@ -22,12 +22,12 @@ def lines(ran: Ran) -> Iterator[str]:
         yield from _compared(ran.comparison)
 
 
-def where(ran: Ran) -> str:
+def where(ran: RunResult) -> str:
     """The GPU, or that it was interpreted and why."""
     return f"on the GPU {ran.gpu}" if ran.gpu else f"in the interpreter ({ran.why})"
 
 
-def _time(ran: Ran) -> str:
+def _time(ran: RunResult) -> str:
     if not ran.gpu:
         return f"{ran.milliseconds[0] / 1000:.2f} s, asynchronous operations as late as the waits allow"
     times = ran.milliseconds
@@ -40,7 +40,7 @@ def _compared(found: Comparison) -> Iterator[str]:
     yield f"  outside         {found.outside} elements; the closest to its bound is at {100 * found.share:.3g} % of it"
 
 
-def as_data(ran: Ran) -> dict[str, object]:
+def as_data(ran: RunResult) -> dict[str, object]:
     """A run in the schema `argus.run/1`."""
     found = ran.comparison
     return {

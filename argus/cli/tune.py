@@ -13,7 +13,7 @@ from argus.cli.screen import Screen
 from argus.ops.choice import select
 from argus.report.command_result import Outcome
 from argus.runtime import tuning_db
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.tuning.candidates import candidates
 from argus.search.tuning.measure import Shape
 from argus.search.tuning.prepare import Candidate, prepared
@@ -52,7 +52,7 @@ def gemm(sizes: tuple[str, ...], tune: bool, prepare: bool, processes: int, roun
         say(f"{shape:20} {name}" for shape, name in chosen.items())
         return Outcome(0, {"schema": SCHEMA, "chosen": chosen})
     run = Run(say, processes, rounds)
-    with Watched(_SECONDS) as child:
+    with WatchedProcess(_SECONDS) as child:
         try:
             run.all(child, shapes, search=tune)
         except KeyboardInterrupt:
@@ -95,7 +95,7 @@ class Run:
     results: list[Result] = field(factory=list[Result])
     interrupted: bool = False
 
-    def all(self, child: Watched, shapes: Sequence[Shape], *, search: bool) -> None:
+    def all(self, child: WatchedProcess, shapes: Sequence[Shape], *, search: bool) -> None:
         """Raises ArgusError: E406, E407, E408; KeyboardInterrupt, with what was found until then kept."""
         if search:
             self.device = name_of_device(child)

@@ -19,7 +19,7 @@ from argus.report.summary import program_lines
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
 from argus.verifier.loader import load
-from argus.verifier.program import Asked
+from argus.verifier.program import ExportVerifier
 
 REFUTED, OPEN = 1, 2
 
@@ -64,7 +64,7 @@ def verify(
         check_ending(picture_file)
     exported = load(file, seconds=load_seconds)
     kernels = [each.trace(seconds=load_seconds) for each in exported]
-    asked = Asked(resolve(solver), Budget.about(seconds), None if no_cache else Cache())
+    asked = ExportVerifier(resolve(solver), Budget.about(seconds), None if no_cache else Cache())
     reports: list[Report] = []
     for each, kernel in zip(exported, kernels, strict=True):
         reports.append(asked.report(each, kernel))
@@ -74,7 +74,11 @@ def verify(
     programs = asked.programs
     notes = [] if as_json else [line for report in programs for line in ("", *program_lines(report))]
     notes += [] if sarif_file is None else [write_sarif(reports, sarif_file, version=__version__)]
-    notes += [] if picture_file is None else [write_picture(asked.drawn(exported, kernels), reports, picture_file)]
+    notes += (
+        []
+        if picture_file is None
+        else [write_picture(asked.pictured_kernels(exported, kernels), reports, picture_file)]
+    )
     Screen().lines([] if as_json else notes)
     document: dict[str, object] = {"kernels": [report_json(r) for r in reports]}
     document |= {"programs": [program_json(r) for r in programs]} if programs else {}

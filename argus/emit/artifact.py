@@ -82,7 +82,7 @@ class Contract:
 
 @frozen
 class LaunchInfo:
-    """How to launch a kernel. grid: Python expressions over the sizes, one an axis, x first. threads: block size.
+    """How to launch a kernel. grid: Python expressions over the sizes, one per axis, x first. threads: block size.
 
     maps: TMA descriptors, ahead of all other arguments. shared_bytes: dynamic shared memory. early: whether the launch
     may use programmatic dependent launch (PDL): the kernel waits for its predecessor itself.
@@ -170,10 +170,10 @@ def spill_warnings(kernel: Kernel, report: ResourceReport) -> tuple[Diagnostic, 
             "E305",
             "warning",
             f"`{kernel.name}` spills registers: {report.vgpr_spills} spilled, "
-            f"{report.scratch_bytes} bytes of scratch a lane, expected none",
+            f"{report.scratch_bytes} bytes of scratch per lane, expected none",
             primary=Label(kernel.span, "the compiled kernel spills"),
             facts=(("registers", f"{report.vgprs} vector, {report.agprs} accumulation"),),
-            help="use smaller tiles, or launch fewer threads a block so that each may use more registers",
+            help="use smaller tiles, or launch fewer threads per block so that each may use more registers",
             kernel=kernel.name,
         ),
     )

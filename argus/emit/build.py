@@ -66,7 +66,7 @@ def build(
 
 
 def compile_resources(kernel: Kernel) -> Compiled:
-    """Compile a kernel for its resource usage, the cost model's input; keeps no file. Raises as `build` does."""
+    """Compile a kernel for its resource usage, the cost model's input; keeps no file. Raises like `build`."""
     with tempfile.TemporaryDirectory() as folder:
         return compiled_from_report(build(kernel, directory=Path(folder), lines=False).report)
 

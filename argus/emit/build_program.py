@@ -30,8 +30,8 @@ class BuiltProgram:
 def build_program(program: Program | ProgramTemplate, directory: Path, config: str | None = None) -> BuiltProgram:
     """Emit and compile every launch of a program. Each launch checks the assumptions of all.
 
-    directory: receives NAME.json and one folder a launch.
-    Raises ArgusError as `build` does.
+    directory: receives NAME.json and one folder per launch.
+    Raises ArgusError like `build`.
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
     launches, kernels = list[dict[str, object]](), list[Artifact]()

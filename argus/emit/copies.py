@@ -1,4 +1,4 @@
-"""Emit `Copy` on gfx942: one vector load or store a line."""
+"""Emit `Copy` on gfx942: one vector load or store per line."""
 
 from __future__ import annotations
 

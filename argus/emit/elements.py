@@ -27,7 +27,7 @@ _INTEGER_OPS = frozenset({"neg", "add", "sub", "mul"})
 
 
 def map_lines(stmt: Map, scope: Scope) -> list[str]:
-    """Compute every register value of a thread: one unrolled loop if all have the same form, else a line each."""
+    """Compute every register value of a thread: one unrolled loop if all have the same form, else one line each."""
     target = whole_register_buffer(stmt.target, None, stmt.span)
     layout = layout_of(target)
     held = layout.values.size()

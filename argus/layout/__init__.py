@@ -1,4 +1,4 @@
-"""The layout algebra: CuTe's vocabulary, each result exact or refused with a reason.
+"""The public layout algebra in CuTe's vocabulary; each result is exact, or the operation raises with a reason.
 
     >>> from argus.layout import Layout, composition, logical_divide
     >>> print(composition(Layout((128, 64), (64, 1)), Layout((8, 16), (1, 8))))
@@ -6,7 +6,7 @@
     >>> print(logical_divide(Layout((128, 64), (64, 1)), (32, 16)))
     ((32,4),(16,4)):((64,2048),(1,16))
 
-Where no layout has the values that an operation stands for, `LayoutError` says why and at which index:
+Where no layout represents the result of an operation, `LayoutError` says why and at which index:
 
     >>> composition(Layout((6, 2), (1, 7)), Layout((3, 2), (2, 3)))
     Traceback (most recent call last):
@@ -264,7 +264,7 @@ def flatten(value: Layout | ComposedLayout | IntTuple) -> Layout | ComposedLayou
 
 
 def ceil_div(value: IntTuple, tiler: Layout | IntTuple) -> IntTuple:
-    """Tiles that cover a shape, mode by mode; for a layout as tile, the shape of its complement in the shape."""
+    """The number of tiles that cover a shape, mode by mode; for a layout, the shape of its complement in the shape."""
     return complement(tiler, value).shape if isinstance(tiler, Layout) else inttuple.ceil_div(value, tiler)
 
 
@@ -273,7 +273,7 @@ def slice_(coord: Coordinate, value: Layout) -> Layout: ...
 @overload
 def slice_(coord: Coordinate, value: IntTuple) -> IntTuple: ...
 def slice_(coord: Coordinate, value: Layout | IntTuple) -> Layout | IntTuple:
-    """What stands where `coord` has None. Raises LayoutError (E803) where it does not fit."""
+    """The modes where `coord` has None. Raises LayoutError (E803) where `coord` does not fit."""
     return _chosen(inttuple.slice_, coord, value)
 
 
@@ -282,7 +282,7 @@ def dice(coord: Coordinate, value: Layout) -> Layout: ...
 @overload
 def dice(coord: Coordinate, value: IntTuple) -> IntTuple: ...
 def dice(coord: Coordinate, value: Layout | IntTuple) -> Layout | IntTuple:
-    """What stands where `coord` has an int. Raises LayoutError (E803) where it does not fit."""
+    """The modes where `coord` has an int. Raises LayoutError (E803) where `coord` does not fit."""
     return _chosen(inttuple.dice, coord, value)
 
 

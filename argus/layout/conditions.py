@@ -1,4 +1,4 @@
-"""Conditions on symbols, decided by forms, then by the solver chain, or listed with values at which they fail."""
+"""Side conditions of symbolic layouts: proved by normal forms or a solver, or listed with values at which they fail."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Values = Mapping[str, int]
 
 @frozen
 class SideCondition:
-    """A condition of a result, under the assumptions and the conditions before it.
+    """A condition for a result to be exact, given the assumptions and the conditions listed before it.
 
-    text, reason: the formula and why it is needed. standing: "proved" by `by` (normal form or a solver), or "listed".
-    counterexample: for a listed one, values that the assumptions allow, at which it fails and the operation itself
-    gives something else or is refused; None where none was found, and `note` says what is known.
+    text, reason: the formula, and why it is needed. standing: "proved" by `by` (normal form or a solver), or "listed".
+    counterexample: for a listed condition, values that the assumptions allow at which it fails and the operation on
+    numbers gives another result or raises; None where none was found, and `note` says what is known.
     """
 
     text: str
@@ -45,16 +45,16 @@ class SideCondition:
     def __str__(self) -> str:
         if self.standing == "proved":
             return f"{self.text}: proved by {self.by} ({self.reason})"
-        found = f"fails at {shown(self.counterexample)}" if self.counterexample is not None else self.note
+        found = f"fails at {values_text(self.counterexample)}" if self.counterexample is not None else self.note
         return f"{self.text}: listed, {found} ({self.reason})"
 
 
 @define(eq=False)
-class Metered:
-    """A solver within the steps of one operation: each query may take half of those that are left.
+class MeteredSolver:
+    """A solver with a step budget for one operation: each query may use half of the remaining steps.
 
-    So a hard query leaves steps for the others. A query that is given up for want of steps has used up its half; one
-    that is answered is free, as backends do not say what it took. cut: whether one was left open for want of steps.
+    So a hard query leaves steps for the others. A query that runs out of steps uses up its half; an answered query is
+    free, since backends do not report the steps used. cut: whether some query ran out of steps.
     """
 
     solver: Solver
@@ -89,27 +89,27 @@ class Metered:
 
     @property
     def spent(self) -> str:
-        return f"a query's share of the {self.steps} solver steps of the operation is spent"
+        return f"a query used up its share of the operation's {self.steps} solver steps"
 
 
 @frozen(eq=False)
 class Chain:
-    """Forms are asked before; this is the solver, and the search for values of symbols."""
+    """The solver behind the normal forms, and the search for values of symbols."""
 
     session: Session
-    metered: Metered
+    metered: MeteredSolver
 
     @classmethod
     def of(cls, solver: Solver, budget: Budget, seconds: float) -> Chain:
-        """For one operation, which gives the solver the steps of so many seconds on an idle core."""
-        metered = Metered(solver, round(seconds * STEPS_PER_SECOND))
+        """A chain for one operation. seconds: the solver's step budget, as seconds of an idle core."""
+        metered = MeteredSolver(solver, round(seconds * STEPS_PER_SECOND))
         return cls(Session(metered, budget), metered)
 
     def shortage(self) -> str:
         return f"{self.metered.spent}, `under(..., seconds=...)` allows more" if self.metered.cut else ""
 
     def refuse_contradictions(self, facts: tuple[Cond, ...], known: list[Symbol]) -> None:
-        """Raises LayoutError (E811) unless some values of the symbols, within their ranges, may satisfy the facts."""
+        """Raises LayoutError (E811) if no values of the symbols within their ranges satisfy the facts."""
         texts = [f"{symbol.low} <= {symbol.name} <= {symbol.high}" for symbol in known if _is_empty(symbol)]
         if not texts and (facts_from(facts).contradictory or isinstance(self.session.check(facts), Unsat)):
             texts = [show(fact) for fact in facts]
@@ -117,7 +117,7 @@ class Chain:
             raise LayoutError(
                 "E811",
                 f"the assumptions {', '.join(texts)} contradict each other: no sizes satisfy them",
-                help="remove or weaken one: from a contradiction anything would follow",
+                help="remove or weaken one: a contradiction implies anything",
             )
 
     def follows(self, hypotheses: tuple[Cond, ...], goal: Cond, /) -> bool:
@@ -126,10 +126,10 @@ class Chain:
     def example(self, hypotheses: tuple[Cond, ...], refuted: Cond, /) -> str:
         known = sorted(symbols_of(*hypotheses, refuted), key=by_name)
         found = next(self.valuations(hypotheses, known), None)
-        return "" if found is None else shown(found)
+        return "" if found is None else values_text(found)
 
     def valuations(self, conditions: Iterable[Cond], known: list[Symbol]) -> Iterator[Values]:
-        """Values under which the conditions hold, the least first, as far as the solver finds them."""
+        """Up to _TRIES valuations that satisfy the conditions, least first, as far as the solver finds them."""
         asked = list(conditions)
         sizes = [algebra.sym(symbol) for symbol in known]
         for _ in range(_TRIES):
@@ -142,7 +142,7 @@ class Chain:
             asked.append(algebra.any_of(others))
 
 
-def judge(
+def check_condition(
     chain: Chain,
     hypotheses: tuple[Cond, ...],
     condition: Condition,
@@ -151,7 +151,7 @@ def judge(
 ) -> SideCondition:
     formula, reason = condition.formula, condition.reason
     text = show(formula)
-    by = proved_by(chain, hypotheses, formula)
+    by = prover_of(chain, hypotheses, formula)
     if by:
         return SideCondition(text, reason, "proved", by, formula=formula)
     answer = chain.session.prove(hypotheses, formula)
@@ -159,14 +159,14 @@ def judge(
     for found in chain.valuations((*hypotheses, algebra.negate(formula)), known):
         if replays(found):
             return SideCondition(text, reason, "listed", counterexample=found, formula=formula)
-        note = f"may fail, as at {shown(found)}, though the result is right there"
+        note = f"may fail, as at {values_text(found)}, though the result is right there"
     if chain.shortage() and chain.metered.spent not in note:
         note = f"{note}; {chain.shortage()}"
     return SideCondition(text, reason, "listed", note=note, formula=formula)
 
 
-def proved_by(chain: Chain, hypotheses: tuple[Cond, ...], goal: Cond) -> str:
-    """Who proves the goal, or an empty text."""
+def prover_of(chain: Chain, hypotheses: tuple[Cond, ...], goal: Cond) -> str:
+    """The name of the method that proves the goal, or "" if none does."""
     if facts_from(hypotheses).decide(goal):
         return _NORMAL_FORM
     answer = chain.session.prove(hypotheses, goal)
@@ -182,8 +182,8 @@ def _least(symbol: Symbol) -> int:
     return low if symbol.high is None else min(low, symbol.high)
 
 
-def named_once(found: Iterable[Symbol]) -> list[Symbol]:
-    """The symbols by name. Raises LayoutError (E811) where two have one name."""
+def unique_names(found: Iterable[Symbol]) -> list[Symbol]:
+    """The symbols sorted by name. Raises LayoutError (E811) where two have the same name."""
     known = sorted(found, key=by_name)
     names = [symbol.name for symbol in known]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -196,5 +196,5 @@ def by_name(symbol: Symbol) -> str:
     return symbol.name
 
 
-def shown(found: Values) -> str:
+def values_text(found: Values) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(found.items()))

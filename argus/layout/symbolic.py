@@ -1,4 +1,4 @@
-"""Layouts over symbols, with what they presume proved by the solver chain or listed.
+"""Operations on symbolic layouts, with their side conditions proved by a solver or listed.
 
 >>> from argus.layout.symbolic import SymbolicLayout, symbols, under
 >>> M, K = symbols("M K")
@@ -39,7 +39,7 @@ from argus.core.layout.values import Layout
 from argus.core.query import Budget
 from argus.core.walk import evaluate, show
 from argus.core.walk import symbols as symbols_of
-from argus.layout.conditions import Chain, SideCondition, Values, judge, named_once, proved_by
+from argus.layout.conditions import Chain, SideCondition, Values, check_condition, prover_of, unique_names
 from argus.solvers.base import Solver
 from argus.solvers.choice import resolve
 
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 SECONDS = 5.0
-"""Wall clock of one operation's questions to the solver, unless `under` says otherwise."""
+"""The default solver budget of one operation, in seconds of an idle core."""
 
 
 @frozen
@@ -68,7 +68,7 @@ class SymbolicResult:
 
     @property
     def listed(self) -> tuple[SideCondition, ...]:
-        """What is left for the user to ensure; empty where all is proved."""
+        """The conditions that the user must ensure; empty where all are proved."""
         return tuple(condition for condition in self.conditions if condition.standing == "listed")
 
     def __str__(self) -> str:
@@ -77,7 +77,10 @@ class SymbolicResult:
 
 @frozen
 class Equality:
-    """Whether two layouts are equal as functions: for all sizes, not for all (see `counterexample`), or not known."""
+    """Whether two layouts are equal as functions.
+
+    holds: True if for all sizes, False if `counterexample` shows otherwise, None if not known (see `note`).
+    """
 
     holds: bool | None
     condition: str
@@ -88,13 +91,13 @@ class Equality:
 
 @frozen
 class Assumptions:
-    """What is taken for granted of the symbols; its methods are the operations of `argus.layout`.
+    """Assumptions about symbols; the methods are the operations of `argus.layout` under these assumptions.
 
     budget: of one query to the solver. seconds: solver steps for one operation, as seconds of an idle core.
 
-    Each returns a result with its conditions, proved or listed. Raises LayoutError E811: where the form of the result
-    is different for different sizes and the assumptions do not decide, where a condition is false for all sizes that
-    they allow, and where they contradict each other. Other codes are those of the operations on numbers.
+    Each operation returns a result with its conditions, proved or listed. It raises LayoutError E811 where the form of
+    the result depends on sizes that the assumptions do not determine, where a condition is false for all sizes that
+    they allow, and where they contradict each other. Other error codes are those of the operation on numbers.
     """
 
     facts: tuple[Cond, ...]
@@ -154,7 +157,7 @@ class Assumptions:
         return self._run(lambda on: on.tile_to_shape(block, target, order), divide.tile_to_shape, block, target, order)
 
     def functionally_equal(self, a: AnyLayout, b: AnyLayout) -> Equality:
-        """Whether sizes and all images are equal, wherever the assumptions hold and both are layouts."""
+        """Whether the sizes and all images are equal, wherever the assumptions hold and both are layouts."""
         chain, known = self._begin((a, b))
         extents = [extent for layout in (lifted(a), lifted(b)) for extent, _ in layout.flat_modes]
         facts = conjuncts([*self.facts, *(algebra.le(1, extent) for extent in extents)])
@@ -165,7 +168,7 @@ class Assumptions:
             condition, note = algebra.FALSE, undecided.diagnostic.message
         else:
             note = "no values were found at which they differ"
-            by = proved_by(chain, facts, condition)
+            by = prover_of(chain, facts, condition)
             if by:
                 return Equality(True, show(condition), by)
         for found in chain.valuations((*facts, algebra.negate(condition)), known):
@@ -182,16 +185,16 @@ class Assumptions:
         hypotheses = self.facts
 
         def replays(found: Values) -> bool:
-            """Whether the operation on numbers gives something else at these values, or is refused."""
+            """Whether the operation on numbers gives another result at these values, or raises."""
             return _differs(made.layout, lambda: concrete(*(_at(each, found, known) for each in operands)), found)
 
         for condition in made.conditions:
-            judged.append(judge(chain, hypotheses, condition, known, replays))
+            judged.append(check_condition(chain, hypotheses, condition, known, replays))
             hypotheses = (*hypotheses, condition.formula)
         return SymbolicResult(made.layout, tuple(judged))
 
     def _begin(self, operands: tuple[object, ...]) -> tuple[Chain, list[Symbol]]:
-        known = named_once(symbols_of(*self.facts, *_nodes(operands)))
+        known = unique_names(symbols_of(*self.facts, *_nodes(operands)))
         chain = Chain.of(resolve(self.solver), self.budget or Budget(), self.seconds)
         chain.refuse_contradictions(self.facts, known)
         return chain, known
@@ -200,12 +203,12 @@ class Assumptions:
 def under(
     *facts: Claim | bool, solver: str | Solver | None = None, budget: Budget | None = None, seconds: float = SECONDS
 ) -> Assumptions:
-    """The operations on layouts under these facts about symbols: `under(M % 128 == 0, K >= 64)`.
+    """The layout operations under these facts about symbols: `under(M % 128 == 0, K >= 64)`.
 
-    solver, budget: as for `verify`. seconds: what each operation may spend on the solver, counted in the steps of an
-    idle core (`STEPS_PER_SECOND`); what is open then is listed, or refused (E811) where the form of the result depends
-    on it. Every divisor in the facts is assumed to be positive. Raises LayoutError (E801) for a fact that is neither a
-    claim nor a bool.
+    solver, budget: as for `verify`. seconds: the solver budget of each operation, in seconds of an idle core, counted
+    in steps (`STEPS_PER_SECOND`). Conditions not decided by then are listed, or raise E811 where the form of the result
+    depends on them. Every divisor in the facts is assumed to be positive. Raises LayoutError (E801) for a fact that is
+    neither a claim nor a bool.
     """
     given = [condition_of(fact) for fact in facts]
     positive = [algebra.le(1, divisor) for fact in given for divisor in divisors(fact)]

@@ -1,1 +1,1 @@
-"""Operators on tensors: `matmul` and `scaled_matmul`, from operands to a launched kernel."""
+"""Operators on GPU tensors: `matmul` and `scaled_matmul`."""

@@ -1,7 +1,7 @@
-"""The way of every operator on torch's tensors: operands, configuration, launch gate, cached kernel, launch.
+"""The call path of every operator on torch tensors: configuration, launch gate, cached kernel, launch.
 
-An operator checks its operands and describes the call as a `Plan`; `launch` does the rest, and returns a product that
-later calls of the same kind go by, from which only addresses differ.
+An operator checks its operands and describes the call as a `Plan`; `launch` does the rest. It also returns a `Product`
+that runs later calls whose operands differ only in their addresses.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
-from argus.runtime.launch_gate import Unproved, admitted
-from argus.runtime.launches import Call, Extents, Product, Schedule, machine, product_of
+from argus.runtime.launch_gate import Unproved, load_verified
+from argus.runtime.launches import Call, Extents, Product, Schedule, bind_product, torch_device
 from argus.runtime.programs import Workspace
 
 _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E401", "E405", "E413", "E501"}
-"""A configuration that is not there, not proved, or not for the shape: another may serve."""
+"""Error codes for a configuration that is missing, not proved, or unsuited to the shape: try the next candidate."""
 _TYPES = {"f32": "float32"}
-"""Types of elements as torch calls them."""
+"""torch's names of element types."""
 Arrays = Mapping[str, Any]
 Traced = tuple[Kernel | Program, str]
-"""A kernel or a program, and the module that it is of."""
+"""A kernel or a program, and the name of the module that defines it."""
 
 
 @frozen
 class Candidate:
-    """A configuration of a family, by their names. traced: what it launches, when that is first wanted."""
+    """A configuration of a kernel family, by their names. traced: traces the kernel or program, on demand."""
 
     family: str
     config: str
@@ -42,9 +42,9 @@ class Candidate:
 class Plan:
     """One call of an operator.
 
-    shape, dtype: of the result. sizes: of the kernel, by name. candidates: tried in turn; all but the last are hints.
-    named: of operands and result, in order, what the kernel takes, by name; its first names are those of the operands.
-    strided: of these, which may lie with strides of their own.
+    shape, dtype: of the result. sizes: of the kernel, by name. candidates: tried in order; a failure of the last is
+    raised. named: maps operands and result, in order, to the kernel's tensors by name, operands first. strided: names
+    of the tensors that need not be row-major.
     """
 
     shape: Extents
@@ -56,13 +56,13 @@ class Plan:
 
 
 def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[Any, Product | None]:
-    """The result, and what makes it of like operands again; None where operands are copied first.
+    """The result, and a function for later calls with equal shapes and strides; None where operands had to be copied.
 
-    Raises ArgusError: E405 if no candidate takes the sizes, E406 to E409 for what goes wrong on the GPU, E413 for a
-    kernel without a proof, E303 without a compiler.
+    Raises ArgusError: E405 if no candidate supports the sizes, E406 to E409 for errors on the GPU, E413 for a kernel
+    without a proof, E303 without a compiler.
     """
     first, index = operands[0], operands[0].device.index
-    used = machine(torch(), index)
+    used = torch_device(torch(), index)
     with nullcontext() if used.current() == index else used.on(index):
         out = used.result(first, plan.shape, plan.dtype)
         arrays = plan.named(*operands, out)
@@ -73,19 +73,19 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
             schedule.launch(call, tuple(each.data_ptr() for each in given.values()), lambda: given, used.stream(index))
 
         schedule = _first(plan.candidates, index, unproved, launched)
-    if any(held.data_ptr() != own.data_ptr() for held, own in zip(arrays.values(), operands, strict=False)):
+    if any(used_.data_ptr() != own.data_ptr() for used_, own in zip(arrays.values(), operands, strict=False)):
         return out, None
     result, spaces = (plan.shape, plan.dtype), _typed(schedule.spaces(call))
-    return out, product_of(schedule, call, used, result, plan.named, spaces)
+    return out, bind_product(schedule, call, used, result, plan.named, spaces)
 
 
 def _first(
     candidates: Sequence[Candidate], device: int, unproved: Unproved, launched: Callable[[Schedule], None]
 ) -> Schedule:
-    """Launch the first candidate that there is and that takes the shape."""
+    """Launch the first candidate that exists and supports the shape."""
 
     def entered(candidate: Candidate) -> Schedule:
-        schedule = loaded(candidate, device, unproved)
+        schedule = load_candidate(candidate, device, unproved)
         schedule.enter()
         launched(schedule)
         return schedule
@@ -101,14 +101,14 @@ def _first(
 
 
 @cache
-def loaded(candidate: Candidate, device: int, unproved: Unproved) -> Schedule:
-    """The candidate's code, loaded on a device. Raises ArgusError as `admitted` does."""
+def load_candidate(candidate: Candidate, device: int, unproved: Unproved) -> Schedule:
+    """The candidate's code, loaded on a device. Raises ArgusError like `load_verified`."""
     traced, module = candidate.traced()
-    return Schedule(*admitted(traced, module, device, torch().cuda.get_device_properties(device), unproved))
+    return Schedule(*load_verified(traced, module, device, torch().cuda.get_device_properties(device), unproved))
 
 
 def _typed(spaces: Sequence[Workspace]) -> tuple[tuple[Workspace, object], ...]:
-    """Each with torch's type of its elements."""
+    """Each workspace with its torch dtype."""
     return tuple((each, getattr(torch(), _TYPES[each.dtype])) for each in spaces)
 
 
@@ -116,8 +116,8 @@ def torch() -> Any:  # noqa: ANN401 reason: an extra, which only its own tensors
     return import_module("torch")
 
 
-def refusal(operator: str) -> Callable[[str, str], NoReturn]:
-    """What raises ArgusError (E401) for operands that an operator does not take: of a message, and of a repair."""
+def refuser(operator: str) -> Callable[[str, str], NoReturn]:
+    """A function of a message and a repair that raises ArgusError (E401) for an operator's unsupported operands."""
     return partial(_refuse, operator)
 
 

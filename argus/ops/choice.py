@@ -1,8 +1,8 @@
-"""Which configuration multiplies matrices of a shape: one that a search has stored, else the cost model's choice.
+"""Chooses the configuration for a matrix product: one that a search has stored, else the cost model's choice.
 
-The one place where a configuration is chosen. It reads the cost models (`argus.kernels.cost_sm_90a`,
-`argus.kernels.cost_gfx942`), the table of searches (`argus.runtime.tuning_db`), and the configurations that each family
-ships; all that a search may try is `argus.search.designs`.
+This is the only place that chooses configurations. It uses the cost models (`argus.kernels.cost_sm_90a`,
+`argus.kernels.cost_gfx942`), the tuning database (`argus.runtime.tuning_db`), and each family's shipped configurations;
+`argus.search.designs` defines the larger space that a search explores.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
 from argus.ops.element_types import element_name, no_family, no_schedule
-from argus.runtime.tuning_db import Key, choice
+from argus.runtime.tuning_db import Key, best_config
 
-Selected = Callable[[int, int, int], str]
-"""Of M, N and K the name of a configuration."""
+Selector = Callable[[int, int, int], str]
+"""Maps M, N and K to the name of a configuration."""
 
 
 @frozen
 class Family:
-    """cheapest: the configuration that the cost model expects to take least. named: a configuration by its name."""
+    """A kernel family. cheapest: the configuration with the least modelled time. named: looks one up by name."""
 
-    cheapest: Selected
+    cheapest: Selector
     named: Callable[[str], Config | Ragged | None]
 
 
 def select(m: int, n: int, k: int, dtype: object = "bf16", target: object = "sm_90a", device: str = "") -> str:
-    """The name of the configuration that is expected to take least for C = A @ B^T of these extents.
+    """The name of the configuration expected to be fastest for C = A @ B^T of these extents.
 
-    dtype: of A and B, such as "bf16" or `torch.bfloat16`; what it names is a configuration of `gemm` for bf16, of
-    `argus.kernels.layouts` for f16 and of `argus.kernels.fp8` for e4m3. device: a GPU's name, for what a search has
-    stored of it (`argus tune`) to come first; else, and for other shapes, a cost model decides.
+    dtype: of A and B, such as "bf16" or `torch.bfloat16`. The result names a configuration of `gemm` for bf16, of
+    `argus.kernels.layouts` for f16, and of `argus.kernels.fp8` for e4m3. device: a GPU's name; a choice that a search
+    stored for it (`argus tune`) takes precedence, otherwise a cost model decides.
     Raises ArgusError (E414) where no family multiplies such matrices.
     """
     asked = element_name(dtype), str(target)
     if asked not in FAMILIES:
         raise no_family(*asked, FAMILIES)
     family = FAMILIES[asked]
-    found = choice(device, Key((m, n, k), *asked)) if device else None
+    found = best_config(device, Key((m, n, k), *asked)) if device else None
     config = None if found is None else family.named(found)
     if found is not None and config is not None and config.target.name == asked[1]:
         return found
@@ -58,9 +58,9 @@ def select(m: int, n: int, k: int, dtype: object = "bf16", target: object = "sm_
 def candidates(
     family: str, sizes: tuple[int, ...], *, a_transposed: bool, b_transposed: bool, device: str
 ) -> tuple[str, ...]:
-    """The configurations of a 16-bit family to try in turn on a GPU of this name: all but the last are hints.
+    """The configurations of a 16-bit family to try in order on a GPU of this name; all but the last may be missing.
 
-    sizes: M, N and K, before them the number of products of a batch.
+    sizes: (M, N, K), or (batch, M, N, K).
     """
     *batch, m, n, k = sizes
     if batch:
@@ -73,18 +73,18 @@ def candidates(
 
 
 def stored_or_modelled(m: int, n: int, k: int, dtype: str, device: str) -> tuple[str, ...]:
-    """What a search has stored, if that is another configuration, before what the cost model chooses."""
+    """The configuration that a search has stored, if it differs, then the cost model's choice."""
     return tuple(dict.fromkeys((select(m, n, k, dtype, device=device), select(m, n, k, dtype))))
 
 
 def select_transposed(m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool) -> str:
-    """For `argus.kernels.layouts`: operands that lie row-major or column-major."""
+    """For `argus.kernels.layouts`: row-major or column-major operands."""
     known = layouts.offered(m, n, k, a_turned=a_transposed, b_turned=b_transposed)
     return "narrow" if "narrow" in known and len(known) == 1 else cheapest(known, m, n, k)
 
 
 def select_batched(z: int, m: int, n: int, k: int, *, a_transposed: bool = False, b_transposed: bool = False) -> str:
-    """For `argus.kernels.batched`: the cost of z products is that of one with the rows of all."""
+    """For `argus.kernels.batched`: z products are modelled as one product with the rows of all."""
     known = layouts.offered(m, n, k, a_turned=a_transposed, b_turned=b_transposed)
     fitted = {
         name: config
@@ -103,14 +103,15 @@ def select_batched(z: int, m: int, n: int, k: int, *, a_transposed: bool = False
 
 _LEAST_ROWS, _LEAST_DEPTH = 65, 1024
 _SPLIT_ROWS, _SPLIT_COLUMNS = 80, 4096
-"""Up to so many rows and from so many columns on, split-K within clusters (split.py) fills the GPU in one launch."""
+"""At most this many rows, and at least this many columns, for split-K within clusters (split.py) to fill the GPU."""
 
 
 def select_stream_k(m: int, n: int, k: int) -> str | None:
-    """For `argus.kernels.streamk`: a configuration where dividing K pays, as measured on one H200; None elsewhere.
+    """For `argus.kernels.streamk`: a configuration where splitting K pays, as measured on one H200; None elsewhere.
 
-    Tiles of 128 x 128, by pairs of blocks where rows of tiles make pairs, each in as many parts as fill the GPU: at
-    least two by pairs, and three by single blocks, of at least 1024 of K. Few rows are left to split-K in one launch.
+    Tiles are 128 x 128, by pairs of blocks where the number of tile rows is even. K is split into as many parts as fill
+    the GPU: at least two with pairs, three with single blocks, each with at least 1024 of K. Products with few rows use
+    split-K in one launch instead.
     """
     high, wide = ceil(m / 128), ceil(n / 128)
     peers = 1 if high % 2 else 2
@@ -123,22 +124,22 @@ def select_stream_k(m: int, n: int, k: int) -> str | None:
 
 
 def select_fp8(m: int, n: int, k: int) -> str:
-    """For `argus.kernels.fp8`: 128 of k take the bytes and the cycles of 64 in 16 bits."""
+    """For `argus.kernels.fp8`: an extent k takes the bytes and cycles of k / 2 in 16 bits."""
     return "ragged" if n % 8 else cheapest(fp8.CONFIGS, m, n, k // 2)
 
 
 def select_fused(m: int, n: int, k: int) -> str:
-    """For `argus.kernels.fused`: sums of these extents."""
+    """For `argus.kernels.fused`: products of these extents."""
     return cheapest(fused.CONFIGS, m, n, k)
 
 
 _LARGE = 1.7
-"""What a wave of tiles of 256 rows takes, as a multiple of one of 128."""
+"""The time of a wave of tiles with 256 rows, relative to one with 128 rows."""
 
 
 def select_fp8_blocks(m: int, n: int, k: int) -> str:
-    """For `argus.kernels.fp8_blocks`: tiles of 256 rows, which take less than two of 128, with scales of rows in stages
-    where TMA takes those: rows of whole 16 bytes.
+    """For `argus.kernels.fp8_blocks`: tiles of 256 rows where they take less time than two of 128; row scales go
+    through stages where TMA can copy them, which needs rows of a multiple of 16 bytes.
     """
     del k
     if n % 8:
@@ -152,11 +153,11 @@ def select_fp8_blocks(m: int, n: int, k: int) -> str:
 _FEW_ROWS = 16
 
 
-def _of_16_bits(m: int, n: int, k: int) -> str:
-    """TMA moves rows that begin at multiples of 16 bytes: others go element by element.
+def _select_16_bit(m: int, n: int, k: int) -> str:
+    """TMA needs rows aligned to 16 bytes: A and B without them are read element by element ("narrow").
 
-    C that has no such rows leaves the configurations for few rows of A, which store elements. Up to 16 rows these are
-    fastest wherever they have been measured, by a third and more, which the model does not tell.
+    If C has no such rows, only the swap-ab configurations for few rows of A remain, which store element by element. Up
+    to 16 rows those are the fastest wherever measured, by a third or more, which the cost model does not predict.
     """
     if k % 8:
         return "narrow"
@@ -165,26 +166,26 @@ def _of_16_bits(m: int, n: int, k: int) -> str:
     return cheapest(CONFIGS, m, n, k)
 
 
-def _of_8_bits(m: int, n: int, k: int) -> str:
+def _select_8_bit(m: int, n: int, k: int) -> str:
     if k % 16:
-        raise no_schedule((m, n, k), "sm_90a", "K is expected to be a multiple of 16")
+        raise no_schedule((m, n, k), "sm_90a", "K must be a multiple of 16")
     return select_fp8(m, n, k)
 
 
-def _fp8(name: str) -> Hopper | Ragged | None:
+def _fp8_config(name: str) -> Hopper | Ragged | None:
     return fp8.CONFIGS.get(name)
 
 
-def _cdna3(m: int, n: int, k: int) -> str:
+def _select_cdna3(m: int, n: int, k: int) -> str:
     if k % 8:
-        raise no_schedule((m, n, k), "gfx942", "K is expected to be a multiple of 8")
+        raise no_schedule((m, n, k), "gfx942", "K must be a multiple of 8")
     return cost_gfx942.cheapest(CONFIGS, m, n, k)
 
 
 FAMILIES: dict[tuple[str, str], Family] = {
-    ("bf16", "sm_90a"): Family(_of_16_bits, configuration),
-    ("f16", "sm_90a"): Family(_of_16_bits, configuration),
-    ("e4m3", "sm_90a"): Family(_of_8_bits, _fp8),
-    ("bf16", "gfx942"): Family(_cdna3, configuration),
+    ("bf16", "sm_90a"): Family(_select_16_bit, configuration),
+    ("f16", "sm_90a"): Family(_select_16_bit, configuration),
+    ("e4m3", "sm_90a"): Family(_select_8_bit, _fp8_config),
+    ("bf16", "gfx942"): Family(_select_cdna3, configuration),
 }
-"""By element type of the operands, and target."""
+"""Kernel families by element type of the operands and target."""

@@ -1,4 +1,4 @@
-"""What a product of matrices asks of the shipped families: names of element types, and the refusal where none fits."""
+"""Names of element types, and the errors where no shipped kernel family supports a product."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TORCH: Mapping[str, str] = {"bfloat16": "bf16", "float16": "f16", "float32": "f
 
 
 def element_name(dtype: object) -> str:
-    """The name of an element type as Argus has it, of its own types, of torch's and NumPy's, and of names.
+    """Argus's name of an element type, which may be given as a type of Argus, torch or NumPy, or by name.
 
     >>> element_name("torch.bfloat16"), element_name("f16")
     ('bf16', 'f16')
@@ -20,7 +20,7 @@ def element_name(dtype: object) -> str:
 
 
 def no_family(dtype: str, target: str, known: Iterable[tuple[str, str]]) -> ArgusError:
-    """E414 for products of these elements on this machine. known: element types and targets that have families."""
+    """The error E414 for products of this element type on this target. known: the supported pairs."""
     pairs = sorted(f"{each} on {machine}" for each, machine in known)
     message = f"no family of kernels multiplies matrices of {dtype} on {target}"
     facts = (("families", ", ".join(pairs)),)
@@ -28,6 +28,6 @@ def no_family(dtype: str, target: str, known: Iterable[tuple[str, str]]) -> Argu
 
 
 def no_schedule(shape: tuple[int, int, int], target: str, why: str) -> ArgusError:
-    """E414 where the family has no schedule for these extents."""
+    """The error E414 where the family has no schedule for these extents."""
     message = f"no schedule for {target} multiplies matrices of M, N, K = {', '.join(map(str, shape))}: {why}"
     return ArgusError(Diagnostic("E414", "error", message, help="pad the operands with zeros"))

@@ -1,4 +1,4 @@
-"""`matmul`: the shipped GEMM on torch's tensors, each schedule built and verified when it is first wanted."""
+"""`matmul`: the shipped GEMM kernels on torch tensors; each schedule is built and verified on first use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from argus.core.ir import Kernel
 from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm
 from argus.language import Template
-from argus.ops.call_path import Candidate, Plan, Traced, launch, loaded, torch
+from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.choice import candidates, stored_or_modelled
-from argus.ops.operands import Tensor, Way, check, refuse, way
-from argus.runtime.dlpack import Exchangeable, is_foreign, returned, taken
+from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
+from argus.runtime.dlpack import Exchangeable, from_torch, is_foreign, to_torch
 from argus.runtime.launch_gate import Unproved
-from argus.runtime.launches import Product, keep
-from argus.runtime.tuning_db import forget as forget_searches
+from argus.runtime.launches import Product, store
+from argus.runtime.tuning_db import clear_cache as clear_tuning_cache
 
 Config = Literal[
     "cooperative",
@@ -52,7 +52,7 @@ Config = Literal[
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
 NARROW: Config = "narrow"
-"""The schedule that reads element by element."""
+"""The schedule that reads its operands element by element."""
 FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
     name: each
     for module in (layouts, batched)
@@ -61,7 +61,7 @@ FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
 }
 
 _ROWS = "gemm_nt"
-"""The family of operands with K along their rows, which programs multiply too."""
+"""The family for operands with contiguous K, which stream-K programs support too."""
 T = TypeVar("T", bound=Tensor)
 E = TypeVar("E", bound=Exchangeable)
 
@@ -71,30 +71,31 @@ def matmul(a: T, b: Tensor | Exchangeable, *, config: str | None = None, unprove
 @overload
 def matmul(a: E, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> E: ...
 def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "refuse") -> Any:
-    """a @ b of matrices (M, K) and (K, N), bf16 or f16, on an H100 or H200: sums in fp32, a result of the same type.
+    """a @ b for matrices (M, K) and (K, N), bf16 or f16, on an H100 or H200; sums in fp32, a result of the same type.
 
-    Either may be a batch, (Z, M, K) or (Z, K, N): all its products are one launch, and one matrix beside a batch stands
-    for each. Other arrays with `__dlpack__` on CUDA devices, such as CuPy's and JAX's, pass through torch without a
-    copy, and the result is of the kind of `a`.
+    Either may be a batch, (Z, M, K) or (Z, K, N): all its products are one launch, and a single matrix is multiplied
+    with each of the other's batch. Other arrays with `__dlpack__` on CUDA devices, such as CuPy's and JAX's, pass
+    through torch without a copy, and the result has the type of `a`.
 
-    It runs on the current stream of the tensors' device and is not differentiated. Operands are read where they lie, by
-    rows or by columns that begin at multiples of 16 bytes. Copied first is an operand that has neither, a batch `a`
-    beside one `b` whose rows are not evenly apart, one `a` by columns beside a batch `b`, and, where rows of a dense
-    operand would not begin so, one that is not dense. The first call of a schedule builds and verifies it (seconds),
-    unless that lies in the cache ($ARGUS_CACHE_DIR); later calls of a shape take microseconds. Calls may be captured in
-    a CUDA graph: they wait for nothing, and memory is torch's alone.
+    It runs on the current stream of the tensors' device and does not support gradients. Operands are read in place if
+    they are row-major or column-major with rows (or columns) aligned to 16 bytes. An operand is copied first if it is
+    neither; if it is a batch `a`, `b` is one matrix, and the rows of `a` are not evenly spaced; if it is one
+    column-major `a` and `b` is a batch; or if it is not dense where the rows of a dense operand would not be aligned.
+    The first call of a schedule builds and verifies it (seconds) unless it is cached ($ARGUS_CACHE_DIR); later calls of
+    a shape take microseconds. Calls may be captured in a CUDA graph: they never synchronise, and allocate only torch
+    memory.
 
-    config: the schedule; by default what a search has kept for the shape on this GPU, else what a model of costs
-    expects to suit it. unproved: "allow" also runs what is neither proved nor refuted.
+    config: the schedule; by default the one that a search has stored for the shape on this GPU, else the cost model's
+    choice. unproved: "allow" also runs a kernel that is neither proved nor refuted.
 
     Raises:
-        ArgusError: E401 for operands that are not such matrices, E405 if a schedule does not take the shape, E406 to
-            E409 for what goes wrong on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+        ArgusError: E401 for operands that are not such matrices, E405 if a schedule does not support the shape, E406 to
+            E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
     """
     key: tuple[object, ...]
     try:
         key = a.shape, b.shape, a.stride(), b.stride(), a.dtype, b.dtype, a.device, b.device, config, unproved
-    except (AttributeError, RuntimeError):  # no tensors: these have nothing in common
+    except (AttributeError, RuntimeError):  # not tensors: nothing to look up
         key = ()
     ready = _READY.get(key)
     if ready is not None:
@@ -102,21 +103,21 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         if not ((places[0] | places[1]) % 16 or a.requires_grad or b.requires_grad):
             return ready((a, b), places)
     if is_foreign(a) or is_foreign(b):
-        own = [taken(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
+        own = [to_torch(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
         found = matmul(*own, config=config, unproved=unproved)
-        return returned(found, a) if is_foreign(a) else found
+        return from_torch(found, a) if is_foreign(a) else found
     check(a, b, gradients=lambda: torch().is_grad_enabled())
     asked = None if config is None else (_known(config),)
-    found = way(a, b)
+    found = plan_operands(a, b)
     if 0 in found.shape or found.sizes[-1] == 0:
         return a.new_empty(found.shape).zero_()
     out, product = launch(_plan(found, a, b, asked), (a, b), unproved)
     if key and product is not None:
-        keep(_READY, key, product)
+        store(_READY, key, product)
     return out
 
 
-def _plan(found: Way, a: Tensor, b: Tensor, asked: tuple[str, ...] | None) -> Plan:
+def _plan(found: OperandPlan, a: Tensor, b: Tensor, asked: tuple[str, ...] | None) -> Plan:
     named = asked or choices(found, torch().cuda.get_device_name(a.device.index))
     if NARROW in named:
         found = found.dense(a, b)
@@ -125,23 +126,23 @@ def _plan(found: Way, a: Tensor, b: Tensor, asked: tuple[str, ...] | None) -> Pl
     return Plan(found.shape, a.dtype, sizes, tried, partial(_named, found), ("A", "B"))
 
 
-def _named(found: Way, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str, Tensor]:
-    return dict(zip("ABC", found.taken(a, b, out), strict=True))
+def _named(found: OperandPlan, a: Tensor, b: Tensor, out: Tensor) -> Mapping[str, Tensor]:
+    return dict(zip("ABC", found.arranged(a, b, out), strict=True))
 
 
-def choices(found: Way, device: str) -> tuple[str, ...]:
-    """The configurations to try in turn for operands that lie so, on a GPU of this name."""
-    lie = {"a_transposed": found.a.turned, "b_transposed": found.b.turned}
-    return candidates(found.family, found.sizes, **lie, device=device)
+def choices(found: OperandPlan, device: str) -> tuple[str, ...]:
+    """The configurations to try in order for these operands on a GPU of this name."""
+    transposed = {"a_transposed": found.a.transposed, "b_transposed": found.b.transposed}
+    return candidates(found.family, found.sizes, **transposed, device=device)
 
 
 def choose(m: int, n: int, k: int, device: str = "") -> str:
-    """The configuration for a shape on a GPU of this name, as `argus.ops.choice.select` has it."""
+    """The configuration that `argus.ops.choice.select` chooses for a bf16 product on a GPU of this name."""
     return stored_or_modelled(m, n, k, "bf16", device)[0]
 
 
 def kernel(config: str, family: str = "gemm_nt") -> Kernel:
-    """The kernel of a schedule: C = A @ B^T. Raises ArgusError (E401) for a name that is none.
+    """The kernel of a schedule: C = A @ B^T. Raises ArgusError (E401) for an unknown name.
 
     family: `gemm_nt`, or another of `argus.kernels.layouts` and `argus.kernels.batched`.
     """
@@ -161,24 +162,24 @@ def _known(config: str) -> str:
 
 
 _READY: dict[tuple[object, ...], Product] = {}
-"""By what calls have in common that differ in addresses alone."""
+"""Products by what equal calls share: all properties of the operands but their addresses."""
 
 
-def forget() -> None:
-    """Let go of kernels that are loaded, and of what searches have stored."""
+def clear_cache() -> None:
+    """Drop the loaded kernels and the choices read from the tuning database."""
     _READY.clear()
-    loaded.cache_clear()
+    load_candidate.cache_clear()
     candidates.cache_clear()
-    forget_searches()
+    clear_tuning_cache()
 
 
 def candidate(family: str, config: str) -> Candidate:
-    """A configuration of a family, as the call path takes it."""
+    """A configuration of a family, as a candidate for the call path."""
     return Candidate(family, config, partial(_traced, family, config))
 
 
 def _traced(family: str, config: str) -> Traced:
-    """What a configuration launches, and the module that it is of."""
+    """The kernel or program of a configuration, and the module that defines it."""
     stream = streamk.configuration(config) if family == _ROWS else None
     if stream is not None:
         return streamk.gemm_streams.instance(stream, config), streamk.__name__

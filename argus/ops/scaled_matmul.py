@@ -1,4 +1,4 @@
-"""`scaled_matmul`: products of 8-bit floats with scales on torch's tensors, verified when they are first wanted."""
+"""`scaled_matmul`: products of scaled 8-bit torch tensors; each kernel is built and verified on first use."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from attrs import frozen
 from argus.core.dsl.kernel import Template
 from argus.kernels import fp8, fp8_blocks
 from argus.kernels.fp8_blocks import BLOCK
-from argus.ops.call_path import Candidate, Plan, Traced, launch, loaded, refusal, torch
+from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.choice import select_fp8, select_fp8_blocks
 from argus.runtime.launch_gate import Unproved
-from argus.runtime.launches import Product, keep
+from argus.runtime.launches import Product, store
 
 _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
 _ELEMENTS = ("torch.float8_e4m3fn", "torch.float32")
 
 
 class Scaled(Protocol):
-    """A tensor of torch, as far as it is used."""
+    """The part of torch.Tensor that is used here."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -50,8 +50,8 @@ Sizes = tuple[tuple[str, int], ...]
 
 @frozen
 class Family:
-    """Schedules of one product. select: which is expected to take least for M, N and K. blocks: whether scales are of
-    blocks, and not of whole matrices.
+    """A kernel family. select: the configuration expected to be fastest for M, N and K. blocks: whether each block has
+    a scale, instead of each matrix.
     """
 
     template: Template
@@ -66,8 +66,8 @@ class Family:
         own = (("M", m), ("N", n), ("K", k))
         return (*own, ("KB", -(-k // BLOCK)), ("NB", -(-n // BLOCK))) if self.blocks else own
 
-    def laid(self, tensors: Four) -> Four:
-        """The operands as the kernel has them: B and scales of blocks turned, others as a row of one number."""
+    def arranged(self, tensors: Four) -> Four:
+        """The operands as the kernel takes them: B and block scales transposed, a matrix's scale as a vector of one."""
         a, b, of_a, of_b = tensors
         return (a, b.mT, of_a.mT, of_b.mT) if self.blocks else (a, b.mT, of_a.reshape(1), of_b.reshape(1))
 
@@ -79,33 +79,34 @@ BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, select_fp8_block
 def scaled_matmul(
     a: Scaled, b: Scaled, scale_a: Scaled, scale_b: Scaled, *, config: str | None = None, unproved: Unproved = "refuse"
 ) -> Scaled:
-    """(a * scale_a) @ (b * scale_b) of e4m3 matrices (M, K) and (K, N) on an H100 or H200, in bf16, row-major.
+    """(a * scale_a) @ (b * scale_b) for e4m3 matrices (M, K) and (K, N) on an H100 or H200; the result is bf16,
+    row-major.
 
-    The scales are f32 on the device: one number for each matrix, or one for 1 x 128 of `a` and 128 x 128 of `b`, of
-    shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)). With one number each, all sums are made by the matrix
-    unit, which keeps some 14 bits of a sum's fraction (what torch calls fast accumulation), and are scaled once. With
-    blocks, each 128 of K is summed there, scaled, and added in single precision.
+    The scales are f32 on the device: one number for each matrix, or one for each 1 x 128 block of `a` and 128 x 128
+    block of `b`, of shapes (M, ceil(K / 128)) and (ceil(K / 128), ceil(N / 128)). With one number each, the matrix unit
+    makes all sums, keeping about 14 bits of a sum's fraction (torch's fast accumulation), and the result is scaled
+    once. With blocks, it sums 128 products, and each such sum is scaled and added in single precision.
 
-    `a` is read row by row, `b` and scales of blocks column by column: `b = weight.T` costs nothing, nor does
-    `scale_b = weight_scale.T`; what lies otherwise is copied first. K is a multiple of 16. It runs on the
-    current stream and is not differentiated; launches may be captured.
+    `a` is read row-major, `b` and block scales column-major, so `b = weight.T` and `scale_b = weight_scale.T` cost
+    nothing; operands in another layout are copied first. K must be a multiple of 16. It runs on the current stream and
+    does not support gradients; launches may be captured.
 
-    config: the schedule; by default one that suits the shape. unproved: "allow" also runs what is neither proved nor
-    refuted.
+    config: the schedule; by default the one expected to be fastest. unproved: "allow" also runs a kernel that is
+    neither proved nor refuted.
 
     Raises:
-        ArgusError: E401 for operands that are not such matrices and scales, E405 if a schedule does not take the shape,
-            E406 to E409 for what goes wrong on the GPU, E413 for a kernel without a proof, E303 without a compiler.
+        ArgusError: E401 for operands that are not such matrices and scales, E405 if a schedule does not support the
+            shape, E406 to E409 for errors on the GPU, E413 for a kernel without a proof, E303 without a compiler.
     """
     tensors = a, b, scale_a, scale_b
-    key = _alike(tensors, config, unproved)
+    key = _call_key(tensors, config, unproved)
     ready = _READY.get(key)
     if ready is not None:
         places = a.data_ptr(), b.data_ptr(), scale_a.data_ptr(), scale_b.data_ptr()
         aligned = not (places[0] | places[1] | places[2] | places[3]) % 16
         if aligned and not (a.requires_grad or b.requires_grad or scale_a.requires_grad or scale_b.requires_grad):
             return ready(tensors, places)
-    family, chosen = _chosen(tensors, config)
+    family, chosen = _choose(tensors, config)
     shape, dtype = (a.shape[0], b.shape[1]), torch().bfloat16
     if 0 in (*shape, a.shape[1]):
         return a.new_empty(shape, dtype=dtype).zero_()
@@ -113,27 +114,27 @@ def scaled_matmul(
     plan = Plan(shape, dtype, family.sizes(*shape, a.shape[1]), (candidate,), partial(_named, family))
     out, product = launch(plan, tensors, unproved)
     if key and product is not None:
-        keep(_READY, key, product)
+        store(_READY, key, product)
     return out
 
 
 def _named(family: Family, a: Scaled, b: Scaled, of_a: Scaled, of_b: Scaled, out: Scaled) -> Mapping[str, Scaled]:
-    return dict(zip(_NAMES, (*map(_rows, family.laid((a, b, of_a, of_b))), out), strict=True))
+    return dict(zip(_NAMES, (*map(_rows, family.arranged((a, b, of_a, of_b))), out), strict=True))
 
 
-def forget() -> None:
-    """Let go of kernels that are loaded."""
+def clear_cache() -> None:
+    """Drop the loaded kernels."""
     _READY.clear()
-    loaded.cache_clear()
+    load_candidate.cache_clear()
 
 
 # -- operands ------------------------------------------------------------------------------------------------
 
 
-def _chosen(tensors: Four, config: str | None) -> tuple[Family, str]:
+def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
     """The family and the name of a schedule.
 
-    Raises ArgusError (E401) for what is no product of two e4m3 matrices with their scales, on one GPU.
+    Raises ArgusError (E401) unless the operands are two e4m3 matrices with their scales, on one GPU.
     """
     a, b, of_a, of_b = tensors
     for name, tensor, dtype in (("a", a, 0), ("b", b, 0), ("scale_a", of_a, 1), ("scale_b", of_b, 1)):
@@ -156,19 +157,19 @@ def _chosen(tensors: Four, config: str | None) -> tuple[Family, str]:
 
 def _check(name: str, tensor: Scaled, dtype: str, beside: Scaled) -> None:
     if not hasattr(tensor, "data_ptr"):
-        _refuse(f"`{name}` is no tensor of torch, found {type(tensor).__name__}", "pass `torch.Tensor`s")
+        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
     if str(tensor.dtype) != dtype:
         _refuse(f"`{name}` expects elements of type {dtype}, found {tensor.dtype}", f"convert it: `.to({dtype})`")
     if not tensor.is_cuda:
         _refuse(f"`{name}` is on {tensor.device}, expected a CUDA device", "move it: `.cuda()`")
     if tensor.requires_grad and torch().is_grad_enabled():
-        _refuse(f"`{name}` requires a gradient, which this product has not", "use `torch.no_grad()` or `.detach()`")
+        _refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
     if tensor.device != beside.device:
         _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 
 
 def _family(of_a: Scaled, of_b: Scaled, extents: tuple[int, int, int]) -> Family:
-    """By the shapes of the scales."""
+    """The family that the shapes of the scales determine."""
     m, n, k = extents
     shapes = tuple(of_a.shape), tuple(of_b.shape)
     blocks = -(-k // BLOCK)
@@ -177,16 +178,16 @@ def _family(of_a: Scaled, of_b: Scaled, extents: tuple[int, int, int]) -> Family
     if all(extent == 1 for shape in shapes for extent in shape):
         return WHOLE
     wanted = f"one number each, or {(m, blocks)} and {(blocks, -(-n // BLOCK))}"
-    return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "give a scale to every block")
+    return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "pass a scale for every block")
 
 
 def _rows(tensor: Scaled) -> Scaled:
-    """The matrix row-major from a multiple of 16 bytes, copied if it is not so."""
-    held = tensor.contiguous()
-    return held.clone() if held.data_ptr() % 16 else held
+    """The matrix, row-major and aligned to 16 bytes; copied if it is not."""
+    dense = tensor.contiguous()
+    return dense.clone() if dense.data_ptr() % 16 else dense
 
 
-_refuse = refusal("scaled_matmul")
+_refuse = refuser("scaled_matmul")
 
 
 # -- kernels on the device -----------------------------------------------------------------------------------
@@ -195,8 +196,8 @@ _refuse = refusal("scaled_matmul")
 _READY: dict[tuple[object, ...], Product] = {}
 
 
-def _alike(tensors: Four, config: str | None, unproved: str) -> tuple[object, ...]:
-    """What calls have in common that differ in addresses alone; nothing in common where an operand is no tensor."""
+def _call_key(tensors: Four, config: str | None, unproved: str) -> tuple[object, ...]:
+    """All properties of a call but the operands' addresses, as a key; empty where an operand is not a tensor."""
     try:
         a, b, of_a, of_b = tensors
         return (

@@ -1,1 +1,1 @@
-"""Runners: what launches a built kernel on a machine."""
+"""The runtime: launches of built kernels, the kernel cache, worker processes and the sandbox for untrusted kernels."""

@@ -1,6 +1,6 @@
-"""Arrays of other libraries on CUDA devices, by DLPack: taken as tensors of torch, and given back as what they were.
+"""Converts CUDA arrays of other libraries to torch tensors and back, by DLPack.
 
-Nothing is copied: both sides are views of the same memory, and each library orders its streams as the protocol asks.
+Nothing is copied: both sides are views of the same memory, and each library orders its streams as the protocol demands.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any, NoReturn, Protocol
 from argus.core.diagnostic import ArgusError, Diagnostic
 
 _CUDA = {2: "CUDA", 13: "CUDA, managed"}
-"""Types of devices of DLPack [dlpack.h, DLDeviceType] whose memory a kernel reads."""
+"""DLPack device types [dlpack.h, DLDeviceType] whose memory a kernel can read."""
 _FOREIGN = (AttributeError, BufferError, RuntimeError, TypeError, ValueError, NotImplementedError)
-"""What libraries raise for arrays that they cannot exchange."""
+"""Exceptions that libraries raise for arrays they cannot exchange."""
 
 
 class Exchangeable(Protocol):
-    """An array of any library that speaks DLPack."""
+    """An array of any library that implements DLPack."""
 
     def __dlpack__(self, *, stream: Any = None) -> object: ...  # noqa: ANN401 reason: a library's number of a stream
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 def is_foreign(value: object) -> bool:
-    """Whether it is an array of a library other than torch that speaks DLPack."""
+    """Whether a value is an array of a library other than torch that implements DLPack."""
     return not hasattr(value, "data_ptr") and hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")
 
 
-def taken(value: Any, name: str) -> Any:  # noqa: ANN401 reason: an array of any library
-    """A tensor of torch on the same memory. name: the operand's.
+def to_torch(value: Any, name: str) -> Any:  # noqa: ANN401 reason: an array of any library
+    """A torch tensor on the same memory. name: the operand's, for messages.
 
-    Raises ArgusError (E401) without torch, off CUDA devices, and for what torch does not take.
+    Raises ArgusError (E401) without torch, for devices other than CUDA, and for arrays that torch does not accept.
     """
     kind = int(value.__dlpack_device__()[0])
     if kind not in _CUDA:
@@ -45,26 +45,26 @@ def taken(value: Any, name: str) -> Any:  # noqa: ANN401 reason: an array of any
     try:
         return torch.from_dlpack(value)
     except _FOREIGN as problem:
-        _refuse(f"torch does not take `{name}` of {_library(value)}: {problem}", "convert it to a bf16 tensor of torch")
+        _refuse(f"torch does not accept `{name}` of {_library(value)}: {problem}", "convert it to a bf16 torch tensor")
 
 
-def returned(tensor: Any, like: Any) -> Any:  # noqa: ANN401 reason: arrays of any library
-    """A tensor of torch as an array of the library that `like` is of, on the same memory.
+def from_torch(tensor: Any, like: Any) -> Any:  # noqa: ANN401 reason: arrays of any library
+    """A torch tensor as an array of the library of `like`, on the same memory.
 
-    Raises ArgusError (E401) where that library takes none.
+    Raises ArgusError (E401) where that library does not accept it.
     """
     problems: list[str] = []
-    for take in _takers(like):
+    for take in _from_dlpack_functions(like):
         try:
             return take(tensor)
         except _FOREIGN as problem:
             problems.append(str(problem))
-    said = f": {problems[-1]}" if problems else ""
-    _refuse(f"{_library(like)} does not take a result by DLPack{said}", "pass tensors of torch")
+    reason = f": {problems[-1]}" if problems else ""
+    _refuse(f"{_library(like)} does not accept a result by DLPack{reason}", "pass torch tensors")
 
 
-def _takers(like: Any) -> Iterator[Callable[[Any], Any]]:  # noqa: ANN401 reason: an array of any library
-    """Functions named `from_dlpack`: of the array's own namespace, then where libraries have them."""
+def _from_dlpack_functions(like: Any) -> Iterator[Callable[[Any], Any]]:  # noqa: ANN401 reason: an array of any library
+    """Functions named `from_dlpack`: from the array's own namespace, then from the usual places in its library."""
     namespace = getattr(like, "__array_namespace__", None)
     places: list[Any] = [] if namespace is None else [namespace()]
     library = sys.modules.get(_library(like))

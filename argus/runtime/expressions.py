@@ -1,4 +1,4 @@
-"""Expressions over sizes, as a built kernel's description writes them: data to be read, never code to be run."""
+"""Evaluates expressions over sizes from a built kernel's description; they are parsed as data, never executed."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _CALLED: dict[str, Callable[..., int]] = {"min": min, "max": max}
 
 
 def value_of(expression: str, sizes: Mapping[str, int]) -> int:
-    """The value of sums, products, quotients, minima, comparisons and their junctions; true is 1.
+    """The value of an expression of sums, products, quotients, minima, comparisons and and/or/not; true is 1.
 
-    Raises ArgusError (E405) for anything else, a size without a value, or a division by zero.
+    Raises ArgusError (E405) for any other construct, a size without a value, or a division by zero.
     """
-    return _evaluated(expression, lambda root: _value(root, sizes))
+    return _evaluate(expression, lambda root: _value(root, sizes))
 
 
-def unkept(condition: str, tensor: str, held: IntArray, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
-    """The first element of a tensor of integers of which a contract on data does not hold; None if it holds of all.
+def first_violation(condition: str, tensor: str, held: IntArray, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The index of the first element of an integer tensor that violates a data contract; None if all satisfy it.
 
-    condition: over the sizes, the coordinates `i0`, `i1`, ..., and elements such as `expert[i0 + 1]`; a neighbour that
-    the tensor does not have counts as the element at its end. Raises ArgusError (E405) as `value_of` does.
+    condition: over the sizes, the coordinates `i0`, `i1`, ..., and elements such as `expert[i0 + 1]`, whose indices are
+    clamped to the tensor. Raises ArgusError (E405) like `value_of`.
     """
 
     def first(root: ast.expr) -> tuple[int, ...] | None:
@@ -56,14 +56,14 @@ def unkept(condition: str, tensor: str, held: IntArray, sizes: Mapping[str, int]
                 return tuple(at)
         return None
 
-    return _evaluated(condition, first)
+    return _evaluate(condition, first)
 
 
-def _evaluated(expression: str, of: Callable[[ast.expr], T]) -> T:
+def _evaluate(expression: str, of: Callable[[ast.expr], T]) -> T:
     try:
         return of(ast.parse(expression, mode="eval").body)
     except (SyntaxError, KeyError, ZeroDivisionError, RecursionError, ValueError) as problem:
-        message = f"the expression `{expression[:200]}` of a launch has no value: {problem}"
+        message = f"the expression `{expression[:200]}` of a launch cannot be evaluated: {problem}"
         repair = "build the kernel again, and give each size a value"
         raise ArgusError(Diagnostic("E405", "error", message, help=repair)) from None
 
@@ -96,4 +96,4 @@ def _value(node: ast.expr, sizes: Mapping[str, int], tensors: Mapping[str, IntAr
             at = [of(each) for each in (index.elts if isinstance(index, ast.Tuple) else (index,))]
             return int(held[tuple(min(max(0, number), size - 1) for number, size in zip(at, held.shape, strict=True))])
         case _:
-            raise ValueError(f"`{ast.unparse(node)}` is no expression over sizes")
+            raise ValueError(f"`{ast.unparse(node)}` is not an expression over sizes")

@@ -1,7 +1,7 @@
-"""One GPU, many processes: each has it for itself for as long as it measures or is measured beside.
+"""A lock that gives one process exclusive use of a GPU while it measures.
 
-A lock on a file that is named after the GPU, in the folder for temporary files, which all users share. The system gives
-it back when a process ends, however it ends.
+It locks a file named after the GPU in the folder for temporary files, which all users share. The operating system
+releases the lock when the process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError, Diagnostic
 
 _BETWEEN = 0.002
-"""Seconds from one look at the lock to the next."""
+"""Seconds between attempts to lock."""
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @define
-class Turn:
-    """gpu: what names it on this machine. moment: seconds that `take` waits."""
+class GpuLock:
+    """The lock of one GPU. gpu: its unique name on this machine. moment: how many seconds `acquire` waits."""
 
     gpu: str
     moment: float = 1.0
     folder: Path = field(factory=lambda: Path(tempfile.gettempdir()))
     _file: int | None = field(default=None, init=False)
 
-    def take(self) -> bool:
-        """Whether the GPU is this process's until `give`. Raises ArgusError (E302) where there can be no lock."""
+    def acquire(self) -> bool:
+        """Try to lock the GPU; returns whether it succeeded. Raises ArgusError (E302) if the file cannot be opened."""
         assert self._file is None
-        number = self._opened()
+        number = self._open()
         until = time.monotonic() + self.moment
-        while not _locked(number):
+        while not _try_lock(number):
             if time.monotonic() >= until:
                 os.close(number)
                 return False
@@ -43,8 +43,8 @@ class Turn:
         self._file = number
         return True
 
-    def give(self) -> None:
-        """What was not taken cannot be given back."""
+    def release(self) -> None:
+        """Release the lock, which must be held."""
         number, self._file = self._file, None
         assert number is not None
         os.close(number)
@@ -53,20 +53,20 @@ class Turn:
     def path(self) -> Path:
         return self.folder / f"argus-gpu-{''.join(each if each.isalnum() else '-' for each in self.gpu)}.lock"
 
-    def _opened(self) -> int:
-        """Another user's file may be locked, and not be made."""
+    def _open(self) -> int:
+        """Opens the file for reading first: another user's file can be locked but not created."""
         try:
             try:
                 return os.open(self.path, _FLAGS)
             except FileNotFoundError:
                 return os.open(self.path, _FLAGS | os.O_CREAT, 0o644)
         except OSError as problem:
-            message = f"cannot lock {self.path}, by which processes take turns on the GPU: {problem.strerror}"
-            advice = "remove it, or name another folder for temporary files by TMPDIR"
+            message = f"cannot lock {self.path}, which gives a process exclusive use of the GPU: {problem.strerror}"
+            advice = "remove it, or set TMPDIR to another folder for temporary files"
             raise ArgusError(Diagnostic("E302", "error", message, help=advice)) from problem
 
 
-def _locked(number: int) -> bool:
+def _try_lock(number: int) -> bool:
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,7 +1,7 @@
-"""Code objects and verdicts of kernels for sm_90a on disk: made when first wanted, taken from there afterwards.
+"""A disk cache of compiled code and verdicts for sm_90a kernels and programs.
 
-One folder a kernel, under a key of all that they depend on: the emitted text, the program with its claims, and the
-sources of Argus itself. A folder made on one machine serves another with the same Argus.
+Each kernel has a folder whose key digests everything that code and verdict depend on: the emitted text, the kernel with
+its claims, and the sources of Argus itself. A folder made on one machine is valid on another with the same Argus.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _NO_SOLVER = ("E601", "E602")
 
 
 @frozen
-class Judged:
-    """What `verify` said, by which solver, under which assumptions.
+class CachedVerdict:
+    """A verdict of `verify`, with its solver and assumptions.
 
-    verdict: as a report has it; "unclaimed" if an output has no assertion, "unverified" where no solver is installed.
+    verdict: as in a report; "unclaimed" if an output has no assertion, "unverified" where no solver is installed.
     """
 
     verdict: str
@@ -44,40 +44,40 @@ class Judged:
     assumptions: tuple[str, ...] = ()
 
 
-UNVERIFIED = Judged("unverified")
+UNVERIFIED = CachedVerdict("unverified")
 
 
-def built(kernel: Kernel, folder: Path | None = None) -> Path:
-    """The description (NAME.json) of the kernel's code object, compiled now unless it is there.
+def build_cached(kernel: Kernel, folder: Path | None = None) -> Path:
+    """The path of the kernel's description (NAME.json), compiled now unless it is cached.
 
-    folder: where folders of kernels are; the user's cache by default.
-    Raises ArgusError as `build` does: E302, E303, E304, E501.
+    folder: the cache folder; the user's by default.
+    Raises ArgusError like `build`: E302, E303, E304, E501.
     """
-    place, symbol = _place(kernel, folder)
+    place, symbol = _folder_of(kernel, folder)
     description = place / f"{symbol}.json"
     if not description.is_file() or not description.with_suffix(".cubin").is_file():
         build(kernel, directory=place)
     return description
 
 
-def judged(kernel: Kernel, folder: Path | None = None) -> Judged:
-    """The verdict on the kernel, found now unless it is there; what is not decided is not kept, and asked again."""
-    place, _ = _place(kernel, folder)
+def verify_cached(kernel: Kernel, folder: Path | None = None) -> CachedVerdict:
+    """The verdict on the kernel, verified now unless it is cached; "unknown" is not cached."""
+    place, _ = _folder_of(kernel, folder)
 
-    def asked() -> Judged:
+    def compute() -> CachedVerdict:
         report = verify(kernel, cache=Cache())
-        said = "unclaimed" if report.uncovered else verdict_word(report.verdict)
-        return Judged(said, report.solver, assumptions(report.verdict))
+        word = "unclaimed" if report.uncovered else verdict_word(report.verdict)
+        return CachedVerdict(word, report.solver, assumptions(report.verdict))
 
-    return _judged(place, kernel.name, asked)
+    return _verdict(place, kernel.name, compute)
 
 
-def _judged(place: Path, name: str, asked: Callable[[], Judged]) -> Judged:
-    kept = _kept(place / _VERDICT)
-    if kept is not None:
-        return kept
+def _verdict(place: Path, name: str, compute: Callable[[], CachedVerdict]) -> CachedVerdict:
+    cached = _read_verdict(place / _VERDICT)
+    if cached is not None:
+        return cached
     try:
-        found = asked()
+        found = compute()
     except ArgusError as problem:
         if problem.diagnostic.code in _NO_SOLVER:
             return UNVERIFIED
@@ -87,57 +87,57 @@ def _judged(place: Path, name: str, asked: Callable[[], Judged]) -> Judged:
     return found
 
 
-def built_program(program: Program, folder: Path | None = None) -> Path:
-    """The description of a program's launches, compiled now unless it is there. Raises ArgusError as `built` does."""
-    place = _place_of_program(program, folder)
+def build_program_cached(program: Program, folder: Path | None = None) -> Path:
+    """The path of a program's description, compiled now unless it is cached. Raises ArgusError like `build_cached`."""
+    place = _folder_of_program(program, folder)
     description = place / f"{program.name}.json"
     return description if description.is_file() else build_program(program, place).description
 
 
-def judged_program(program: Program, folder: Path | None = None) -> Judged:
-    """The verdict on a program, of all its launches; kept as that on a kernel is."""
-    place = _place_of_program(program, folder)
+def verify_program_cached(program: Program, folder: Path | None = None) -> CachedVerdict:
+    """The verdict on all launches of a program, cached like that on a kernel."""
+    place = _folder_of_program(program, folder)
 
-    def asked() -> Judged:
+    def compute() -> CachedVerdict:
         report = verify_program(program, cache=Cache())
-        told = tuple(each for launch in report.launches for each in assumptions(launch.verdict))
+        listed = tuple(dict.fromkeys(each for launch in report.launches for each in assumptions(launch.verdict)))
         claimed = not report.launches[-1].uncovered
         solver = report.launches[0].solver
-        return Judged(verdict_word(report.verdict) if claimed else "unclaimed", solver, tuple(dict.fromkeys(told)))
+        return CachedVerdict(verdict_word(report.verdict) if claimed else "unclaimed", solver, listed)
 
-    return _judged(place, program.name, asked)
+    return _verdict(place, program.name, compute)
 
 
-def _kept(path: Path) -> Judged | None:
-    """The verdict in a file; None if there is none, or it is damaged."""
+def _read_verdict(path: Path) -> CachedVerdict | None:
+    """The verdict in a file; None if the file is absent or damaged."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return Judged(str(data["verdict"]), str(data["solver"]), tuple(map(str, data["assumptions"])))
+        return CachedVerdict(str(data["verdict"]), str(data["solver"]), tuple(map(str, data["assumptions"])))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _place(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:
-    """The kernel's folder, and the stem of its files."""
+def _folder_of(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:
+    """The kernel's cache folder, and the stem of its files."""
     made = cuda_text(kernel)
     key = sha256("\0".join((sources_digest(), made.text, pretty(kernel))).encode()).hexdigest()[:20]
     return (default_folder() / "kernels" if folder is None else folder) / f"{made.symbol}-{key}", made.symbol
 
 
-def _place_of_program(program: Program, folder: Path | None) -> Path:
-    """The program's folder: what it launches, in order, and on what."""
-    room = (f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces)
-    told = [sources_digest(), *room]
+def _folder_of_program(program: Program, folder: Path | None) -> Path:
+    """The program's cache folder; its key covers its workspaces, and its launches in order with their tensors."""
+    workspaces = (f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces)
+    parts = [sources_digest(), *workspaces]
     for each in launched(program):
         given = sorted((parameter.name, tensor.name) for parameter, tensor in each.given.items())
-        told += [cuda_text(each.kernel).text, pretty(each.kernel), str(given)]
-    key = sha256("\0".join(told).encode()).hexdigest()[:20]
+        parts += [cuda_text(each.kernel).text, pretty(each.kernel), str(given)]
+    key = sha256("\0".join(parts).encode()).hexdigest()[:20]
     return (default_folder() / "kernels" if folder is None else folder) / f"{program.name}-{key}"
 
 
 @cache
 def sources_digest() -> str:
-    """A digest of the package's files: another Argus may emit, describe and judge otherwise."""
+    """A digest of the package's source files: another version may emit, describe and verify differently."""
     root = Path(__file__).parents[1]
     found = sha256()
     for path in sorted(root.rglob("*.py")):

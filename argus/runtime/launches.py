@@ -1,4 +1,4 @@
-"""Launches that are kept: a product like one before looks up what to launch by addresses alone."""
+"""Cached launches: a repeated product finds its bound launch by tensor addresses alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from argus.runtime.cuda.arguments import Array
-from argus.runtime.cuda.launch import Loaded, row_major
+from argus.runtime.cuda.launch import LoadedKernel, row_major
 from argus.runtime.programs import LoadedProgram, Workspace
 
 _MOST_BOUND, _MOST_READY = 256, 4096
@@ -18,16 +18,16 @@ Extents = tuple[int, ...]
 Named = Mapping[str, Array]
 Launch = Callable[[], None]
 Product = Callable[[tuple[Any, ...], Extents], Any]
-"""Of operands and their addresses."""
+"""A product as a function of its operands and their addresses; returns the result."""
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 @frozen
 class Call:
-    """What a launch depends on besides addresses and the stream.
+    """What a launch depends on besides addresses and stream.
 
-    sizes: of the kernel, by name. strides: of the operands that may lie with strides of their own.
+    sizes: of the kernel, by name. strides: of the operands that need not be row-major.
     """
 
     sizes: tuple[tuple[str, int], ...]
@@ -36,30 +36,28 @@ class Call:
 
 @define
 class Schedule:
-    """A kernel, or a program of several, in the context of a device, with launches of the calls and addresses seen
-    lately.
-    """
+    """A kernel or program loaded in a device's context, with a cache of launches by call and addresses."""
 
-    kernel: Loaded | LoadedProgram
+    kernel: LoadedKernel | LoadedProgram
     context: object
     prepared: dict[tuple[object, ...], Launch] = field(factory=dict[tuple[object, ...], Launch], init=False)
 
     def enter(self) -> None:
-        """Make its context current in this thread: where torch has done nothing yet there is none."""
+        """Make the context current in this thread, which has none until torch has used the GPU there."""
         self.kernel.driver.call("cuCtxSetCurrent", self.context)
 
     def spaces(self, call: Call) -> tuple[Workspace, ...]:
-        """What a call needs room for besides operands and result. Raises ArgusError (E405) as `launch` does."""
+        """The workspaces of a call, besides operands and result. Raises ArgusError (E405) like `launch`."""
         program = self.kernel if isinstance(self.kernel, LoadedProgram) else None
         return () if program is None else program.prepare(dict(call.sizes)).workspaces
 
     def launch(self, call: Call, places: Extents, tensors: Callable[[], Named], stream: int) -> Launch:
-        """Launch, and return what launches the same again.
+        """Launch, and return a function that launches the same again.
 
-        places: the addresses of operands, result and workspaces. tensors: these by name, for which only a new place
-        asks.
+        places: the addresses of operands, result and workspaces. tensors: returns these by name; called only for new
+        addresses.
 
-        Raises ArgusError (E405) if the schedule does not take the shape.
+        Raises ArgusError (E405) if the kernel does not support the shape.
         """
         key = call, places, stream
         launch = self.prepared.get(key)
@@ -71,11 +69,11 @@ class Schedule:
 
 
 @frozen
-class Machine:
-    """One device of torch, by the shortest ways there are.
+class TorchDevice:
+    """The torch functions that a call needs for one device, each with the least overhead.
 
-    index: its number. current: the number of the current device. on: makes one current for a while. stream: the
-    current stream of a device. empty: makes memory on the current device by shape, strides and type of elements.
+    index: the device's number. current: returns the current device's number. on: context manager that makes a device
+    current. stream: the current stream of a device. empty: allocates on the current device by shape, strides and dtype.
     """
 
     index: int
@@ -85,23 +83,23 @@ class Machine:
     empty: Callable[[Extents, Extents, object], Any] | None
 
     def result(self, like: Any, shape: Extents, dtype: object) -> Any:  # noqa: ANN401 reason: torch's
-        """Memory for a result, row-major; the device is current, and `like` lies there."""
+        """A new row-major tensor for a result; the device must be current, and `like` must be on it."""
         return like.new_empty(shape, dtype=dtype) if self.empty is None else self.empty(shape, row_major(shape), dtype)
 
     def room(self, like: Any, spaces: Sequence[tuple[Workspace, object]]) -> dict[str, Any]:  # noqa: ANN401 reason: torch's
-        """Memory for workspaces, by name: torch's own, free again for what follows in the stream when the call ends."""
+        """Tensors for workspaces, by name; after the call, torch may reuse the memory for later work in the stream."""
         return {each.name: self.result(like, each.shape, dtype) for each, dtype in spaces}
 
 
-def machine(torch: Any, index: int) -> Machine:  # noqa: ANN401 reason: an extra
-    """What torch keeps to itself is used where it is there: the same as the public ways, without objects around it."""
+def torch_device(torch: Any, index: int) -> TorchDevice:  # noqa: ANN401 reason: an extra
+    """Uses torch's private functions where they exist: they do the same as the public ones, with less overhead."""
     inner = getattr(torch, "_C", None)
     guards = getattr(getattr(inner, "_dynamo", None), "guards", None)
 
     def on(number: int) -> Any:  # noqa: ANN401 reason: torch's
         return torch.cuda.device(number)
 
-    return Machine(
+    return TorchDevice(
         index,
         getattr(inner, "_cuda_getDevice", torch.cuda.current_device),
         on,
@@ -110,18 +108,18 @@ def machine(torch: Any, index: int) -> Machine:  # noqa: ANN401 reason: an extra
     )
 
 
-def product_of(
+def bind_product(
     schedule: Schedule,
     call: Call,
-    used: Machine,
+    used: TorchDevice,
     result: tuple[Extents, object],
     named: Callable[..., Named],
     spaces: Sequence[tuple[Workspace, object]] = (),
 ) -> Product:
-    """Products of operands whose types, shapes, strides and device are known to be right: only addresses are new.
+    """A function for products of operands whose dtypes, shapes, strides and device have been checked.
 
-    result: its shape and type of elements. named: of operands and result what the kernel takes, by name. spaces:
-    workspaces, each with its type of elements.
+    result: the result's shape and dtype. named: maps operands and result to the kernel's tensors by name. spaces:
+    workspaces, each with its dtype.
     """
     index, current, stream = used.index, used.current, used.stream
     shape, dtype = result
@@ -129,12 +127,12 @@ def product_of(
     entered: set[int] = set()
     seen: dict[Extents, Launch] = {}
 
-    # What this reads is local to it: a call takes few microseconds.
+    # It reads only local variables, for speed: a call takes a few microseconds.
     def product(operands: tuple[Any, ...], places: Extents) -> Any:  # noqa: ANN401 reason: torch's
         if current() != index:
             with used.on(index):
                 return product(operands, places)
-        # In these threads the context is current whenever the device is.
+        # In a thread that has entered once, the context is current whenever the device is.
         if get_ident() not in entered:
             schedule.enter()
             entered.add(get_ident())
@@ -156,8 +154,8 @@ def _with_room(named: Callable[..., Named], operands: tuple[Any, ...], out: Any,
     return {**named(*operands, out), **room}
 
 
-def keep(table: dict[tuple[object, ...], V], key: tuple[object, ...], value: V) -> None:
-    """Without an end to the kinds of calls there would be none to the table."""
+def store(table: dict[tuple[object, ...], V], key: tuple[object, ...], value: V) -> None:
+    """Store a value in a table of bounded size: a full table is cleared first."""
     _put(table, key, value, _MOST_READY)
 
 

@@ -1,4 +1,4 @@
-"""The state of the card while it is timed: what its driver's tool reads, in the background."""
+"""Samples the GPU's clock, power and temperature in the background during measurements, by nvidia-smi."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WATCHED = ("nvidia-smi", f"--query-gpu={','.join(_ASKED)}", "--format=csv,nohea
 
 @define
 class Monitor:
-    """Clock, power and temperature while a block of code runs; nothing where the driver's tool is not installed.
+    """Clock, power and temperature while a `with` block runs; no readings where nvidia-smi is not installed.
 
     readings: (MHz, W, degrees Celsius), one every 20 ms.
     """
@@ -42,13 +42,13 @@ class Monitor:
         self.readings = [found for line in output.splitlines() if (found := _numbers(line))]
 
     def summary(self) -> dict[str, list[float]]:
-        """Least, median and greatest of each reading, by name; empty without readings."""
+        """Minimum, median and maximum of each quantity, by name; empty without readings."""
         columns = zip(_ASKED, zip(*self.readings, strict=True), strict=False)
         return {name: [min(column), statistics.median(column), max(column)] for name, column in columns}
 
 
 def _numbers(line: str) -> tuple[float, ...]:
-    """The readings of one line; none if one is missing, as of a card that does not tell its power."""
+    """The readings of one line; empty if one is missing, as on a GPU that does not report its power."""
     try:
         found = tuple(float(part) for part in line.split(","))
     except ValueError:

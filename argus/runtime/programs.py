@@ -1,4 +1,4 @@
-"""Launches of built programs: kernels in stream order, on the caller's tensors and workspaces."""
+"""Loads built programs and launches their kernels in stream order, on the caller's tensors and workspaces."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.cuda.arguments import Array
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import Loaded, Prepared, load
+from argus.runtime.cuda.launch import LoadedKernel, PreparedKernel, load
 from argus.runtime.expressions import value_of
 
 
 @frozen
 class Workspace:
-    """A tensor that the caller gives beside those of the program's parameters; what it holds before does not matter."""
+    """A tensor that the caller passes besides the program's parameters; its initial contents do not matter."""
 
     name: str
     dtype: str
@@ -28,15 +28,15 @@ class Workspace:
 
 @frozen
 class PreparedProgram:
-    """A program at some sizes. launches: each with the program's tensor of each of its parameters."""
+    """A program at given sizes. launches: each kernel, with the program's tensor name for each of its parameters."""
 
-    launches: tuple[tuple[Prepared, Mapping[str, str]], ...]
+    launches: tuple[tuple[PreparedKernel, Mapping[str, str]], ...]
     workspaces: tuple[Workspace, ...]
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0) -> Callable[[], None]:
         """A function that launches all kernels on these tensors, the workspaces among them; they must outlive it.
 
-        Raises ArgusError as `Prepared.bind` does.
+        Raises ArgusError like `PreparedKernel.bind`.
         """
         bound = [
             kernel.bind({own: tensors[name] for own, name in given.items()}, stream) for kernel, given in self.launches
@@ -51,10 +51,10 @@ def _in_order(launches: Sequence[Callable[[], None]]) -> None:
 
 @frozen
 class LoadedProgram:
-    """A program on the device. spaces: its workspaces, as the description has them."""
+    """A program loaded on the device. spaces: its workspaces, from the description."""
 
     name: str
-    launches: tuple[tuple[Loaded, Mapping[str, str]], ...]
+    launches: tuple[tuple[LoadedKernel, Mapping[str, str]], ...]
     spaces: tuple[Mapping[str, Any], ...]
 
     @property
@@ -78,15 +78,15 @@ class LoadedProgram:
         return self.prepare(sizes).bind(tensors, stream)
 
     def synchronise(self) -> None:
-        """Until everything launched is done; raises as `Loaded.synchronise` does."""
+        """Wait until all launches have finished; raises like `LoadedKernel.synchronise`."""
         for kernel, _ in self.launches:
             kernel.synchronise()
 
 
 def load_program(description: Path, driver: Driver | None = None) -> LoadedProgram:
-    """Load NAME.json of a program, and the kernels beside it, into the current context.
+    """Load a program's NAME.json, and the kernels beside it, into the current context.
 
-    Raises ArgusError as `load` does; E405 if the file is damaged or absent.
+    Raises ArgusError like `load`; E405 if the file is damaged or absent.
     """
     try:
         data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))

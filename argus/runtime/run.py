@@ -1,4 +1,4 @@
-"""`run`: a kernel on random inputs, on the GPU at hand or in the interpreter, compared with its reference."""
+"""Runs a kernel on random inputs, on the local GPU or in the interpreter, and compares it with its reference."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from argus.core.walk import evaluate
 from argus.interp.interpret import bind
 from argus.interp.memory.loading import outputs
 from argus.interp.run import promised_integers
-from argus.runtime.cuda.device import CAPABILITIES, Device, found
-from argus.runtime.kernel_cache import built
-from argus.runtime.processes.isolated import launched
+from argus.runtime.cuda.device import CAPABILITIES, Device, find_gpu
+from argus.runtime.kernel_cache import build_cached
+from argus.runtime.processes.isolated import run_worker
 from argus.runtime.processes.request import Request, Result, Tensor
 from argus.verifier.api import interpret
-from argus.verifier.reference import Comparison, compared_with_claims, compared_with_interpreter, contraction
+from argus.verifier.reference import Comparison, claimed_contraction, compare_with_claims, compare_with_interpreter
 
 Array = npt.NDArray[Any]
 On = Literal["auto", "gpu", "interpreter"]
 Launch = Callable[[Request, Path, float], Result]
 
 MOST_WORK = 1 << 31
-"""Largest product of all sizes that is interpreted: some ten seconds of a GEMM."""
+"""The largest product of all sizes that is interpreted: about ten seconds for a GEMM."""
 DEFAULT_SIZE = 256
 LAUNCHES = 10
-"""Launches that are timed, after the one whose outputs are compared."""
+"""How many launches are timed, after the one whose outputs are compared."""
 
 
 @frozen
-class Ran:
-    """What a run gave.
+class RunResult:
+    """The result of a run.
 
-    gpu: its name, empty for the interpreter, and then `why` there. milliseconds: of each timed launch, or of the one
-    run of the interpreter. comparison: None where nothing says what the outputs should be.
+    gpu: its name, empty for the interpreter. why: why the interpreter was used. milliseconds: of each timed launch, or
+    of the one run of the interpreter. comparison: None where there is no reference for the outputs.
     """
 
     kernel: str
@@ -63,21 +63,21 @@ def run(
     seed: int = 0,
     on: On = "auto",
     seconds: float = 60.0,
-    gpu: Callable[[], Device] = found,
-    launch: Launch = launched,
-) -> Ran:
-    """Run a kernel on random inputs and compare its outputs with what its claims say, else with the interpreter.
+    gpu: Callable[[], Device] = find_gpu,
+    launch: Launch = run_worker,
+) -> RunResult:
+    """Run a kernel on random inputs and compare its outputs with those its claims determine, else with the interpreter.
 
-    sizes: by name, 256 where absent. on: "auto" takes the GPU if its code runs there, else the interpreter. seconds:
-    the longest time on the GPU. gpu, launch: how a GPU is found, and used.
+    sizes: by name, 256 where absent. on: "auto" uses the GPU if it runs the kernel's code, else the interpreter.
+    seconds: the time limit on the GPU. gpu: finds the GPU; launch: runs the worker process.
 
     Raises:
-        ArgusError: E402 for sizes that break an assumption, E405 to E410 for what goes wrong on the GPU, E411 for
-            sizes beyond the interpreter, E701 for a size that the kernel does not have, E3xx where its code cannot
-            be built.
+        ArgusError: E402 for sizes that violate an assumption, E405 to E410 for errors on the GPU, E411 for sizes too
+            large for the interpreter, E701 for a size that the kernel does not have, E3xx where its code cannot be
+            built.
     """
     chosen = sizes_of(kernel, sizes or {})
-    why = "as asked" if on == "interpreter" else _unsuited(kernel, gpu, required=on == "gpu")
+    why = "as asked" if on == "interpreter" else _reason_not_on_gpu(kernel, gpu, required=on == "gpu")
     if why and prod(chosen.values()) > MOST_WORK:
         raise too_large(kernel, chosen, why)
     arrays = inputs_of(kernel, chosen, seed)
@@ -87,17 +87,19 @@ def run(
         result = Result("", (1000 * (perf_counter() - start),))
     else:
         made, result = _on_gpu(kernel, chosen, arrays, seconds, launch)
-    claimed = contraction(kernel)
+    claimed = claimed_contraction(kernel)
     comparison: Comparison | None = None
     if claimed is not None:
-        comparison = compared_with_claims(claimed, arrays, made[claimed.output.name], seed)
+        comparison = compare_with_claims(claimed, arrays, made[claimed.output.name], seed)
     elif not why and prod(chosen.values()) <= MOST_WORK:
-        comparison = compared_with_interpreter(made, interpret(kernel, *arrays.values()))
-    return Ran(kernel.name, kernel.target.name, chosen, seed, result.device, why, result.milliseconds, made, comparison)
+        comparison = compare_with_interpreter(made, interpret(kernel, *arrays.values()))
+    return RunResult(
+        kernel.name, kernel.target.name, chosen, seed, result.device, why, result.milliseconds, made, comparison
+    )
 
 
 def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
-    """All sizes of a kernel, 256 where none is given. Raises ArgusError (E701) for no such size, or below 0."""
+    """All sizes of a kernel, 256 where not given. Raises ArgusError (E701) for an unknown or negative size."""
     names = [symbol.name for symbol in kernel.sizes]
     for name in given:
         if name not in names:
@@ -109,13 +111,13 @@ def sizes_of(kernel: Kernel, given: Mapping[str, int]) -> dict[str, int]:
     return {name: given.get(name, DEFAULT_SIZE) for name in names}
 
 
-def runs_on_gpu(kernel: Kernel, gpu: Callable[[], Device] = found) -> bool:
-    """Whether there is a GPU at hand that runs the kernel's code."""
-    return not _unsuited(kernel, gpu, required=False)
+def runs_on_gpu(kernel: Kernel, gpu: Callable[[], Device] = find_gpu) -> bool:
+    """Whether the local GPU runs the kernel's code."""
+    return not _reason_not_on_gpu(kernel, gpu, required=False)
 
 
-def _unsuited(kernel: Kernel, gpu: Callable[[], Device], *, required: bool) -> str:
-    """Why the kernel does not run on the GPU at hand; empty if it does."""
+def _reason_not_on_gpu(kernel: Kernel, gpu: Callable[[], Device], *, required: bool) -> str:
+    """Why the kernel cannot run on the local GPU; empty if it can. required: raise instead."""
     try:
         _check_runs(kernel, gpu)
     except ArgusError as problem:
@@ -149,11 +151,11 @@ def too_large(kernel: Kernel, sizes: Mapping[str, int], why: str) -> ArgusError:
 
 
 def inputs_of(kernel: Kernel, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
-    """An array a parameter, by name, in order: random where the kernel reads it. Raises ArgusError E402, E408."""
+    """One array per parameter, by name, in order: random where the kernel reads it. Raises ArgusError E402, E408."""
     random = np.random.default_rng(seed)
     shapes = {buffer: _shape(kernel, buffer, sizes) for buffer in kernel.parameters}
     bind(kernel, [np.broadcast_to(np.zeros((), buffer.dtype.numpy), shape) for buffer, shape in shapes.items()])
-    read = _read(kernel)
+    read = _initialised(kernel)
     try:
         made = {buffer.name: _contents(buffer, shape, random, buffer in read) for buffer, shape in shapes.items()}
         return {**made, **promised_integers(kernel, sizes, seed)}
@@ -175,8 +177,8 @@ def _contents(buffer: Buffer, shape: tuple[int, ...], random: np.random.Generato
     return random.integers(0, 8, shape).astype(buffer.dtype.numpy)
 
 
-def _read(kernel: Kernel) -> set[Buffer]:
-    """The parameters whose contents matter: those that something reads, or that nothing writes."""
+def _initialised(kernel: Kernel) -> set[Buffer]:
+    """The parameters whose initial contents matter: those that are read, or never written."""
     sources = {stmt.source.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     written = set(outputs(kernel))
     return {buffer for buffer in kernel.parameters if buffer in sources or buffer not in written}
@@ -185,13 +187,13 @@ def _read(kernel: Kernel) -> set[Buffer]:
 def _on_gpu(
     kernel: Kernel, sizes: Mapping[str, int], arrays: Mapping[str, Array], seconds: float, launch: Launch
 ) -> tuple[dict[str, Array], Result]:
-    """The outputs by name, and times. Raises ArgusError as the launch does, E302 if no file can be written for it."""
-    read, written = _read(kernel), outputs(kernel)
+    """The outputs by name, and times. Raises ArgusError like the launch; E302 if its files cannot be written."""
+    read, written = _initialised(kernel), outputs(kernel)
     tensors = tuple(
         Tensor(each.name, arrays[each.name].shape, each.dtype.bits // 8, each in read, each in written)
         for each in kernel.parameters
     )
-    request = Request(str(built(kernel)), kernel.target.name, tensors, dict(sizes), LAUNCHES)
+    request = Request(str(build_cached(kernel)), kernel.target.name, tensors, dict(sizes), LAUNCHES)
     try:
         with tempfile.TemporaryDirectory(prefix="argus-run-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
@@ -199,12 +201,12 @@ def _on_gpu(
                 if tensor.read:
                     arrays[tensor.name].tofile(tensor.file(folder))
             result = launch(request, folder, seconds)
-            made = {buffer.name: _fetched(buffer, arrays[buffer.name], folder) for buffer in written}
+            made = {buffer.name: _read_output(buffer, arrays[buffer.name], folder) for buffer in written}
     except OSError as problem:
-        message = f"cannot hand tensors to the process that runs `{kernel.name}`: {problem.strerror or problem}"
+        message = f"cannot pass tensors to the process that runs `{kernel.name}`: {problem.strerror or problem}"
         raise ArgusError(Diagnostic("E302", "error", message, help="make room in the temporary folder")) from problem
     return made, result
 
 
-def _fetched(buffer: Buffer, like: Array, folder: Path) -> Array:
+def _read_output(buffer: Buffer, like: Array, folder: Path) -> Array:
     return np.fromfile(folder / f"{buffer.name}.bin", buffer.dtype.numpy).reshape(like.shape)

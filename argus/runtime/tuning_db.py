@@ -1,7 +1,7 @@
-"""What searches have found: the fastest configuration of each shape, by GPU, in files that people may read.
+"""The tuning database: the fastest configuration found for each product shape, as readable JSON, per GPU model.
 
-One file a GPU and version of Argus, `tuning/GPU-DIGEST.json` in the folder of caches. A file that is damaged, foreign
-or written by another Argus counts as absent: what it says is a hint for speed, and every kernel is proved all the same.
+Each GPU model and version of Argus has a file `tuning/GPU-DIGEST.json` in the cache folder. A file that is damaged, or
+that another version wrote, counts as absent: a choice affects only speed, and every kernel must be proved regardless.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DIGITS = 16
 
 @frozen
 class Key:
-    """M, N and K; the names of the element type and of the target."""
+    """A product: its shape (M, N, K), and the names of element type and target."""
 
     shape: Shape
     dtype: str = "bf16"
@@ -37,11 +37,11 @@ class Key:
 
 
 @frozen
-class Found:
-    """The best of a search.
+class TunedConfig:
+    """The best configuration that a search found.
 
-    config: its name. microseconds: its medians, by regime. tried: configurations that were timed. finished: whether
-    all that were to be timed have been.
+    config: its name. microseconds: its median times by regime. tried: how many configurations were timed. finished:
+    whether the search timed all of its candidates.
     """
 
     config: str
@@ -51,14 +51,14 @@ class Found:
 
 
 def file_of(device: str, folder: Path | None = None) -> Path:
-    """Where choices for a GPU of this name are kept by this Argus."""
+    """The file with choices for GPUs of this name, for this version of Argus."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", device).strip("-") or "unnamed"
     root = default_folder() if folder is None else folder
     return root / "tuning" / f"{plain}-{sources_digest()[:_DIGITS]}.json"
 
 
-def kept(device: str, folder: Path | None = None) -> dict[Key, Found]:
-    """All that is known of a GPU; nothing where the file is absent, damaged, or not about it."""
+def load_choices(device: str, folder: Path | None = None) -> dict[Key, TunedConfig]:
+    """All stored choices for a GPU model; empty where the file is absent, damaged, or for another model."""
     try:
         data = json.loads(file_of(device, folder).read_text(encoding="utf-8"))
         if (data["schema"], data["device"], data["argus"]) != (SCHEMA, device, sources_digest()):
@@ -68,37 +68,37 @@ def kept(device: str, folder: Path | None = None) -> dict[Key, Found]:
         return {}
 
 
-def _read(each: Mapping[str, Any]) -> tuple[Key, Found]:
-    """Raises KeyError, TypeError or ValueError for what `keep` has not written."""
+def _read(each: Mapping[str, Any]) -> tuple[Key, TunedConfig]:
+    """Raises KeyError, TypeError or ValueError for an entry that `store_choices` did not write."""
     m, n, k = map(int, each["shape"])
     times = {str(regime): float(took) for regime, took in each["microseconds"].items()}
     key = Key((m, n, k), str(each["dtype"]), str(each["target"]))
-    return key, Found(str(each["config"]), times, int(each["tried"]), bool(each["finished"]))
+    return key, TunedConfig(str(each["config"]), times, int(each["tried"]), bool(each["finished"]))
 
 
-def keep(device: str, found: Mapping[Key, Found], folder: Path | None = None) -> Path:
-    """Add to what is known, in place of older choices for the same products; the file.
+def store_choices(device: str, found: Mapping[Key, TunedConfig], folder: Path | None = None) -> Path:
+    """Store choices, replacing older ones for the same products; returns the file.
 
     Raises ArgusError (E302) if it cannot be written.
     """
     path = file_of(device, folder)
-    every = kept(device, folder) | dict(found)
+    every = load_choices(device, folder) | dict(found)
     choices = [{**asdict(key), **asdict(each)} for key, each in sorted(every.items(), key=lambda pair: _order(pair[0]))]
     head: dict[str, object] = {"schema": SCHEMA, "device": device, "argus": sources_digest()}
     text = json.dumps({**head, "choices": choices}, indent=1) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replaced(path, text)
+        _replace(path, text)
     except OSError as problem:
         message = f"cannot write {path}: {problem.strerror or problem}"
-        advice = "name another folder by ARGUS_CACHE_DIR, or make room and allow writing there"
+        advice = "set ARGUS_CACHE_DIR to another folder, or make room and allow writing there"
         raise ArgusError(Diagnostic("E302", "error", message, help=advice)) from problem
-    forget()
+    clear_cache()
     return path
 
 
-def _replaced(path: Path, text: str) -> None:
-    """Written aside first, so that a reader finds the old file or the new one."""
+def _replace(path: Path, text: str) -> None:
+    """Writes to a temporary file and renames it, so that a reader finds the old file or the new one."""
     handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".new")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -115,16 +115,16 @@ def _order(key: Key) -> tuple[str, str, Shape]:
 
 
 @lru_cache(maxsize=64)
-def _known(device: str, folder: Path) -> Mapping[Key, Found]:
-    return kept(device, folder)
+def _known(device: str, folder: Path) -> Mapping[Key, TunedConfig]:
+    return load_choices(device, folder)
 
 
-def choice(device: str, key: Key) -> str | None:
-    """The name that is kept for a product on a GPU, None if none is; a file is read once a process."""
+def best_config(device: str, key: Key) -> str | None:
+    """The stored configuration name for a product on a GPU, or None; a process reads each file once."""
     found = _known(device, default_folder()).get(key)
     return None if found is None else found.config
 
 
-def forget() -> None:
-    """Read files again."""
+def clear_cache() -> None:
+    """Make later calls read the files again."""
     _known.cache_clear()

@@ -24,7 +24,7 @@ from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
-from argus.runtime.cuda.device import visible
+from argus.runtime.cuda.device import visible_gpus
 from argus.search.bandit_prior import beliefs
 from argus.search.designs.space import situation
 from argus.search.evaluation.evaluators import Cluster, Evaluator, Here
@@ -284,7 +284,7 @@ def evaluator_of(judging: Judging, settings: Settings, planner: str) -> Evaluato
     workers = max(1, settings.workers) if planner == "llm" else settings.workers
     if not workers:
         return Here(judging)
-    return Processes(judging, workers, CANDIDATE_SECONDS, visible() if judging.gpu else ())
+    return Processes(judging, workers, CANDIDATE_SECONDS, visible_gpus() if judging.gpu else ())
 
 
 def _versions() -> dict[str, str]:

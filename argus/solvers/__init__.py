@@ -1,1 +1,1 @@
-"""Backends that decide queries; `argus.solvers.registry.get` finds one by name and loads it then."""
+"""Solver backends that decide queries; `argus.solvers.registry.get` loads one by name on first use."""

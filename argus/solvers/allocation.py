@@ -1,7 +1,8 @@
-"""Freed memory stays with the process: the only file that sets the C library's allocator.
+"""Allocator settings that keep freed memory in the process; the only module that calls glibc's mallopt.
 
-Every check has a context of its own, of some 24 MB. By default glibc returns it to the system when the context goes, or
-not, as the heap happens to lie; the next context then pays for each page again, which may take longer than the check.
+Every check has its own solver context of about 24 MB. By default glibc may return that memory to the system when the
+context is freed, depending on the heap's layout; the next context then faults in each page again, which can take longer
+than the check.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of mallopt(3)
-_LARGEST = 32 << 20  # as large as glibc takes for the second
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameter numbers of mallopt(3)
+_LARGEST = 32 << 20  # glibc's upper limit for M_MMAP_THRESHOLD
 
 
 @cache
 def keep_freed_memory() -> bool:
-    """Keep up to 64 MiB that was freed, rather than ask for it again; whether the allocator has such an option."""
+    """Let the allocator keep up to 64 MiB of freed memory; returns whether it has the option (glibc only)."""
     try:
         option = ctypes.CDLL(None).mallopt
     except (OSError, TypeError, AttributeError):  # no glibc

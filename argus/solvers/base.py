@@ -1,4 +1,4 @@
-"""What a solver is: one function from a query to an answer, and the meaning that every backend shares."""
+"""The solver interface: one function from a query to an answer, with the semantics that all backends share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from argus.core.walk import topological
 
 @frozen
 class Capabilities:
-    """What a backend decides in general; beyond it, it may still answer, or give up.
+    """The classes of queries that a backend decides; outside them it may answer or give up.
 
     unbounded: symbols without a finite range.
     nonlinear: products of symbols, and symbolic divisors.
@@ -29,7 +29,7 @@ class Capabilities:
     reads: bool
 
     def covers(self, needed: Capabilities) -> bool:
-        """Whether everything needed is provided."""
+        """Whether these capabilities include all needed ones."""
         pairs = (
             (self.unbounded, needed.unbounded),
             (self.nonlinear, needed.nonlinear),
@@ -42,33 +42,34 @@ class Capabilities:
 class Solver(Protocol):
     """A decision procedure for queries.
 
-    The meaning of a query is the same for every backend:
+    Every backend gives a query the same semantics:
 
     - Symbols are integers within their ranges (`Symbol.low`, `Symbol.high`, inclusive).
     - `//` and `%` are floor division and modulus. Only *defined* assignments count: those under which every
       divisor anywhere in the query is at least 1 and every shift amount at least 0, whether or not a `Pick`
-      selects the branch it stands in. No backend gives a meaning to a divisor of zero or below; an obligation
-      that needs its divisors positive for a proof to mean something must prove that on its own.
+      selects the branch that contains it. No backend defines division by zero or by a negative number; an
+      obligation whose proof is meaningful only for positive divisors must prove separately that they are positive.
     - Bitwise operators work on two's complement of unlimited width.
     - An element of an array or of a fragment is an uninterpreted function of its name and index.
 
-    `conformance` in `argus.solvers.conformance` checks these promises.
+    `argus.solvers.conformance.conformance` tests a backend against this contract.
     """
 
     @property
     def name(self) -> str:
-        """The name users choose it by."""
+        """The name by which users select the backend."""
         ...
 
     @property
     def capabilities(self) -> Capabilities: ...
 
     def check(self, query: Query, budget: Budget) -> Answer:
-        """Decide the query: never raises on one built by `argus.core.algebra`.
+        """Decide the query; never raises for a query built by `argus.core.algebra`.
 
         Sat assigns every symbol of `query.symbols` and satisfies every assertion; Unsat is a proof that no
-        defined assignment does; whatever the backend cannot express or afford is GaveUp with the reason.
-        Equal arguments get equal answers, the clock aside. It may be called from several threads.
+        defined assignment satisfies them; GaveUp, with the reason, is the answer to a query that the backend cannot
+        express or decide within the budget. Equal arguments get equal answers, except where the wall-clock limit
+        intervenes. Callable from several threads.
         """
         ...
 
@@ -76,7 +77,7 @@ class Solver(Protocol):
 def definedness(roots: Iterable[Node]) -> tuple[Cond, ...]:
     """The conditions under which every operator below the roots is defined.
 
-    Innermost first: each may be evaluated where all before it hold.
+    Innermost first: each condition is itself defined where all conditions before it hold.
     """
     conditions = dict.fromkeys(_operator_domains(roots))
     return tuple(condition for condition in conditions if condition is not TRUE)

@@ -1,4 +1,4 @@
-"""Answers kept on disk between runs: one SQLite file, which may be lost at any time without harm."""
+"""The answer cache: one SQLite file shared between runs, safe to delete at any time, and an in-process memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from attrs import define, field
 from argus.core.index import Cond, Symbol, SymbolKind
 from argus.core.query import Answer, GaveUp, Query, Sat, Unsat
 
-# Part of every key: raise it when the meaning of a query or of a normal form changes.
-MEANING = "1"
+# Part of every key: raise it when the semantics of queries or the normal forms change.
+SEMANTICS_VERSION = "1"
 _MOST_ROWS = 200_000
 _PATIENCE_SECONDS = 1.0
 _MOST_REMEMBERED = 50_000
 T = TypeVar("T")
-Asked = tuple[tuple[Cond, ...], Cond]
-"""The hypotheses and the goal of a question, as they were put."""
+Implication = tuple[tuple[Cond, ...], Cond]
+"""Hypotheses and goal, exactly as `prove` received them."""
 
 
 def default_folder() -> Path:
@@ -34,50 +34,51 @@ def default_folder() -> Path:
 
 @define
 class Cache:
-    """Unsat and Sat by query; GaveUp depends on the budget and is never kept.
+    """Unsat and Sat answers by query; GaveUp depends on the budget and is never stored.
 
-    Nothing here raises for what the disk does: a damaged file is replaced, and where the folder cannot be
-    written the cache finds and keeps nothing, and `problem` says why. Several processes and threads may share
-    one folder. A model that comes back is as good as the file: check it before use.
+    Disk errors never raise: a damaged file is replaced, and where the folder cannot be written the cache stays
+    empty and `problem` says why. Several processes and threads may share one folder. Models read from the file
+    are unchecked: check them before use.
     """
 
     folder: Path = field(factory=default_folder)
     problem: str = ""
     _connection: sqlite3.Connection | None = field(default=None, init=False, repr=False)
     _lock: Lock = field(factory=Lock, init=False, repr=False)
-    _checked: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
-    _shown: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+    _checked: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
+    _any_model: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
 
-    def recall(self, asked: Asked, *, any_model: bool = False) -> Answer | None:
-        """An answer that this process has checked, if it remembers one: nothing of the disk is believed.
+    def recall(self, asked: Implication, *, any_model: bool = False) -> Answer | None:
+        """An answer that this process has checked, or None; never reads the disk.
 
-        any_model: its model may be one that depends on what else was asked.
+        any_model: also accept a model that depends on the queries asked before.
         """
-        return self._checked.get(asked) or (self._shown.get(asked) if any_model else None)
+        return self._checked.get(asked) or (self._any_model.get(asked) if any_model else None)
 
-    def remember(self, asked: Asked, answer: Answer, *, any_model: bool = False) -> None:
-        """Keep an answer whose model has been checked, for the sessions to come; GaveUp is not kept.
+    def remember(self, asked: Implication, answer: Answer, *, any_model: bool = False) -> None:
+        """Store an answer whose model has been checked, for later sessions; GaveUp is not stored.
 
-        Its nodes stay alive with it, so that the next trace of much the same kernel finds its expressions made.
-        any_model: the model depends on what else was asked.
+        The answer keeps its interned nodes alive, so that tracing a similar kernel reuses them.
+        any_model: the model depends on the queries asked before.
         """
         if isinstance(answer, GaveUp):
             return
-        kept = self._shown if any_model else self._checked
-        if len(kept) >= _MOST_REMEMBERED:
-            kept.clear()
-        kept[asked] = answer
+        memory = self._any_model if any_model else self._checked
+        if len(memory) >= _MOST_REMEMBERED:
+            memory.clear()
+        memory[asked] = answer
 
     @property
     def path(self) -> Path:
         return self.folder / "answers.sqlite3"
 
     def get(self, query: Query) -> Answer | None:
-        """The answer kept for the query, if there is one."""
+        """The stored answer to the query, if there is one; its model is unchecked."""
         rows = self._guarded(lambda db: db.execute(_SELECT, (_key(query),)).fetchall())
         return _decode(rows[0]) if rows else None
 
     def put(self, query: Query, answer: Answer) -> None:
+        """Store an answer on disk; GaveUp is not stored."""
         if isinstance(answer, GaveUp):
             return
         row = (_key(query), *_encode(answer))
@@ -107,7 +108,7 @@ class Cache:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self.folder.mkdir(parents=True, exist_ok=True)
-            # The lock serialises use, and losing the last answers in a crash costs only their recomputation.
+            # The lock serialises use of the connection. Without fsync a crash may lose answers, which are recomputed.
             connection = sqlite3.connect(
                 self.path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -118,7 +119,7 @@ class Cache:
         return self._connection
 
     def _drop(self, error: sqlite3.DatabaseError) -> None:
-        """Remove a damaged file; the next use starts a new one."""
+        """Remove a damaged file; the next use creates a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -135,7 +136,7 @@ _INSERT = "INSERT OR REPLACE INTO answers (key, solver, model) VALUES (?, ?, ?)"
 
 
 def _key(query: Query) -> str:
-    return f"{MEANING}:{query.key}"
+    return f"{SEMANTICS_VERSION}:{query.key}"
 
 
 def _encode(answer: Unsat | Sat) -> tuple[str, str | None]:
@@ -146,7 +147,7 @@ def _encode(answer: Unsat | Sat) -> tuple[str, str | None]:
 
 
 def _decode(row: tuple[str, str | None]) -> Answer | None:
-    """The answer of a row, None for a row that no version of this file wrote."""
+    """The answer in a row; None for a row that no version of this module wrote."""
     solver, text = row
     if text is None:
         return Unsat(solver)

@@ -1,4 +1,4 @@
-"""Which solver `verify` asks when its caller names none."""
+"""The default solver of `verify`, and `use_solver`, which changes it within a `with` block."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CHOSEN: ContextVar[str | Solver] = ContextVar("argus_solver", default="portfoli
 
 @contextmanager
 def use_solver(solver: str | Solver) -> Generator[Solver]:
-    """Make `verify` ask this solver within the `with` block, unless its caller names another.
+    """Make this solver the default of `verify` within the `with` block.
 
     solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend.
-    Holds for the thread or task that entered the block. Raises ArgusError E601 or E602 at its start.
+    Applies to the thread or task that entered the block. Raises ArgusError E601 or E602 on entry.
     """
     backend = resolve(solver)
     token = _CHOSEN.set(backend)
@@ -28,6 +28,9 @@ def use_solver(solver: str | Solver) -> Generator[Solver]:
 
 
 def resolve(solver: str | Solver | None) -> Solver:
-    """The backend meant: by name, itself, or for None that of the innermost `use_solver`, else the portfolio."""
-    meant = _CHOSEN.get() if solver is None else solver
-    return registry.get(meant) if isinstance(meant, str) else meant
+    """The backend with this name, or the backend given; None means that of the innermost `use_solver`.
+
+    Outside every `use_solver` block, None means the portfolio.
+    """
+    chosen = _CHOSEN.get() if solver is None else solver
+    return registry.get(chosen) if isinstance(chosen, str) else chosen

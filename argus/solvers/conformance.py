@@ -1,4 +1,4 @@
-"""What every backend must get right: questions whose answers are known, for built-in and foreign backends alike."""
+"""The conformance suite: queries with known answers, for built-in and third-party backends alike."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _BUDGET = Budget()
 
 @frozen
 class Example:
-    """A question with its answer."""
+    """A query with its expected answer."""
 
     name: str
     query: Query
@@ -57,7 +57,7 @@ class Example:
 
 @frozen
 class Failure:
-    """An answer that breaks the contract, and how."""
+    """An answer that violates the contract, and how."""
 
     example: Example
     answer: Answer
@@ -65,23 +65,23 @@ class Failure:
 
 
 def conformance(solver: Solver, budget: Budget = _BUDGET) -> tuple[Failure, ...]:
-    """The examples that break the contract.
+    """The examples on which the solver violates the contract.
 
-    The solver gets them wrong, raises, answers the same question in two ways, or gives up although it declares the
-    capabilities that they need. Each is asked twice, the second time after all others.
+    It answers wrongly, raises, answers the same query in two ways, or gives up although it declares the capabilities
+    that the query needs. Each query is asked twice, the second time after all others.
     """
-    asked = examples()
-    first = [_asked(solver, example, budget) for example in asked]
-    again = [_asked(solver, example, budget) for example in asked]
+    suite = examples()
+    first = [_check_example(solver, example, budget) for example in suite]
+    again = [_check_example(solver, example, budget) for example in suite]
     failures = [
-        Failure(example, answer, raised or _problem(solver, example, answer) or _unlike(answer, later))
-        for example, (answer, raised), (later, _) in zip(asked, first, again, strict=True)
+        Failure(example, answer, raised or _problem(solver, example, answer) or _inconsistency(answer, later))
+        for example, (answer, raised), (later, _) in zip(suite, first, again, strict=True)
     ]
     return tuple(failure for failure in failures if failure.problem)
 
 
-def _asked(solver: Solver, example: Example, budget: Budget) -> tuple[Answer, str]:
-    """The answer, and what is wrong with how it came about."""
+def _check_example(solver: Solver, example: Example, budget: Budget) -> tuple[Answer, str]:
+    """The answer, and the problem if `check` raised or returned something else."""
     try:
         answer = cast(object, solver.check(example.query, budget))
     except Exception as error:  # noqa: BLE001 reason: foreign code may raise anything
@@ -93,15 +93,15 @@ def _asked(solver: Solver, example: Example, budget: Budget) -> tuple[Answer, st
     return GaveUp(solver.name, problem), problem
 
 
-def _unlike(first: Answer, second: Answer) -> str:
-    """A solver that gives up by its clock may do so once and not again."""
+def _inconsistency(first: Answer, second: Answer) -> str:
+    """A solver with a wall-clock limit may give up on one of two equal queries."""
     if isinstance(first, GaveUp) or isinstance(second, GaveUp) or first == second:
         return ""
-    return "answers equal questions differently"
+    return "answers equal queries differently"
 
 
 def needs(query: Query) -> Capabilities:
-    """What the query takes to decide."""
+    """The capabilities that deciding the query takes."""
     nodes = topological(query.assertions)
     operators = [node for node in nodes if isinstance(node, Bin)]
     divisions = [node for node in operators if node.op in ("//", "%")]
@@ -116,22 +116,22 @@ def needs(query: Query) -> Capabilities:
 def _problem(solver: Solver, example: Example, answer: Answer) -> str:
     match answer:
         case Unsat():
-            return "" if example.expected == "unsat" else "refutes what has a model"
+            return "" if example.expected == "unsat" else "answers unsat to a satisfiable query"
         case Sat(model=model) if example.expected == "sat":
             wrong = fault(example.query, model)
             return f"gives a wrong model: {wrong}" if wrong is not None else ""
         case Sat():
-            return "finds a model of what has none"
+            return "answers sat to an unsatisfiable query"
         case GaveUp(reason=reason):
             able = solver.capabilities.covers(needs(example.query))
             return f"gives up within its capabilities: {reason}" if able else ""
 
 
-# -- the questions ---------------------------------------------------------------------------------------
+# -- the queries -----------------------------------------------------------------------------------------
 
 
 def examples() -> tuple[Example, ...]:
-    """Every question of the suite; each counterexample is also asked over unbounded symbols where it can be."""
+    """Every query of the suite, over bounded and, where possible, unbounded symbols."""
     sections = (_constants, _division, _choices, _divisors, _kernels, _bits, _elements)
     return tuple(example for section in sections for example in section())
 

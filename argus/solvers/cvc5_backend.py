@@ -1,47 +1,31 @@
-"""cvc5 as a backend: the only file that imports it."""
+"""The cvc5 backends, by API and by SMT-LIB text; the only module that imports cvc5."""
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportAttributeAccessIssue=false
-# cvc5 ships no types; what leaves this file is typed.
+# cvc5 ships no types; what this module returns is typed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, assert_never, cast
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
 
 import cvc5
 from attrs import frozen
 from cvc5 import Kind, UnknownExplanation
 
-from argus.core.index import Symbol
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities
-from argus.solvers.smtlib.form import (
-    AtMost,
-    Choice,
-    Equal,
-    Every,
-    Inexpressible,
-    Lowered,
-    Number,
-    Opposite,
-    Product,
-    Some,
-    Step,
-    Total,
-    Variable,
-)
+from argus.solvers.smtlib.build import Term, build_terms, milliseconds, read_model
+from argus.solvers.smtlib.form import Inexpressible
 from argus.solvers.smtlib.lowering import lower
 from argus.solvers.smtlib.script import export, symbol_name
-from argus.solvers.smtlib.sexpr import plain
-
-Term = Any
-
+from argus.solvers.smtlib.sexpr import unquoted
 
 _STEPS_PER_UNIT = 20
-"""Z3's resource units for one of cvc5's: what each spends in a second on an idle core."""
+"""Z3 resource units per cvc5 resource unit: the ratio of what each spends in a second on an idle core."""
 _WEIGHTS = ("ARITH_BB_LEMMA=500",)
-"""Resource units by kind of step, where not 1. A lemma of branch and bound on integers is followed by a full check of
-the tableau, which costs some hundred times a rewrite step; uncounted, such queries run 50 times over their budget."""
+"""Resource units by kind of step, where not 1. A full check of the tableau follows each lemma of branch and bound on
+integers and costs some hundred times a rewrite step; unweighted, such queries run 50 times over their budget."""
 _EXHAUSTED = (UnknownExplanation.RESOURCEOUT, UnknownExplanation.TIMEOUT)
 _CAPABILITIES = Capabilities(unbounded=True, nonlinear=True, bitwise=False, reads=True)
 
@@ -60,14 +44,14 @@ class Cvc5:
         manager = cvc5.TermManager()
         solver = _solver(manager, budget)
         solver.setLogic(lowered.logic)
-        terms = _terms(lowered.steps, manager)
+        terms = build_terms(lowered.steps, _Maker(manager))
         for position in lowered.asserted:
             solver.assertFormula(terms[position])
         outcome = solver.checkSat()
         if outcome.isUnsat():
             return Unsat(self.name)
         if outcome.isSat():
-            return Sat(self.name, _model(solver, lowered, terms))
+            return Sat(self.name, read_model(lowered, terms, partial(_value, solver)))
         why = outcome.getUnknownExplanation()
         exhausted = why in _EXHAUSTED
         return GaveUp(
@@ -77,7 +61,7 @@ class Cvc5:
 
 @frozen
 class Cvc5Text:
-    """cvc5 as a reader of the script that a query is exported as: its own parser, and nothing of our lowering."""
+    """cvc5 on the query exported as an SMT-LIB script: it uses cvc5's parser and none of our lowering."""
 
     name: str = "cvc5-text"
     capabilities: Capabilities = _CAPABILITIES
@@ -95,23 +79,23 @@ class Cvc5Text:
         solver = _solver(cvc5.TermManager(), budget)
         parser = cvc5.InputParser(solver)
         parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, query.key)
-        said = _said(parser, solver)
-        if said == "unsat":
+        output = _last_output(parser, solver)
+        if output == "unsat":
             return Unsat(self.name)
-        if said != "sat":
-            return GaveUp(self.name, f"cvc5 answers {said}", exhausted=said == "unknown")
+        if output != "sat":
+            return GaveUp(self.name, f"cvc5 answers {output}", exhausted=output == "unknown")
         terms = {term.getSymbol(): term for term in parser.getSymbolManager().getDeclaredTerms()}
-        found = {symbol: terms[plain(symbol_name(symbol))] for symbol in query.symbols}
+        found = {symbol: terms[unquoted(symbol_name(symbol))] for symbol in query.symbols}
         return Sat(self.name, {symbol: _value(solver, term) for symbol, term in found.items()})
 
 
-def _said(parser: cvc5.InputParser, solver: cvc5.Solver) -> str:
-    """What the last command that says anything says."""
-    said = "nothing"
+def _last_output(parser: cvc5.InputParser, solver: cvc5.Solver) -> str:
+    """Run all commands; the output of the last that prints anything."""
+    output = "nothing"
     symbols = parser.getSymbolManager()
     while not (command := parser.nextCommand()).isNull():
-        said = command.invoke(solver, symbols).strip() or said
-    return said
+        output = command.invoke(solver, symbols).strip() or output
+    return output
 
 
 def _solver(manager: cvc5.TermManager, budget: Budget) -> cvc5.Solver:
@@ -120,67 +104,55 @@ def _solver(manager: cvc5.TermManager, budget: Budget) -> cvc5.Solver:
     solver.setOption("rlimit-per", str(max(1, budget.steps // _STEPS_PER_UNIT)))
     for weight in _WEIGHTS:
         solver.setOption("rweight", weight)
-    solver.setOption("tlimit-per", str(max(1, round(budget.seconds * 1000))))
+    solver.setOption("tlimit-per", str(milliseconds(budget)))
     solver.setOption("seed", str(budget.seed))
     return solver
 
 
-def _terms(steps: tuple[Step, ...], manager: cvc5.TermManager) -> list[Term]:
-    terms: list[Term] = []
-    for step in steps:
-        terms.append(_term(step, terms, manager))
-    return terms
+class _Maker:
+    """Terms made by one term manager."""
 
+    def __init__(self, manager: cvc5.TermManager) -> None:
+        self.manager = manager
 
-def _term(step: Step, terms: list[Term], manager: cvc5.TermManager) -> Term:
-    match step:
-        case Number(value=value):
-            return _number(value, manager)
-        case Variable(ordinal=ordinal):
-            return manager.mkConst(manager.getIntegerSort(), f"v{ordinal}")
-        case Total():
-            return _total(step, terms, manager)
-        case Product(left, right):
-            return manager.mkTerm(Kind.MULT, terms[left], terms[right])
-        case Choice(condition, then, other):
-            return manager.mkTerm(Kind.ITE, terms[condition], terms[then], terms[other])
-        case AtMost(left, right):
-            return manager.mkTerm(Kind.LEQ, terms[left], terms[right])
-        case Equal(left, right):
-            return manager.mkTerm(Kind.EQUAL, terms[left], terms[right])
-        case Every(parts):
-            return _junction(Kind.AND, [terms[part] for part in parts], manager)
-        case Some(parts):
-            return _junction(Kind.OR, [terms[part] for part in parts], manager)
-        case Opposite(part):
-            return manager.mkTerm(Kind.NOT, terms[part])
-        case _:
-            assert_never(step)
+    def number(self, value: int) -> Term:
+        # mkInteger takes an int of 32 bits at most, but text of any length.
+        return self.manager.mkInteger(str(value))
 
+    def variable(self, ordinal: int) -> Term:
+        return self.manager.mkConst(self.manager.getIntegerSort(), f"v{ordinal}")
 
-def _number(value: int, manager: cvc5.TermManager) -> Term:
-    # As an int, cvc5 takes 32 bits at most; as text, any number.
-    return manager.mkInteger(str(value))
+    def total(self, terms: Sequence[tuple[Term, int]], constant: int) -> Term:
+        addends = [term if factor == 1 else self.product(self.number(factor), term) for term, factor in terms]
+        if constant != 0 or not addends:
+            addends.append(self.number(constant))
+        return addends[0] if len(addends) == 1 else self.manager.mkTerm(Kind.ADD, *addends)
 
+    def product(self, left: Term, right: Term) -> Term:
+        return self.manager.mkTerm(Kind.MULT, left, right)
 
-def _total(step: Total, terms: list[Term], manager: cvc5.TermManager) -> Term:
-    addends = [
-        terms[part] if factor == 1 else manager.mkTerm(Kind.MULT, _number(factor, manager), terms[part])
-        for part, factor in step.terms
-    ]
-    if step.constant != 0 or not addends:
-        addends.append(_number(step.constant, manager))
-    return addends[0] if len(addends) == 1 else manager.mkTerm(Kind.ADD, *addends)
+    def choice(self, condition: Term, then: Term, other: Term) -> Term:
+        return self.manager.mkTerm(Kind.ITE, condition, then, other)
 
+    def at_most(self, left: Term, right: Term) -> Term:
+        return self.manager.mkTerm(Kind.LEQ, left, right)
 
-def _junction(kind: Kind, parts: list[Term], manager: cvc5.TermManager) -> Term:
-    if len(parts) > 1:
-        return manager.mkTerm(kind, *parts)
-    return parts[0] if parts else manager.mkBoolean(kind == Kind.AND)
+    def equal(self, left: Term, right: Term) -> Term:
+        return self.manager.mkTerm(Kind.EQUAL, left, right)
 
+    def conjunction(self, parts: Sequence[Term]) -> Term:
+        return self._junction(Kind.AND, parts)
 
-def _model(solver: cvc5.Solver, lowered: Lowered, terms: list[Term]) -> Mapping[Symbol, int]:
-    return {symbol: _value(solver, terms[position]) for symbol, position in lowered.symbols}
+    def disjunction(self, parts: Sequence[Term]) -> Term:
+        return self._junction(Kind.OR, parts)
+
+    def negation(self, part: Term) -> Term:
+        return self.manager.mkTerm(Kind.NOT, part)
+
+    def _junction(self, kind: Kind, parts: Sequence[Term]) -> Term:
+        if len(parts) > 1:
+            return self.manager.mkTerm(kind, *parts)
+        return parts[0] if parts else self.manager.mkBoolean(kind == Kind.AND)
 
 
 def _value(solver: cvc5.Solver, term: Term) -> int:

@@ -1,4 +1,4 @@
-"""Complete enumeration by NumPy: for finite queries it is a proof, and faster than SMT."""
+"""The enumeration backend: evaluates every assignment of a finite query with NumPy, faster than SMT on small ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CAPABILITIES = Capabilities(unbounded=False, nonlinear=True, bitwise=True, read
 
 @frozen
 class Enumerate:
-    """Tries every assignment, the last symbol by name fastest; the model is the first that satisfies."""
+    """Tries every assignment, the last symbol by name varying fastest; the model is the first that satisfies."""
 
     name: str = "enumerate"
     capabilities: Capabilities = _CAPABILITIES
@@ -63,7 +63,7 @@ def _size(symbol: Symbol) -> int | None:
 
 
 def _first(symbols: tuple[Symbol, ...], filters: Iterable[Cond], ordinals: IntArray) -> Mapping[Symbol, int] | None:
-    """The first of the numbered assignments that passes the filters, each evaluated where those before it hold."""
+    """The first of the numbered assignments to pass all filters; each is evaluated only where all before it hold."""
     values = _assignments(symbols, ordinals)
     count = len(ordinals)
     for condition in filters:
@@ -77,7 +77,7 @@ def _first(symbols: tuple[Symbol, ...], filters: Iterable[Cond], ordinals: IntAr
 
 
 def _assignments(symbols: tuple[Symbol, ...], ordinals: IntArray) -> dict[Symbol, IntArray]:
-    """Ordinals as mixed-radix numbers with one digit a symbol."""
+    """Ordinals decoded as mixed-radix numbers with one digit per symbol."""
     values: dict[Symbol, IntArray] = {}
     rest = ordinals
     for symbol in reversed(symbols):
@@ -90,13 +90,13 @@ def _assignments(symbols: tuple[Symbol, ...], ordinals: IntArray) -> dict[Symbol
 
 
 def _obstacle(assertions: Iterable[Cond]) -> str | None:
-    """Why 64-bit arithmetic cannot evaluate the assertions, if so."""
+    """Why 64-bit arithmetic cannot evaluate the assertions, or None if it can."""
     magnitudes: dict[Node, int] = {}
     for node in topological(assertions):
         if isinstance(node, Read | Held):
             return "an array element has no known value"
         if isinstance(node, Coord):
-            return f"coordinate i{node.axis} stands for no symbol"
+            return f"coordinate i{node.axis} is not a symbol"
         magnitudes[node] = _magnitude(node, [magnitudes[child] for child in children(node)])
         if magnitudes[node] > _MAGNITUDE_LIMIT:
             return "a value may exceed 64 bits"
@@ -104,7 +104,7 @@ def _obstacle(assertions: Iterable[Cond]) -> str | None:
 
 
 def _magnitude(node: Node, parts: list[int]) -> int:
-    """A bound on the absolute value, and on every intermediate one, wherever the node is defined."""
+    """A bound on the absolute value, and on every intermediate value, wherever the node is defined."""
     match node:
         case Const(value=value):
             return abs(value)

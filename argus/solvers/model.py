@@ -1,4 +1,4 @@
-"""Whether a solver's model satisfies the query it was asked: the check behind every Sat that leaves."""
+"""Checks that a model satisfies its query; every Sat answer passes this check before anyone sees it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from argus.solvers.base import definedness
 def fault(query: Query, model: Mapping[Symbol, int]) -> str | None:
     """Why the model is wrong, or None if it satisfies the query.
 
-    A model says nothing of array elements, so an assertion that still depends on one once the symbols are
-    replaced counts as satisfied.
+    A model has no values for array elements, so an assertion that still depends on one after the symbols are
+    substituted counts as satisfied.
     """
     for symbol in query.symbols:
         if symbol not in model:
@@ -40,7 +40,7 @@ def _may_hold(condition: Cond, model: Mapping[Symbol, int]) -> bool:
 
 
 def describe(query: Query) -> str:
-    """The query as a person reads it: its assertions, then the ranges of its symbols."""
+    """The query as text for an error message: its assertions, then the ranges of its symbols."""
     lines = [show(assertion) for assertion in query.assertions]
     lines += [f"{symbol.name} in [{symbol.low}, {symbol.high}]" for symbol in query.symbols]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Several backends as one: the first that decides, or all of them checking each other."""
+"""Composite backends: a portfolio that takes the first definite answer, and a cross-check of all backends."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _union(backends: Iterable[Solver]) -> Capabilities:
 
 @frozen
 class Portfolio:
-    """Enumerates what is small, then asks the backends in order, then enumerates up to the budget.
+    """Enumerates small queries; otherwise asks the backends in order, then enumerates up to the budget.
 
-    The first definite answer is the answer, under the name of the backend that gave it. Each backend gets an
-    equal share of the steps, so that a slow one leaves some for the others.
+    The first definite answer is returned, under the name of the backend that gave it. Each backend gets an equal
+    share of the steps and the time, so that a slow one leaves some for the others.
     """
 
     backends: tuple[Solver, ...] = field(converter=tuple[Solver, ...])
@@ -59,10 +59,10 @@ class Portfolio:
 
 @frozen
 class Everyone:
-    """Asks every backend, with the whole budget each, and compares.
+    """Asks every backend, each with the whole budget, and compares their answers.
 
-    The answer is the first definite one. Raises InternalError, with both answers and the query, when one
-    backend finds a model of what another refutes: a bug in one of the backends or in their common lowering.
+    Returns the first definite answer. Raises InternalError, with both answers and the query, when one backend
+    answers sat and another unsat: a bug in one of the backends or in their common lowering.
     """
 
     backends: tuple[Solver, ...] = field(converter=tuple[Solver, ...])
@@ -93,15 +93,15 @@ def _disagreement(query: Query, model: Sat, refusal: Unsat) -> str:
     values = ", ".join(f"{s.name}={v}" for s, v in sorted(model.model.items(), key=lambda item: item[0].name))
     return (
         f"solvers disagree: {model.solver} finds a model ({values or 'no symbols'}), "
-        f"{refusal.solver} says that there is none, for\n{describe(query)}"
+        f"{refusal.solver} proves that there is none, for\n{describe(query)}"
     )
 
 
 def portfolio() -> Portfolio:
-    """Z3, then cvc5; each is imported when it is first asked."""
+    """Z3, then cvc5, each imported on first use; enumeration before and after."""
     return Portfolio((Deferred("z3"), Deferred("cvc5")))
 
 
 def everyone() -> Everyone:
-    """Z3, cvc5 and enumeration."""
+    """Z3, cvc5 and enumeration, checked against each other."""
     return Everyone((Deferred("z3"), Deferred("cvc5"), Enumerate()))

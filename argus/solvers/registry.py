@@ -1,4 +1,4 @@
-"""Solvers by name: entry points of the group `argus.solvers`, each loaded when it is first used."""
+"""The registry of solvers: entry points of the group `argus.solvers`, each loaded on first use."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ GROUP = "argus.solvers"
 
 
 def available() -> tuple[str, ...]:
-    """The names that `get` knows, sorted."""
+    """The names that `get` accepts, sorted."""
     return tuple(sorted(_declared()))
 
 
 @cache
 def get(name: str) -> Solver:
-    """The solver with this name, one instance a process.
+    """The solver with this name, one instance per process.
 
     An entry point names a class or function without parameters that returns a Solver. Raises ArgusError E601
-    for a name that nothing declares and E602 for a solver that does not load, or is none.
+    for a name that no entry point declares and E602 for a solver that does not load or lacks Solver's members.
     """
     declared = _declared()
     if name not in declared:
@@ -41,7 +41,7 @@ def get(name: str) -> Solver:
         raise ArgusError(_broken(declared[name], str(error) or type(error).__name__)) from error
     lacking = [each for each in ("name", "capabilities", "check") if not hasattr(made, each)]
     if lacking:
-        raise ArgusError(_broken(declared[name], f"what it makes has no `{lacking[0]}`"))
+        raise ArgusError(_broken(declared[name], f"the object it returns has no `{lacking[0]}`"))
     return cast(Solver, made)
 
 
@@ -60,9 +60,9 @@ class Deferred:
 
 
 def _declared() -> dict[str, EntryPoint]:
-    """Entry points by name; where two packages declare one name, ours counts, then the first."""
+    """Entry points by name; where two packages declare one name, Argus's own wins, then the first."""
     declared: dict[str, EntryPoint] = {}
-    # Loading this module takes as long as twenty of ours, and a program that asks no solver needs it not.
+    # Imported here because importlib.metadata is slow to load and a program that asks no solver does not need it.
     points = cast("list[EntryPoint]", list(import_module("importlib.metadata").entry_points(group=GROUP)))
     for point in sorted(points, key=lambda point: not point.value.startswith("argus.solvers.")):
         declared.setdefault(point.name, point)
@@ -89,5 +89,5 @@ def _broken(point: EntryPoint, reason: str) -> Diagnostic:
         code="E602",
         severity="error",
         message=f"the solver `{point.name}` ({point.value}) does not load: {reason}",
-        help="install or mend what it needs, or choose another solver",
+        help="install or repair its dependencies, or choose another solver",
     )

@@ -27,8 +27,8 @@ from argus.interp.violation import UnkeptError
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
 from argus.testing.mutation import Mutant
-from argus.verifier.kernel import unproved, verify
-from argus.verifier.reference import Comparison, Contraction, compared, compared_with_claims, contraction
+from argus.verifier.kernel import first_unproved, verify
+from argus.verifier.reference import Comparison, Contraction, claimed_contraction, compare, compare_with_claims
 
 Array = npt.NDArray[Any]
 Sizes = Mapping[str, int]
@@ -83,14 +83,14 @@ class Judge:
     )
 
     def __attrs_post_init__(self) -> None:
-        self._claimed = contraction(self.original)
+        self._claimed = claimed_contraction(self.original)
 
     def __call__(self, mutant: Mutant) -> Judged:
         faults = check(mutant.kernel)
         if faults:
             return Judged("ill-formed", faults[0].code, faults[0].message)
         if not self.searches:
-            open_claim = unproved(mutant.kernel, Session(resolve(self.solver), self.budget, None))
+            open_claim = first_unproved(mutant.kernel, Session(resolve(self.solver), self.budget, None))
             if open_claim is not None:
                 return Judged("unproved", *open_claim)
         report = verify(mutant.kernel, solver=self.solver, budget=self.budget)
@@ -187,7 +187,7 @@ class Judge:
             right = wanted.astype(np.float64)
             largest = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
             close = _CLOSE.get(wanted.dtype.name, _CLOSE_OTHERS) * largest
-            found = compared(made, right, np.full(right.shape, close), "the original")
+            found = compare(made, right, np.full(right.shape, close), "the original")
             if not found.right:
                 return f"{found.outside} numbers of `{name}` are not those of the original"
         return ""
@@ -203,7 +203,7 @@ class Judge:
 
 
 def _as_claimed(claimed: Contraction, arrays: Mapping[str, Array]) -> Comparison:
-    return compared_with_claims(claimed, arrays, arrays[claimed.output.name], 0)
+    return compare_with_claims(claimed, arrays, arrays[claimed.output.name], 0)
 
 
 def spaced(sizes: Sequence[Sizes], most: int) -> list[Sizes]:

@@ -1,1 +1,1 @@
-"""Verification end to end: prove, refute by replay, suggest and annotate."""
+"""The verifier: proves or refutes kernels and programs, suggests claims, and writes them into kernel files."""

@@ -1,4 +1,4 @@
-"""The readings of a kernel that a user calls, for a kernel or for an instance of a family."""
+"""The public functions on kernels and programs: `interpret`, `verify` and `build`, for traced or untraced ones."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def interpret(
     config: str | None = None,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
 ) -> dict[str, Array]:
-    """Run a kernel, or a program's launches, on one array a parameter, in order; the outputs by name, as new arrays.
+    """Run a kernel, or a program's launches, on one array per parameter, in order; returns new arrays by output name.
 
-    An output's contents are ignored (unless the kernel reads them too); its shape binds sizes.
+    An output array's contents are ignored (unless the kernel also reads them); its shape binds sizes.
     config: which instance of a family, by default the first. schedule: when asynchronous operations take effect.
 
     Raises:
-        ArgusError: E401 for an array that does not fit, E402 for an assumption that the sizes break, E501 for
-            a construct without a meaning here, E1xx when the kernel cannot be traced.
+        ArgusError: E401 for an array of the wrong shape or type, E402 for sizes that violate an assumption, E501 for
+            a construct that the interpreter does not support, E1xx when the kernel cannot be traced.
     """
     if isinstance(kernel, ProgramTemplate):
         kernel = kernel.trace(config or kernel.instances()[0])
     if isinstance(kernel, Program):
         return interpret_program(kernel, *arrays, schedule=schedule)
-    return interpret_kernel(traced(kernel, config), *arrays, schedule=schedule)
+    return interpret_kernel(trace_instance(kernel, config), *arrays, schedule=schedule)
 
 
 @overload
@@ -82,7 +82,7 @@ def verify(
 
     solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
     by default the portfolio, or what `use_solver` has chosen.
-    config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
+    config: which instance of a family, by default the first. cache: solver answers on disk; None uses no cache.
     Raises ArgusError when the kernel cannot be traced or the solver is unknown.
     """
     if isinstance(kernel, Program | ProgramTemplate):
@@ -97,19 +97,19 @@ def build(
     *,
     config: str | None = None,
 ) -> Artifact:
-    """Emit a kernel, compile it, and read what the compiler says of its registers and memory.
+    """Emit a kernel, compile it, and read its register and memory usage from the compiler's report.
 
     target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
     and NAME.json go; by default a folder of the user's cache. config: as for `interpret`.
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
-            E303 without a compiler, E304 if it fails, E501 for what is not emitted yet, E1xx when the kernel
-            cannot be traced.
+            E303 without a compiler, E304 if it fails, E501 for a construct that is not emitted yet, E1xx when the
+            kernel cannot be traced.
     """
-    return build_kernel(traced(kernel, config), target, None if directory is None else Path(directory))
+    return build_kernel(trace_instance(kernel, config), target, None if directory is None else Path(directory))
 
 
-def traced(kernel: Kernel | Template, config: str | None = None) -> Kernel:
+def trace_instance(kernel: Kernel | Template, config: str | None = None) -> Kernel:
     """The kernel itself, or the instance of a family that `config` names, by default the first."""
     return kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])

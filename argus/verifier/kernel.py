@@ -1,4 +1,4 @@
-"""Verification end to end: analyse, prove, refute by replay, report."""
+"""Verifies one kernel: analyses it, proves its obligations or refutes one by replay, and reports."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
 from argus.verifier.refute import Refutation, Suspect, is_static, refute, static_fault
 
-Shown = Callable[[Sequence[Suspect]], Refutation | None]
+Refuter = Callable[[Sequence[Suspect]], Refutation | None]
 
 
 @frozen(eq=False)
-class Judged:
-    """An obligation and what became of it."""
+class CheckedObligation:
+    """An obligation and the solver's result: standing, reason, method, and the model that falsifies it, if any."""
 
     obligation: Obligation
     standing: Standing
@@ -55,8 +55,8 @@ def verify(
 
     solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
     by default the portfolio, or what `use_solver` has chosen.
-    config: which instance of a family, by default the first. cache: answers kept on disk; None keeps none.
-    runs: what those of this very kernel have violated before, such as when it was put to another solver.
+    config: which instance of a family, by default the first. cache: solver answers on disk; None uses no cache.
+    runs: results of earlier interpreter runs of this same kernel, such as from a check by another solver.
     Raises ArgusError when the kernel cannot be traced or the solver is unknown.
     """
     start = perf_counter()
@@ -64,72 +64,75 @@ def verify(
     backend = resolve(solver)
     session = Session(backend, budget or Budget(), cache)
     analysis = analyse(traced, session)
-    return concluded(traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget, runs), start)
+    return report_on(traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget, runs), start)
 
 
-def concluded(kernel: Kernel, analysis: Analysis, session: Session, shown: Shown, start: float) -> Report:
-    """The report on what was found of a kernel. shown: how a suspected fault is shown. start: when work on it began."""
+def report_on(kernel: Kernel, analysis: Analysis, session: Session, refuter: Refuter, start: float) -> Report:
+    """The report on an analysed kernel. refuter: finds a run that shows a fault. start: when the work began."""
     backend, assumptions = session.solver, analysis.assumptions
     asked = analysis.promised or session
     if isinstance(asked.check((*assumptions, *one_of_each(kernel))), Unsat):
         listed = tuple(show(cond) for cond in (*assumptions, *told(kernel)))
         return _report(kernel, backend, Vacuous(listed), (), (_vacuous(kernel, listed),), session, start)
-    found = _judged(session, analysis)
-    return _conclude(kernel, backend, analysis, found, session, shown, start)
+    found = _check_obligations(session, analysis)
+    return _conclude(kernel, backend, analysis, found, session, refuter, start)
 
 
-def judged(kernel: Kernel, session: Session) -> tuple[Analysis, tuple[Judged, ...]]:
-    """Each obligation of a kernel and what becomes of it, without a verdict."""
+def check_obligations(kernel: Kernel, session: Session) -> tuple[Analysis, tuple[CheckedObligation, ...]]:
+    """The analysis of a kernel and its checked obligations, without a verdict or a search for counterexamples."""
     analysis = analyse(kernel, session)
-    return analysis, _judged(session, analysis)
+    return analysis, _check_obligations(session, analysis)
 
 
-def unproved(kernel: Kernel, session: Session) -> tuple[str, str] | None:
-    """The first invariant that is not proved, and why; None if there is none. No counterexample is looked for."""
-    analysis, found = judged(kernel, session)
+def first_unproved(kernel: Kernel, session: Session) -> tuple[str, str] | None:
+    """The first unproved invariant and the reason, or None if all are proved; does not search for counterexamples."""
+    analysis, found = check_obligations(kernel, session)
     if analysis.unmodelled:
         return "", analysis.unmodelled[0].reason
     first = next((each for each in found if each.standing != "proved"), None)
     return None if first is None else (first.obligation.invariant, first.reason or f"{first.obligation.what}: refuted")
 
 
-def _judged(session: Session, analysis: Analysis) -> tuple[Judged, ...]:
-    """What becomes of each obligation. Those with the same hypotheses are asked together: one proof may do for all."""
-    alike: dict[tuple[Cond, ...], dict[Obligation, Cond]] = {}
+def _check_obligations(session: Session, analysis: Analysis) -> tuple[CheckedObligation, ...]:
+    """Checks each obligation; those with the same hypotheses are asked together, since one query may prove them all."""
+    by_hypotheses: dict[tuple[Cond, ...], dict[Obligation, Cond]] = {}
     for each in analysis.obligations:
         if not each.unknown:
-            alike.setdefault(_hypotheses(analysis, each), {})[each] = each.goal
+            by_hypotheses.setdefault(_hypotheses(analysis, each), {})[each] = each.goal
     answers: dict[Obligation, tuple[tuple[Cond, ...], Answer]] = {}
-    for hypotheses, goals in alike.items():
+    for hypotheses, goals in by_hypotheses.items():
         found = session.prove_each(hypotheses, tuple(goals.values()))
         answers |= {each: (hypotheses, answer) for each, answer in zip(goals, found, strict=True)}
-    return tuple(_judge(session, analysis, each, answers.get(each)) for each in analysis.obligations)
+    return tuple(_check(session, analysis, each, answers.get(each)) for each in analysis.obligations)
 
 
-def _judge(
+def _check(
     session: Session, analysis: Analysis, obligation: Obligation, found: tuple[tuple[Cond, ...], Answer] | None
-) -> Judged:
+) -> CheckedObligation:
     if found is None:
-        return Judged(obligation, "unknown", obligation.unknown, "", {})
+        return CheckedObligation(obligation, "unknown", obligation.unknown, "", {})
     hypotheses, answer = found
     if obligation.stated and not isinstance(session.check(hypotheses), Sat):
-        return Judged(obligation, "unknown", "no execution is known to get there: nothing may be compared", "", {})
+        reason = "no execution is known to reach it, so a proof might compare nothing"
+        return CheckedObligation(obligation, "unknown", reason, "", {})
     match answer:
         case Unsat(solver=method):
-            return Judged(obligation, "proved", "", method, {})
+            return CheckedObligation(obligation, "proved", "", method, {})
         case Sat(solver=method):
             if is_static(obligation):
-                return Judged(obligation, "refuted", "", method, {s.name: n for s, n in answer.model.items()})
-            wrong = _falsified(obligation.goal, answer.model)
+                return CheckedObligation(
+                    obligation, "refuted", "", method, {s.name: n for s, n in answer.model.items()}
+                )
+            wrong = _falsified_conjunct(obligation.goal, answer.model)
             smallest = session.minimise([*hypotheses, algebra.negate(wrong)], _order(analysis, obligation))
             model = smallest.model if isinstance(smallest, Sat) else answer.model
-            return Judged(obligation, "refuted", "", method, {s.name: n for s, n in model.items()})
+            return CheckedObligation(obligation, "refuted", "", method, {s.name: n for s, n in model.items()})
         case GaveUp(solver=method, reason=reason):
-            return Judged(obligation, "unknown", f"{method} gave up: {reason}", method, {})
+            return CheckedObligation(obligation, "unknown", f"{method} gave up: {reason}", method, {})
 
 
-def _falsified(goal: Cond, model: Mapping[Symbol, int]) -> Cond:
-    """Of a goal of many parts one that the model falsifies: a small query to make small."""
+def _falsified_conjunct(goal: Cond, model: Mapping[Symbol, int]) -> Cond:
+    """A conjunct that the model falsifies, for a goal of many parts: minimising a model of it is a smaller query."""
     if not isinstance(goal, And) or len(goal.parts) <= _FEW:
         return goal
     try:
@@ -161,46 +164,46 @@ def _conclude(
     kernel: Kernel,
     solver: Solver,
     analysis: Analysis,
-    judged: tuple[Judged, ...],
+    checked: tuple[CheckedObligation, ...],
     session: Session,
-    shown: Shown,
+    refuter: Refuter,
     start: float,
 ) -> Report:
-    findings = tuple(_findings(kernel, analysis, judged))
-    suspects = sorted((j for j in judged if j.standing == "refuted"), key=_rank)
-    doubtful = sorted((j for j in judged if j.standing == "unknown"), key=_rank)
+    findings = tuple(_findings(kernel, analysis, checked))
+    suspects = sorted((j for j in checked if j.standing == "refuted"), key=_rank)
+    doubtful = sorted((j for j in checked if j.standing == "unknown"), key=_rank)
     if suspects or doubtful or analysis.unmodelled:
-        found = shown([_suspect(kernel, j) for j in (*suspects, *doubtful)])
+        found = refuter([_suspect(kernel, j) for j in (*suspects, *doubtful)])
         if found is not None:
-            settled = tuple(_settle(finding, found) for finding in findings)
-            others = _others(kernel, found, suspects)
+            settled = tuple(_mark_refuted(finding, found) for finding in findings)
+            others = _other_static_faults(kernel, found, suspects)
             return _report(
                 kernel, solver, Refuted(found.counterexample), settled, (found.diagnostic, *others), session, start
             )
-        return _open(kernel, solver, analysis, findings, [*suspects, *doubtful], session, start)
+        return _unknown_report(kernel, solver, analysis, findings, [*suspects, *doubtful], session, start)
     unbuilt = next((finding for finding in findings if finding.standing == "not built yet"), None)
     if unbuilt is not None:
-        return _without_a_check(kernel, solver, unbuilt, findings, session, start)
-    verdict = _proved(kernel, analysis, judged)
+        return _unchecked_report(kernel, solver, unbuilt, findings, session, start)
+    verdict = _proved(kernel, analysis, checked)
     names = _uncovered(kernel, findings)
-    warnings = tuple(_unreached(kernel, name) for name in names)
+    warnings = tuple(_unclaimed_output(kernel, name) for name in names)
     return _report(kernel, solver, verdict, findings, warnings, session, start, names)
 
 
-def _rank(judged: Judged) -> int:
-    return INVARIANT_PRIORITY.index(judged.obligation.invariant)
+def _rank(checked: CheckedObligation) -> int:
+    return INVARIANT_PRIORITY.index(checked.obligation.invariant)
 
 
-def _suspect(kernel: Kernel, judged: Judged) -> Suspect:
-    if judged.standing != "refuted":
-        return Suspect(judged.obligation, None)
-    return Suspect(judged.obligation, {s.name: judged.model.get(s.name, max(1, s.low or 0)) for s in kernel.sizes})
+def _suspect(kernel: Kernel, checked: CheckedObligation) -> Suspect:
+    if checked.standing != "refuted":
+        return Suspect(checked.obligation, None)
+    return Suspect(checked.obligation, {s.name: checked.model.get(s.name, max(1, s.low or 0)) for s in kernel.sizes})
 
 
-def _findings(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> Iterator[Finding]:
+def _findings(kernel: Kernel, analysis: Analysis, checked: tuple[CheckedObligation, ...]) -> Iterator[Finding]:
     absent = not_applicable(kernel)
-    found: dict[str, list[Judged]] = {}
-    for j in judged:
+    found: dict[str, list[CheckedObligation]] = {}
+    for j in checked:
         found.setdefault(j.obligation.invariant, []).append(j)
     for each in INVARIANTS:
         mine = found.get(each.id, [])
@@ -211,12 +214,12 @@ def _findings(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) ->
         elif analysis.unmodelled and each.id not in ("I18", "I21", "I22"):
             yield Finding(each.id, each.title, "unknown", analysis.unmodelled[0].reason)
         elif not mine:
-            yield Finding(each.id, each.title, "not applicable", "no two accesses of this kind meet")
+            yield Finding(each.id, each.title, "not applicable", "no two accesses of this kind conflict")
         else:
             yield _finding(each.id, each.title, mine)
 
 
-def _finding(code: str, title: str, mine: Sequence[Judged]) -> Finding:
+def _finding(code: str, title: str, mine: Sequence[CheckedObligation]) -> Finding:
     standing: Standing = "proved"
     reason = ""
     for j in mine:
@@ -225,7 +228,7 @@ def _finding(code: str, title: str, mine: Sequence[Judged]) -> Finding:
     return Finding(code, title, standing, reason, len(mine), sum(j.obligation.compared for j in mine))
 
 
-def _settle(finding: Finding, found: Refutation) -> Finding:
+def _mark_refuted(finding: Finding, found: Refutation) -> Finding:
     if finding.invariant != found.counterexample.code:
         return finding
     return Finding(
@@ -238,26 +241,28 @@ def _settle(finding: Finding, found: Refutation) -> Finding:
     )
 
 
-def _others(kernel: Kernel, found: Refutation, suspects: Sequence[Judged]) -> tuple[Diagnostic, ...]:
-    """Static faults of other invariants beside the primary one; what a counterexample disturbs is not repeated."""
+def _other_static_faults(
+    kernel: Kernel, found: Refutation, suspects: Sequence[CheckedObligation]
+) -> tuple[Diagnostic, ...]:
+    """Static faults of other invariants, which are faults whatever the counterexample's run does."""
     code = found.counterexample.code
     others = {j.obligation.invariant: j for j in reversed(suspects) if is_static(j.obligation)}
     return tuple(static_fault(kernel, _suspect(kernel, j)).diagnostic for c, j in others.items() if c != code)
 
 
-def _proved(kernel: Kernel, analysis: Analysis, judged: tuple[Judged, ...]) -> Proved:
-    methods = Counter(j.method for j in judged)
+def _proved(kernel: Kernel, analysis: Analysis, checked: tuple[CheckedObligation, ...]) -> Proved:
+    methods = Counter(j.method for j in checked)
     coverage: Counter[str] = Counter()
-    for j in judged:
+    for j in checked:
         coverage[j.obligation.invariant] += j.obligation.compared
     listed = [show(cond) for cond in analysis.assumptions]
     listed += [f"{show(cond)} for every element: a contract on data, checked at launch" for cond in told(kernel)]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
     listed += machine_assumptions(kernel)
-    listed += dict.fromkeys(j.obligation.presumed for j in judged if j.obligation.presumed)
-    results = tuple(dict.fromkeys(j.obligation.tells for j in judged if j.obligation.tells))
-    return Proved(len(judged), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
+    listed += dict.fromkeys(j.obligation.presumed for j in checked if j.obligation.presumed)
+    results = tuple(dict.fromkeys(j.obligation.tells for j in checked if j.obligation.tells))
+    return Proved(len(checked), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)
 
 
 def _names(buffers: Sequence[Buffer]) -> str:
@@ -265,22 +270,24 @@ def _names(buffers: Sequence[Buffer]) -> str:
 
 
 def _uncovered(kernel: Kernel, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Outputs that no non-trivial claim reaches; a kernel without outputs does nothing that could be claimed."""
+    """Outputs that no nontrivial claim covers; a kernel without outputs yields "(no output)"."""
     stmts = list(walk(kernel.body))
     outputs = {s.target.buffer: None for s in stmts if isinstance(s, Copy) and s.target.buffer.space == "global"}
     claims = [s.claim for s in stmts if isinstance(s, Assert)]
     claimed = {claim.view.buffer for claim in claims if isinstance(claim, Products)}
-    claimed |= {claim.view.buffer for claim in claims if isinstance(claim, WrittenOnce) and _tells_apart(claim, stmts)}
+    claimed |= {
+        claim.view.buffer for claim in claims if isinstance(claim, WrittenOnce) and _mentions_every_axis(claim, stmts)
+    }
     compared = any(f.invariant == "I4" and f.compared for f in findings)
     if not outputs:
         return ("(no output)",)
     return tuple(buffer.name for buffer in outputs if buffer not in claimed or not compared)
 
 
-def _tells_apart(claim: WrittenOnce, stmts: Sequence[Stmt]) -> bool:
-    """Whether the record mentions every coordinate: a constant record would hold of anything.
+def _mentions_every_axis(claim: WrittenOnce, stmts: Sequence[Stmt]) -> bool:
+    """Whether the record mentions every coordinate: a constant record would hold for any output.
 
-    Of prefixes, what tells elements along one axis apart is where their sums end.
+    For prefix sums, one axis may be missing from the record: the upper ends of the sums distinguish elements along it.
     """
     axes = {n.axis for n in topological([e for _, e in claim.record]) if isinstance(n, Coord)}
     stored = {s.source.buffer for s in stmts if isinstance(s, Copy) and s.target.buffer is claim.view.buffer}
@@ -289,16 +296,16 @@ def _tells_apart(claim: WrittenOnce, stmts: Sequence[Stmt]) -> bool:
     return len(axes) + (ends and len(axes) < len(claim.view.shape)) == len(claim.view.shape)
 
 
-def _open(
+def _unknown_report(
     kernel: Kernel,
     solver: Solver,
     analysis: Analysis,
     findings: tuple[Finding, ...],
-    left: Sequence[Judged],
+    left: Sequence[CheckedObligation],
     session: Session,
     start: float,
 ) -> Report:
-    """Nothing refuted, something not proved."""
+    """The report where nothing is refuted and something is not proved."""
     if analysis.unmodelled:
         first = analysis.unmodelled[0]
         reason, where, code = first.reason, first.stmt.span, "I38"
@@ -322,12 +329,12 @@ def _open(
     return _report(kernel, solver, Unknown(reason, attempt), findings, (doubt,), session, start)
 
 
-def _without_a_check(
+def _unchecked_report(
     kernel: Kernel, solver: Solver, unbuilt: Finding, findings: tuple[Finding, ...], session: Session, start: float
 ) -> Report:
-    """All that was asked is proved, and something that concerns the kernel was not asked."""
-    reason = f"{unbuilt.invariant}, {unbuilt.title}, concerns this kernel, and this version has no check for it"
-    attempt = "write the kernel without the construct, or judge that invariant by hand"
+    """The report where all obligations are proved, but an invariant that applies to the kernel has no check."""
+    reason = f"{unbuilt.invariant}, {unbuilt.title}, applies to this kernel, and this version has no check for it"
+    attempt = "write the kernel without the construct, or check that invariant by hand"
     doubt = Diagnostic(
         unbuilt.invariant,
         "unknown",
@@ -347,17 +354,17 @@ def _vacuous(kernel: Kernel, listed: tuple[str, ...]) -> Diagnostic:
         f"the assumptions of `{kernel.name}` contradict each other",
         Label(kernel.span, "no launch satisfies them"),
         notes=tuple(listed),
-        help="remove or weaken an `assume(...)`: from a contradiction anything would follow",
+        help="remove or weaken an `assume(...)`: a contradiction implies anything",
         kernel=kernel.name,
     )
 
 
-def _unreached(kernel: Kernel, name: str) -> Diagnostic:
+def _unclaimed_output(kernel: Kernel, name: str) -> Diagnostic:
     return Diagnostic(
         "E404",
         "unknown",
         f"no assertion reaches the output `{name}`",
-        Label(kernel.span, "everything stated is proved, but nothing is stated of this output"),
+        Label(kernel.span, "every claim is proved, but no claim is made about this output"),
         help=f"tag the inputs and end with `assert_written_once({name}, ...)`",
         kernel=kernel.name,
     )

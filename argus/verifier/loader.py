@@ -1,4 +1,4 @@
-"""Loading a kernel file: what it exports, or one diagnostic that says why it cannot be had."""
+"""Loads a kernel file and lists the kernels it exports; every failure is one diagnostic."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from argus.core.ir import Kernel, Program
 from argus.core.span import NOWHERE, Frame, Span
 
 SECONDS = 30.0
-"""How long a file may take to load, and each of its kernels to be traced, unless the caller says otherwise."""
+"""The default time limit for loading a file, and for tracing each of its kernels."""
 
 
 @frozen
 class Exported:
-    """One kernel of a file. name: what the report calls it; config: which instance, where `source` is a family.
+    """One kernel of a file. name: its name in reports. config: which instance, where `source` is a family.
 
-    program: the one that launches it, where it is the kernel of launch number `launch`.
+    program, launch: the program that launches it and the number of that launch, where a program does.
     """
 
     name: str
@@ -43,27 +43,27 @@ class Exported:
     launch: int = 0
 
     def trace(self, *, seconds: float = SECONDS) -> Kernel:
-        """The kernel itself.
+        """The traced kernel.
 
         Raises:
-            ArgusError: E1xx or E2xx for what is wrong with it, E006 if tracing takes longer than `seconds`.
+            ArgusError: E1xx or E2xx for errors in the kernel, E006 if tracing takes longer than `seconds`.
         """
         if isinstance(self.source, Kernel):
-            return _called(self.source, self.name)
+            return _renamed(self.source, self.name)
         function = self.source.function
         span = _place_of(function, self.source.name)
-        with limited(seconds, f"tracing `{self.name}`", span):
+        with time_limit(seconds, f"tracing `{self.name}`", span):
             try:
-                return _called(self.source.trace(self.config), self.name)
-            except SystemExit as left:
-                raise ArgusError(_left("E103", f"kernel `{self.name}`", left, span)) from left
+                return _renamed(self.source.trace(self.config), self.name)
+            except SystemExit as exit_:
+                raise ArgusError(_exit_diagnostic("E103", f"kernel `{self.name}`", exit_, span)) from exit_
 
 
-def _called(kernel: Kernel, name: str) -> Kernel:
+def _renamed(kernel: Kernel, name: str) -> Kernel:
     return kernel if kernel.name == name else evolve(kernel, name=name)
 
 
-def located(what: str) -> Path:
+def locate_file(what: str) -> Path:
     """The path of the file that `FILE` or `FILE:KERNEL` names. Raises ArgusError (E001) if there is none."""
     return _locate(_split(what)[0])[0]
 
@@ -71,12 +71,13 @@ def located(what: str) -> Path:
 def load(what: str, *, seconds: float = SECONDS, beside: Path | None = None) -> tuple[Exported, ...]:
     """The kernels that `FILE` or `FILE:KERNEL` names, in the order in which the file defines them.
 
-    FILE is a path, or the dotted name of a module. A family is all its instances, each of which may also be
-    named (`gemm_cdna3`). A program is the kernels that it launches, `gemm_split_partial`, all of them by its own
-    name; these do not count by themselves but where they are families. What the file merely imports from another
-    module does not count. The file runs in this process, under a private name, with its folder first on the path.
-    beside: a folder that it may import from as if it were its own, where it is a copy of a file there.
-    SIGALRM is used for the time limit, which holds on the main thread of a POSIX system only.
+    FILE is a path, or the dotted name of a module. The name of a family selects all its instances, which can also be
+    named one by one (`gemm_cdna3`). The name of a program selects all kernels that it launches, which can also be named
+    one by one (`gemm_split_partial`); such a kernel is not exported on its own unless it is a family. Names imported
+    from another module are not exported. The file runs in this process, under a private module name, with its folder
+    first on the path.
+    beside: a folder to import from as if it were the file's own, where the file is a copy of one there.
+    The time limit uses SIGALRM and applies on the main thread of a POSIX system only.
 
     Raises:
         ArgusError: E001 if there is no such file, E002 if it does not parse, E003 if it raises, E004 if it
@@ -88,17 +89,17 @@ def load(what: str, *, seconds: float = SECONDS, beside: Path | None = None) -> 
 def load_with_names(
     what: str, *, seconds: float = SECONDS, beside: Path | None = None
 ) -> tuple[tuple[Exported, ...], Mapping[str, object]]:
-    """As `load`, with all names of the file's module level. Raises ArgusError as `load`."""
+    """Like `load`, and also returns all module-level names of the file. Raises ArgusError like `load`."""
     file, wanted = _split(what)
     path, module_name = _locate(file)
     folder = nullcontext() if beside is None else _folder_on_path(beside)
-    with limited(seconds, f"loading `{file}`", _top_of(str(path))), folder:
+    with time_limit(seconds, f"loading `{file}`", _top_of(str(path))), folder:
         module = _run(path, file, module_name)
     exported = tuple(_exported(module))
     if not exported:
         _refuse(
             "E004",
-            f"`{file}` exports no kernel: no name at its module level is one",
+            f"`{file}` exports no kernel: none of its module-level names is one",
             "decorate a function with `@kernel(target=gfx942, threads=256)`; names that start with `_` do not count",
         )
     return exported if wanted is None else _named(exported, wanted, file), vars(module)
@@ -114,7 +115,7 @@ def _split(what: str) -> tuple[str, str | None]:
 
 
 def _locate(file: str) -> tuple[Path, str | None]:
-    """The path of a readable file and, if it was named as a module, that module's name."""
+    """The path of a regular file and, if it was named as a module, that module's name."""
     path = Path(os.path.abspath(file))  # noqa: PTH100 reason: `..` is removed, links are kept as the user named them
     if not path.exists() and _is_dotted(file):
         return _module_path(file), file
@@ -158,7 +159,7 @@ def _similar(path: Path) -> str:
 def _run(path: Path, shown: str, module_name: str | None) -> ModuleType:
     code = _compiled(path, shown)
     name = f"_argus_file_{sha256(bytes(path)).hexdigest()[:16]}"
-    with _folder_on_path(path.parent if module_name is None else Path.cwd()), _blaming(path, shown):
+    with _folder_on_path(path.parent if module_name is None else Path.cwd()), _exceptions_reported(path, shown):
         if module_name is not None:
             return importlib.import_module(module_name)
         module = ModuleType(name)
@@ -190,7 +191,7 @@ def _compiled(path: Path, shown: str) -> CodeType:
         raise ArgusError(Diagnostic("E002", "error", message, help=_PARSE_HELP)) from problem
 
 
-_PARSE_HELP = f"mend it for Python {sys.version_info[0]}.{sys.version_info[1]}, which runs Argus here"
+_PARSE_HELP = f"fix it for Python {sys.version_info[0]}.{sys.version_info[1]}, which runs Argus here"
 
 
 def _syntax_place(path: Path, problem: SyntaxError) -> Span:
@@ -213,25 +214,26 @@ def _folder_on_path(folder: Path) -> Generator[None]:
 
 
 @contextmanager
-def _blaming(path: Path, shown: str) -> Generator[None]:
-    """Turn what the file raises into a report at its own line; an interrupt from the keyboard passes."""
+def _exceptions_reported(path: Path, shown: str) -> Generator[None]:
+    """Turn an exception from the file into a diagnostic at its own line; KeyboardInterrupt passes through."""
     try:
         yield
     except (ArgusError, KeyboardInterrupt, _TooLongError):
         raise
     except SystemExit as problem:
-        raise ArgusError(_left("E003", f"`{shown}`", problem, _top_of(str(path)))) from problem
+        raise ArgusError(_exit_diagnostic("E003", f"`{shown}`", problem, _top_of(str(path)))) from problem
     except BaseException as problem:
         message = f"`{shown}` raised {_described(problem)} while it was loaded"
         where = _line_in(_top_of(str(path)), problem.__traceback__)
-        advice = "mend the line shown; a kernel file must load by itself"
+        advice = "fix the line shown; a kernel file must load by itself"
         raise ArgusError(Diagnostic("E003", "error", message, Label(where, "raised here"), help=advice)) from problem
 
 
-def _left(code: str, subject: str, problem: SystemExit, within: Span) -> Diagnostic:
+def _exit_diagnostic(code: str, subject: str, problem: SystemExit, within: Span) -> Diagnostic:
     where = _line_in(within, problem.__traceback__)
     message = f"{subject} ended the program with `sys.exit({problem.code!r})`"
-    return Diagnostic(code, "error", message, Label(where, "left here"), help="remove the call: a kernel file is read")
+    advice = "remove the call: a kernel file must return to the loader"
+    return Diagnostic(code, "error", message, Label(where, "exits here"), help=advice)
 
 
 def _described(problem: BaseException) -> str:
@@ -240,7 +242,7 @@ def _described(problem: BaseException) -> str:
 
 
 def _line_in(within: Span, trace: TracebackType | None) -> Span:
-    """The innermost line of the file of this place that the exception passed through, else the place."""
+    """The innermost line of `within`'s file that the exception passed through, else `within`."""
     found, file = within, within.frames[0].file if within.frames else ""
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -258,17 +260,17 @@ def _top_of(file: str) -> Span:
 
 
 class _TooLongError(BaseException):
-    """Not an Exception: the file's own handlers must not take it for theirs."""
+    """Not an Exception, so that `except Exception` in the file does not catch it."""
 
 
 @contextmanager
-def limited(seconds: float, doing: str, span: Span) -> Generator[None]:
-    """Stop what takes longer, with E006. On the main thread of a POSIX system only: elsewhere there is no limit."""
+def time_limit(seconds: float, doing: str, span: Span) -> Generator[None]:
+    """Raise ArgusError E006 when the block takes longer. Without effect off the main thread or without POSIX timers."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
     previous = signal.signal(signal.SIGALRM, _stop)
-    # Repeated, for code that catches everything in a loop, and for where `_stop` lets it pass.
+    # Repeated, for code that catches everything in a loop, and for when `_stop` ignores a signal.
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
     try:
         yield
@@ -285,7 +287,10 @@ _TIME_HELP = "keep work and endless loops out of the module level and of kernels
 
 
 def _stop(_signal: int, frame: FrameType | None) -> None:
-    """Not while Z3 makes or drops an object: one half made complains when it goes, what a finaliser raises is lost."""
+    """Raises _TooLongError, except inside Z3's constructors and finalisers.
+
+    A half-constructed Z3 object raises when it is finalised, and Python discards what a finaliser raises.
+    """
     while frame is not None:
         if frame.f_code.co_name in _FRAGILE and str(frame.f_globals.get("__name__")).startswith("z3."):
             return
@@ -322,7 +327,7 @@ def _exported(module: ModuleType) -> Iterator[Exported]:
 
 
 def _instances(name: str, value: Template, launched: Collection[Span]) -> Iterator[Exported]:
-    """The kernels of a family; a kernel alone, unless a program launches it."""
+    """The instances of a family; a kernel without instances, unless a program launches it."""
     code = getattr(value.function, "__code__", None)
     if value.configs or code is None or span_of_function(code) not in launched:
         for config in value.instances():
@@ -330,7 +335,7 @@ def _instances(name: str, value: Template, launched: Collection[Span]) -> Iterat
 
 
 def _launched(name: str, value: ProgramTemplate) -> Iterator[Exported]:
-    """The kernels of a program, as its launches specialise them."""
+    """The kernels of a program, one per launch, as specialised for that launch."""
     for config in value.instances():
         whole = name if config is None else f"{name}_{config}"
         made = value.trace(config)
@@ -339,7 +344,10 @@ def _launched(name: str, value: ProgramTemplate) -> Iterator[Exported]:
 
 
 def _imported(template: Template | ProgramTemplate, module: ModuleType) -> bool:
-    """Whether another module holds this very template; one made by another module's function is the file's own."""
+    """Whether the module that defines the function also binds this template.
+
+    A template that the file makes from another module's function is the file's own.
+    """
     home = sys.modules.get(getattr(template.function, "__module__", ""))
     return home is not None and home is not module and any(each is template for each in vars(home).values())
 
@@ -359,7 +367,7 @@ def _named(exported: Sequence[Exported], wanted: str, file: str) -> tuple[Export
 
 
 def _names(exported: Sequence[Exported]) -> tuple[str, ...]:
-    """What may stand after the colon: kernels, families and their instances."""
+    """The valid names after the colon: kernels, families and their instances."""
     names: Mapping[str, None] = dict.fromkeys(
         name for each in exported for name in (each.name.removesuffix(f"_{each.config}"), each.name)
     )

@@ -1,4 +1,4 @@
-"""Verification of programs: each launch with what the launches before it proved of its tensors."""
+"""Verifies programs launch by launch, each given the tensor contents that earlier launches are proved to leave."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
-from argus.verifier.kernel import concluded, verify
+from argus.verifier.kernel import report_on, verify
 from argus.verifier.loader import Exported
 from argus.verifier.refute import Refutation, Suspect, refute
-from argus.verifier.refute_program import Place, refute_launch
+from argus.verifier.refute_program import ProgramLaunch, refute_launch
 
 
 def verify_program(
@@ -38,28 +38,29 @@ def verify_program(
 ) -> ProgramReport:
     """Prove every invariant of every launch of a program, for all sizes, or refute one by a run of the program.
 
-    The arguments and what is raised are those of `verify`.
+    Takes the arguments of `verify`, and raises the same errors.
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
     backend = resolve(solver)
     launches = launched(traced)
-    held: dict[Buffer, Left] = {}
+    contents: dict[Buffer, Left] = {}
     states: list[Mapping[Buffer, Left]] = []
     reports: list[Report] = []
     for number, each in enumerate(launches):
         session = Session(backend, budget or Budget(), cache)
-        report, leaves = _verified(Place(traced, number, launches), held, session)
+        report, leaves = _verify_launch(ProgramLaunch(traced, number, launches), contents, session)
         reports.append(report)
         for buffer in written_tensors(each.kernel):
-            held[each.given[buffer]] = leaves.get(buffer, Top(f"`{each.kernel.name}` writes it, and is not understood"))
-        states.append(dict(held))
+            unknown = Top(f"`{each.kernel.name}` writes it, and the analysis does not know what")
+            contents[each.given[buffer]] = leaves.get(buffer, unknown)
+        states.append(dict(contents))
     crossings = tuple(_crossings(traced, launches, states))
     return ProgramReport(traced.name, _worst(reports), tuple(reports), crossings)
 
 
 @define
-class Asked:
-    """Verifications of what a file exports, programs once each."""
+class ExportVerifier:
+    """Verifies the kernels that a file exports, each program only once."""
 
     solver: Solver
     budget: Budget
@@ -71,7 +72,7 @@ class Asked:
         return tuple(self._programs.values())
 
     def report(self, exported: Exported, kernel: Kernel) -> Report:
-        """The report on a kernel, where it is launched if a program launches it."""
+        """The report on a kernel: in the context of its launch, if a program launches it."""
         program = exported.program
         if program is None:
             return verify(kernel, solver=self.solver, budget=self.budget, cache=self.cache)
@@ -80,49 +81,51 @@ class Asked:
         return evolve(self._programs[program].launches[exported.launch], kernel=exported.name)
 
     @staticmethod
-    def drawn(exported: Sequence[Exported], kernels: Sequence[Kernel]) -> list[Kernel]:
-        """The kernels in whose sizes counterexamples speak."""
+    def pictured_kernels(exported: Sequence[Exported], kernels: Sequence[Kernel]) -> list[Kernel]:
+        """For each exported kernel, the kernel whose sizes its counterexample uses: that of the launch, if any."""
         pairs = zip(exported, kernels, strict=True)
         return [k if e.program is None else launched(e.program)[e.launch].kernel for e, k in pairs]
 
 
-def _verified(place: Place, held: Mapping[Buffer, Left], session: Session) -> tuple[Report, Mapping[Buffer, Left]]:
-    """The report on a launch, and what it leaves in the tensors that it writes."""
+def _verify_launch(
+    site: ProgramLaunch, contents: Mapping[Buffer, Left], session: Session
+) -> tuple[Report, Mapping[Buffer, Left]]:
+    """The report on a launch, and the contents it leaves in the tensors that it writes."""
     start = perf_counter()
-    own = place.own
-    later = {given for launch in place.launches[place.number + 1 :] for given in _taken(launch)}
-    brought = {buffer: held[given] for buffer, given in own.given.items() if given in held}
+    own = site.own
+    later = {given for launch in site.launches[site.number + 1 :] for given in _read_tensors(launch)}
+    brought = {buffer: contents[given] for buffer, given in own.given.items() if given in contents}
     needed = frozenset(buffer for buffer, given in own.given.items() if given in later)
     analysis = analyse(own.kernel, session, Others(brought, needed))
 
-    def shown(suspects: Sequence[Suspect]) -> Refutation | None:
+    def refute_here(suspects: Sequence[Suspect]) -> Refutation | None:
         found = None
         if not brought and not any(suspect.obligation.invariant == "I34" for suspect in suspects):
             found = refute(own.kernel, suspects, session.budget)
-        return found or refute_launch(place, suspects, session.budget)
+        return found or refute_launch(site, suspects, session.budget)
 
-    report = concluded(own.kernel, analysis, session, shown, start)
+    report = report_on(own.kernel, analysis, session, refute_here, start)
     return _without_warnings(report, {buffer.name for buffer in needed}), analysis.leaves
 
 
-def _taken(launch: Launched) -> frozenset[Buffer]:
-    """The program's tensors that a launch reads or adds to, but for integers that choose tiles."""
+def _read_tensors(launch: Launched) -> frozenset[Buffer]:
+    """The program's tensors that a launch copies from or accumulates into; integers that select tiles do not count."""
     copies = [stmt for stmt in walk(launch.kernel.body) if isinstance(stmt, Copy)]
     read = {stmt.source.buffer for stmt in copies} | {s.target.buffer for s in copies if s.combine is not None}
     return frozenset(given for buffer, given in launch.given.items() if buffer in read)
 
 
 def _without_warnings(report: Report, needed: set[str]) -> Report:
-    """Of what a later launch reads, that launch's assertions speak."""
+    """The report without E404 for tensors that a later launch reads: that launch's assertions cover them."""
     if not report.uncovered or not needed & set(report.uncovered):
         return report
-    told = [f"no assertion reaches the output `{name}`" for name in needed]
-    kept = tuple(each for each in report.diagnostics if each.code != "E404" or each.message not in told)
-    return evolve(report, uncovered=tuple(n for n in report.uncovered if n not in needed), diagnostics=kept)
+    covered = [f"no assertion reaches the output `{name}`" for name in needed]
+    diagnostics = tuple(each for each in report.diagnostics if each.code != "E404" or each.message not in covered)
+    return evolve(report, uncovered=tuple(n for n in report.uncovered if n not in needed), diagnostics=diagnostics)
 
 
 def _worst(reports: Sequence[Report]) -> Verdict:
-    """The verdict of the first launch that is refuted, else of the first that is open; else all proofs together."""
+    """The verdict of the first refuted launch, else of the first unproved one; else all proofs combined."""
     verdicts = [report.verdict for report in reports]
     for verdict in (*(each for each in verdicts if isinstance(each, Refuted)), *verdicts):
         if not isinstance(verdict, Proved):
@@ -144,29 +147,29 @@ def _together(proofs: Sequence[Proved]) -> Proved:
     )
 
 
-# -- what crosses --------------------------------------------------------------------------------------------
+# -- tensors between launches --------------------------------------------------------------------------------
 
 
 def _crossings(
     program: Program, launches: Sequence[Launched], states: Sequence[Mapping[Buffer, Left]]
 ) -> Sequence[Crossing]:
-    """Tensors that one launch writes and a later one reads, as the last writer before the first reader leaves them."""
+    """Tensors that one launch writes and a later one reads, with their contents before the last reader."""
     found: list[Crossing] = []
     for buffer in (*program.parameters, *program.workspaces):
-        wrote = [n for n, launch in enumerate(launches) if buffer in _written(launch)]
-        read = [n for n, launch in enumerate(launches) if buffer in _taken(launch) and wrote and n > wrote[0]]
+        wrote = [n for n, launch in enumerate(launches) if buffer in _written_tensors(launch)]
+        read = [n for n, launch in enumerate(launches) if buffer in _read_tensors(launch) and wrote and n > wrote[0]]
         if read:
             names = [[launches[n].kernel.name for n in some] for some in (wrote, read)]
             known = states[read[-1] - 1].get(buffer)
-            found.append(Crossing(buffer.name, tuple(names[0]), tuple(names[1]), _told(known)))
+            found.append(Crossing(buffer.name, tuple(names[0]), tuple(names[1]), _describe_content(known)))
     return found
 
 
-def _written(launch: Launched) -> frozenset[Buffer]:
+def _written_tensors(launch: Launched) -> frozenset[Buffer]:
     return frozenset(launch.given[buffer] for buffer in written_tensors(launch.kernel))
 
 
-def _told(known: Left | None) -> str:
+def _describe_content(known: Left | None) -> str:
     match known:
         case None:
             return "nothing known"

@@ -1,4 +1,4 @@
-"""What a kernel's claims say that it computes, in float64, and how far rounding may lead from it."""
+"""float64 references for a kernel's outputs, derived from its claims, with error bounds for rounding."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ Exact = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
 F32_ROUNDING = 2.0**-23
-"""Of one addition in fp32, also where the matrix unit truncates."""
+"""Relative error bound of one fp32 addition, including matrix units that truncate."""
 
 
 MOST_PRODUCTS = 1 << 32
-"""Most products that the float64 reference computes; of larger outputs some rows are compared."""
+"""The most products that the float64 reference computes; of larger outputs only some rows are compared."""
 _ROUNDINGS = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4}
 """Largest relative error of rounding to a type; integers are exact."""
 INTERPRETED = 8
-"""Roundings of the output's type, of its largest element, by which a GPU may differ from the interpreter."""
+"""Allowed difference between GPU and interpreter, in roundings of the output's type at its largest element."""
 
 
 @frozen
 class Comparison:
-    """Outputs beside what they should be.
+    """The result of comparing outputs with a reference.
 
-    with_what: the reference. elements: how many were compared. worst: the largest error, and `allowed` there; share:
-    the largest error as a share of what is allowed at its element. outside: elements over what is allowed.
+    with_what: the reference. elements: how many were compared. worst: the largest absolute error; allowed: the bound
+    at that element; share: the largest ratio of error to bound. outside: how many elements exceed their bound.
     """
 
     with_what: str
@@ -68,8 +68,8 @@ class Comparison:
         return self.outside == 0
 
 
-def compared(found: Exact, expected: Exact, bound: Exact, with_what: str) -> Comparison:
-    """An element that is not a number, where a number is expected, is infinitely wrong; equal infinities agree."""
+def compare(found: Exact, expected: Exact, bound: Exact, with_what: str) -> Comparison:
+    """Compares elementwise; a NaN where a number is expected has infinite error, and equal infinities agree."""
     with np.errstate(invalid="ignore"):
         error = np.where(found == expected, 0.0, np.abs(found - expected))
     error = np.where(np.isnan(error), np.where(np.isnan(found) & np.isnan(expected), 0.0, np.inf), error)
@@ -83,7 +83,7 @@ def compared(found: Exact, expected: Exact, bound: Exact, with_what: str) -> Com
 
 @frozen
 class Contraction:
-    """output[m, n] = sum over k of left[m, k] * right[n, k]; `equation` has the order of the factors' axes."""
+    """output[m, n] = sum over k of left[m, k] * right[n, k]; `equation` is in einsum notation, with the axes' order."""
 
     left: Buffer
     right: Buffer
@@ -96,7 +96,7 @@ class Contraction:
         return _rounding(self.output.dtype.numpy)
 
     def rows(self, arrays: Mapping[str, Array], most_products: int, seed: int) -> Rows:
-        """Rows of the output to compare, sorted: all, or as many as `most_products` allow, the first and last among."""
+        """Rows of the output to compare, sorted: all, or as many as `most_products` allows, with the first and last."""
         rows, depth = (arrays[self.left.name].shape[axis] for axis in (1 - self._summed(), self._summed()))
         columns = arrays[self.right.name].size // max(1, depth)
         affordable = max(2, most_products // max(1, columns * depth))
@@ -106,9 +106,10 @@ class Contraction:
         return np.sort(np.array([0, *drawn.tolist(), rows - 1], np.int64))
 
     def exact(self, arrays: Mapping[str, Array], rows: Rows) -> tuple[Exact, Exact]:
-        """Those rows of the result, and how far each element may be off.
+        """Those rows of the result c, and the error bound of each element.
 
-        u |c| + (1 + u) e, where e bounds fp32 sums of the exact products in any order and u is the output's rounding.
+        The bound is u |c| + (1 + u) e, where e bounds the error of fp32 sums of the exact products in any order and u
+        is the output type's rounding.
         """
         left = arrays[self.left.name].take(rows, 1 - self._summed()).astype(np.float64)
         right = arrays[self.right.name].astype(np.float64)
@@ -122,7 +123,7 @@ class Contraction:
         return arrays[self.left.name].shape[self._summed()]
 
     def what(self, compared: int, rows: int) -> str:
-        """The reference in words, where so many rows of the output are compared."""
+        """The reference in words. compared: how many of the output's rows are compared."""
         summed = show(self.left.shape[self._summed()])
         text = f"the sum over {summed} of {self.left.name} * {self.right.name} in float64"
         return text if compared == rows else f"{text}, {compared} of {rows:,} rows"
@@ -132,22 +133,22 @@ class Contraction:
         return self.equation.index("k")
 
 
-def compared_with_claims(
+def compare_with_claims(
     claimed: Contraction, arrays: Mapping[str, Array], output: Array, seed: int, most: int = MOST_PRODUCTS
 ) -> Comparison:
-    """The output beside the contraction in float64; of a large one some rows. arrays: the inputs, by name."""
+    """Compares the output with the contraction in float64; some rows of a large output. arrays: the inputs by name."""
     rows = claimed.rows(arrays, most, seed)
     expected, bound = claimed.exact(arrays, rows)
-    return compared(output[rows].astype(np.float64), expected, bound, claimed.what(len(rows), len(output)))
+    return compare(output[rows].astype(np.float64), expected, bound, claimed.what(len(rows), len(output)))
 
 
-def compared_with_interpreter(found: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Comparison:
-    """All outputs beside those of the interpreter, each element within some roundings of the largest of its output."""
+def compare_with_interpreter(found: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Comparison:
+    """Compares all outputs with the interpreter's, to within INTERPRETED roundings of each output's largest element."""
     made = np.concatenate([found[name].astype(np.float64).reshape(-1) for name in interpreted])
     expected = [array.astype(np.float64).reshape(-1) for array in interpreted.values()]
     roundings = [_rounding(array.dtype) for array in interpreted.values()]
     bounds = [np.full(e.shape, INTERPRETED * u * _largest(e)) for e, u in zip(expected, roundings, strict=True)]
-    return compared(made, np.concatenate(expected), np.concatenate(bounds), "the interpreter")
+    return compare(made, np.concatenate(expected), np.concatenate(bounds), "the interpreter")
 
 
 def _largest(array: Exact) -> float:
@@ -158,12 +159,13 @@ def _rounding(dtype: np.dtype[Any]) -> float:
     return _ROUNDINGS.get(dtype.name, 0.0)
 
 
-def contraction(kernel: Kernel) -> Contraction | None:
-    """The contraction that the kernel claims to compute; None unless its claims say all of it.
+def claimed_contraction(kernel: Kernel) -> Contraction | None:
+    """The contraction that the kernel claims to compute; None unless its claims determine it completely.
 
-    Needed: two matrices tagged as they lie in memory, which share one name, over all of which every sum is asserted, of
-    all elements; one output, all of it written once with the other two names; and element-wise statements that do no
-    more than move and convert. A claim of coverage of some elements alone states a set that may be stored everywhere.
+    Required: two matrices tagged in their memory order that share one name; claims that every sum covers all of that
+    name's range, for all elements; one output, all of it written once with the other two names; and element-wise
+    statements that only move and convert. A coverage claim on only some elements does not qualify: the sums of
+    the others would be unconstrained.
     """
     body = tuple(walk(kernel.body))
     tags = [stmt for stmt in body if isinstance(stmt, Tag) and axes_of(stmt.view) == _IN_ORDER]
@@ -196,11 +198,11 @@ def contraction(kernel: Kernel) -> Contraction | None:
 
 
 _IN_ORDER = (0, 1)
-"""Of a view that is its matrix, row by row."""
+"""The axes of a view that is its whole matrix in memory order."""
 
 
 def _axes(record: tuple[tuple[str, Index], ...], shape: tuple[Index, ...]) -> tuple[str, ...]:
-    """The name of each of two axes, where the record is just that; empty otherwise."""
+    """The names of the two axes, where the record is exactly the two coordinates; empty otherwise."""
     by_axis = {index.axis: name for name, index in record if isinstance(index, Coord)}
     if len(shape) != 2 or len(record) != 2 or by_axis.keys() != {0, 1}:
         return ()

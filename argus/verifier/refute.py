@@ -1,4 +1,4 @@
-"""Refutation: a fault of the program shown on a concrete run of the interpreter, or recomputed if it is static."""
+"""Refutes kernels: shows a fault on a concrete run of the interpreter, or recomputes it if it is static."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from argus.interp.search.schedule import directed
 from argus.interp.search.search import assumed, sizes_in_order
 from argus.interp.search.shrink import Shrunk, descend, shrink
 from argus.interp.violation import Violation
-from argus.verifier.refute_text import facts, hops, thread_of, told, when
+from argus.verifier.refute_text import describe_schedule, facts, hop_labels, iteration_text, thread_text
 
 
 @frozen(eq=False)
@@ -45,17 +45,17 @@ class Refutation:
 
 @frozen(eq=False)
 class Suspect:
-    """An obligation that is not proved, and the sizes at which a solver saw it fail, if one did."""
+    """An unproved obligation, and the sizes at which a solver found it violated, if one did."""
 
     obligation: Obligation
     sizes: Mapping[str, int] | None
 
 
 def refute(kernel: Kernel, suspects: Sequence[Suspect], budget: Budget, runs: Runs | None = None) -> Refutation | None:
-    """Show one of the suspected faults, the cause before its symptoms; None if no run within the bound shows any.
+    """Show one of the suspected faults, the cause before its symptoms; None if no run within the budget shows any.
 
-    suspects: in the order in which they should be reported. budget: whose runs the search may make.
-    runs: what those of this very kernel have violated before.
+    suspects: in the order in which they should be reported. budget: limits the number of runs.
+    runs: results of earlier runs of this same kernel.
     """
     left = RunBudget.of(budget)
     obligations = [suspect.obligation for suspect in suspects]
@@ -69,50 +69,50 @@ def refute(kernel: Kernel, suspects: Sequence[Suspect], budget: Budget, runs: Ru
         if by_events(kernel):
             witness = search_events(prepared, sizes, left)
         else:
-            stages = (search(prepared, sizes, codes, left) for codes in _in_stages(suspects))
+            stages = (search(prepared, sizes, codes, left) for codes in _search_stages(suspects))
             witness = next(filter(None, stages), None)
     except ArgusError as problem:
         if problem.diagnostic.code != "E501":
             raise
-        return None  # nothing can be shown of a construct that the interpreter cannot run
+        return None  # the interpreter does not support a construct of the kernel
     except ZeroDivisionError:
-        return None  # nor of a run that has no meaning: divisors are an obligation of their own
+        return None  # such a run is undefined; that divisors are positive is an obligation of its own
     if witness is None:
         return None
     shrunk, smallest = shrink(prepared, witness, left)
-    return _shown(prepared, shrunk, smallest, obligations, _change(kernel, shrunk, sizes))
+    return _refutation(prepared, shrunk, smallest, obligations, _change(kernel, shrunk, sizes))
 
 
 def _change(kernel: Kernel, witness: Witness, sizes: Sequence[Mapping[str, int]]) -> Change | None:
-    """A change that takes a fault of the data flow away, where one is found."""
+    """A change to the kernel that removes a data-flow fault, if one is found."""
     violation = witness.violation
     if witness.help or violation.code not in ("I1", "I2", "I3", "I4", "I5"):
         return None
     if violation.code == "I5" and violation.other is not None:
         return None
-    tried = [witness.sizes, *_telling(kernel, sizes)]
+    tried = [witness.sizes, *_extreme_sizes(kernel, sizes)]
     return repaired(kernel, violation.code, tried, witness.schedule)
 
 
-def _told(change: Change) -> str:
+def _describe_change(change: Change) -> str:
     frame = change.stmt.span.frame
     line = "" if frame is None else f"line {frame.line}: "
     return f"{line}{change.help}; no fault is left then at the sizes tried"
 
 
-def _telling(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> Iterable[Mapping[str, int]]:
-    """The least work, and the most iterations, of some sizes."""
+def _extreme_sizes(kernel: Kernel, sizes: Sequence[Mapping[str, int]]) -> Iterable[Mapping[str, int]]:
+    """Of these sizes, the first (least work), and the one with the most loop iterations."""
     counts = [trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For)]
 
-    def turns(size: Mapping[str, int]) -> int:
+    def iterations(size: Mapping[str, int]) -> int:
         env = {symbol: size[symbol.name] for symbol in kernel.sizes}
         return sum(int(cast(int, evaluate(count, env))) for count in counts if symbols(count) <= env.keys())
 
-    return (*sizes[:1], *sorted(sizes, key=turns)[-1:])
+    return (*sizes[:1], *sorted(sizes, key=iterations)[-1:])
 
 
-def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
-    """The invariant most to blame, of those that runs can break; then any under suspicion; then any."""
+def _search_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
+    """Invariants to search violations of: first the primary one that runs can violate, then all suspected, then all."""
     broken = [suspect.obligation.invariant for suspect in suspects if suspect.sizes is not None]
     first = next((invariant for invariant in broken if invariant not in _STATIC), None)
     if first is not None:
@@ -124,9 +124,9 @@ def _in_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
 def search(
     prepared: Prepared, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], budget: RunBudget
 ) -> Witness | None:
-    """The first run that violates one of the invariants, and of what it violates the cause before the symptoms.
+    """The first run that violates one of the invariants, with its violation of highest priority.
 
-    Most faults show under every schedule, so all sizes are tried under one before the next.
+    Most faults show under every schedule, so all sizes are tried under one schedule before the next.
     """
     for schedule in directed(prepared.kernel):
         for size in sizes:
@@ -139,7 +139,7 @@ def search(
 
 
 def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], budget: RunBudget) -> Witness | None:
-    """The cause of what goes wrong under the first schedule that shows something, at the smallest size that does."""
+    """The diagnosed cause of the first violation found, at the smallest size that shows one."""
     for schedule in directed(prepared.kernel):
         for place, size in enumerate(sizes):
             if not budget.spend():
@@ -152,11 +152,11 @@ def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], budget
 
 
 _SMALLER = 4
-"""Sizes below the first that fails under one schedule, to be tried under all."""
+"""How many sizes below the first failing one to try under all schedules."""
 
 
 def is_static(obligation: Obligation) -> bool:
-    """Whether the fault shows without a run: a budget, a layout, the range of an integer that is not from memory."""
+    """Whether the fault shows without a run: a budget, a layout, or the range of an integer not read from memory."""
     if obligation.run:
         return False
     if obligation.invariant == "I28":
@@ -165,7 +165,7 @@ def is_static(obligation: Obligation) -> bool:
 
 
 _STATIC = frozenset(("I14", "I17", "I18", "I20", "I21", "I22", "I28", "I33"))
-"""What a run does not show."""
+"""Invariants whose violation no run shows."""
 
 
 def _affordable(kernel: Kernel, sizes: Mapping[str, int]) -> bool:
@@ -181,11 +181,13 @@ _MOST_ELEMENTS = 1 << 20
 
 
 def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
-    """A fault that needs no run: its witness is computed from the program, at the sizes that show it."""
+    """The refutation of a static obligation: its witness is computed from the program at the failing sizes."""
     obligation = suspect.obligation
     message = obligation.fault or f"not so: {obligation.what}"
     sizes: Mapping[str, int] = suspect.sizes or {}
-    shrunk = _least(kernel, obligation, sizes) if sizes and symbols(obligation.goal) else Shrunk({}, smallest=True)
+    shrunk = (
+        _minimise_sizes(kernel, obligation, sizes) if sizes and symbols(obligation.goal) else Shrunk({}, smallest=True)
+    )
     sizes = shrunk.sizes
     launch = (("launch", ", ".join(f"{name}={value}" for name, value in sizes.items())),) if sizes else ()
     diagnostic = Diagnostic(
@@ -213,8 +215,8 @@ def static_fault(kernel: Kernel, suspect: Suspect) -> Refutation:
     return Refutation(kernel, found, diagnostic)
 
 
-def _least(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Shrunk:
-    """The least sizes at which a static obligation fails, where it speaks of sizes alone."""
+def _minimise_sizes(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Shrunk:
+    """The least sizes at which a static obligation fails, where it mentions only sizes."""
     conditions = obligation.hypotheses
     data = mentions(algebra.all_of((obligation.goal, *conditions)), (Read,))
     if data or not symbols(obligation.goal, *conditions) <= set(kernel.sizes):
@@ -231,27 +233,27 @@ _RECOMPUTED = ("recomputed", "yes, from the layouts and the machine's limits")
 
 
 def _measured(kernel: Kernel, obligation: Obligation, sizes: Mapping[str, int]) -> Iterable[tuple[str, str]]:
-    """The quantities of a static fault at the sizes that show it; those of sizes alone."""
+    """The measured quantities of a static fault, evaluated at the failing sizes where they mention only sizes."""
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes if symbol.name in sizes}
     for name, quantity in obligation.measured:
         if symbols(quantity) <= env.keys():
             yield name, str(int(np.asarray(evaluate(quantity, env))))
 
 
-def _shown(
+def _refutation(
     prepared: Prepared, witness: Witness, smallest: bool, suspects: Sequence[Obligation], change: Change | None
 ) -> Refutation:
     came = way(prepared, witness.sizes, witness.schedule, witness.violation)
     data = _integers(prepared, witness)
-    return shown(prepared.kernel, witness, smallest, suspects, Known(came, data, change))
+    return refutation_of_run(prepared.kernel, witness, smallest, suspects, RunEvidence(came, data, change))
 
 
 @frozen
-class Known:
-    """What is known of a failing run besides the violation.
+class RunEvidence:
+    """Evidence about a failing run besides the violation.
 
-    came: how the elements at fault got there. data: what tensors of integers hold that decide what the kernel does, by
-    name. change: of the kernel that repairs it.
+    came: the path by which the faulty elements got there. data: the contents, by name, of the integer tensors that
+    control the kernel. change: a change to the kernel that repairs it.
     """
 
     came: Way = field(factory=Way)
@@ -259,21 +261,21 @@ class Known:
     change: Change | None = None
 
 
-def shown(
+def refutation_of_run(
     kernel: Kernel,
     witness: Witness,
     smallest: bool,
     suspects: Sequence[Obligation],
-    known: Known = Known(),
+    known: RunEvidence = RunEvidence(),
 ) -> Refutation:
-    """The report of a run that fails."""
+    """The refutation that a failing run gives, with its diagnostic."""
     violation, came, change = witness.violation, known.came, known.change
     advice = [o for o in suspects if o.invariant == violation.code]
     exact = [o for o in advice if o.stmt.span == violation.stmt.span]
     usual = advised(violation.code) if by_events(kernel) else ""
-    owed = next((o.help for o in (*exact, *advice) if o.help), "")
-    general = witness.help or usual or owed or advised(violation.code)
-    help_text = general if change is None else _told(change)
+    obligation_help = next((o.help for o in (*exact, *advice) if o.help), "")
+    general = witness.help or usual or obligation_help or advised(violation.code)
+    help_text = general if change is None else _describe_change(change)
     counterexample = Counterexample(
         code=violation.code,
         message=violation.message,
@@ -286,7 +288,7 @@ def shown(
         element=violation.element,
         iteration=violation.iteration,
         place=str(violation.stmt.span),
-        schedule=told(witness.schedule),
+        schedule=describe_schedule(witness.schedule),
         at=violation.stmt.span,
         other_at=NOWHERE if violation.other is None else violation.other.span,
         other_iteration=violation.other_iteration,
@@ -305,7 +307,7 @@ def shown(
 
 
 def _integers(prepared: Prepared, witness: Witness) -> tuple[tuple[str, str], ...]:
-    """What the tensors hold whose elements decide what the kernel does, as far as a line takes it."""
+    """The contents of the integer tensors that control the kernel, each as one line of text."""
     run_prepared(prepared, witness.sizes, None, witness.schedule, tags=False, values=False, blocks=())
     return tuple((name, str(prepared.integers[name])) for name in sorted(prepared.integers))
 
@@ -318,24 +320,26 @@ def _diagnostic(
     help_text: str,
     data: tuple[tuple[str, str], ...] = (),
 ) -> Diagnostic:
-    """The report: at the statement to blame, with what it disagrees with as further places."""
+    """The diagnostic, at the statement at fault; the statements it conflicts with are secondary labels."""
     unit = kernel.target.unit
-    here = f"{thread_of(violation.thread, unit)}{when(violation.iteration)}"
+    here = f"{thread_text(violation.thread, unit)}{iteration_text(violation.iteration)}"
     remarks = {stmt.span: remark for stmt, remark in reversed(violation.related)}
     primary = Label(violation.stmt.span, remarks.get(violation.stmt.span, here))
     secondary: list[Label] = []
     if violation.other is not None and violation.other.span not in remarks:
-        who = "" if violation.other_thread is None else f" by {thread_of(violation.other_thread, unit)}"
-        secondary.append(Label(violation.other.span, f"the other access{who}{when(violation.other_iteration)}"))
+        accessor = "" if violation.other_thread is None else f" by {thread_text(violation.other_thread, unit)}"
+        secondary.append(
+            Label(violation.other.span, f"the other access{accessor}{iteration_text(violation.other_iteration)}")
+        )
     secondary += [Label(span, remark) for span, remark in remarks.items() if span != primary.span]
     if cause is not None and isinstance(violation.stmt, Assert) and not isinstance(cause.stmt, Assert):
         primary = Label(cause.stmt.span, here if violation.block else "the only place that could write it")
         secondary.append(Label(violation.stmt.span, "claimed here"))
     known = {primary.span, *(label.span for label in secondary)}
-    secondary += [label for label in hops(found) if label.span not in known]
+    secondary += [label for label in hop_labels(found) if label.span not in known]
     known |= {label.span for label in secondary}
     related = () if cause is None else cause.related()
-    secondary += [Label(stmt.span, remark) for stmt, remark in related if not _is_told(stmt, known)]
+    secondary += [Label(stmt.span, remark) for stmt, remark in related if not _has_label(stmt, known)]
     return Diagnostic(
         violation.code,
         "error",
@@ -348,7 +352,7 @@ def _diagnostic(
     )
 
 
-def _is_told(stmt: Stmt, known: set[Span]) -> bool:
-    """Whether a label says it: at the statement, or for a copy at the same line, called from elsewhere."""
+def _has_label(stmt: Stmt, known: set[Span]) -> bool:
+    """Whether the statement has a label already; for a copy, also one on the same line reached by another call."""
     lines = {span.frame for span in known}
     return stmt.span in known or (isinstance(stmt, Copy) and stmt.span.frame in lines)

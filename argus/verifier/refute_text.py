@@ -1,4 +1,4 @@
-"""A counterexample in words: the schedule, the thread, the way that an element took."""
+"""Counterexamples in words: the schedule, the thread, and the path of an element."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from argus.interp.search.schedule import Schedule
 from argus.interp.violation import Violation
 
 
-def hops(found: Counterexample) -> Iterable[Label]:
-    """What brought the elements there, each statement once: as it was executed last."""
+def hop_labels(found: Counterexample) -> Iterable[Label]:
+    """Labels for the statements that moved the elements, each statement once, at its last execution."""
     last = {hop.span: hop for hop in found.chain}
     for span, hop in last.items():
         taken = " and ".join(map(str, dict.fromkeys(hop.sources)))
         done = _DONE[hop.kind].format(taken)
-        yield Label(span, f"{hop.target} {done}, thread {hop.thread}{when(hop.iteration)}")
+        yield Label(span, f"{hop.target} {done}, thread {hop.thread}{iteration_text(hop.iteration)}")
 
 
 _DONE: dict[HopKind, str] = {
@@ -39,8 +39,8 @@ _ORDERS = {
 }
 
 
-def told(schedule: Schedule) -> str:
-    """A schedule in words."""
+def describe_schedule(schedule: Schedule) -> str:
+    """A schedule in words; distinct schedules of one kernel have distinct texts."""
     if schedule.priority:
         return f"each moves if it can, in this order: {', '.join(_ACTORS[actor] for actor in schedule.priority)}"
     chance = "mixed" in (schedule.style, schedule.order) or schedule.order == "random"
@@ -48,11 +48,11 @@ def told(schedule: Schedule) -> str:
     return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}"
 
 
-def thread_of(thread: int, unit: int) -> str:
+def thread_text(thread: int, unit: int) -> str:
     return f"thread {thread} (wave {thread // unit}, lane {thread % unit})"
 
 
-def when(iteration: tuple[tuple[str, int], ...]) -> str:
+def iteration_text(iteration: tuple[tuple[str, int], ...]) -> str:
     return "".join(f", {name} = {value}" for name, value in iteration)
 
 

@@ -1,4 +1,4 @@
-"""A candidate that the gate stopped, as a language model is shown it: the JSON of its report without what is long."""
+"""Shortened JSON reports on rejected candidates, for a language model's prompt."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from argus.report.json_document import report_json
 _LONG = frozenset(
     {"chain", "alike", "elements", "called_from", "place", "replayed", "smallest", "schema", "page", "kernel"}
 )
-"""Keys that repeat others, or that only a person follows up."""
+"""Keys to drop: they repeat others, or are of use only to a person."""
 
 
 def rejection(name: str, outcome: Outcome, found: Report | Diagnostic | Mapping[str, object]) -> Rejection:
-    """name: of the candidate. found: why it was stopped, or JSON data that says so.
+    """The rejection of a candidate. name: the candidate's. found: the report or diagnostic, or JSON data of one.
 
-    Of the paths of files only their names are kept; what is empty is left out.
+    File paths are cut to file names, and empty values are left out.
     """
     match found:
         case Report():

@@ -16,7 +16,7 @@ from argus.interp.run import run_prepared
 from argus.interp.search.schedule import Schedule, directed
 from argus.interp.search.search import sizes_in_order
 from argus.testing.mutants import spaced
-from argus.verifier.refute_text import told
+from argus.verifier.refute_text import describe_schedule
 from property_tests.small import moving, ringing, summing
 from property_tests.small.choosing import Choose
 
@@ -102,7 +102,7 @@ def _of_replay(kernel: Kernel, found: Counterexample) -> str:
     if found.replayed == "recomputed":
         return ""
     for schedule in directed(kernel):
-        if told(schedule) == found.schedule:
+        if describe_schedule(schedule) == found.schedule:
             outcome = run_prepared(Prepared(kernel), dict(found.sizes), None, schedule, tags=True, values=False)
             shown = {(each.code, str(each.stmt.span), each.thread) for each in outcome.violations}
             if (found.code, found.place, found.thread) in shown or (shown and found.code in _RETOLD):

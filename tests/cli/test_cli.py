@@ -202,7 +202,7 @@ def test_a_bug_of_ours_is_saved_and_not_shown_raw(
     def broken(*_given: object, **_named: object) -> None:
         raise bug
 
-    monkeypatch.setattr(verify_command.Asked, "report", broken)
+    monkeypatch.setattr(verify_command.ExportVerifier, "report", broken)
 
     assert main(["verify", str(PROVED)]) == 4
     err = capsys.readouterr().err
@@ -225,7 +225,7 @@ def test_a_bug_is_told_even_where_nothing_can_be_saved(
         raise InternalError("two answers")
 
     own_cache.touch()
-    monkeypatch.setattr(verify_command.Asked, "report", broken)
+    monkeypatch.setattr(verify_command.ExportVerifier, "report", broken)
 
     assert main(["verify", str(PROVED)]) == 4
     assert "not saved" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.kernels.gemm import gemm
-from argus.runtime.cuda.device import Device, found
+from argus.runtime.cuda.device import Device, find_gpu
 from argus.runtime.cuda.driver import no_gpu
 from argus.runtime.processes.request import Request, Result
 from argus.runtime.run import MOST_WORK, On, run
@@ -31,11 +31,11 @@ Launch = Callable[[Request, Path, float], Result]
 
 
 def hopper() -> Device:
-    return found(FakeDriver().driver)
+    return find_gpu(FakeDriver().driver)
 
 
 def ampere() -> Device:
-    return found(FakeDriver(capability={"MAJOR": 8, "MINOR": 0}).driver)
+    return find_gpu(FakeDriver(capability={"MAJOR": 8, "MINOR": 0}).driver)
 
 
 def absent() -> Device:

@@ -21,7 +21,7 @@ CARD = "Imagined GPU"
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(tune, "candidates", lambda: ["columns_64", "nothing"])
-    tuning_db.forget()
+    tuning_db.clear_cache()
     return tmp_path
 
 
@@ -84,7 +84,7 @@ def test_a_search_keeps_and_prints_what_it_finds(
     assert asked == [([(4096, 4096, 4096), (64, 64, 64)], ["columns_64"], 3)]
     assert document["device"] == CARD
     assert [each["ratios"] for each in document["results"]] == [{"sustained": 1.2, "duty-cycled": 1.0}] * 2
-    assert {found.config for found in tuning_db.kept(CARD).values()} == {"columns_64"}
+    assert {found.config for found in tuning_db.load_choices(CARD).values()} == {"columns_64"}
 
 
 def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,4 +110,4 @@ def test_an_interrupted_search_has_kept_what_it_found(
 
     assert main(["bench", "gemm", "--tune", "64x64x64,65x64x64", "--processes", "1"]) == 130
     assert "interrupted: 1 of 2 shapes have a choice" in capsys.readouterr().out
-    assert [key.shape for key in tuning_db.kept(CARD)] == [(64, 64, 64)]
+    assert [key.shape for key in tuning_db.load_choices(CARD)] == [(64, 64, 64)]

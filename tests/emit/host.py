@@ -1,4 +1,4 @@
-"""Emitted HIP on the CPU: the same text, with stand-ins for the builtins, every lane a coroutine.
+"""Emitted HIP on the CPU: the same text, with stand-ins for the builtins, with every lane as a coroutine.
 
 Checks what the text computes: addresses, predicates, operand order. Not timing, nor what waits are for.
 """
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-# Lanes meet in groups (a wave, the block); a lane that waits lets the others run.
+# Lanes synchronise in groups (a wave, the block); a waiting lane lets the others run.
 _MACHINE = """
 extern "C" {
 struct context { unsigned long flags; context* link; struct { void* first; int flags; unsigned long size; } stack;

@@ -1,4 +1,4 @@
-"""Sums in accumulation registers: what the compiler makes of them, and what it makes without."""
+"""Accumulators in AGPRs on gfx942: the compiled code with and without them."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_both_kinds_of_registers_count_for_occupancy() -> None:
     assert occupancy(traced(config), MACHINES["gfx942"], alone).blocks > 1
 
 
-# -- what it does not change -----------------------------------------------------------------------------------
+# -- results are unchanged --------------------------------------------------------------------------------------
 
 
 def test_nothing_else_of_a_kernel_changes() -> None:
@@ -151,7 +151,7 @@ def test_it_computes_the_same(config: Cdna3Staged, tmp_path: Path) -> None:
     assert np.abs(c.astype(np.float64) - wanted).max() < 0.05 * np.abs(wanted).max()
 
 
-# -- what is refused -------------------------------------------------------------------------------------------
+# -- refusals --------------------------------------------------------------------------------------------------
 
 
 @kernel(target=gfx942, threads=256)
@@ -162,5 +162,5 @@ def cleared(C: Tensor["M 64", f32]) -> None:
 
 
 def test_a_tile_that_no_product_sums_into_is_not_built() -> None:
-    with pytest.raises(ArgusError, match=r"E501.*no accumulator of a matrix instruction"):
+    with pytest.raises(ArgusError, match=r"E501.*not an accumulator of a matrix instruction"):
         hip_text(cleared.trace())

@@ -1,4 +1,4 @@
-"""Emission for sm_90a: the text, where things lie, what the compiler says of it, and what a launch must know."""
+"""Emission for sm_90a: the text, the shared-memory plan, the compiler's report, and the launch description."""
 
 from __future__ import annotations
 

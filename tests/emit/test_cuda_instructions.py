@@ -1,4 +1,4 @@
-"""The CUDA text of each instruction: how it reads, that the compiler takes it, and what is refused."""
+"""The CUDA text of each instruction: its form, that it compiles, and the refusals."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_matrix_that_begins_within_8_rows_is_refused() -> None:
         return evolve(stmt, b=moved_view(stmt.b, -4, 0)) if isinstance(stmt, Mma) else stmt
 
     message = refused("wgmma_m64n64k16_f32_bf16_ss span 128 steps 4", down)
-    assert "no multiple of 1024 bytes" in message
+    assert "not a multiple of 1024 bytes" in message
 
 
 def test_a_matrix_that_begins_within_a_chunk_is_refused() -> None:
@@ -254,7 +254,7 @@ def test_a_box_that_begins_within_a_period_is_refused() -> None:
         boxed = isinstance(stmt, Copy) and stmt.atom.box is not None
         return evolve(stmt, target=moved_view(stmt.target, 4, 0)) if isinstance(stmt, Copy) and boxed else stmt
 
-    assert "no multiple of 512 bytes" in refused("tma_load_2d_sw64", down)
+    assert "not a multiple of 512 bytes" in refused("tma_load_2d_sw64", down)
 
 
 def test_registers_that_are_no_matrices_are_refused() -> None:
@@ -268,7 +268,7 @@ def test_registers_that_are_no_matrices_are_refused() -> None:
 
 
 def test_a_swizzle_of_smaller_chunks_is_refused() -> None:
-    """Rows of 8 elements would come apart."""
+    """It would split rows of 8 elements."""
     held = TV(Layout((4, 8, 4), (256, 1, 32)), Layout((2, 4), (128, 8)), (128, 8))
 
     @kernel(target=sm_90a, threads=128)

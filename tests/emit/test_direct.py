@@ -1,4 +1,4 @@
-"""Loads past the registers: each lane asks for the element that belongs where the hardware will write."""
+"""Direct-to-LDS loads: each lane loads the element that belongs at the LDS address where the hardware writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guards of promises on integers: how they read, that the compiler takes them, and what their conditions say."""
+"""Guards of data contracts on integers: their text, that it compiles, and what their conditions accept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.names import assign_names
 from argus.kernels.gemm import gemm
 from argus.language import Tensor, ceil_div, copy, f32, i32, kernel, promise, registers, sm_90a, spread
-from argus.runtime.expressions import unkept
+from argus.runtime.expressions import first_violation
 from argus.verifier.loader import load
 from tests.conftest import Golden
 from tests.emit import host
@@ -122,7 +122,9 @@ def test_the_text_says_what_the_check_on_the_host_says(
     held = np.array(integers, np.int32)
     found = kept(made, held, every, tmp_path)
 
-    first = unkept(described(made), guards(made, assign_names(made))[0].buffer.name, held.astype(np.int64), every)
+    first = first_violation(
+        described(made), guards(made, assign_names(made))[0].buffer.name, held.astype(np.int64), every
+    )
     assert first == next(((place,) for place, fine in enumerate(found) if not fine), None)
 
 

@@ -1,4 +1,4 @@
-"""Integers from memory in emitted text: what kernels that read them compute, and where they read them."""
+"""Index expressions that load integers: the results of kernels that use them, and where they emit the loads."""
 
 from __future__ import annotations
 

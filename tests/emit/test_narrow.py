@@ -1,4 +1,4 @@
-"""The schedule for rows of any length: what its code asks of a launch, and what it costs."""
+"""The narrow schedule, for rows of any length: its launch conditions and its register usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The emitted text, run on the CPU: what it computes, and what it leaves alone."""
+"""The emitted text run on the CPU: its results, and that it writes nothing else."""
 
 from __future__ import annotations
 

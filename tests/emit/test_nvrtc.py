@@ -1,4 +1,4 @@
-"""NVRTC as it is beside a driver: it keeps what it has compiled, and is silent about it the next time."""
+"""NVRTC with its compilation cache, which returns no ptxas log for cached code."""
 
 from __future__ import annotations
 

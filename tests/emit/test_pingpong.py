@@ -1,4 +1,4 @@
-"""The ping-pong GEMM of gfx942 as text: what it computes on the CPU, what it costs, and the order of its blocks."""
+"""The ping-pong GEMM for gfx942 as text: its results on the CPU, its resource usage, and its order of blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compilers report, as the static model takes it: the model's count of waves is the compiler's."""
+"""Compiler reports as input of the static model: the model's occupancy equals the compiler's."""
 
 from __future__ import annotations
 

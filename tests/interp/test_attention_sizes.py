@@ -13,7 +13,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.run import violated
 from argus.interp.search.schedule import Schedule
 from argus.interp.search.search import sizes_in_order
-from argus.verifier.refute_program import Place, refute_launch
+from argus.verifier.refute_program import ProgramLaunch, refute_launch
 
 TRACED = Path(__file__).parents[1] / "corpus" / "traced"
 NOT_RESCALED = ("        ot[:] = ot * owed\n", "")
@@ -36,7 +36,7 @@ def edited(tmp_path: Path, name: str, *change: str) -> dict[str, Any]:
 )
 def test_a_fault_of_the_second_block_in_a_program(tmp_path: Path, change: tuple[str, str], code: str) -> None:
     program = edited(tmp_path, "attention_cdna3", *change)["attention_cdna3"].trace("mi300x")
-    found = refute_launch(Place(program, 1, launched(program)), [], Budget(runs=15_000))
+    found = refute_launch(ProgramLaunch(program, 1, launched(program)), [], Budget(runs=15_000))
     assert found is not None
     assert found.counterexample.code == code
     assert dict(found.counterexample.sizes) == {"B": 1, "H": 1, "S": 1, "G": 1, "T": 65}

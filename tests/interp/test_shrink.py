@@ -14,7 +14,7 @@ from argus.interp.search.schedule import directed
 from argus.interp.search.search import assumed, holds
 from argus.interp.search.shrink import Shrunk, descend
 from argus.verifier.kernel import verify
-from argus.verifier.refute_text import told
+from argus.verifier.refute_text import describe_schedule
 from property_tests.programs import CORPUS, templates
 
 M, N = Symbol("M", "size", 0, 1 << 30), Symbol("N", "size", 0, 1 << 30)
@@ -88,7 +88,7 @@ def test_no_size_of_a_twin_can_be_one_step_smaller(name: str) -> None:
     verdict = verify(kernel, solver="z3").verdict
     assert isinstance(verdict, Refuted)
     found = verdict.counterexample
-    (schedule,) = (each for each in directed(kernel) if told(each) == found.schedule)
+    (schedule,) = (each for each in directed(kernel) if describe_schedule(each) == found.schedule)
 
     def shows(sizes: Sizes) -> bool:
         violations = run(kernel, sizes, None, schedule, values=False).violations

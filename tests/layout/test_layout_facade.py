@@ -1,4 +1,4 @@
-"""`argus.layout` as its users call it: composed layouts go where layouts go, and junk is refused by name."""
+"""The public `argus.layout`: it accepts composed layouts wherever layouts, and refuses invalid arguments by name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_name_is_there() -> None:
 
 
 @pytest.mark.parametrize(("name", "arguments"), DOMAIN)
-def test_composed_layouts_are_divided_and_repeated_within(name: str, arguments: tuple[object, ...]) -> None:
+def test_composed_layouts_support_division_and_product(name: str, arguments: tuple[object, ...]) -> None:
     swizzled = ComposedLayout(Swizzle(3, 3, 3), 8, Layout((8, 64), (64, 1)))
     found, plain = call(name, arguments, swizzled), call(name, arguments, swizzled.inner)
 
@@ -74,7 +74,7 @@ def test_a_swizzled_tile_fills_a_shape() -> None:
 
 @pytest.mark.parametrize("junk", [None, 1.5, "x", [2, 2], {}, object()])
 @pytest.mark.parametrize(("name", "arguments"), ANY)
-def test_junk_is_refused_by_name(name: str, arguments: tuple[object, ...], junk: object) -> None:
+def test_invalid_arguments_are_refused_by_name(name: str, arguments: tuple[object, ...], junk: object) -> None:
     with pytest.raises(LayoutError) as refused:
         call(name, arguments, junk)
 

@@ -32,7 +32,7 @@ def test_conditions_are_proved_or_listed_with_a_counterexample(solver: str) -> N
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_what_forms_leave_open_is_proved_by_the_solver(solver: str) -> None:
+def test_the_solver_proves_conditions_that_normal_forms_do_not(solver: str) -> None:
     result = under(2 * N <= M, solver=solver).composition(ROWS, SymbolicLayout((N, 2), (1, N)))
     assert str(result.layout) == "(N,2):(K,K*N)"
     assert {condition.standing for condition in result.conditions} == {"proved"}
@@ -91,7 +91,7 @@ class Silent:
         return GaveUp(self.name, "not in the mood")
 
 
-def test_what_no_solver_decides_is_listed_with_its_reason() -> None:
+def test_undecided_conditions_are_listed_with_the_reason() -> None:
     with use_solver(Silent()):
         result = under(M % 128 == 0).logical_divide(ROWS, (128, 64))
         with pytest.raises(LayoutError, match="not decided whether"):
@@ -134,7 +134,7 @@ def test_facts_are_claims_or_bools() -> None:
         under(False).coalesce(ROWS)
 
 
-def test_from_assumptions_against_the_ranges_nothing_follows() -> None:
+def test_assumptions_outside_the_ranges_are_refused() -> None:
     bounded = symbols("B", low=5, high=9)[0]
     for with_ in (under(bounded <= 3), under(bounded * bounded >= 100), under(bounded % 11 == 0)):
         with pytest.raises(LayoutError, match="contradict each other") as refused:
@@ -182,25 +182,23 @@ class Hopeless:
         return GaveUp(self.name, "out of budget", exhausted=True)
 
 
-def test_one_operation_ends_by_its_steps() -> None:
+def test_an_operation_stays_within_its_steps() -> None:
     hopeless = Hopeless()
     result = under(M % 128 == 0, solver=hopeless, seconds=0.3).logical_divide(ROWS, (128, 64))
-    assert (
-        "a query's share of the 1500000 solver steps of the operation is spent: out of budget" in result.listed[0].note
-    )
+    assert "a query used up its share of the operation's 1500000 solver steps: out of budget" in result.listed[0].note
     assert hopeless.given == [750_000, 375_000, 187_500]
     with pytest.raises(
-        LayoutError, match=r"not decided whether.*share of the 1500000 solver steps .* is spent"
+        LayoutError, match=r"not decided whether.*share of the operation's 1500000 solver steps"
     ) as refused:
         under(K <= N, solver=hopeless, seconds=0.3).composition(SymbolicLayout((M, K), (K, 1)), SymbolicLayout((N, 3)))
     assert refused.value.code == "E811"
     asked = len(hopeless.given)
     unspent = under(M % 128 == 0, solver=hopeless, seconds=0).logical_divide(ROWS, (128, 64))
     assert [condition.standing for condition in unspent.conditions] == ["proved", "listed"]
-    assert "a query's share of the 0 solver steps of the operation is spent" in unspent.listed[0].note
+    assert "a query used up its share of the operation's 0 solver steps" in unspent.listed[0].note
     assert len(hopeless.given) == asked
 
 
 def test_hard_divides_are_answered_within_their_steps() -> None:
     result = under(K % M == 0, M >= 8, seconds=0.5).logical_divide(SymbolicLayout((K * K, 3, M), (4 * K, K, M - 1)), 2)
-    assert any("a query's share of the 2500000 solver steps of the operation is spent" in c.note for c in result.listed)
+    assert any("a query used up its share of the operation's 2500000 solver steps" in c.note for c in result.listed)

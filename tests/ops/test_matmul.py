@@ -1,4 +1,4 @@
-"""`argus.matmul` without a GPU: what it accepts, which schedule it takes, and what it hands to the driver."""
+"""`argus.matmul` without a GPU: accepted operands, the chosen schedule, and the arguments it passes to the driver."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ml_dtypes import bfloat16
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.ops.call_path import loaded
+from argus.ops.call_path import load_candidate
 from argus.ops.matmul import CONFIGS, Config, candidate, choose, kernel
 from argus.runtime import launch_gate, launches, tuning_db
 from argus.runtime.cuda import driver
-from argus.runtime.kernel_cache import Judged
+from argus.runtime.kernel_cache import CachedVerdict
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Call
-from argus.runtime.tuning_db import Found, Key
+from argus.runtime.tuning_db import Key, TunedConfig
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.ops.matmul")
@@ -145,7 +145,7 @@ class Multiplying(FakeDriver):
 
 def multiply(name: str, arguments: list[int]) -> None:
     """C = A @ B^T. Sizes come in the order in which tensors name them, Z, M, K and N or, of A by columns, K ahead of M;
-    beside one A for all products Z follows it.
+    with one A for all products, Z follows it.
     """
     a, b, c, *sizes = arguments
     shared, lies = "shared" in name, name.split("_")[1]
@@ -169,8 +169,8 @@ def named(name: str) -> Callable[[int], str]:
     return lambda _index: name
 
 
-def judging(verdict: str) -> Callable[[Kernel], Judged]:
-    return lambda _kernel: Judged(verdict)
+def judging(verdict: str) -> Callable[[Kernel], CachedVerdict]:
+    return lambda _kernel: CachedVerdict(verdict)
 
 
 CUDA = SimpleNamespace(
@@ -190,10 +190,10 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Multiplyin
         sys.modules, "torch", SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, float32=np.float32)
     )
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(launch_gate, "judged", judging("proved"))
-    module.forget()
+    monkeypatch.setattr(launch_gate, "verify_cached", judging("proved"))
+    module.clear_cache()
     yield made
-    module.forget()
+    module.clear_cache()
 
 
 def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
@@ -221,7 +221,7 @@ def product(a: Matrix, b: Matrix) -> np.ndarray[Any, Any]:
         ((8192, 8192, 8192), "clustered_bands"),
     ],
 )
-def test_the_shape_decides_on_the_schedule(shape: tuple[int, int, int], config: Config) -> None:
+def test_the_shape_determines_the_schedule(shape: tuple[int, int, int], config: Config) -> None:
     assert choose(*shape) == config
 
 
@@ -242,7 +242,7 @@ ELSEWHERE = Card(1)
 @pytest.mark.parametrize(
     ("a", "b", "words"),
     [
-        ([1.0], matrix(5, 2), "`a` is no tensor of torch, found list"),
+        ([1.0], matrix(5, 2), "`a` is not a torch tensor, found list"),
         (np.zeros((3, 5)), matrix(5, 2), "`a` is on a device of type 1 of DLPack, expected CUDA"),
         (GOOD, evolve(matrix(5, 2), dtype="torch.float32"), "`b` expects elements of type torch.bfloat16"),
         (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 or 3 axes, found 1"),
@@ -252,7 +252,7 @@ ELSEWHERE = Card(1)
         (GOOD, matrix(4, 2), "`b` expects 5 rows"),
     ],
 )
-def test_what_is_no_product_of_two_matrices_is_refused(
+def test_operands_that_are_not_two_matrices_are_refused(
     a: Any,  # noqa: ANN401 reason: anything
     b: Any,  # noqa: ANN401 reason: anything
     words: str,
@@ -314,12 +314,12 @@ def summed(place: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return np.ctypeslib.as_array((ctypes.c_float * prod(shape)).from_address(place)).reshape(shape)
 
 
-def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two launches of one stream; their workspace is made anew for each call, as the result is."""
+def test_a_program_is_launched_with_its_own_workspace(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two launches of one stream; each call allocates its workspace, like its result."""
     del fake
     made = Gathering(pointers=3)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(launch_gate, "judged_program", judging("proved"))
+    monkeypatch.setattr(launch_gate, "verify_program_cached", judging("proved"))
     a, b = matrix(96, 200), matrix(72, 200, 1)
 
     for seed in range(3):
@@ -335,12 +335,12 @@ def test_a_program_is_launched_with_room_of_its_own(fake: Multiplying, monkeypat
 
 @pytest.mark.usefixtures("fake")
 def test_a_program_without_a_proof_is_not_launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_gate, "judged_program", judging("unknown"))
-    with pytest.raises(ArgusError, match="is unknown, and is not launched"):
+    monkeypatch.setattr(launch_gate, "verify_program_cached", judging("unknown"))
+    with pytest.raises(ArgusError, match="is unknown and therefore not launched"):
         argus.matmul(matrix(96, 200), matrix(72, 200, 1).mT, config="stream_128_128_8_1")
 
 
-def test_a_call_like_one_before_checks_addresses_alone(fake: Multiplying) -> None:
+def test_a_repeated_call_checks_addresses_only(fake: Multiplying) -> None:
     a, b = matrix(64, 8), matrix(16, 8, 1)
     first = argus.matmul(a, b.mT)
     calls = len(fake.calls)
@@ -357,7 +357,7 @@ def test_a_call_like_one_before_checks_addresses_alone(fake: Multiplying) -> Non
 
 
 @pytest.mark.usefixtures("fake")
-def test_a_call_like_one_before_still_refuses_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_call_still_refuses_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = matrix(64, 8), matrix(16, 8, 1)
     argus.matmul(a, b.mT)
     monkeypatch.setattr(sys.modules["torch"], "is_grad_enabled", lambda: True)
@@ -368,7 +368,7 @@ def test_a_call_like_one_before_still_refuses_a_gradient(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("a_turned", [False, True])
 @pytest.mark.parametrize("b_turned", [False, True])
-def test_operands_are_read_where_they_lie(fake: Multiplying, kind: str, *, a_turned: bool, b_turned: bool) -> None:
+def test_operands_are_read_in_place(fake: Multiplying, kind: str, *, a_turned: bool, b_turned: bool) -> None:
     copies: list[str] = []
     a = evolve(batch((16, 8) if a_turned else (8, 16), 1, kind), copies=copies)
     b = evolve(batch((24, 16) if b_turned else (16, 24), 2, kind), copies=copies)
@@ -408,7 +408,7 @@ def test_products_of_a_batch_are_one_launch(
     assert [launch[0][: len(name)] for launch in fake.launches] == [name, name]
 
 
-def test_rows_of_a_wider_matrix_are_read_where_they_lie(fake: Multiplying) -> None:
+def test_rows_of_a_wider_matrix_are_read_in_place(fake: Multiplying) -> None:
     copies: list[str] = []
     wide = matrix(8, 64)
     part = evolve(wide, array=wide.array[:, :16], copies=copies)
@@ -422,7 +422,7 @@ def test_rows_of_a_wider_matrix_are_read_where_they_lie(fake: Multiplying) -> No
 
 
 @pytest.mark.usefixtures("fake")
-def test_what_no_kernel_reads_where_it_lies_is_copied() -> None:
+def test_operands_that_no_kernel_reads_in_place_are_copied() -> None:
     copies: list[str] = []
     wide = matrix(8, 64)
     apart = evolve(wide, array=wide.array[:, ::4], copies=copies)
@@ -437,24 +437,24 @@ def test_what_no_kernel_reads_where_it_lies_is_copied() -> None:
     ("a", "b", "words"),
     [
         (matrix(8, 16), batch((16, 8), kind="float16"), "`a` has elements of type torch.bfloat16"),
-        (batch((2, 8, 16)), batch((3, 16, 8)), "as many matrices in one as in the other"),
+        (batch((2, 8, 16)), batch((3, 16, 8)), "the batch sizes must be equal"),
         (batch((2, 2, 8, 16)), matrix(16, 8), "`a` expects 2 or 3 axes, found 4"),
     ],
 )
 @pytest.mark.usefixtures("fake")
-def test_what_is_no_product_of_batches_is_refused(a: Matrix, b: Matrix, words: str) -> None:
+def test_operands_that_are_not_batches_are_refused(a: Matrix, b: Matrix, words: str) -> None:
     with pytest.raises(ArgusError, match="matmul") as refused:
         argus.matmul(a, b)
     assert words in refused.value.diagnostic.message
 
 
-def test_a_weight_that_could_be_trained_is_multiplied_where_no_gradient_is_asked_for(fake: Multiplying) -> None:
+def test_parameters_are_accepted_where_gradients_are_disabled(fake: Multiplying) -> None:
     argus.matmul(matrix(8, 16), evolve(matrix(8, 16), requires_grad=True).mT)
 
     assert len(fake.launches) == 1
 
 
-def test_a_matrix_that_begins_within_16_bytes_is_copied(fake: Multiplying) -> None:
+def test_an_unaligned_matrix_is_copied(fake: Multiplying) -> None:
     copies: list[str] = []
 
     argus.matmul(evolve(matrix(8, 16), shift=2, copies=copies), matrix(8, 16).mT)
@@ -464,7 +464,7 @@ def test_a_matrix_that_begins_within_16_bytes_is_copied(fake: Multiplying) -> No
 
 
 @pytest.mark.usefixtures("fake")
-def test_nothing_is_launched_for_nothing() -> None:
+def test_empty_products_launch_nothing() -> None:
     assert argus.matmul(matrix(0, 8), matrix(8, 8)).shape == (0, 8)
     assert argus.matmul(matrix(8, 8), matrix(8, 0)).shape == (8, 0)
     assert (argus.matmul(matrix(3, 0), matrix(0, 4)).array == 0).all()
@@ -472,7 +472,7 @@ def test_nothing_is_launched_for_nothing() -> None:
 
 def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Multiplying) -> None:
     a, b = matrix(8, 16), matrix(8, 16).mT
-    schedule = loaded(candidate("gemm_nt", "small"), 0, "refuse")
+    schedule = load_candidate(candidate("gemm_nt", "small"), 0, "refuse")
     tensors = {"A": a, "B": b.mT, "C": a.new_empty((8, 8))}
     places = tuple(each.data_ptr() for each in tensors.values())
     call = Call((("M", 8), ("N", 8), ("K", 16)), (a.stride(), b.stride()))
@@ -484,9 +484,9 @@ def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Mult
     assert len(fake.launches) == 3
 
 
-def test_prepared_launches_are_not_kept_without_end(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_launches_are_bounded(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launches, "_MOST_BOUND", 2)
-    schedule = loaded(candidate("gemm_nt", "narrow"), 0, "refuse")
+    schedule = load_candidate(candidate("gemm_nt", "narrow"), 0, "refuse")
     for rows in range(1, 8):
         tensors = {"A": matrix(rows, 3), "B": matrix(8, 3), "C": matrix(rows, 8)}
         places = tuple(each.data_ptr() for each in tensors.values())
@@ -497,7 +497,7 @@ def test_prepared_launches_are_not_kept_without_end(fake: Multiplying, monkeypat
     assert len(fake.launches) == 7
 
 
-def test_a_schedule_that_does_not_take_the_shape_says_so(fake: Multiplying) -> None:
+def test_a_schedule_that_does_not_support_the_shape_is_refused(fake: Multiplying) -> None:
     with pytest.raises(ArgusError) as refused:
         argus.matmul(matrix(8, 7), matrix(7, 8), config="cooperative")
 
@@ -525,14 +525,14 @@ def test_another_gpu_is_refused(fake: Multiplying, monkeypatch: pytest.MonkeyPat
         ("refuted", "allow", False),
     ],
 )
-def test_what_is_not_proved_is_launched_on_request_alone(
+def test_unproved_kernels_are_launched_only_on_request(
     fake: Multiplying,
     monkeypatch: pytest.MonkeyPatch,
     verdict: str,
     unproved: Unproved,
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(launch_gate, "judged", judging(verdict))
+    monkeypatch.setattr(launch_gate, "verify_cached", judging(verdict))
     a, b = matrix(3, 5), matrix(5, 7)
 
     if launched:
@@ -580,9 +580,7 @@ def test_each_thread_makes_the_context_current_once(fake: Multiplying) -> None:
     assert len(fake.launches) == 5
 
 
-def test_what_torch_keeps_to_itself_is_used_where_it_is_there(
-    fake: Multiplying, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_private_torch_functions_are_used_where_they_exist(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[object, ...]] = []
 
     def empty(shape: tuple[int, ...], strides: tuple[int, ...], dtype: object) -> Matrix:
@@ -603,15 +601,15 @@ def test_what_torch_keeps_to_itself_is_used_where_it_is_there(
     assert [launch[8] for launch in fake.launches] == [40, 40]
 
 
-# -- what searches have kept -----------------------------------------------------------------------------------
+# -- stored search results -------------------------------------------------------------------------------------
 
 
 def kept(config: str, shape: tuple[int, int, int]) -> None:
-    tuning_db.keep("Imagined GPU", {Key(shape): Found(config, {"sustained": 1.0}, 2)})
-    module.forget()
+    tuning_db.store_choices("Imagined GPU", {Key(shape): TunedConfig(config, {"sustained": 1.0}, 2)})
+    module.clear_cache()
 
 
-def test_what_a_search_has_kept_is_launched(fake: Multiplying) -> None:
+def test_a_stored_choice_is_launched(fake: Multiplying) -> None:
     kept("hopper_bn128_stages3", (64, 16, 8))
 
     found = argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
@@ -621,7 +619,7 @@ def test_what_a_search_has_kept_is_launched(fake: Multiplying) -> None:
 
 
 @pytest.mark.parametrize("config", ["nothing", "hopper_bn250", "cdna3"])
-def test_a_kept_choice_that_cannot_be_had_gives_way_to_the_model(fake: Multiplying, config: str) -> None:
+def test_a_stored_choice_that_does_not_build_falls_back_to_the_model(fake: Multiplying, config: str) -> None:
     kept(config, (64, 16, 8))
 
     argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
@@ -629,7 +627,7 @@ def test_a_kept_choice_that_cannot_be_had_gives_way_to_the_model(fake: Multiplyi
     assert fake.symbols == [f"gemm_{choose(64, 16, 8)}"]
 
 
-def test_a_kept_choice_that_does_not_take_the_shape_gives_way_to_the_model(fake: Multiplying) -> None:
+def test_a_stored_choice_that_does_not_support_the_shape_falls_back_to_the_model(fake: Multiplying) -> None:
     kept("cooperative", (8, 8, 7))
 
     argus.matmul(matrix(8, 7), matrix(8, 7).mT)
@@ -672,7 +670,7 @@ def of(foreign: Foreign) -> Matrix:
     return foreign.of
 
 
-def test_arrays_of_other_libraries_are_multiplied_and_the_result_is_of_the_first_one_s_kind(
+def test_other_libraries_arrays_give_a_result_of_the_first_ones_type(
     fake: Multiplying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["torch"], "from_dlpack", of, raising=False)
@@ -688,7 +686,7 @@ def test_arrays_of_other_libraries_are_multiplied_and_the_result_is_of_the_first
     assert len(fake.launches) == 2
 
 
-def test_code_is_loaded_beside_a_capture_and_its_mode_put_back(fake: Multiplying) -> None:
+def test_code_is_loaded_during_a_capture_and_the_capture_mode_restored(fake: Multiplying) -> None:
     argus.matmul(matrix(64, 8), matrix(16, 8, 1).mT)
 
     assert fake.loaded_in == ["CU_STREAM_CAPTURE_MODE_RELAXED"]
@@ -698,7 +696,7 @@ def test_code_is_loaded_beside_a_capture_and_its_mode_put_back(fake: Multiplying
 FORBIDDEN = ("Synchronize", "MemAlloc", "MemFree", "Memcpy", "Memset", "ModuleLoad")
 
 
-def test_a_call_like_one_before_neither_waits_nor_allocates(fake: Multiplying) -> None:
+def test_a_repeated_call_neither_waits_nor_allocates(fake: Multiplying) -> None:
     a, b = matrix(64, 8), matrix(16, 8, 1).mT
     argus.matmul(a, b)
     before = len(fake.calls)

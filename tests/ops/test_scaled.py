@@ -1,4 +1,4 @@
-"""`argus.scaled_matmul` without a GPU: what it accepts, which product it takes, and what it hands to the driver."""
+"""`argus.scaled_matmul` without a GPU: accepted operands, the chosen kernel, and the arguments passed to the driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from argus.kernels import fp8, fp8_blocks
 from argus.ops.choice import select_fp8, select_fp8_blocks
 from argus.runtime import launch_gate
 from argus.runtime.cuda import driver
-from argus.runtime.kernel_cache import Judged
+from argus.runtime.kernel_cache import CachedVerdict
 from tests.runtime.fake_driver import FakeDriver
 
 module = import_module("argus.ops.scaled_matmul")
@@ -145,8 +145,8 @@ def multiply(arguments: list[int]) -> None:
     at(c, (m, n), bfloat16)[:] = (left @ right.T).astype(bfloat16)
 
 
-def judging(verdict: str) -> Callable[[Kernel], Judged]:
-    return lambda _kernel: Judged(verdict)
+def judging(verdict: str) -> Callable[[Kernel], CachedVerdict]:
+    return lambda _kernel: CachedVerdict(verdict)
 
 
 @pytest.fixture
@@ -157,10 +157,10 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.Fixtur
     torch = SimpleNamespace(cuda=CUDA, is_grad_enabled=lambda: False, bfloat16="torch.bfloat16")
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(driver, "bindings", lambda: made.raw)
-    monkeypatch.setattr(launch_gate, "judged", judging("proved"))
-    module.forget()
+    monkeypatch.setattr(launch_gate, "verify_cached", judging("proved"))
+    module.clear_cache()
     yield made
-    module.forget()
+    module.clear_cache()
 
 
 ONE = scale(1), scale(1, seed=1)
@@ -195,7 +195,7 @@ def test_scales_of_blocks(fake: FakeDriver) -> None:
     assert len(fake.launches) == 1
 
 
-def test_a_call_like_one_before_checks_addresses_alone(fake: FakeDriver) -> None:
+def test_a_repeated_call_checks_addresses_only(fake: FakeDriver) -> None:
     a, b = eight(64, 32), eight(16, 32, 1).mT
     argus.scaled_matmul(a, b, *ONE, config="by_rows")
     calls = len(fake.calls)
@@ -208,7 +208,7 @@ def test_a_call_like_one_before_checks_addresses_alone(fake: FakeDriver) -> None
 
 
 @pytest.mark.parametrize("fake", [5], indirect=True)
-def test_what_lies_otherwise_is_copied(fake: FakeDriver) -> None:
+def test_operands_in_another_layout_are_copied(fake: FakeDriver) -> None:
     copies: list[str] = []
     a, weight = evolve(eight(8, 32), copies=copies), evolve(eight(16, 32), copies=copies)
     of_a, of_b = evolve(scale(1, 8), copies=copies), evolve(scale(1, 1), copies=copies)
@@ -222,7 +222,7 @@ def test_what_lies_otherwise_is_copied(fake: FakeDriver) -> None:
     assert len(fake.launches) == 3
 
 
-def test_nothing_is_launched_for_nothing(fake: FakeDriver) -> None:
+def test_empty_products_launch_nothing(fake: FakeDriver) -> None:
     assert argus.scaled_matmul(eight(0, 16), eight(8, 16).mT, *ONE).shape == (0, 8)
     empty: Any = argus.scaled_matmul(eight(3, 0), eight(8, 0).mT, *ONE)
     assert (empty.array == 0).all()
@@ -233,14 +233,14 @@ def test_nothing_is_launched_for_nothing(fake: FakeDriver) -> None:
     ("verdict", "unproved", "launched"),
     [("unknown", "refuse", False), ("unverified", "refuse", False), ("unknown", "allow", True)],
 )
-def test_what_is_not_proved_is_launched_on_request_alone(
+def test_unproved_kernels_are_launched_only_on_request(
     fake: FakeDriver,
     monkeypatch: pytest.MonkeyPatch,
     verdict: str,
     unproved: Any,  # noqa: ANN401 reason: of two words
     launched: bool,
 ) -> None:
-    monkeypatch.setattr(launch_gate, "judged", judging(verdict))
+    monkeypatch.setattr(launch_gate, "verify_cached", judging(verdict))
     if launched:
         argus.scaled_matmul(eight(8, 16), eight(8, 16).mT, *ONE, unproved=unproved)
     else:
@@ -250,7 +250,7 @@ def test_what_is_not_proved_is_launched_on_request_alone(
     assert bool(fake.launches) == launched
 
 
-def test_a_schedule_that_does_not_take_the_shape_says_so(fake: FakeDriver) -> None:
+def test_a_schedule_that_does_not_support_the_shape_is_refused(fake: FakeDriver) -> None:
     with pytest.raises(ArgusError) as refused:
         argus.scaled_matmul(eight(8, 24), eight(8, 24).mT, *ONE)
     assert refused.value.diagnostic.code == "E405"
@@ -266,7 +266,7 @@ A, B = eight(3, 16), eight(8, 16).mT
 @pytest.mark.parametrize(
     ("tensors", "words"),
     [
-        ((np.zeros((3, 16)), B, *ONE), "`a` is no tensor of torch, found ndarray"),
+        ((np.zeros((3, 16)), B, *ONE), "`a` is not a torch tensor, found ndarray"),
         ((A, evolve(B, dtype="torch.bfloat16"), *ONE), "`b` expects elements of type torch.float8_e4m3fn"),
         ((A, B, evolve(ONE[0], dtype="torch.float64"), ONE[1]), "`scale_a` expects elements of type torch.float32"),
         ((evolve(A, array=A.array[0]), B, *ONE), "`a` expects 2 axes, found 1"),
@@ -278,7 +278,7 @@ A, B = eight(3, 16), eight(8, 16).mT
         ((A, B, scale(2), ONE[1]), "the scales are (2,) and (1,)"),
     ],
 )
-def test_what_is_no_scaled_product_is_refused(
+def test_operands_that_are_not_a_scaled_product_are_refused(
     tensors: tuple[Any, Any, Any, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(is_grad_enabled=lambda: True))
@@ -294,6 +294,6 @@ def test_an_unknown_schedule_is_refused() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 16), (4096, 4096, 4096), (8192, 8192, 8192), (512, 7168, 2048)], ids=str)
-def test_what_is_selected_is_shipped(shape: tuple[int, int, int]) -> None:
+def test_selected_configurations_are_shipped(shape: tuple[int, int, int]) -> None:
     assert select_fp8(*shape) in fp8.CONFIGS
     assert select_fp8_blocks(*shape) in fp8_blocks.CONFIGS

@@ -1,4 +1,4 @@
-"""The cost model of the GEMM family: what it must say whatever its constants are, and what it says of known shapes."""
+"""The GEMM cost model: properties that hold for any constants, and its choices for known shapes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from argus.kernels.schedules.split import Split
 from argus.language import bf16, gfx942
 from argus.ops.choice import select
 from argus.runtime import tuning_db
-from argus.runtime.tuning_db import Found, Key
+from argus.runtime.tuning_db import Key, TunedConfig
 from benchmarks.performance import CLOSE, RESULTS, over, together
 
 FITTED = {name: config for name, config in CONFIGS.items() if isinstance(config, Known) and is_fitted(config, H200)}
@@ -83,12 +83,12 @@ def test_shapes_that_were_measured_get_what_was_best_there() -> None:
     assert select(4096, 4096, 4096) == select(4096, 14336, 4096) == "clustered_bands"
 
 
-def test_rows_that_the_copy_engine_does_not_move_get_schedules_without_it() -> None:
+def test_rows_that_tma_cannot_copy_get_schedules_without_tma() -> None:
     assert select(4096, 4096, 4097) == "narrow"
     assert isinstance(CONFIGS[select(4096, 4099, 4096)], Skinny)
 
 
-def test_exchanged_operands_are_for_few_rows_of_a() -> None:
+def test_swap_ab_is_for_few_rows_of_a() -> None:
     """Their sums leave by single elements."""
     assert all(not is_exchanged(CONFIGS[select(m, n, 1024)]) for m in (1025, 4096) for n in (512, 8192))
     assert is_exchanged(CONFIGS[select(4096, 4100, 1024)])
@@ -98,17 +98,17 @@ SEARCHED = json.loads((RESULTS / "tuning.json").read_text(encoding="utf-8"))["re
 
 
 @pytest.mark.parametrize("result", SEARCHED, ids=lambda each: "x".join(map(str, each["shape"])))
-def test_the_choice_is_near_the_best_of_the_kept_search(result: Mapping[str, Any]) -> None:
+def test_the_choice_is_near_the_best_of_the_stored_search(result: Mapping[str, Any]) -> None:
     assert together(result, select(*result["shape"])) <= CLOSE
 
 
-def test_the_model_tells_the_kept_search_from_a_choice_of_one_for_all() -> None:
+def test_the_model_beats_a_single_configuration_on_the_stored_search() -> None:
     """Each configuration that is the choice somewhere is far off elsewhere."""
     chosen = {select(*each["shape"]) for each in SEARCHED}
     assert all(max(over(each["first"], name) for each in SEARCHED) > 2 * CLOSE for name in chosen)
 
 
-def test_what_the_model_does_not_know_is_not_chosen() -> None:
+def test_configurations_without_a_cost_model_are_not_chosen() -> None:
     assert (
         cheapest({"narrow": Narrow(), "two slots": Hopper(stages=2), "three": Hopper(stages=3)}, 64, 64, 64) == "three"
     )
@@ -122,7 +122,7 @@ def test_an_element_type_is_known_by_all_its_names(dtype: object) -> None:
     assert select(4096, 4096, 4096, dtype, "sm_90a") == select(4096, 4096, 4096)
 
 
-def test_few_large_tiles_of_mi300x_give_way_to_many_small_ones() -> None:
+def test_few_large_tiles_on_mi300x_are_replaced_by_many_small_ones() -> None:
     assert select(8192, 8192, 8192, "bf16", gfx942) == "cdna3_pingpong"
     assert select(256, 256, 4096, "bf16", "gfx942") == "cdna3"
 
@@ -134,14 +134,14 @@ def test_the_model_of_mi300x_counts_rounds() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "target"), [("f32", "sm_90a"), ("bf16", "sm_80"), ("i32", "gfx942")])
-def test_what_has_no_family_is_refused(dtype: str, target: str) -> None:
+def test_types_without_a_family_are_refused(dtype: str, target: str) -> None:
     with pytest.raises(ArgusError, match=f"matrices of {dtype} on {target}") as refused:
         select(64, 64, 64, dtype, target)
     assert refused.value.diagnostic.code == "E414"
     assert "bf16 on sm_90a" in dict(refused.value.diagnostic.facts)["families"]
 
 
-def test_an_extent_that_no_schedule_takes_is_refused() -> None:
+def test_an_extent_that_no_schedule_supports_is_refused() -> None:
     with pytest.raises(ArgusError, match="multiple of 8") as refused:
         select(64, 64, 63, "bf16", "gfx942")
     assert refused.value.diagnostic.code == "E414"
@@ -154,7 +154,7 @@ def test_other_elements_choose_among_the_configurations_of_their_family(shape: t
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 72), (64, 60, 8)])
-def test_8_bit_elements_want_whole_rows_of_16_bytes(shape: tuple[int, int, int]) -> None:
+def test_8_bit_elements_need_rows_of_whole_16_bytes(shape: tuple[int, int, int]) -> None:
     with pytest.raises(ArgusError, match="multiple of 16") as refused:
         select(*shape, "e4m3")
     assert refused.value.diagnostic.code == "E414"
@@ -178,13 +178,13 @@ def test_other_texts_name_none(text: str) -> None:
     assert configuration(text) is None
 
 
-# -- what searches have kept -----------------------------------------------------------------------------------
+# -- stored search results -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    tuning_db.forget()
+    tuning_db.clear_cache()
     return tmp_path
 
 
@@ -192,13 +192,13 @@ CARD = "NVIDIA H200 (of 141 GB)"
 KEY = Key((4096, 4096, 4096))
 
 
-def found(config: str) -> Found:
-    return Found(config, {"sustained": 200.0}, 3)
+def found(config: str) -> TunedConfig:
+    return TunedConfig(config, {"sustained": 200.0}, 3)
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_a_search_has_kept_comes_first_on_that_card_and_for_that_shape() -> None:
-    path = tuning_db.keep(CARD, {KEY: found("hopper_bn192_stages5")})
+def test_a_stored_choice_comes_first_on_its_gpu_and_for_its_shape() -> None:
+    path = tuning_db.store_choices(CARD, {KEY: found("hopper_bn192_stages5")})
 
     assert path.name.startswith("NVIDIA-H200-of-141-GB-")
     assert select(4096, 4096, 4096, device=CARD) == "hopper_bn192_stages5"
@@ -207,12 +207,12 @@ def test_what_a_search_has_kept_comes_first_on_that_card_and_for_that_shape() ->
 
 
 @pytest.mark.usefixtures("folder")
-def test_later_searches_add_to_what_is_kept() -> None:
+def test_later_searches_add_to_the_stored_choices() -> None:
     other = Key((64, 64, 64))
-    tuning_db.keep(CARD, {KEY: found("cooperative"), other: found("small")})
-    tuning_db.keep(CARD, {KEY: found("clustered")})
+    tuning_db.store_choices(CARD, {KEY: found("cooperative"), other: found("small")})
+    tuning_db.store_choices(CARD, {KEY: found("clustered")})
 
-    assert tuning_db.kept(CARD) == {KEY: found("clustered"), other: found("small")}
+    assert tuning_db.load_choices(CARD) == {KEY: found("clustered"), other: found("small")}
 
 
 @pytest.mark.parametrize(
@@ -220,53 +220,53 @@ def test_later_searches_add_to_what_is_kept() -> None:
     ["", "{", "[]", "null", '{"schema": "argus.tuning/1"}', '{"schema": 7, "device": 7, "argus": 7, "choices": 7}'],
 )
 @pytest.mark.usefixtures("folder")
-def test_a_damaged_file_is_as_none_and_is_replaced(text: str) -> None:
-    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+def test_a_damaged_file_counts_as_absent_and_is_replaced(text: str) -> None:
+    path = tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     path.write_text(text, encoding="utf-8")
-    tuning_db.forget()
+    tuning_db.clear_cache()
 
     assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
-    tuning_db.keep(CARD, {KEY: found("cooperative")})
+    tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     assert select(4096, 4096, 4096, device=CARD) == "cooperative"
 
 
 @pytest.mark.parametrize("name", ["fast", "hopper_bn", "cdna3"])
 @pytest.mark.usefixtures("folder")
-def test_a_foreign_choice_is_no_choice(name: str) -> None:
-    tuning_db.keep(CARD, {KEY: found(name)})
+def test_an_unknown_choice_is_ignored(name: str) -> None:
+    tuning_db.store_choices(CARD, {KEY: found(name)})
 
     assert select(4096, 4096, 4096, device=CARD) == "clustered_bands"
 
 
-def test_a_file_of_another_argus_or_card_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+def test_a_file_of_another_version_or_gpu_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     path.rename(tuning_db.file_of("another"))
-    tuning_db.forget()
-    assert tuning_db.kept("another") == {}
+    tuning_db.clear_cache()
+    assert tuning_db.load_choices("another") == {}
 
-    path = tuning_db.keep(CARD, {KEY: found("cooperative")})
+    path = tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     monkeypatch.setattr(tuning_db, "sources_digest", lambda: "f" * 64)
     path.rename(tuning_db.file_of(CARD))
-    assert tuning_db.kept(CARD) == {}
+    assert tuning_db.load_choices(CARD) == {}
     assert [each.parent for each in folder.glob("*/*.new")] == []
 
 
-def test_a_folder_that_cannot_be_written_is_told(folder: Path) -> None:
+def test_an_unwritable_folder_is_reported(folder: Path) -> None:
     (folder / "tuning").write_text("in the way", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
-        tuning_db.keep(CARD, {KEY: found("cooperative")})
+        tuning_db.store_choices(CARD, {KEY: found("cooperative")})
     assert refused.value.diagnostic.code == "E302"
-    assert tuning_db.kept(CARD) == {}
+    assert tuning_db.load_choices(CARD) == {}
 
 
-def test_shares_of_k_are_chosen_for_few_and_deep_tiles_once_their_exchange_has_been_measured() -> None:
+def test_split_k_is_chosen_for_few_and_deep_tiles_once_its_exchange_is_measured() -> None:
     assert not is_fitted(Split(), evolve(H200, exchange=None))
     assert isinstance(CONFIGS[cheapest(CONFIGS, 512, 512, 16384)], Split)
     assert not isinstance(CONFIGS[cheapest(CONFIGS, 4096, 4096, 4096)], Split)
 
 
-def test_shares_of_k_take_no_more_processors_than_there_are() -> None:
+def test_split_k_uses_no_more_processors_than_there_are() -> None:
     measured = evolve(H200, exchange=1.2)
     waves = [microseconds(Split(splits=8), 128 * tiles, 128, 65536, measured) for tiles in (16, 17)]
 

@@ -1,4 +1,4 @@
-"""A driver without a GPU: memory of this process, and a kernel that is a function of Python."""
+"""A fake CUDA driver: device memory is this process's memory, and a kernel is a Python function."""
 
 from __future__ import annotations
 

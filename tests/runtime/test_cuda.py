@@ -1,4 +1,4 @@
-"""What can be told of launches without a GPU: conditions are checked before anything is sent to it."""
+"""CUDA launches on a fake driver: conditions are checked before anything is sent to the GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda import tensor_maps
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 from argus.runtime.expressions import value_of
 from tests.runtime.fake_driver import FakeDriver
 
@@ -43,8 +43,8 @@ class Tensor:
         return self.strides
 
 
-def loaded(launch: dict[str, Any], fake: FakeDriver | None = None) -> Loaded:
-    return Loaded("k", launch, "k", (fake or FakeDriver()).driver)
+def loaded(launch: dict[str, Any], fake: FakeDriver | None = None) -> LoadedKernel:
+    return LoadedKernel("k", launch, "k", (fake or FakeDriver()).driver)
 
 
 def test_a_launch_outside_the_assumptions_is_refused() -> None:
@@ -67,7 +67,7 @@ def test_a_launch_gives_the_driver_grid_threads_and_shared_memory() -> None:
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_what_waits_for_the_launch_before_may_begin_early(early: bool) -> None:
+def test_a_kernel_with_pdl_may_start_early(early: bool) -> None:
     fake = FakeDriver()
 
     loaded(LAUNCH | {"early": early}, fake).bind({}, {"M": 200})()
@@ -94,7 +94,7 @@ def test_pointers_and_sizes_reach_the_kernel_in_their_order() -> None:
 @pytest.mark.parametrize(
     "tensor", [Tensor((16, 4)), Tensor((16, 8), (1, 16)), Tensor((16, 8), pointer=0x1008), Tensor((16,), (1,))], ids=str
 )
-def test_a_tensor_that_lies_otherwise_is_refused(launch: dict[str, Any], tensor: Tensor) -> None:
+def test_a_tensor_with_another_layout_is_refused(launch: dict[str, Any], tensor: Tensor) -> None:
     with pytest.raises(ArgusError) as refused:
         loaded(launch).bind({"A": tensor}, {"M": 16})
 
@@ -106,7 +106,7 @@ def test_strides_of_axes_of_one_element_do_not_matter() -> None:
     loaded(MAP | {"checks": []}).bind({"A": Tensor((1, 8), (99, 1))}, {"M": 1})()
 
 
-def test_no_block_is_no_launch() -> None:
+def test_an_empty_grid_launches_nothing() -> None:
     fake = FakeDriver(fails={"cuTensorMapEncodeTiled": "INVALID_VALUE"})
 
     loaded(MAP, fake).bind({"A": Tensor((0, 8))}, {"M": 0})()
@@ -148,7 +148,7 @@ def test_expressions_over_sizes(expression: str, value: int) -> None:
 @pytest.mark.parametrize(
     "expression", ["().__class__", "open('x')", "M ** 9999", "[M]", "N", "M // (K - 7)", "M +", "print(M)", "'x'"]
 )
-def test_anything_else_is_refused_and_never_run(expression: str) -> None:
+def test_other_expressions_are_refused_and_never_executed(expression: str) -> None:
     with pytest.raises(ArgusError) as refused:
         value_of(expression, {"M": 200, "K": 7})
     assert refused.value.diagnostic.code == "E405"
@@ -175,7 +175,7 @@ def launched_with(fake: FakeDriver, experts: list[int], launch: dict[str, Any] =
     loaded(launch, fake).bind({"expert": tensor}, {"MB": len(experts), "G": 3})()
 
 
-def test_integers_that_keep_their_contract_are_launched() -> None:
+def test_integers_that_satisfy_their_contract_are_launched() -> None:
     fake = FakeDriver()
     launched_with(fake, [2, -1, 0])
     assert len(fake.launches) == 1
@@ -183,7 +183,7 @@ def test_integers_that_keep_their_contract_are_launched() -> None:
 
 
 @pytest.mark.parametrize("expert", [3, -2])
-def test_integers_that_break_their_contract_are_refused(expert: int) -> None:
+def test_integers_that_violate_their_contract_are_refused(expert: int) -> None:
     fake = FakeDriver()
     with pytest.raises(ArgusError) as refused:
         launched_with(fake, [0, expert, 1])
@@ -217,7 +217,7 @@ def test_a_tensor_map_is_encoded_once_an_address_and_shape() -> None:
     assert len(fake.launches) == 5
 
 
-def test_tensor_maps_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_tensor_maps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensor_maps, "_MOST", 2)
     fake = FakeDriver()
     kernel = loaded(MAP, fake)
@@ -225,4 +225,4 @@ def test_tensor_maps_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -
         kernel.bind({"A": Tensor((8, 8), (8, 1), place)}, {"M": 8})()
 
     assert fake.calls.count("cuTensorMapEncodeTiled") == 4
-    assert len(kernel.tensor_maps.kept) <= 2
+    assert len(kernel.tensor_maps.cached) <= 2

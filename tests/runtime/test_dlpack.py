@@ -1,4 +1,4 @@
-"""Arrays of other libraries, which exchange real capsules of DLPack with what stands for torch."""
+"""Arrays of other libraries, which exchange real DLPack capsules with a stand-in for torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attrs import define
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.dlpack import is_foreign, returned, taken
+from argus.runtime.dlpack import from_torch, is_foreign, to_torch
 
 CPU, CUDA = 1, 2
 
@@ -101,16 +101,16 @@ def library(monkeypatch: pytest.MonkeyPatch, take: object, *path: str) -> None:
     monkeypatch.setitem(sys.modules, Foreign.__module__.partition(".")[0], inner)
 
 
-def test_who_is_foreign() -> None:
+def test_is_foreign() -> None:
     assert is_foreign(Foreign(bits()))
     assert is_foreign(np.zeros(3))
     assert not is_foreign(Tensor(bits()))
     assert not is_foreign([1.0])
 
 
-def test_an_array_is_taken_without_a_copy() -> None:
+def test_to_torch_does_not_copy() -> None:
     array = bits()
-    found = taken(Foreign(array), "a")
+    found = to_torch(Foreign(array), "a")
 
     assert isinstance(found, Tensor)
     assert found.data_ptr() == array.ctypes.data
@@ -118,13 +118,11 @@ def test_an_array_is_taken_without_a_copy() -> None:
 
 
 @pytest.mark.parametrize("path", [(), ("dlpack",), ("utils", "dlpack")])
-def test_a_result_goes_back_by_the_library_of_its_operand(
-    monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
-) -> None:
+def test_a_result_is_converted_by_the_operands_library(monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]) -> None:
     library(monkeypatch, library_takes, *path)
     tensor = Tensor(bits().view(bfloat16))
 
-    found = returned(tensor, Foreign(bits()))
+    found = from_torch(tensor, Foreign(bits()))
 
     assert isinstance(found, Foreign)
     assert found.array.ctypes.data == tensor.data_ptr()
@@ -135,38 +133,38 @@ def test_the_namespace_of_an_array_comes_first(monkeypatch: pytest.MonkeyPatch) 
     library(monkeypatch, refusing)
     like = Standard(bits(), namespace=SimpleNamespace(from_dlpack=library_takes))
 
-    assert isinstance(returned(Tensor(bits().view(bfloat16)), like), Foreign)
+    assert isinstance(from_torch(Tensor(bits().view(bfloat16)), like), Foreign)
 
 
-def test_a_namespace_that_takes_nothing_gives_way_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_namespace_without_from_dlpack_falls_back_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     library(monkeypatch, library_takes)
     like = Standard(bits(), namespace=SimpleNamespace(from_dlpack=refusing))
 
-    assert isinstance(returned(Tensor(bits().view(bfloat16)), like), Foreign)
+    assert isinstance(from_torch(Tensor(bits().view(bfloat16)), like), Foreign)
 
 
-def test_a_library_that_takes_no_result_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_accepts_no_result_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     library(monkeypatch, refusing)
     with pytest.raises(ArgusError, match="no bfloat16 here") as refused:
-        returned(Tensor(bits().view(bfloat16)), Foreign(bits()))
+        from_torch(Tensor(bits().view(bfloat16)), Foreign(bits()))
     assert refused.value.diagnostic.code == "E401"
 
 
 def test_an_array_of_the_host_is_refused() -> None:
     with pytest.raises(ArgusError, match="`b` is on a device of type 1 of DLPack") as refused:
-        taken(Foreign(bits(), CPU), "b")
+        to_torch(Foreign(bits(), CPU), "b")
     assert refused.value.diagnostic.code == "E401"
 
 
-def test_what_torch_does_not_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_that_torch_does_not_accept_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(from_dlpack=refusing))
-    with pytest.raises(ArgusError, match="torch does not take `a`"):
-        taken(Foreign(bits()), "a")
+    with pytest.raises(ArgusError, match="torch does not accept `a`"):
+        to_torch(Foreign(bits()), "a")
 
 
-def test_without_torch_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_torch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     absent: ModuleType | None = None
     monkeypatch.setitem(sys.modules, "torch", absent)
     with pytest.raises(ArgusError, match="passes through torch") as refused:
-        taken(Foreign(bits()), "a")
+        to_torch(Foreign(bits()), "a")
     assert refused.value.diagnostic.help == "pip install torch"

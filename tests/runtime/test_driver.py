@@ -6,8 +6,8 @@ import pytest
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda import driver, status_codes
-from argus.runtime.cuda.device import opened
-from argus.runtime.cuda.driver import Driver, installed
+from argus.runtime.cuda.device import open_gpu
+from argus.runtime.cuda.driver import Driver, find_driver
 from tests.runtime.fake_driver import FakeDriver
 
 
@@ -41,7 +41,7 @@ def code_of(fake: FakeDriver, name: str) -> str:
         ("SOMETHING_NEW", "E405"),
     ],
 )
-def test_what_the_driver_answers_has_a_code(status: str, code: str) -> None:
+def test_driver_errors_have_codes(status: str, code: str) -> None:
     assert code_of(FakeDriver(fails={"cuCtxSynchronize": status}), "cuCtxSynchronize") == code
 
 
@@ -49,7 +49,7 @@ def test_without_bindings_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(driver, "bindings", lambda: None)
 
     with pytest.raises(ArgusError) as refused:
-        installed()
+        find_driver()
     assert refused.value.diagnostic.code == "E406"
     assert "argus[sm90a]" in refused.value.diagnostic.help
 
@@ -60,22 +60,22 @@ def test_bindings_without_the_driver_itself_are_no_gpu() -> None:
             raise RuntimeError("Failed to dlopen libcuda.so.1")
 
     with pytest.raises(ArgusError) as refused:
-        opened(Driver(NoLibrary()))
+        open_gpu(Driver(NoLibrary()))
     assert refused.value.diagnostic.code == "E406"
     assert "libcuda" in refused.value.diagnostic.message
 
 
 def test_a_machine_without_a_device_has_no_gpu() -> None:
     with pytest.raises(ArgusError) as refused:
-        opened(FakeDriver(devices=0).driver)
+        open_gpu(FakeDriver(devices=0).driver)
     assert refused.value.diagnostic.code == "E406"
 
 
 @pytest.mark.parametrize(
     ("capability", "target"), [({"MAJOR": 8, "MINOR": 0}, "sm_90a"), ({"MAJOR": 9, "MINOR": 0}, "gfx942")]
 )
-def test_a_gpu_runs_its_own_code_alone(capability: dict[str, int], target: str) -> None:
-    device = opened(FakeDriver(capability=capability).driver)
+def test_a_gpu_runs_only_its_own_code(capability: dict[str, int], target: str) -> None:
+    device = open_gpu(FakeDriver(capability=capability).driver)
 
     with pytest.raises(ArgusError) as refused:
         device.check_runs(target)
@@ -92,7 +92,7 @@ def test_a_gpu_runs_its_own_code_alone(capability: dict[str, int], target: str) 
         ("ILLEGAL_ADDRESS", "compute-sanitizer"),
     ],
 )
-def test_each_answer_says_what_to_do(status: str, words: str) -> None:
+def test_each_status_meaning_has_a_repair(status: str, words: str) -> None:
     with pytest.raises(ArgusError) as refused:
         FakeDriver(fails={"cuCtxSynchronize": status}).driver.call("cuCtxSynchronize")
     assert words in refused.value.diagnostic.help
@@ -101,10 +101,10 @@ def test_each_answer_says_what_to_do(status: str, words: str) -> None:
 def test_every_listed_status_is_one_of_the_driver_s() -> None:
     known = {each.name.removeprefix("CUDA_ERROR_") for each in import_module("cuda.bindings.driver").CUresult}
     of_the_runtime_above_it = {"INSUFFICIENT_DRIVER"}
-    assert status_codes.ANSWERS.keys() - of_the_runtime_above_it <= known
+    assert status_codes.MEANINGS.keys() - of_the_runtime_above_it <= known
 
 
-def test_a_status_that_the_bindings_do_not_know_is_a_refusal() -> None:
+def test_a_status_unknown_to_the_bindings_is_an_error() -> None:
     class Newer:
         def cuCtxSynchronize(self) -> None:
             raise ValueError("1234 is not a valid CUresult")

@@ -1,4 +1,4 @@
-"""Guards of promises: launched ahead of the kernel, told later, and nothing waits for the GPU in between."""
+"""Guards of data contracts: launched ahead of the kernel, reported later, without waiting for the GPU in between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda.guards import Promises
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 from tests.runtime.fake_driver import FakeDriver
 
 GUARD = "routed_guard0"
@@ -79,20 +79,20 @@ def fake() -> FakeDriver:
 
 
 @pytest.fixture
-def kernel(fake: FakeDriver, tmp_path: Path) -> Loaded:
+def kernel(fake: FakeDriver, tmp_path: Path) -> LoadedKernel:
     (tmp_path / "routed.json").write_text(json.dumps({"kernel": "routed", "launch": LAUNCH}), encoding="utf-8")
     (tmp_path / "routed.cubin").write_bytes(b"code")
     return load(tmp_path / "routed.json", fake.driver)
 
 
-def bound(kernel: Loaded, experts: list[int], promises: Promises) -> tuple[Tensor, Callable[[], None]]:
+def bound(kernel: LoadedKernel, experts: list[int], promises: Promises) -> tuple[Tensor, Callable[[], None]]:
     tensor = Tensor(np.array(experts, np.int32))
     return tensor, kernel.bind({"expert": tensor}, {"MB": len(experts), "G": 4}, 7, promises)
 
 
 @pytest.mark.parametrize("promises", ["stop", "tell"])
 def test_a_guard_runs_ahead_of_each_launch_and_nothing_waits(
-    fake: FakeDriver, kernel: Loaded, promises: Promises
+    fake: FakeDriver, kernel: LoadedKernel, promises: Promises
 ) -> None:
     _, launch = bound(kernel, [0, 3, 1], promises)
     before = len(fake.calls)
@@ -106,7 +106,7 @@ def test_a_guard_runs_ahead_of_each_launch_and_nothing_waits(
     kernel.synchronise()
 
 
-def test_a_broken_promise_is_told_at_the_next_call_and_once(fake: FakeDriver, kernel: Loaded) -> None:
+def test_a_violation_is_reported_once_at_the_next_call(fake: FakeDriver, kernel: LoadedKernel) -> None:
     tensor, launch = bound(kernel, [0, 3, 1], "tell")
     launch()
     tensor.held[1] = -5
@@ -126,7 +126,7 @@ def test_a_broken_promise_is_told_at_the_next_call_and_once(fake: FakeDriver, ke
     kernel.synchronise()
 
 
-def test_a_broken_promise_is_told_at_the_next_synchronisation(kernel: Loaded) -> None:
+def test_a_violation_is_reported_at_the_next_synchronisation(kernel: LoadedKernel) -> None:
     _, launch = bound(kernel, [0, 9], "tell")
     launch()
     with pytest.raises(ArgusError, match=r"expert\[1\] = 9"):
@@ -134,8 +134,8 @@ def test_a_broken_promise_is_told_at_the_next_synchronisation(kernel: Loaded) ->
     kernel.synchronise()
 
 
-def test_what_stops_the_gpu_is_told_as_the_promise_that_it_is(fake: FakeDriver, kernel: Loaded) -> None:
-    """The launch behind the guard, and every call after it, fails: the cause is told, not the symptom."""
+def test_a_trap_is_reported_as_the_violated_contract(fake: FakeDriver, kernel: LoadedKernel) -> None:
+    """The launch after the guard, and every later call, fails: the error names the cause, not the symptom."""
     _, launch = bound(kernel, [7, 0], "stop")
     with pytest.raises(ArgusError) as told:
         launch()
@@ -147,7 +147,7 @@ def test_what_stops_the_gpu_is_told_as_the_promise_that_it_is(fake: FakeDriver, 
     assert failed.value.diagnostic.code == "E409"
 
 
-def test_integers_are_fetched_and_checked_unless_asked_otherwise(fake: FakeDriver, kernel: Loaded) -> None:
+def test_integers_are_fetched_and_checked_by_default(fake: FakeDriver, kernel: LoadedKernel) -> None:
     with pytest.raises(ArgusError, match=r"found expert\[1\] = 4"):
         bound(kernel, [0, 4], "fetch")
     assert "cuMemcpyDtoH" in fake.calls
@@ -156,12 +156,12 @@ def test_integers_are_fetched_and_checked_unless_asked_otherwise(fake: FakeDrive
 
 def test_code_without_guards_is_refused(fake: FakeDriver) -> None:
     contracts = [{key: value for key, value in LAUNCH["contracts"][0].items() if key != "guard"}]
-    kernel = Loaded("routed", LAUNCH | {"contracts": contracts}, "routed", fake.driver)
+    kernel = LoadedKernel("routed", LAUNCH | {"contracts": contracts}, "routed", fake.driver)
     with pytest.raises(ArgusError, match="has no guard in this code") as refused:
         bound(kernel, [0], "stop")
     assert refused.value.diagnostic.code == "E405"
 
 
-def test_a_tensor_of_another_shape_is_refused(kernel: Loaded) -> None:
+def test_a_tensor_of_another_shape_is_refused(kernel: LoadedKernel) -> None:
     with pytest.raises(ArgusError, match="expected"):
         kernel.bind({"expert": Tensor(np.zeros(3, np.int32))}, {"MB": 2, "G": 4}, 0, "tell")

@@ -1,4 +1,4 @@
-"""Times that may be compared, on an imagined GPU whose clock only launches move."""
+"""Interleaved timing, on a fake GPU whose clock advances only by launches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from attrs import define, field
 
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.timing import Regime, Stopwatch, driver_version, host_microseconds, interleaved
+from argus.runtime.cuda.timing import Regime, Stopwatch, driver_version, host_microseconds, time_interleaved
 from argus.runtime.monitor import Monitor
 
 DONE = "done"
@@ -19,7 +19,7 @@ BURSTS = Regime("bursts", 0.0, 10.0, 2)
 
 @define
 class Imagined:
-    """now: milliseconds. begun: what was launched, in order."""
+    """now: milliseconds. begun: the launches in order."""
 
     now: float = 0.0
     begun: list[str] = field(factory=list[str])
@@ -63,7 +63,7 @@ def test_each_round_begins_with_the_next_candidate_and_is_compared_with_itself()
     gpu = Imagined()
     slower = iter(range(1, 100))
     calls = {"ours": lambda: gpu.call("ours", 2.0), "peer": lambda: gpu.call("peer", 2.0 + next(slower))}
-    times = interleaved(gpu.watch, calls, SINGLE, 4)
+    times = time_interleaved(gpu.watch, calls, SINGLE, 4)
     assert times.median("ours") == pytest.approx(2.0)
     ratios = times.ratios("ours", "peer")
     assert [round(b - a, 6) for a, b in pairwise(ratios)] == [1.0, 1.0, 1.0]
@@ -74,7 +74,7 @@ def test_each_round_begins_with_the_next_candidate_and_is_compared_with_itself()
 def test_a_burst_is_as_long_as_the_regime_says_and_led_by_its_own_calls() -> None:
     gpu = Imagined()
     calls = {"quick": lambda: gpu.call("quick", 0.5), "slow": lambda: gpu.call("slow", 5.0)}
-    times = interleaved(gpu.watch, calls, BURSTS, 1)
+    times = time_interleaved(gpu.watch, calls, BURSTS, 1)
     assert times.median("quick") == pytest.approx(0.5)
     assert times.median("slow") == pytest.approx(5.0)
     warm = 5
@@ -90,17 +90,17 @@ def test_launches_are_hidden_for_as_long_as_they_take() -> None:
     assert many - few == pytest.approx(99 * 30e-6)
 
 
-def test_the_host_is_timed_apart_from_the_gpu() -> None:
+def test_host_time_excludes_the_gpu() -> None:
     settled: list[int] = []
     assert host_microseconds(lambda: None, lambda: settled.append(0), 10) < 1000
     assert len(settled) == 6
 
 
-def test_the_driver_tells_its_version() -> None:
+def test_driver_version() -> None:
     assert driver_version(Imagined().watch.driver) == "13.2"
 
 
-def test_without_the_drivers_tool_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nvidia_smi_there_are_no_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with Monitor() as monitor:
         pass
@@ -108,7 +108,7 @@ def test_without_the_drivers_tool_nothing_is_read(monkeypatch: pytest.MonkeyPatc
     assert monitor.summary() == {}
 
 
-def test_readings_are_told_by_least_median_and_greatest() -> None:
+def test_the_summary_has_minimum_median_and_maximum() -> None:
     monitor = Monitor([(1980.0, 500.0, 40.0), (1400.0, 700.0, 60.0), (1700.0, 690.0, 50.0)])
     told = monitor.summary()
     assert told["clocks.sm"] == [1400.0, 1700.0, 1980.0]

@@ -1,4 +1,4 @@
-"""One launch in a process of its own, on a driver without a GPU; and what becomes of a process that goes wrong."""
+"""One launch in a worker process, on a fake driver; and the diagnostics of workers that fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.processes.isolated import launched
+from argus.runtime.processes.isolated import run_worker
 from argus.runtime.processes.request import Request, Result, Tensor, read_request, read_result, write_result
 from argus.runtime.processes.worker import run
 from tests.runtime.fake_driver import FakeDriver
@@ -74,7 +74,7 @@ def test_the_worker_launches_and_leaves_outputs_and_times(tmp_path: Path, reques
     ids=lambda value: value if isinstance(value, str) else "",
 )
 @pytest.mark.usefixtures("request_in")
-def test_what_goes_wrong_is_left_as_a_diagnostic(tmp_path: Path, fake: FakeDriver, code: str) -> None:
+def test_errors_are_written_as_a_diagnostic(tmp_path: Path, fake: FakeDriver, code: str) -> None:
     run(tmp_path, fake.driver)
 
     with pytest.raises(ArgusError) as told:
@@ -91,15 +91,15 @@ def child(text: str) -> tuple[str, ...]:
 
 def test_a_kernel_that_hangs_is_stopped(tmp_path: Path, request_in: Request) -> None:
     with pytest.raises(ArgusError) as told:
-        launched(request_in, tmp_path, 0.2, child("import time; time.sleep(60)"))
+        run_worker(request_in, tmp_path, 0.2, child("import time; time.sleep(60)"))
 
     assert told.value.diagnostic.code == "E410"
     assert "within 0.2 s" in told.value.diagnostic.message
 
 
-def test_a_process_that_dies_is_told_with_its_last_words(tmp_path: Path, request_in: Request) -> None:
+def test_a_process_that_dies_is_reported_with_its_error_output(tmp_path: Path, request_in: Request) -> None:
     with pytest.raises(ArgusError) as told:
-        launched(request_in, tmp_path, 30, child("import os, sys; print('gone', file=sys.stderr); os.abort()"))
+        run_worker(request_in, tmp_path, 30, child("import os, sys; print('gone', file=sys.stderr); os.abort()"))
 
     diagnostic = told.value.diagnostic
     assert (diagnostic.code, diagnostic.facts) == ("E409", (("last words", "gone"),))
@@ -112,38 +112,38 @@ def test_the_worker_itself_says_that_there_is_no_gpu(tmp_path: Path, request_in:
     )
 
     with pytest.raises(ArgusError) as told:
-        launched(request_in, tmp_path, 60, without)
+        run_worker(request_in, tmp_path, 60, without)
     assert told.value.diagnostic.code == "E406"
 
 
-def test_what_a_worker_left_is_what_is_returned(tmp_path: Path, request_in: Request) -> None:
+def test_the_workers_result_is_returned(tmp_path: Path, request_in: Request) -> None:
     write_result(tmp_path, Result("Imagined GPU", (1.0,)))
 
-    assert launched(request_in, tmp_path, 30, child("")) == Result("Imagined GPU", (1.0,))
+    assert run_worker(request_in, tmp_path, 30, child("")) == Result("Imagined GPU", (1.0,))
 
 
-def test_a_process_that_is_ended_by_a_signal_is_told_with_it(tmp_path: Path, request_in: Request) -> None:
+def test_a_process_ended_by_a_signal_is_reported_with_it(tmp_path: Path, request_in: Request) -> None:
     with pytest.raises(ArgusError, match="was ended by SIGKILL") as told:
-        launched(request_in, tmp_path, 30, child("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"))
+        run_worker(request_in, tmp_path, 30, child("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"))
     assert told.value.diagnostic.code == "E409"
 
 
-def test_a_process_that_cannot_be_started_is_told(tmp_path: Path, request_in: Request) -> None:
+def test_a_process_that_cannot_be_started_is_reported(tmp_path: Path, request_in: Request) -> None:
     with pytest.raises(ArgusError, match="no process could be started") as told:
-        launched(request_in, tmp_path, 30, (str(tmp_path / "absent"),))
+        run_worker(request_in, tmp_path, 30, (str(tmp_path / "absent"),))
     assert told.value.diagnostic.code == "E408"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"device": 1}'])
-def test_a_damaged_result_is_no_result(tmp_path: Path, request_in: Request, text: str) -> None:
+def test_a_damaged_result_counts_as_none(tmp_path: Path, request_in: Request, text: str) -> None:
     (tmp_path / "result.json").write_text(text, encoding="utf-8")
     with pytest.raises(ArgusError) as told:
-        launched(request_in, tmp_path, 30, child(""))
+        run_worker(request_in, tmp_path, 30, child(""))
     assert told.value.diagnostic.code == "E409"
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"kernel": "double", "launch": {}}'])
-def test_a_damaged_description_is_left_as_a_diagnostic(tmp_path: Path, request_in: Request, text: str | None) -> None:
+def test_a_damaged_description_is_reported(tmp_path: Path, request_in: Request, text: str | None) -> None:
     description = Path(request_in.description)
     description.unlink()
     if text is not None:
@@ -156,7 +156,7 @@ def test_a_damaged_description_is_left_as_a_diagnostic(tmp_path: Path, request_i
     assert told.value.diagnostic.code == "E405"
 
 
-def test_what_fails_while_it_is_timed_is_left_too(tmp_path: Path, request_in: Request) -> None:
+def test_a_failure_during_timing_is_reported(tmp_path: Path, request_in: Request) -> None:
     del request_in
     run(tmp_path, FakeDriver(double, pointers=2, sizes=1, fails={"cuEventSynchronize": "LAUNCH_TIMEOUT"}).driver)
     with pytest.raises(ArgusError) as told:

@@ -1,4 +1,4 @@
-"""A context of z3 that is freed leaves its pages to the next one."""
+"""A new z3 context reuses the pages of a freed one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for each SMT backend beyond the conformance suite."""
+"""Properties of each SMT backend beyond the conformance suite."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_numbers_of_any_size(solver: Solver, size: int) -> None:
 
 
 @BOTH
-def test_out_of_budget_is_giving_up(solver: Solver) -> None:
+def test_a_query_out_of_budget_is_given_up(solver: Solver) -> None:
     cubes = Query((eq(add(mul(mul(x, x), x), mul(mul(y, y), y)), mul(mul(z, z), z)),))
 
     answer = solver.check(cubes, Budget.about(0.05))
@@ -70,10 +70,10 @@ def test_an_interrupt_is_no_answer(solver: Solver) -> None:
 
 
 @BOTH
-def test_what_cannot_be_expressed_is_giving_up(solver: Solver) -> None:
+def test_inexpressible_queries_are_given_up(solver: Solver) -> None:
     answer = solver.check(Query((eq(bit_xor(x, y), z),)), Budget())
 
-    assert answer == GaveUp(solver.name, "^ of operands neither of which is a number or has few bits")
+    assert answer == GaveUp(solver.name, "`^`, neither of whose operands is a number or has few bits")
 
 
 @pytest.mark.share(2)

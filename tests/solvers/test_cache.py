@@ -39,7 +39,7 @@ def test_definite_answers_come_back(cache: Cache) -> None:
     again.close()
 
 
-def test_giving_up_is_not_kept(cache: Cache) -> None:
+def test_giving_up_is_not_cached(cache: Cache) -> None:
     cache.put(QUERY, GaveUp("z3", "tired"))
 
     assert cache.get(QUERY) is None

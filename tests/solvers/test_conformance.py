@@ -1,4 +1,4 @@
-"""The suite passes on every backend, and catches the faults it is there to catch."""
+"""The conformance suite passes on every backend, and detects each seeded fault."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = ("z3", "cvc5", "enumerate", "portfolio", "all")
 
 @frozen
 class Wrong:
-    """Answers as it is told to, whatever the query."""
+    """Gives a fixed answer, whatever the query."""
 
     answer: Callable[[Query], Answer]
     capabilities: Capabilities = EVERYTHING
@@ -50,8 +50,8 @@ def test_backends_conform(name: str) -> None:
 @pytest.mark.parametrize(
     ("solver", "problem"),
     [
-        (Wrong(lambda _: Unsat("wrong")), "refutes what has a model"),
-        (Wrong(zeros), "finds a model of what has none"),
+        (Wrong(lambda _: Unsat("wrong")), "answers unsat to a satisfiable query"),
+        (Wrong(zeros), "answers sat to an unsatisfiable query"),
         (Wrong(zeros), "gives a wrong model"),
         (Wrong(lambda _: Sat("wrong", {})), "gives a wrong model"),
         (Wrong(lambda _: GaveUp("wrong", "tired")), "gives up within its capabilities: tired"),
@@ -85,7 +85,7 @@ def test_a_backend_that_changes_its_mind_is_reported() -> None:
     failures = conformance(Wrong(another_each_time, Z3().capabilities))
 
     assert [(each.example.name, each.problem) for each in failures] == [
-        ("an unbounded symbol", "answers equal questions differently")
+        ("an unbounded symbol", "answers equal queries differently")
     ]
 
 

@@ -1,7 +1,7 @@
 """Lemmas and laws of the layout algebra for all strides, indices and sizes at once, by z3 and by cvc5.
 
 Extents are given numbers (a floor by a symbol beside products of symbols is undecidable), strides and indices are
-unbounded symbols. Each valid statement stands beside a false neighbour that the same solver must refute.
+unbounded symbols. Each valid statement has a false variant that the same solver must refute.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Statement:
 
 
 def image(modes: list[tuple[int, Index]], index: Index) -> Index:
-    """A layout at an index, as a call defines it: the last mode takes what is left."""
+    """A layout at an index, as a call defines it: the last mode takes the rest."""
     total: Index = const(0)
     rest = index
     for extent, stride in modes[:-1]:

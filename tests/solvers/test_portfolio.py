@@ -81,12 +81,12 @@ def test_everyone_gives_up_when_all_do() -> None:
     assert answer == GaveUp("all", "one: tired")
 
 
-def test_disagreement_is_a_bug_of_ours() -> None:
+def test_disagreement_is_an_internal_error() -> None:
     backends = (Scripted(Sat("one", {n.symbol: 3})), Scripted(Unsat("two")))
 
     with pytest.raises(InternalError) as raised:
         Everyone(backends).check(UNBOUNDED, Budget())
 
     assert str(raised.value) == (
-        "solvers disagree: one finds a model (n=3), two says that there is none, for\nn <= 5\nn in [1, None]"
+        "solvers disagree: one finds a model (n=3), two proves that there is none, for\nn <= 5\nn in [1, None]"
     )

@@ -1,4 +1,4 @@
-"""Queries as SMT-LIB scripts: written, read back, and refused where a script says something else."""
+"""Queries as SMT-LIB scripts: exported, read back, and refused where a script is not a query."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_question_of_the_suite_comes_back(example: Example) -> None:
 
 
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
-def test_other_parsers_understand_what_is_written(solver: Z3Text | Cvc5Text) -> None:
+def test_other_parsers_read_exported_scripts(solver: Z3Text | Cvc5Text) -> None:
     assert [f"{failure.example.name}: {failure.problem}" for failure in conformance(solver)] == []
 
 
@@ -102,7 +102,7 @@ def test_symbols_that_differ_in_range_alone_stay_apart() -> None:
         assert answer.model[narrow.symbol] < answer.model[wide.symbol] >= 5
 
 
-def test_what_has_no_exact_definition_is_not_written() -> None:
+def test_operators_without_an_exact_definition_are_not_exported() -> None:
     assert isinstance(export(Query((eq(bit_and(x, y), 3),))), Inexpressible)
     assert isinstance(export(Query((eq(coord(0), 3),))), Inexpressible)
 
@@ -199,14 +199,14 @@ def test_divisors_asserted_positive_are_taken() -> None:
 DECLARED = "(declare-const x Int)(declare-const y Int)"
 REFUSED = {
     "(": "ends inside a parenthesis",
-    ")": "closes nothing",
+    ")": "unmatched closing",
     "x": "expected a command",
     DECLARED: "expected one check-sat, found 0",
     f"{DECLARED}(check-sat)(check-sat)": "expected one check-sat, found 2",
-    f"{DECLARED}(check-sat)(assert (< x y))": "is not understood",
-    f"{DECLARED}(push 1)(check-sat)": "`(push 1)` is not understood",
-    "(declare-const x Real)(check-sat)": "is not understood",
-    "(declare-const b Bool)(check-sat)": "is not understood",
+    f"{DECLARED}(check-sat)(assert (< x y))": "is not supported",
+    f"{DECLARED}(push 1)(check-sat)": "`(push 1)` is not supported",
+    "(declare-const x Real)(check-sat)": "is not supported",
+    "(declare-const b Bool)(check-sat)": "is not supported",
     f"{DECLARED}(declare-const x Int)(check-sat)": "another spelling",
     f"{DECLARED}(declare-const |x fresh *..*| Int)(check-sat)": "another spelling",
     f"{DECLARED}(define-fun x () Int y)(check-sat)": "`x` is declared twice",
@@ -215,37 +215,37 @@ REFUSED = {
     f"{DECLARED}(assert (= (div x 0) 1))(check-sat)": "`div` by 0",
     f"{DECLARED}(assert (= (div x (- 2)) 1))(check-sat)": "`div` by -2",
     f"{DECLARED}(assert (= (/ x 2) 1))(check-sat)": "`/` of 2 arguments",
-    f"{DECLARED}(assert (< z 1))(check-sat)": "`z` is not declared",
-    f"{DECLARED}(assert (< x 1.5))(check-sat)": "`1.5` is not declared",
-    f"{DECLARED}(assert x)(check-sat)": "an integer stands where a condition belongs",
-    f"{DECLARED}(assert (+ x (= x y)))(check-sat)": "a condition stands where an integer belongs",
+    f"{DECLARED}(assert (< z 1))(check-sat)": "`z` is neither declared",
+    f"{DECLARED}(assert (< x 1.5))(check-sat)": "`1.5` is neither declared nor a number",
+    f"{DECLARED}(assert x)(check-sat)": "expected a condition, found an integer",
+    f"{DECLARED}(assert (+ x (= x y)))(check-sat)": "expected an integer, found a condition",
     f"{DECLARED}(assert (x 1))(check-sat)": "`x` takes no arguments",
-    f"{DECLARED}(assert ())(check-sat)": "is no term",
-    f"{DECLARED}(assert (forall ((z Int)) (< z x)))(check-sat)": "is no term",
+    f"{DECLARED}(assert ())(check-sat)": "is not a term",
+    f"{DECLARED}(assert (forall ((z Int)) (< z x)))(check-sat)": "is not a term",
     "(declare-fun f (Int) Int)(assert (= (f 1 2) 0))(check-sat)": "`f` has 1 axes, found 2",
     "(define-fun f ((a Int)) Int a)(assert (= (f 1 2) 0))(check-sat)": "`f` takes 1 arguments, found 2",
     "(define-fun f ((a Int)) Int (f a))(assert (= (f 1) 0))(check-sat)": "nest too deeply",
     "(declare-const |k loop 0..*| Int)(check-sat)": "does not assert (<= 0 |k loop 0..*|)",
     "(declare-const |k loop 3..1| Int)(assert (<= 3 |k loop 3..1|))(assert (<= |k loop 3..1| 1))(check-sat)": (
-        "without any value"
+        "with an empty range"
     ),
     f"{DECLARED}(assert {'(not ' * 300}(< x y){')' * 300})(check-sat)": "nest too deeply",
 }
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_says_something_else_is_refused(text: str) -> None:
+def test_scripts_that_are_not_queries_are_refused(text: str) -> None:
     assert REFUSED[text] in refused(text)
 
 
-def test_a_range_that_is_not_asserted_is_not_believed() -> None:
+def test_a_range_must_be_asserted() -> None:
     text = script(Query((lt(x, y), le(y, 9))))
     (asserted,) = (line for line in text.splitlines() if "(<= 1 |x size 1..*|)" in line)
 
     assert "(<= 1 |x size 1..*|)" in refused(text.replace(asserted, ""))
 
 
-def test_what_is_asserted_under_a_name_of_ours_is_not_lost() -> None:
+def test_assertions_under_reserved_names_are_preserved() -> None:
     query = read_script(
         f"{DECLARED}(assert (! (< x y) :named range.0))(assert (! (< y x) :named defined.0))(check-sat)"
     )

@@ -1,4 +1,4 @@
-"""Moves between lanes, and copies by one lane: run where they have a meaning, else refused with E501."""
+"""Lane shuffles, and copies by one lane: interpreted and emitted where supported, else refused with E501."""
 
 # ruff: noqa: UP037
 # Reason: a name in quotes is the name of a size.

@@ -12,7 +12,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
 from argus.core.span import NOWHERE
 from argus.kernels.gemm import gemm
-from argus.verifier.loader import Exported, limited, load
+from argus.verifier.loader import Exported, load, time_limit
 
 KERNEL = """
 from argus.language import Tensor, bf16, gfx942, kernel
@@ -48,7 +48,7 @@ def names(exported: tuple[Exported, ...]) -> list[str]:
     return [each.name for each in exported]
 
 
-def test_a_file_gives_its_kernels_once_and_in_order(tmp_path: Path) -> None:
+def test_a_file_exports_its_kernels_once_and_in_order(tmp_path: Path) -> None:
     assert names(load(written(tmp_path, KERNEL))) == ["first", "second"]
 
 
@@ -56,7 +56,7 @@ def test_one_kernel_is_named_after_the_colon(tmp_path: Path) -> None:
     assert names(load(written(tmp_path, KERNEL) + ":second")) == ["second"]
 
 
-def test_a_module_may_be_named_and_a_family_gives_its_instances() -> None:
+def test_a_module_may_be_named_and_a_family_exports_its_instances() -> None:
     assert names(load("argus.kernels.gemm")) == [f"gemm_{config}" for config in gemm.instances()]
     assert names(load("argus.kernels.gemm:gemm")) == [f"gemm_{config}" for config in gemm.instances()]
     assert load("argus.kernels.gemm:gemm_cdna3")[0].trace().name == "gemm_cdna3"
@@ -74,7 +74,7 @@ def test_the_folder_of_the_file_is_on_the_path_only_while_it_loads(tmp_path: Pat
     assert str(tmp_path) not in sys.path
 
 
-def test_imported_kernels_do_not_count_but_made_ones_do(tmp_path: Path) -> None:
+def test_imported_kernels_are_not_exported_but_constructed_ones_are(tmp_path: Path) -> None:
     written(
         tmp_path,
         KERNEL + "def made():\n    return kernel(target=gfx942, threads=64)(first.function)\n",
@@ -144,7 +144,7 @@ def test_a_bad_kernel_gets_one_diagnostic_at_its_line(body: str, code: str, tmp_
     assert frame.line == 4
 
 
-def test_what_is_not_a_readable_file_is_said(tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     written(tmp_path, KERNEL)
 
     assert "is a folder" in refusal(str(tmp_path)).message
@@ -212,7 +212,7 @@ def stopped(seconds: float) -> str:
     names: dict[str, Any] = {"__name__": "z3.z3"}
     exec(HALF_MADE, names)  # noqa: S102 reason: the text above
     try:
-        with limited(seconds, "asking", NOWHERE):
+        with time_limit(seconds, "asking", NOWHERE):
             made = names["Context"]()
             del made
             time.sleep(60.0)
@@ -222,7 +222,7 @@ def stopped(seconds: float) -> str:
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.4])
-def test_a_limit_leaves_no_object_of_a_solver_half_made(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def test_a_time_limit_never_interrupts_a_solvers_constructor(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """It falls where one is made, and where it goes."""
     lost: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lost.append)

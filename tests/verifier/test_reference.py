@@ -33,7 +33,7 @@ from argus.language import (
     tag,
     vmem,
 )
-from argus.verifier.reference import compared, compared_with_claims, compared_with_interpreter, contraction
+from argus.verifier.reference import claimed_contraction, compare, compare_with_claims, compare_with_interpreter
 
 Array = np.ndarray[Any, Any]
 
@@ -63,7 +63,7 @@ def transposed(B: Tensor["N K", bf16], A: Tensor["M K", bf16], C: Tensor["M N", 
 
 @pytest.mark.parametrize("traced", [gemm.trace("cdna3"), gemm.trace("narrow")], ids=lambda k: k.name)
 def test_the_claims_of_the_family_say_what_it_computes(traced: Kernel) -> None:
-    found = contraction(traced)
+    found = claimed_contraction(traced)
 
     assert found is not None
     assert (found.left.name, found.right.name, found.output.name) == ("A", "B", "C")
@@ -72,7 +72,7 @@ def test_the_claims_of_the_family_say_what_it_computes(traced: Kernel) -> None:
 
 
 def test_the_order_and_the_names_of_the_factors_are_free() -> None:
-    found = contraction(transposed.trace())
+    found = claimed_contraction(transposed.trace())
 
     assert found is not None
     assert (found.left.name, found.right.name, found.rounding) == ("A", "B", 2.0**-24)
@@ -94,33 +94,33 @@ def tags(stmt: object) -> bool:
 def test_without_one_of_the_claims_nothing_is_known(gone: Callable[[object], bool]) -> None:
     made = gemm.trace("narrow")
 
-    assert contraction(evolve(made, prologue=tuple(stmt for stmt in made.prologue if not gone(stmt)))) is None
+    assert claimed_contraction(evolve(made, prologue=tuple(stmt for stmt in made.prologue if not gone(stmt)))) is None
 
 
-def test_a_claim_about_some_elements_is_no_result_of_all() -> None:
+def test_a_claim_about_some_elements_does_not_determine_all() -> None:
     made = gemm.trace("narrow")
     claim = next(stmt for stmt in made.prologue if isinstance(stmt, Assert) and isinstance(stmt.claim, WrittenOnce))
     some = evolve(claim, claim=evolve(claim.claim, where=algebra.eq(algebra.mod(algebra.coord(1), 2), 0)))
 
-    assert contraction(made) is not None
-    assert contraction(evolve(made, prologue=tuple(some if s is claim else s for s in made.prologue))) is None
+    assert claimed_contraction(made) is not None
+    assert claimed_contraction(evolve(made, prologue=tuple(some if s is claim else s for s in made.prologue))) is None
 
 
-def test_a_sum_that_is_claimed_of_some_elements_is_no_sum_of_all() -> None:
+def test_a_sum_claimed_for_some_elements_does_not_determine_all() -> None:
     made = gemm.trace("narrow")
     claim = next(stmt for stmt in made.prologue if isinstance(stmt, Assert) and isinstance(stmt.claim, Covers))
     some = evolve(claim, claim=evolve(claim.claim, where=algebra.lt(0, algebra.sym(made.sizes[0]))))
 
-    assert contraction(evolve(made, prologue=(*made.prologue, some))) is None
+    assert claimed_contraction(evolve(made, prologue=(*made.prologue, some))) is None
 
 
-def test_a_tag_of_a_view_that_shifts_rows_tells_nothing_of_the_matrix() -> None:
+def test_a_tag_of_a_shifted_view_does_not_determine_the_matrix() -> None:
     made = gemm.trace("narrow")
     tag = next(stmt for stmt in made.prologue if isinstance(stmt, Tag))
     shifted = evolve(tag.view, at=(algebra.add(tag.view.at[0], 1), tag.view.at[1]))
     other = evolve(tag, view=shifted)
 
-    assert contraction(evolve(made, prologue=tuple(other if s is tag else s for s in made.prologue))) is None
+    assert claimed_contraction(evolve(made, prologue=tuple(other if s is tag else s for s in made.prologue))) is None
 
 
 def test_arithmetic_after_the_sum_is_not_in_the_claims() -> None:
@@ -135,7 +135,7 @@ def test_arithmetic_after_the_sum_is_not_in_the_claims() -> None:
         copy(acc, C.tile((32, 32), (0, 0)), edge=0)
         assert_written_once(C, lambda m, n: dict(m=m, n=n))
 
-    assert contraction(doubled.trace()) is None
+    assert claimed_contraction(doubled.trace()) is None
 
 
 def inputs(m: int, n: int, k: int) -> dict[str, Array]:
@@ -144,30 +144,30 @@ def inputs(m: int, n: int, k: int) -> dict[str, Array]:
 
 
 def test_a_right_result_is_within_its_bounds_and_a_wrong_one_is_not() -> None:
-    claimed = contraction(gemm.trace("narrow"))
+    claimed = claimed_contraction(gemm.trace("narrow"))
     assert claimed is not None
     arrays = inputs(30, 20, 50)
     right = (arrays["A"].astype(np.float32) @ arrays["B"].astype(np.float32).T).astype(bfloat16)
 
-    found = compared_with_claims(claimed, arrays, right, seed=0)
+    found = compare_with_claims(claimed, arrays, right, seed=0)
     assert (found.right, found.elements, found.outside) == (True, 600, 0)
     assert 0 < found.share <= 1
     assert found.with_what == "the sum over K of A * B in float64"
 
     wrong = right.copy()
     wrong[3, 4] += bfloat16(1)
-    assert compared_with_claims(claimed, arrays, wrong, seed=0).outside == 1
+    assert compare_with_claims(claimed, arrays, wrong, seed=0).outside == 1
 
 
-def test_of_a_large_result_some_rows_are_compared() -> None:
-    claimed = contraction(gemm.trace("narrow"))
+def test_some_rows_of_a_large_result_are_compared() -> None:
+    claimed = claimed_contraction(gemm.trace("narrow"))
     assert claimed is not None
     arrays = inputs(100, 20, 50)
     right = (arrays["A"].astype(np.float32) @ arrays["B"].astype(np.float32).T).astype(bfloat16)
     wrong = right.copy()
     wrong[99, 0] += bfloat16(1)
 
-    found = compared_with_claims(claimed, arrays, wrong, seed=0, most=10 * 20 * 50)
+    found = compare_with_claims(claimed, arrays, wrong, seed=0, most=10 * 20 * 50)
 
     assert (found.elements, found.outside) == (200, 1)
     assert found.with_what.endswith("10 of 100 rows")
@@ -183,8 +183,8 @@ def test_of_a_large_result_some_rows_are_compared() -> None:
         ([np.inf, 2.0], [-np.inf, 2.0], 1),
     ],
 )
-def test_what_is_not_a_number_is_compared_too(found: list[float], expected: list[float], outside: int) -> None:
-    result = compared(np.array(found), np.array(expected), np.array([0.1, 0.1]), "a list")
+def test_nans_are_compared_too(found: list[float], expected: list[float], outside: int) -> None:
+    result = compare(np.array(found), np.array(expected), np.array([0.1, 0.1]), "a list")
 
     assert (result.outside, result.right) == (outside, outside == 0)
 
@@ -192,7 +192,7 @@ def test_what_is_not_a_number_is_compared_too(found: list[float], expected: list
 def test_an_empty_output_is_right() -> None:
     nothing = np.zeros(0)
 
-    assert compared(nothing, nothing, nothing, "a list").right
+    assert compare(nothing, nothing, nothing, "a list").right
 
 
 def test_outputs_are_compared_with_the_interpreter_up_to_some_roundings() -> None:
@@ -201,6 +201,6 @@ def test_outputs_are_compared_with_the_interpreter_up_to_some_roundings() -> Non
     far = {"Y": expected["Y"] * np.float32(1.001), "I": expected["I"]}
     off = {"Y": expected["Y"], "I": expected["I"] + 1}
 
-    assert compared_with_interpreter(near, expected).right
-    assert compared_with_interpreter(far, expected).outside == 2
-    assert compared_with_interpreter(off, expected).outside == 1
+    assert compare_with_interpreter(near, expected).right
+    assert compare_with_interpreter(far, expected).outside == 2
+    assert compare_with_interpreter(off, expected).outside == 1

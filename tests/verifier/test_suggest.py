@@ -1,4 +1,4 @@
-"""Suggested claims: what a stripped kernel is found to do, and that nothing false is proposed."""
+"""Suggested claims: those found for a kernel without claims; no false claim is proposed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from argus.core.ir import Kernel, Tag
 from argus.kernels.gemm import gemm
 from argus.verifier.suggest import Suggestions, suggest_invariants
 from argus.verifier.suggest.pool import candidates
-from argus.verifier.suggest.program import edited, mistakes, without_claims
+from argus.verifier.suggest.program import mutants, rewritten, without_claims
 from property_tests.programs import CORPUS, templates
 
 COVERS = "assert_covers(acc.tag.k, 0, K)"
@@ -23,7 +23,7 @@ WRITTEN = "assert_written_once(C, lambda m, n: dict(m=m, n=n))"
 def stripped(kernel: Kernel, *, tags: bool = False) -> Kernel:
     """The kernel without claims, and without tags unless they are wanted."""
     bare = without_claims(kernel)
-    return bare if tags else edited(bare, lambda stmt: () if isinstance(stmt, Tag) else (stmt,))
+    return bare if tags else rewritten(bare, lambda stmt: () if isinstance(stmt, Tag) else (stmt,))
 
 
 def of_corpus(name: str) -> Kernel:
@@ -37,7 +37,7 @@ def of_gemm() -> Suggestions:
     return suggest_invariants(stripped(gemm.trace("cdna3")), solver="z3")
 
 
-def test_of_a_bare_gemm_its_tags_and_claims_are_found(of_gemm: Suggestions) -> None:
+def test_tags_and_claims_are_found_for_a_bare_gemm(of_gemm: Suggestions) -> None:
     codes = [each.code for each in of_gemm.found]
 
     assert of_gemm.verdict == "proved", of_gemm.reason
@@ -57,7 +57,7 @@ def test_a_suggestion_says_where_it_goes_and_what_it_excludes(of_gemm: Suggestio
     )
 
 
-def test_what_better_claims_imply_is_set_apart(of_gemm: Suggestions) -> None:
+def test_implied_claims_are_listed_separately(of_gemm: Suggestions) -> None:
     implied = {each.code for each in of_gemm.implied}
 
     assert "assert_order(acc.tag.k)" in implied
@@ -66,7 +66,7 @@ def test_what_better_claims_imply_is_set_apart(of_gemm: Suggestions) -> None:
 
 
 @pytest.mark.nightly
-def test_nothing_false_is_proposed_of_a_wrong_kernel() -> None:
+def test_no_false_claim_is_proposed_for_a_wrong_kernel() -> None:
     found = suggest_invariants(stripped(of_corpus("k_counted_twice"), tags=True), solver="z3")
     proposed = {each.code for each in (*found.found, *found.implied, *found.open)}
 
@@ -76,7 +76,7 @@ def test_nothing_false_is_proposed_of_a_wrong_kernel() -> None:
     assert WRITTEN in proposed
 
 
-def test_every_candidate_is_tried_and_claims_made_already_are_not() -> None:
+def test_candidates_exclude_existing_claims() -> None:
     kernel = of_corpus("single_buffer")
     codes = [each.code for each in candidates(without_claims(kernel))]
     found = suggest_invariants(kernel, solver="z3")
@@ -86,11 +86,11 @@ def test_every_candidate_is_tried_and_claims_made_already_are_not() -> None:
     assert {COVERS, WRITTEN}.isdisjoint(each.code for each in (*found.found, *found.implied, *found.open))
 
 
-def test_a_mistake_changes_one_statement() -> None:
+def test_a_mutant_changes_one_statement() -> None:
     kernel = stripped(of_corpus("single_buffer"), tags=True)
 
-    assert sum(1 for _ in mistakes(kernel)) >= 10
-    assert all(wrong is not kernel for wrong in mistakes(kernel))
+    assert sum(1 for _ in mutants(kernel)) >= 10
+    assert all(wrong is not kernel for wrong in mutants(kernel))
 
 
 def test_the_command_prints_lines_to_paste(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

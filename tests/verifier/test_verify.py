@@ -1,4 +1,4 @@
-"""Verification end to end, where the corpus has no kernel for it: what must never be said of a program."""
+"""Verification end to end, for cases without a corpus kernel: verdicts that must never be given."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_shipped_kernels_are_proved_without_unknowns(solver: str, config: st
     assert report.exit_code == 0
 
 
-def test_neither_verdict_nor_report_is_a_bool() -> None:
+def test_verdicts_and_reports_have_no_truth_value() -> None:
     report = argus.verify(gemm, solver="cvc5")
     with pytest.raises(TypeError, match="not a bool"):
         bool(report)

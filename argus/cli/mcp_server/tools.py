@@ -25,10 +25,10 @@ from argus.runtime.sandbox import (
     Answer,
     Build,
     Built,
+    CheckedKernel,
     Failed,
     Interpret,
     Interpreted,
-    Judged,
     Limits,
     Refused,
     Request,
@@ -98,7 +98,7 @@ class Tools:
         return self._asked(RUN, text, kernel, lambda: Interpret(dict(sizes), seed, reference=plain), _interpreted)
 
     def build(self, text: str, kernel: str, target: str, with_code: bool) -> Document:
-        def told(judged: Judged, result: Result) -> tuple[int, Document]:
+        def told(judged: CheckedKernel, result: Result) -> tuple[int, Document]:
             return _built(judged, result, with_code=with_code)
 
         return self._asked(BUILD, text, kernel, lambda: Build(target), told)
@@ -164,7 +164,7 @@ class Tools:
         return evolve(JUDGING, wall_seconds=self.longest, cpu_seconds=cpu)
 
 
-Told = Callable[[Judged, Result], tuple[int, Document]]
+Told = Callable[[CheckedKernel, Result], tuple[int, Document]]
 """The exit code of one kernel, and what is said of it."""
 
 
@@ -177,7 +177,7 @@ def _refused(schema: str, diagnostic: Mapping[str, Any], what: str = "kernels") 
     return _document(schema, _REFUSED, **{what: nothing}, diagnostics=[dict(diagnostic)])
 
 
-def _finished(document: Document, kernels: Sequence[Judged]) -> Document:
+def _finished(document: Document, kernels: Sequence[CheckedKernel]) -> Document:
     """With what failed, and with the text that a person would read."""
     results = [result for each in kernels for result in each.results]
     failed = [dict(each.diagnostic) for each in results if isinstance(each, Failed)]
@@ -186,11 +186,11 @@ def _finished(document: Document, kernels: Sequence[Judged]) -> Document:
     return document | ({"diagnostics": failed} if failed else {}) | {"shown": shown}
 
 
-def _verified(_: Judged, result: Result) -> tuple[int, Document]:
+def _verified(_: CheckedKernel, result: Result) -> tuple[int, Document]:
     return (result.exit_code, dict(result.report)) if isinstance(result, Verified) else (_REFUSED, {})
 
 
-def _interpreted(judged: Judged, result: Result) -> tuple[int, Document]:
+def _interpreted(judged: CheckedKernel, result: Result) -> tuple[int, Document]:
     if not isinstance(result, Interpreted):
         return _REFUSED, {}
     compared = result.compared
@@ -219,7 +219,7 @@ def _summary(array: Array) -> Document:
     }
 
 
-def _built(judged: Judged, result: Result, *, with_code: bool) -> tuple[int, Document]:
+def _built(judged: CheckedKernel, result: Result, *, with_code: bool) -> tuple[int, Document]:
     if not isinstance(result, Built):
         return _REFUSED, {}
     sources = {name: data.decode() for name, data in result.files.items() if name.endswith((".hip", ".cu", ".json"))}
@@ -236,7 +236,7 @@ def _built(judged: Judged, result: Result, *, with_code: bool) -> tuple[int, Doc
     return 0, found | ({"code": code} if with_code else {})
 
 
-def _suggested(_: Judged, result: Result) -> tuple[int, Document]:
+def _suggested(_: CheckedKernel, result: Result) -> tuple[int, Document]:
     if not isinstance(result, Suggested):
         return _REFUSED, {}
     return 0 if result.suggestions["found"] else _OPEN, dict(result.suggestions)

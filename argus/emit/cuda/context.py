@@ -67,7 +67,7 @@ def box_offset(buffer: Buffer, at: tuple[Index, ...], span: Span, align: int = 1
     period = 1 if layout.swizzle is None else layout.swizzle.period * size
     if algebra.mod(offset, max(period, align)) is not algebra.const(0):
         raise not_built(
-            f"a box of `{buffer.name}` at an offset that is no multiple of {max(period, align)} bytes", span
+            f"a box of `{buffer.name}` at an offset that is not a multiple of {max(period, align)} bytes", span
         )
     return offset
 

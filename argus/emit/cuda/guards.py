@@ -29,7 +29,7 @@ HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent
 
 @frozen
 class Guard:
-    """symbol: its entry point, with arguments (tensor, the kernel's sizes, report word, whether to trap)."""
+    """A guard. symbol: its entry point, with arguments (tensor, the kernel's sizes, report word, whether to trap)."""
 
     buffer: Buffer
     symbol: str

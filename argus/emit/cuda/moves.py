@@ -20,7 +20,7 @@ def agent_scope(context: Context) -> Scope:
 
 
 def load_store_lines(copy: Copy, context: Context) -> list[str]:
-    """One load or store a vector. Raises ArgusError (E501) if registers do not form whole vectors."""
+    """One load or store per vector. Raises ArgusError (E501) if registers do not form whole vectors."""
     loads = copy.target.buffer.space == "register"
     memory, held = (copy.source, copy.target) if loads else (copy.target, copy.source)
     first = vector_starts(copy)

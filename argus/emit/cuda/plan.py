@@ -36,8 +36,8 @@ class TensorMap:
 @frozen
 class Plan:
     """offsets: byte offset of each shared tensor and mbarrier from a base aligned to 1024. bytes: total, with room to
-    align. ids: first named barrier of each role or name. registers: a thread, at launch. pointers: the tensors that the
-    kernel addresses by pointer, in parameter order.
+    align. ids: first named barrier of each role or name. registers: per thread at launch. pointers: the tensors that
+    the kernel addresses by pointer, in parameter order.
     """
 
     offsets: Mapping[Buffer, int]
@@ -77,7 +77,7 @@ def staged_layout(buffer: Buffer) -> Staged:
 
 
 def _barrier_ids(kernel: Kernel) -> dict[str, int]:
-    """Assign named barriers: 0 is the block's; a role has one an agent."""
+    """Assign named barriers: 0 is the block's; a role has one per agent."""
     ids: dict[str, int] = {}
     used = 1
     agents = {} if kernel.roles is None else {role.name: role.agents for role in kernel.roles.roles}
@@ -114,7 +114,7 @@ def swizzle_bytes(swizzle: Swizzle | None, size: int, span: Span) -> int:
     if swizzle is None or swizzle.bits == 0:
         return 0
     if swizzle.shift != 3 or size << swizzle.base != 16 or swizzle.bits > 3:
-        raise not_built(f"{swizzle} of elements of {size} bytes, which is no TMA swizzle mode", span)
+        raise not_built(f"{swizzle} of elements of {size} bytes, which is not a TMA swizzle mode", span)
     return 16 << swizzle.bits
 
 

@@ -205,7 +205,7 @@ def helpers(kernel: Kernel) -> Iterator[str]:
 
 
 def _words(atom: Atom, role: str) -> int:
-    """Number of 32-bit registers of an operand a thread."""
+    """Number of 32-bit registers of an operand per thread."""
     operand = atom.operands[role]
     assert operand.tv is not None
     assert operand.dtype is not None

@@ -20,7 +20,7 @@ _WARNING = re.compile(r"\((C75\d\d)\)[^\n]*")
 
 @frozen
 class AssemblerReport:
-    """registers: a thread, at launch. barriers: named barriers. stack, spills: bytes a thread. shared: static bytes.
+    """registers: per thread at launch. barriers: named barriers. stack, spills: bytes per thread. shared: static bytes.
 
     warnings: (code, line) of each ptxas remark on wgmma or registers.
     """

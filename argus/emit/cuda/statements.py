@@ -273,7 +273,7 @@ class Writer:
         return [f"    {line}" for line in self.body(body)]
 
     def _roles(self) -> Iterator[str]:
-        """One branch a role: its warps set their register count, its agents execute the body."""
+        """One branch per role: its warps set their register count, its agents execute the body."""
         block = self.context.names.symbols[self.kernel.thread]
         for place, (role, change) in enumerate(register_changes(self.kernel, self.context.plan)):
             first, last = role.first_warp * role.unit, (role.first_warp + role.warps) * role.unit

@@ -1,1 +1,1 @@
-"""HIP for gfx942: one self-contained file a kernel, compiled by the clang of `ziglang`."""
+"""HIP for gfx942: one self-contained file per kernel, compiled by the clang of `ziglang`."""

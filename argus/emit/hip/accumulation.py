@@ -40,7 +40,7 @@ def move_to_agprs(target: Buffer, scope: Scope, span: Span) -> list[str]:
     width = scope.accumulators.get(target)
     if width is None:
         raise not_built(
-            f"`{target.name}` in accumulation registers, which is no accumulator of a matrix instruction,", span
+            f"`{target.name}` in accumulation registers, which is not an accumulator of a matrix instruction,", span
         )
     count = accumulation_words(target) // width
     return unrolled_loops([("at", count)], f"accumulated({scope.names.buffers[target]}[at]);")

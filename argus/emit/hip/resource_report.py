@@ -31,8 +31,9 @@ _COUNTED = re.compile(r"^\s+((?:v_mfma|v_accvgpr|ds|global|buffer|flat|scratch|s
 class ResourceReport:
     """Resources of one compiled kernel.
 
-    sgprs, vgprs, agprs: 32-bit registers, a wave or a lane. registers: vgprs and agprs as the hardware allocates them.
-    scratch_bytes: scratch memory a lane. occupancy: waves a SIMD. spills: spilled registers. lds_bytes: LDS a block.
+    sgprs, vgprs, agprs: 32-bit registers, per wave or lane. registers: vgprs and agprs as the hardware allocates them.
+    scratch_bytes: scratch memory per lane. occupancy: waves per SIMD. spills: spilled registers. lds_bytes: LDS per
+    block.
     instructions: (opcode, static count) of memory, matrix and synchronisation instructions, and of moves to and from
     AGPRs. beside: VGPR-AGPR moves, scratch accesses and idle cycles (s_nop) per matrix instruction, in blocks with one.
     """

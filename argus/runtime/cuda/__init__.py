@@ -1,1 +1,1 @@
-"""CUDA: the driver, devices, launches of built kernels, and timing."""
+"""The CUDA runtime: driver, devices, launches of built kernels, and timing."""

@@ -1,4 +1,4 @@
-"""Where a launch expects its tensors, and what it presumes of the integers in them."""
+"""Checks a launch's tensor arguments: layout in memory, and contracts on the integers in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.expressions import unkept
+from argus.runtime.expressions import first_violation
 
 
 class Array(Protocol):
@@ -23,66 +23,67 @@ class Array(Protocol):
 
 
 @frozen
-class Place:
-    """What a kernel expects of a tensor at some sizes: shape, strides in elements, alignment in bytes.
+class TensorLayout:
+    """The layout that a kernel expects of a tensor at some sizes: shape, strides in elements, alignment in bytes.
 
-    whole: of a tensor that may lie with strides of its own, as it is read by tensor maps alone, the elements that those
-    are multiples of; 0 for one that must lie as said.
+    stride_multiple: for a tensor that only tensor maps read, which may have other strides, the number of elements that
+    each stride must be a multiple of; 0 where the strides must be exactly these.
     """
 
     tensor: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     align: int
-    whole: int = 0
+    stride_multiple: int = 0
 
     def check(self, tensor: Array) -> None:
-        """Raises ArgusError (E405) unless the tensor lies so; strides of axes of one element do not matter."""
-        if tuple(tensor.shape) != self.shape or not self._takes(self._strides_of(tensor)):
+        """Raises ArgusError (E405) unless the tensor has this layout; strides of axes of extent 1 do not matter."""
+        if tuple(tensor.shape) != self.shape or not self._accepts(self._strides_of(tensor)):
             message = f"`{self.tensor}` has the shape {tuple(tensor.shape)}, expected {self.shape}, row-major"
             raise ArgusError(Diagnostic("E405", "error", message, help="pass a contiguous tensor of this shape"))
         if tensor.data_ptr() % self.align:
-            message = f"`{self.tensor}` does not begin at a multiple of {self.align} bytes"
+            message = f"`{self.tensor}` is not aligned to {self.align} bytes"
             raise ArgusError(Diagnostic("E405", "error", message, help="pass a copy of it"))
 
-    def of(self, tensor: Array) -> Place:
-        """Where a tensor lies. Raises ArgusError (E405) as `check` does."""
+    def of(self, tensor: Array) -> TensorLayout:
+        """The layout of a tensor. Raises ArgusError (E405) like `check`."""
         self.check(tensor)
-        return evolve(self, strides=self._strides_of(tensor)) if self.whole else self
+        return evolve(self, strides=self._strides_of(tensor)) if self.stride_multiple else self
 
     def _strides_of(self, tensor: Array) -> tuple[int, ...]:
-        """The tensor's strides; of axes of one element, which have none, those expected."""
+        """The tensor's strides, with the expected ones for axes of extent 1, whose strides are meaningless."""
         strides = zip(self.shape, tensor.stride(), self.strides, strict=False)
-        return tuple(found if size > 1 else held for size, found, held in strides)
+        return tuple(found if size > 1 else expected for size, found, expected in strides)
 
-    def _takes(self, strides: tuple[int, ...]) -> bool:
-        if not self.whole or strides == self.strides:
+    def _accepts(self, strides: tuple[int, ...]) -> bool:
+        if not self.stride_multiple or strides == self.strides:
             return strides == self.strides
-        return strides[-1] == 1 and all(stride >= 0 and stride % self.whole == 0 for stride in strides[:-1])
+        return strides[-1] == 1 and all(s >= 0 and s % self.stride_multiple == 0 for s in strides[:-1])
 
 
 @frozen
 class Contract:
-    """What the proof presumes of every element of a tensor of 32-bit integers, over these sizes."""
+    """A condition that the proof assumes of every element of a tensor of 32-bit integers, at these sizes."""
 
-    place: Place
+    place: TensorLayout
     condition: str
     sizes: Mapping[str, int]
     guard: str = ""
 
     def check(self, driver: Driver, tensor: Array) -> None:
-        """Fetch the tensor and look at each element. Raises ArgusError: E405 as `Place.check` does, E402 with the first
-        that breaks the contract.
+        """Copy the tensor to the host and check each element.
+
+        Raises ArgusError: E405 like `TensorLayout.check`, E402 with the first element that violates the contract.
         """
         self.place.check(tensor)
         held = np.empty(self.place.shape, np.int32)
         if held.size:
             driver.call("cuMemcpyDtoH", held.ctypes.data, tensor.data_ptr(), held.nbytes)
-        at = unkept(self.condition, self.place.tensor, held.astype(np.int64), self.sizes)
+        at = first_violation(self.condition, self.place.tensor, held.astype(np.int64), self.sizes)
         if at is not None:
             element = f"{self.place.tensor}[{', '.join(map(str, at))}]"
-            message = f"`{self.condition}` is promised of `{self.place.tensor}`, found {element} = {held[at]}"
+            message = f"`{self.place.tensor}` must satisfy `{self.condition}`, found {element} = {held[at]}"
             facts = ((element, str(held[at])),)
             raise ArgusError(
-                Diagnostic("E402", "error", message, facts=facts, help="pass integers that keep the promise")
+                Diagnostic("E402", "error", message, facts=facts, help="pass integers that satisfy the contract")
             )

@@ -1,4 +1,4 @@
-"""A GPU of this machine, without any framework: memory, copies, and times of launches."""
+"""GPUs of this machine, through the driver alone: memory, copies, and timed launches."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.driver import Driver, installed, no_gpu
+from argus.runtime.cuda.driver import Driver, find_driver, no_gpu
 
 Bytes = npt.NDArray[np.uint8]
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 CAPABILITIES = {"sm_90a": (9, 0)}
-"""Compute capability that the code of a target runs on, and on no other."""
+"""The only compute capability that runs the code of a target."""
 
 
 @frozen
 class Memory:
-    """Memory on the device as a row-major tensor of `size` bytes an element."""
+    """Device memory as a row-major tensor with elements of `size` bytes."""
 
     driver: Driver
     pointer: int
@@ -41,7 +41,7 @@ class Memory:
         return prod(self.shape) * self.size
 
     def write(self, contents: Bytes) -> None:
-        """contents: as many bytes, in order."""
+        """Copy from the host. contents: exactly `bytes` bytes, in row-major order."""
         if self.bytes:
             self.driver.call("cuMemcpyHtoD", self.pointer, contents.ctypes.data, self.bytes)
 
@@ -50,6 +50,7 @@ class Memory:
             self.driver.call("cuMemsetD8", self.pointer, byte, self.bytes)
 
     def read(self) -> Bytes:
+        """Copy to the host."""
         contents = np.empty(self.bytes, np.uint8)
         if self.bytes:
             self.driver.call("cuMemcpyDtoH", contents.ctypes.data, self.pointer, self.bytes)
@@ -58,7 +59,7 @@ class Memory:
 
 @frozen
 class Device:
-    """name: as the driver has it. capability: the compute capability, (9, 0) of an H100 or H200. bus: its place."""
+    """A GPU. name: from the driver. capability: the compute capability, (9, 0) for H100 and H200. bus: PCI bus id."""
 
     driver: Driver
     name: str
@@ -73,16 +74,16 @@ class Device:
             raise ArgusError(Diagnostic("E407", "error", f"{message}, the kernel is for {target}", help=repair))
 
     def allocate(self, shape: tuple[int, ...], size: int) -> Memory:
-        """Uninitialised memory, until `free`. Raises ArgusError (E408) if there is none left."""
+        """Uninitialised memory, to be released by `free`. Raises ArgusError (E408) if there is not enough."""
         pointer = self.driver.call("cuMemAlloc", max(1, prod(shape) * size))
         return Memory(self.driver, int(pointer), shape, size)
 
     def free(self, memory: Memory) -> None:
-        """Give memory back that `allocate` gave; nothing of it may be in use."""
+        """Release memory from `allocate`; the GPU must no longer be using it."""
         self.driver.call("cuMemFree", memory.pointer)
 
     def timed(self, launch: Callable[[], None], repeats: int) -> list[float]:
-        """Milliseconds of each of so many launches, one after the other."""
+        """Milliseconds of each of `repeats` launches, one after the other."""
         times: list[float] = []
         begin, end = self._event(), self._event()
         for _ in range(repeats):
@@ -94,16 +95,16 @@ class Device:
         return times
 
     def synchronise(self) -> None:
-        """Until everything launched is done. Raises ArgusError (E409) if a kernel failed."""
+        """Wait until all launches have finished. Raises ArgusError (E409) if a kernel failed."""
         self.driver.call("cuCtxSynchronize")
 
     def _event(self) -> Any:  # noqa: ANN401 reason: untyped
         return self.driver.call("cuEventCreate", 0)
 
 
-def found(driver: Driver | None = None) -> Device:
-    """The first GPU, without making a context on it. Raises ArgusError (E406) if there is none."""
-    used = installed() if driver is None else driver
+def find_gpu(driver: Driver | None = None) -> Device:
+    """The first GPU, without creating a context on it. Raises ArgusError (E406) if there is none."""
+    used = find_driver() if driver is None else driver
     used.call("cuInit", 0)
     if used.call("cuDeviceGetCount") == 0:
         raise no_gpu("the driver sees none")
@@ -112,9 +113,9 @@ def found(driver: Driver | None = None) -> Device:
     return Device(used, _name(used, number), capability, _text(used.call("cuDeviceGetPCIBusId", 100, number)))
 
 
-def visible(driver: Driver | None = None) -> tuple[str, ...]:
-    """GPUs like the first, each by what `CUDA_VISIBLE_DEVICES` calls it. Raises ArgusError (E406) without a driver."""
-    used = installed() if driver is None else driver
+def visible_gpus(driver: Driver | None = None) -> tuple[str, ...]:
+    """GPUs of the first one's model, named as in `CUDA_VISIBLE_DEVICES`. Raises ArgusError (E406) without a driver."""
+    used = find_driver() if driver is None else driver
     used.call("cuInit", 0)
     named = [each.strip() for each in os.environ.get(VISIBLE, "").split(",") if each.strip()]
     every = range(int(used.call("cuDeviceGetCount")))
@@ -122,9 +123,9 @@ def visible(driver: Driver | None = None) -> tuple[str, ...]:
     return tuple(named[number] if named else str(number) for number in every if models[number] == models[0])
 
 
-def opened(driver: Driver | None = None) -> Device:
-    """The first GPU, its context current. Raises ArgusError (E406) if there is none."""
-    device = found(driver)
+def open_gpu(driver: Driver | None = None) -> Device:
+    """The first GPU, with its primary context current. Raises ArgusError (E406) if there is none."""
+    device = find_gpu(driver)
     context = device.driver.call("cuDevicePrimaryCtxRetain", device.driver.call("cuDeviceGet", 0))
     device.driver.call("cuCtxSetCurrent", context)
     return device

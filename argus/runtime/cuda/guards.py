@@ -1,8 +1,8 @@
-"""Promises on data that the GPU looks at itself, so that a launch waits for nothing and may be captured in a graph.
+"""Guards: checks of data contracts on the GPU itself, so that a launch need not wait and can be captured in a graph.
 
-A guard is a small kernel ahead of the launch in its stream; what it finds lies in host memory that the GPU writes, and
-is told at the next launch or synchronisation. "stop" ends everything on the GPU before the kernel runs on integers that
-its proof does not cover; the context is of no use afterwards, as after any fault. "tell" lets the kernel run.
+A guard is a small kernel ahead of the launch in its stream. It writes what it finds to mapped host memory, and the next
+launch or synchronisation reports it. "stop" traps before the kernel runs on integers that its proof does not cover; the
+context is then unusable, as after any fault. "tell" lets the kernel run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.driver import Driver, beside_capture
+from argus.runtime.cuda.driver import Driver, relaxed_capture
 
 Promises = Literal["fetch", "stop", "tell"]
 _THREADS, _MOST_BLOCKS = 256, 1024
@@ -24,8 +24,8 @@ _PORTABLE, _MAPPED = 1, 2
 
 
 @frozen
-class Looked:
-    """What a guard looks at. shape: of the tensor, at the sizes of a launch."""
+class GuardedTensor:
+    """A tensor that a guard checks. shape: at the sizes of a launch."""
 
     guard: str
     tensor: str
@@ -35,39 +35,39 @@ class Looked:
 
 @define
 class Guards:
-    """The guards of one kernel. functions: by entry point."""
+    """The guards of one kernel. functions: the guards' device functions by entry point."""
 
     driver: Driver
     functions: Mapping[str, object]
-    _told: dict[str, int] = field(factory=dict[str, int], init=False)
-    _looked: dict[str, Looked] = field(factory=dict[str, Looked], init=False)
+    _words: dict[str, int] = field(factory=dict[str, int], init=False)
+    _tensors: dict[str, GuardedTensor] = field(factory=dict[str, GuardedTensor], init=False)
 
-    def prepared(self, looked: Looked) -> tuple[tuple[int, ...], int]:
-        """The extents of the guard's grid and blocks, with no shared memory, and the address of the word it tells in.
+    def prepare(self, guarded: GuardedTensor) -> tuple[tuple[int, ...], int]:
+        """The guard's launch shape (grid, block, 0 bytes of shared memory) and the device address of its report word.
 
-        Raises ArgusError: E405 for a kernel without this guard and for tensors of 2**32 elements, E408.
+        Raises ArgusError: E405 for a kernel without this guard and for tensors of 2**32 elements or more, E408.
         """
-        count = prod(looked.shape)
-        if looked.guard not in self.functions or count > _MOST:
-            why = f"has {count} elements" if looked.guard in self.functions else "has no guard in this code"
-            message = f"`{looked.tensor}`, of which something is promised, {why}"
+        count = prod(guarded.shape)
+        if guarded.guard not in self.functions or count > _MOST:
+            why = f"has {count} elements" if guarded.guard in self.functions else "has no guard in this code"
+            message = f"`{guarded.tensor}`, which has a data contract, {why}"
             raise ArgusError(Diagnostic("E405", "error", message, help="build the kernel again, or check on the host"))
-        if looked.guard not in self._told:
-            self._told[looked.guard] = self._word()
-        self._looked[looked.guard] = looked
+        if guarded.guard not in self._words:
+            self._words[guarded.guard] = self._word()
+        self._tensors[guarded.guard] = guarded
         blocks = max(1, min(_MOST_BLOCKS, -(-count // _THREADS)))
         return (blocks, 1, 1, _THREADS, 1, 1, 0), self.driver.call(
-            "cuMemHostGetDevicePointer", self._told[looked.guard], 0
+            "cuMemHostGetDevicePointer", self._words[guarded.guard], 0
         )
 
     def _word(self) -> int:
-        with beside_capture(self.driver):
+        with relaxed_capture(self.driver):
             place = int(self.driver.call("cuMemHostAlloc", 8, _PORTABLE | _MAPPED))
         ctypes.c_uint64.from_address(place).value = 0
         return place
 
-    def launched(self, launches: Sequence[Callable[[], None]]) -> None:
-        """Launch the guards and the kernel. Raises ArgusError (E402) if an earlier guard has found a broken promise."""
+    def launch(self, launches: Sequence[Callable[[], None]]) -> None:
+        """Launch the guards and the kernel. Raises ArgusError (E402) if an earlier guard found a violated contract."""
         self.check()
         try:
             for launch in launches:
@@ -77,18 +77,20 @@ class Guards:
             raise
 
     def check(self) -> None:
-        """Raises ArgusError (E402) with what a guard has told, once."""
-        for guard, place in self._told.items():
-            word = ctypes.c_uint64.from_address(place)
+        """Raises ArgusError (E402) for a violation that a guard has reported, once per report."""
+        for guard, address in self._words.items():
+            word = ctypes.c_uint64.from_address(address)
             if word.value:
-                told, word.value = word.value, 0
-                raise self._broken(self._looked[guard], (told >> 32) - 1, ctypes.c_int32(told & 0xFFFF_FFFF).value)
+                report, word.value = word.value, 0
+                place, value = (report >> 32) - 1, ctypes.c_int32(report & 0xFFFF_FFFF).value
+                raise self._violation(self._tensors[guard], place, value)
 
     @staticmethod
-    def _broken(looked: Looked, place: int, value: int) -> ArgusError:
+    def _violation(guarded: GuardedTensor, place: int, value: int) -> ArgusError:
         element = (
-            f"{looked.tensor}[{place}]" if len(looked.shape) == 1 else f"element {place} of {looked.tensor} by rows"
+            f"{guarded.tensor}[{place}]" if len(guarded.shape) == 1 else f"element {place} of {guarded.tensor} by rows"
         )
-        message = f"`{looked.condition}` is promised of `{looked.tensor}`, a guard on the GPU found {element} = {value}"
+        message = f"`{guarded.tensor}` must satisfy `{guarded.condition}`, a guard on the GPU found {element} = {value}"
         facts = ((element, str(value)),)
-        return ArgusError(Diagnostic("E402", "error", message, facts=facts, help="pass integers that keep the promise"))
+        help_ = "pass integers that satisfy the contract"
+        return ArgusError(Diagnostic("E402", "error", message, facts=facts, help=help_))

@@ -1,7 +1,7 @@
-"""Launches of built CUDA kernels.
+"""Loads built CUDA kernels and launches them.
 
-A launch takes tensors by address and shape (anything with `data_ptr`, `shape` and `stride`, such as torch's), encodes
-the tensor maps that the kernel wants, and checks the conditions that its proof assumed.
+A launch takes tensors by address and shape (any object with `data_ptr`, `shape` and `stride`, such as a torch tensor),
+encodes the kernel's tensor maps, and checks the conditions that its proof assumes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, cast
 from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.cuda.arguments import Array, Contract, Place
-from argus.runtime.cuda.driver import Driver, beside_capture, installed, refusal
-from argus.runtime.cuda.guards import Guards, Looked, Promises
+from argus.runtime.cuda.arguments import Array, Contract, TensorLayout
+from argus.runtime.cuda.driver import Driver, driver_error, find_driver, relaxed_capture
+from argus.runtime.cuda.guards import GuardedTensor, Guards, Promises
 from argus.runtime.cuda.tensor_maps import TensorMaps
 from argus.runtime.expressions import value_of
 
@@ -27,25 +27,25 @@ _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 
 
 @frozen
-class Prepared:
-    """A kernel at some sizes: its conditions hold, its grid is known. maps and pointers: by tensor, in order."""
+class PreparedKernel:
+    """A kernel at given sizes, whose conditions hold and whose grid is known. maps, values: its arguments in order."""
 
     driver: Driver
     function: object
     shape: tuple[int, ...]
-    maps: tuple[tuple[Place, Mapping[str, Any]], ...]
-    values: tuple[Place | int, ...]
+    maps: tuple[tuple[TensorLayout, Mapping[str, Any]], ...]
+    values: tuple[TensorLayout | int, ...]
     contracts: tuple[Contract, ...] = ()
     early: bool = False
-    loaded: Loaded = field(kw_only=True, eq=False)
+    loaded: LoadedKernel = field(kw_only=True, eq=False)
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0, promises: Promises = "fetch") -> Callable[[], None]:
         """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
 
-        A grid without blocks is no launch. promises: "fetch" reads the integers of which something is promised now,
-        which waits for the GPU; "stop" and "tell" look at them on the GPU ahead of every launch, see `guards`.
-        Raises ArgusError: E405 for a tensor that does not lie as the kernel expects, E402 for integers that break a
-        contract.
+        For an empty grid it does nothing. promises: "fetch" reads the integers that have a data contract now, which
+        waits for the GPU; "stop" and "tell" check them on the GPU ahead of every launch, see `guards`.
+        Raises ArgusError: E405 for a tensor without the layout that the kernel expects, E402 for integers that violate
+        a contract.
         """
         if 0 in self.shape[:3]:
             return _nothing
@@ -62,22 +62,22 @@ class Prepared:
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
         configuration = _configuration(self.driver.raw, self.shape, stream, early=self.early)
         launch = _launch(self.driver, configuration, self.function, places, (maps, numbers))
-        return partial(self.loaded.guards.launched, (*guarded, launch)) if guarded else launch
+        return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded else launch
 
     def _guard(self, contract: Contract, tensor: Array, stream: int, *, stop: bool) -> Callable[[], None]:
         """Raises ArgusError (E405) for a kernel that was built without guards, or too many elements."""
         sizes = [value for value in self.values if isinstance(value, int)]
-        looked = Looked(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
-        shape, told = self.loaded.guards.prepared(looked)
+        guarded_input = GuardedTensor(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
+        shape, word = self.loaded.guards.prepare(guarded_input)
         numbers = [ctypes.c_void_p(tensor.data_ptr()), *map(ctypes.c_int, sizes)]
-        numbers += [ctypes.c_void_p(int(told)), ctypes.c_int(stop)]
+        numbers += [ctypes.c_void_p(int(word)), ctypes.c_int(stop)]
         configuration = _configuration(self.driver.raw, shape, stream, early=False)
         function = self.loaded.guards.functions[contract.guard]
         return _launch(self.driver, configuration, function, [ctypes.addressof(each) for each in numbers], numbers)
 
 
 def _nothing() -> None:
-    """The launch of no block."""
+    """The launch of an empty grid."""
 
 
 def _launch(
@@ -87,7 +87,7 @@ def _launch(
     places: Sequence[int],
     alive: object,
 ) -> Callable[[], None]:
-    """A launch with arguments at these addresses; alive: what they are the addresses of."""
+    """A launch with arguments at these addresses. alive: the objects at the addresses, which the launch keeps alive."""
     pointers = (ctypes.c_void_p * len(places))(*places)
     address = ctypes.addressof(cast("ctypes.c_void_p", pointers))
     call, success = driver.raw.cuLaunchKernelEx, driver.raw.CUresult.CUDA_SUCCESS
@@ -95,13 +95,13 @@ def _launch(
     def launch(_alive: object = (alive, pointers)) -> None:
         (status,) = call(configuration, function, address, 0)
         if status != success:
-            raise refusal(status.name, "cuLaunchKernelEx")
+            raise driver_error(status.name, "cuLaunchKernelEx")
 
     return launch
 
 
 def _configuration(raw: Any, shape: tuple[int, ...], stream: int, *, early: bool) -> Any:  # noqa: ANN401 reason: untyped
-    """How a launch is made. shape: extents of the grid and of a block, and bytes of shared memory."""
+    """The driver's launch configuration. shape: extents of the grid and of a block, and bytes of shared memory."""
     made = raw.CUlaunchConfig()
     made.gridDimX, made.gridDimY, made.gridDimZ, made.blockDimX, made.blockDimY, made.blockDimZ = shape[:6]
     made.sharedMemBytes, made.hStream = shape[6], stream
@@ -113,7 +113,7 @@ def _configuration(raw: Any, shape: tuple[int, ...], stream: int, *, early: bool
     return made
 
 
-def _argument(value: Place | int, tensors: Mapping[str, Array]) -> ctypes.c_void_p | ctypes.c_int:
+def _argument(value: TensorLayout | int, tensors: Mapping[str, Array]) -> ctypes.c_void_p | ctypes.c_int:
     if isinstance(value, int):
         return ctypes.c_int(value)
     value.check(tensors[value.tensor])
@@ -121,10 +121,10 @@ def _argument(value: Place | int, tensors: Mapping[str, Array]) -> ctypes.c_void
 
 
 @frozen
-class Loaded:
-    """A kernel on the device: its description (the data of NAME.json) and its function.
+class LoadedKernel:
+    """A kernel loaded on the device. launch: the launch description from NAME.json.
 
-    functions: of its guards, by entry point.
+    functions: the device functions of its guards, by entry point.
     """
 
     name: str
@@ -142,20 +142,20 @@ class Loaded:
     def bind(
         self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0, promises: Promises = "fetch"
     ) -> Callable[[], None]:
-        """A function that launches the kernel on these tensors, by name, with these sizes; see `Prepared.bind`.
+        """A function that launches the kernel on these tensors, by name, with these sizes; see `PreparedKernel.bind`.
 
         Raises ArgusError (E405) if a condition of the launch does not hold.
         """
         return self.prepare(sizes).bind(tensors, stream, promises)
 
     def synchronise(self) -> None:
-        """Until everything launched is done. Raises ArgusError: E402 if a guard found a broken promise, else E409."""
+        """Wait until all launches have finished. Raises ArgusError: E402 if a guard found a violation, else E409."""
         try:
             self.driver.call("cuCtxSynchronize")
         finally:
             self.guards.check()
 
-    def prepare(self, sizes: Mapping[str, int]) -> Prepared:
+    def prepare(self, sizes: Mapping[str, int]) -> PreparedKernel:
         """The kernel at these sizes. Raises ArgusError (E405) if a condition of the launch does not hold."""
         for check in self.launch["checks"]:
             if not value_of(check["condition"], sizes):
@@ -175,30 +175,30 @@ class Loaded:
             for each in self.launch.get("contracts", ())
         )
         early = bool(self.launch.get("early"))
-        return Prepared(self.driver, self.function, shape, maps, values, contracts, early, loaded=self)
+        return PreparedKernel(self.driver, self.function, shape, maps, values, contracts, early, loaded=self)
 
 
-def load(description: Path, driver: Driver | None = None) -> Loaded:
+def load(description: Path, driver: Driver | None = None) -> LoadedKernel:
     """Load NAME.json and NAME.cubin beside it into the current context. driver: that of this machine by default.
 
     Raises ArgusError: E406 without a driver, E407 if the code is for another GPU, E405 if the driver refuses it, or
     if a file is damaged or absent.
     """
-    used = installed() if driver is None else driver
+    used = find_driver() if driver is None else driver
     data, code = _files(description)
     launch = data["launch"]
     attribute = used.raw.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    with beside_capture(used):
+    with relaxed_capture(used):
         module = used.call("cuModuleLoadData", code)
         function = used.call("cuModuleGetFunction", module, launch["symbol"].encode())
         used.call("cuFuncSetAttribute", function, attribute, launch["shared_bytes"])
         symbols = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
         guards = {symbol: used.call("cuModuleGetFunction", module, symbol.encode()) for symbol in symbols}
-    return Loaded(data["kernel"], launch, function, used, guards)
+    return LoadedKernel(data["kernel"], launch, function, used, guards)
 
 
 def _files(description: Path) -> tuple[Mapping[str, Any], bytes]:
-    """The description and the code beside it."""
+    """The description, and the code in the .cubin file beside it."""
     try:
         data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))
         code = description.with_suffix(".cubin").read_bytes()
@@ -206,7 +206,7 @@ def _files(description: Path) -> tuple[Mapping[str, Any], bytes]:
     except (OSError, ValueError, AttributeError) as problem:
         raise _unreadable(description, str(problem)) from problem
     if lacking:
-        raise _unreadable(description, f"it lacks {', '.join(sorted(lacking))}")
+        raise _unreadable(description, f"{', '.join(sorted(lacking))} missing")
     return data, code
 
 
@@ -215,12 +215,12 @@ def _unreadable(description: Path, why: str) -> ArgusError:
     return ArgusError(Diagnostic("E405", "error", message, help="build it again"))
 
 
-def _place(described: Mapping[str, Any], tensor: str, sizes: Mapping[str, int]) -> Place:
-    """Where a tensor map or a pointer expects its tensor; a pointer's tensor is row-major."""
+def _place(described: Mapping[str, Any], tensor: str, sizes: Mapping[str, int]) -> TensorLayout:
+    """The layout that a tensor map or a pointer argument expects; a pointer's tensor is row-major."""
     shape = tuple(value_of(extent, sizes) for extent in described["shape"])
     given = described.get("strides")
     strides = row_major(shape) if given is None else tuple(value_of(stride, sizes) for stride in given)
-    return Place(tensor, shape, strides, described.get("align", 16))
+    return TensorLayout(tensor, shape, strides, described.get("align", 16))
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -233,6 +233,6 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _value(argument: Mapping[str, Any], sizes: Mapping[str, int]) -> Place | int:
-    """An argument after the tensor maps: where a pointer's tensor is expected, or a size."""
+def _value(argument: Mapping[str, Any], sizes: Mapping[str, int]) -> TensorLayout | int:
+    """An argument after the tensor maps: the expected layout of a pointer's tensor, or a size."""
     return _place(argument, argument["name"], sizes) if argument["kind"] == "pointer" else sizes[argument["name"]]

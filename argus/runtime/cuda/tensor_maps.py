@@ -1,4 +1,4 @@
-"""Tensor maps: what the copy engine knows of a tensor, encoded by the driver and kept by shape and address."""
+"""Encodes TMA tensor maps through the driver and caches them by layout and address."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from argus.runtime.cuda.arguments import Array, Place
+from argus.runtime.cuda.arguments import Array, TensorLayout
 from argus.runtime.cuda.driver import Driver
 
 _TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "e4m3": "UINT8"}
@@ -18,27 +18,27 @@ _MOST = 1024
 
 @define
 class TensorMaps:
-    """Those of one kernel. A launch on a tensor that was seen before, beside others that are new, encodes but those."""
+    """The cached tensor maps of one kernel: a launch encodes maps only for tensors that are not in the cache."""
 
     driver: Driver
-    kept: dict[tuple[object, ...], Any] = field(factory=dict[tuple[object, ...], Any], init=False)
+    cached: dict[tuple[object, ...], Any] = field(factory=dict[tuple[object, ...], Any], init=False)
 
-    def of(self, made: Mapping[str, Any], place: Place, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
-        """Raises ArgusError (E405) for a tensor that does not lie as the kernel expects."""
+    def of(self, made: Mapping[str, Any], place: TensorLayout, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
+        """The tensor map of a tensor. Raises ArgusError (E405) for a tensor without the expected layout."""
         if made.get("free"):
-            place = evolve(place, whole=_CHUNK // _BYTES[made["dtype"]])
+            place = evolve(place, stride_multiple=_CHUNK // _BYTES[made["dtype"]])
         place = place.of(tensor)
         key = (place, tuple(made["box"]), made["swizzle"], made["dtype"], tensor.data_ptr())
-        found = self.kept.get(key)
+        found = self.cached.get(key)
         if found is None:
-            if len(self.kept) >= _MOST:
-                self.kept.clear()
-            found = self.kept[key] = _encoded(self.driver, made, place, tensor)
+            if len(self.cached) >= _MOST:
+                self.cached.clear()
+            found = self.cached[key] = _encode(self.driver, made, place, tensor)
         return found
 
 
-def _encoded(driver: Driver, made: Mapping[str, Any], place: Place, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
-    """A tensor map; extents and boxes run from the fastest axis."""
+def _encode(driver: Driver, made: Mapping[str, Any], place: TensorLayout, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
+    """A new tensor map; the driver takes extents and boxes from the fastest-varying axis to the slowest."""
     raw, size = driver.raw, _BYTES[made["dtype"]]
     wide, narrow, kinds = raw.cuuint64_t, raw.cuuint32_t, raw.CUtensorMapSwizzle
     swizzle = f"CU_TENSOR_MAP_SWIZZLE_{made['swizzle']}B" if made["swizzle"] else "CU_TENSOR_MAP_SWIZZLE_NONE"

@@ -1,8 +1,8 @@
-"""Times of launches that may be compared: interleaved, in two regimes, with the launch cost hidden.
+"""Comparable launch times: candidates interleaved in rounds, in two power regimes, with launch overhead hidden.
 
-The same kernel differs by up to a fifth between back-to-back calls, which sit at the power limit, and single calls
-after idle, which run at the highest clock. Times are therefore taken of all candidates in turn, in rounds whose order
-rotates, and compared round by round.
+The same kernel differs by up to a fifth between back-to-back calls, which run at the power limit, and single calls
+after idle time, which run at the highest clock. So each round times all candidates, the order rotates from round to
+round, and times are compared only within a round.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ Call = Callable[[], object]
 
 @frozen
 class Regime:
-    """pause: seconds of idleness before each measurement. burst: milliseconds of calls in a row, 0 for one call.
+    """A load pattern for timing. pause: idle seconds before each measurement. burst: milliseconds of back-to-back
+    calls, 0 for a single call.
 
-    lead: as long as the burst how many times the same calls run before, so that a candidate pays with its own heat
-    and not with that of the one before it.
+    lead: how many bursts of the same calls run untimed first, so that a candidate is timed at the temperature that it
+    causes itself and not at that of its predecessor.
     """
 
     name: str
@@ -38,19 +39,19 @@ DUTY_CYCLED = Regime("duty-cycled", 0.02, 0.0, 0)
 REGIMES = (SUSTAINED, DUTY_CYCLED)
 _MOST_CALLS = 500
 _LAUNCH = 30e-6
-"""Seconds that the slowest candidate takes on the host for a call, with room to spare."""
+"""Upper bound in seconds on the host time of one call of the slowest candidate."""
 
 
 @frozen
 class Stopwatch:
-    """Events of the driver on one stream. hold: keeps the GPU busy for so many seconds, for launches to gather."""
+    """Times calls by driver events on one stream. hold: keeps the GPU busy for some seconds, to queue launches."""
 
     driver: Driver
     stream: int
     hold: Callable[[float], object]
 
     def milliseconds(self, call: Call, calls: int = 1) -> float:
-        """The mean of so many calls in a row, their launches hidden."""
+        """The mean time of back-to-back calls, without launch overhead."""
         begin, end = (self.driver.call("cuEventCreate", 0) for _ in range(2))
         self.hold(_LAUNCH * (calls + 5))
         self.driver.call("cuEventRecord", begin, self.stream)
@@ -66,7 +67,7 @@ class Stopwatch:
 
 @frozen
 class Times:
-    """Milliseconds of each candidate, one a round; those of a round belong together."""
+    """Milliseconds of each candidate, one per round; compare them only within a round."""
 
     regime: Regime
     rounds: Mapping[str, Sequence[float]]
@@ -75,12 +76,12 @@ class Times:
         return statistics.median(self.rounds[name])
 
     def ratios(self, name: str, peer: str) -> list[float]:
-        """Time of the peer over that of the candidate, round by round: above 1 where the candidate is faster."""
+        """The peer's time divided by the candidate's, per round: above 1 where the candidate is faster."""
         return [theirs / ours for ours, theirs in zip(self.rounds[name], self.rounds[peer], strict=True)]
 
 
-def interleaved(watch: Stopwatch, calls: Mapping[str, Call], regime: Regime, rounds: int) -> Times:
-    """So many rounds of all candidates, each round beginning with the next of them."""
+def time_interleaved(watch: Stopwatch, calls: Mapping[str, Call], regime: Regime, rounds: int) -> Times:
+    """Time all candidates in each of `rounds` rounds; each round starts with the next candidate."""
     names = list(calls)
     bursts = {name: _burst(watch, calls[name], regime) for name in names}
     found: dict[str, list[float]] = {name: [] for name in names}
@@ -95,14 +96,14 @@ def interleaved(watch: Stopwatch, calls: Mapping[str, Call], regime: Regime, rou
 
 
 def _burst(watch: Stopwatch, call: Call, regime: Regime) -> int:
-    """Calls that fill the regime's burst, after a warm-up."""
+    """How many calls fill the regime's burst, measured after a warm-up."""
     watch.milliseconds(call, 2)
     once = watch.milliseconds(call, 3)
     return max(1, min(_MOST_CALLS, round(regime.burst / max(once, 1e-3)))) if regime.burst else 1
 
 
 def host_microseconds(call: Call, settle: Call, calls: int = 200) -> float:
-    """What a launch takes on the host: the median of 5 runs of so many calls. settle: waits until the GPU is done."""
+    """Host time of one launch in microseconds: the median of 5 runs of `calls` calls. settle: waits for the GPU."""
     runs: list[float] = []
     for _ in range(5):
         settle()
@@ -115,7 +116,7 @@ def host_microseconds(call: Call, settle: Call, calls: int = 200) -> float:
 
 
 def driver_version(driver: Driver) -> str:
-    """Of the CUDA driver's interface, such as 13.0; empty where it does not say."""
+    """The version of the CUDA driver API, such as 13.0; empty where the driver does not report one."""
     try:
         number = int(driver.call("cuDriverGetVersion"))
     except ArgusError:

@@ -1,4 +1,4 @@
-"""The worker as a child process: what hangs is stopped, what crashes is told."""
+"""Runs a launch in a worker process: a hang is stopped, and a crash becomes a diagnostic."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from argus.runtime.processes.request import Request, Result, read_result
 WORKER = (sys.executable, "-m", "argus.runtime.processes.worker")
 _SHOWN_LINES = 5
 _PATIENCE = 5.0
-"""Seconds in which a process that is killed ends."""
+"""Seconds to wait for a killed process to end."""
 
 
-def launched(request: Request, folder: Path, seconds: float, command: Sequence[str] = WORKER) -> Result:
-    """Run the worker on a folder that holds the tensors; it leaves the outputs there.
+def run_worker(request: Request, folder: Path, seconds: float, command: Sequence[str] = WORKER) -> Result:
+    """Run the worker on a folder that holds the input tensors; it writes the outputs there.
 
-    seconds: after which it is stopped. command: the worker, which gets the folder as its last argument.
-    Raises ArgusError: E410 if it is stopped, E409 if it dies, E408 if it cannot be started, and what the worker itself
-    reports (E405 to E409).
+    seconds: the time limit. command: the worker, which gets the folder as its last argument.
+    Raises ArgusError: E410 on timeout, E409 if the worker dies, E408 if it cannot be started, and the errors that the
+    worker itself reports (E405 to E409).
     """
     request.write(folder)
-    status, output = _ran((*command, str(folder)), seconds)
+    status, output = _run((*command, str(folder)), seconds)
     try:
         return read_result(folder)
     except (OSError, ValueError, LookupError, TypeError):
-        raise _died(status, output) from None
+        raise _death(status, output) from None
 
 
-def _ran(command: Sequence[str], seconds: float) -> tuple[int, str]:
-    """The status and the last words of a process. Raises ArgusError: E408 if none can be started, E410."""
+def _run(command: Sequence[str], seconds: float) -> tuple[int, str]:
+    """The exit status and error output of a process. Raises ArgusError: E408 if it cannot start, E410 on timeout."""
     try:
         process = subprocess.Popen(
             command,
@@ -52,17 +52,17 @@ def _ran(command: Sequence[str], seconds: float) -> tuple[int, str]:
     try:
         _, output = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        message = f"the kernel did not finish within {seconds:g} s, and was stopped{_stopped(process)}"
-        repair = "verify it: a wait that nobody answers is refuted with its cycle; or allow more time (--seconds)"
+        message = f"the kernel did not finish within {seconds:g} s, and was stopped{_kill(process)}"
+        repair = "verify it: a deadlock is refuted with its cycle of waits; or allow more time (--seconds)"
         raise ArgusError(Diagnostic("E410", "error", message, help=repair)) from None
     except BaseException:
-        _stopped(process)
+        _kill(process)
         raise
     return process.returncode, output
 
 
-def _stopped(process: subprocess.Popen[str]) -> str:
-    """End it; what remains to be said if it does not: a driver may hold a process that waits for the GPU."""
+def _kill(process: subprocess.Popen[str]) -> str:
+    """Kill a process; returns a remark if it does not end: a driver may block a process that waits for the GPU."""
     process.kill()
     try:
         process.communicate(timeout=_PATIENCE)
@@ -71,7 +71,7 @@ def _stopped(process: subprocess.Popen[str]) -> str:
     return ""
 
 
-def _died(status: int, output: str) -> ArgusError:
+def _death(status: int, output: str) -> ArgusError:
     ended = f"was ended by {signal.Signals(-status).name}" if _is_signal(status) else f"ended with status {status}"
     message = f"the process that ran the kernel {ended} and left no result"
     last = "\n".join(output.splitlines()[-_SHOWN_LINES:])

@@ -1,6 +1,7 @@
-"""What a process of its own is asked to launch, and what it leaves, as files of one folder.
+"""The worker process's request and result, as files in one folder.
 
-`request.json` says what to launch, NAME.bin are the bytes of each tensor, and `result.json` is what came of it.
+`request.json` describes the launch, NAME.bin holds the bytes of each tensor, and `result.json` the result or
+diagnostic.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ RESULT = "result.json"
 
 @frozen
 class Tensor:
-    """size: bytes of an element. read: whether its contents are sent, else it is poisoned; written: fetched."""
+    """A tensor argument. size: bytes per element. read: its contents are sent (otherwise it is filled with POISON).
+
+    written: its contents are fetched after the launch.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -31,7 +35,9 @@ class Tensor:
 
 @frozen
 class Request:
-    """description: NAME.json of the built kernel. repeats: launches that are timed, after the one that is judged."""
+    """A launch to run. description: path of the built kernel's NAME.json. repeats: timed launches after the first one,
+    whose outputs are returned.
+    """
 
     description: str
     target: str
@@ -45,19 +51,19 @@ class Request:
 
 @frozen
 class Result:
-    """device: its name. milliseconds: of each timed launch."""
+    """The result of a launch. device: the GPU's name. milliseconds: of each timed launch."""
 
     device: str
     milliseconds: tuple[float, ...]
 
 
 def write_result(folder: Path, result: Result | Diagnostic) -> None:
-    """Leave times, or what went wrong."""
-    data = asdict(result) if isinstance(result, Result) else _told(result)
+    """Write the result, or the diagnostic of a failure."""
+    data = asdict(result) if isinstance(result, Result) else _diagnostic_json(result)
     (folder / RESULT).write_text(json.dumps(data), encoding="utf-8")
 
 
-def _told(problem: Diagnostic) -> dict[str, object]:
+def _diagnostic_json(problem: Diagnostic) -> dict[str, object]:
     return {"code": problem.code, "message": problem.message, "facts": problem.facts, "help": problem.help}
 
 
@@ -71,7 +77,7 @@ def read_request(folder: Path) -> Request:
 
 
 def read_result(folder: Path) -> Result:
-    """What the worker left. Raises its diagnostic as ArgusError, OSError or ValueError if it left nothing."""
+    """The worker's result. Raises its diagnostic as ArgusError; OSError or ValueError if it wrote none."""
     data = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     if "code" in data:
         facts = tuple((name, value) for name, value in data["facts"])

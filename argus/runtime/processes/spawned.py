@@ -1,7 +1,7 @@
-"""Processes that begin with nothing of the program that starts them, and leave nothing behind when it ends.
+"""Spawns child processes that do not rerun the parent's main file and that end with their parent.
 
-A process that `multiprocessing` spawns runs the main file of its parent again, which may be a script without a guard:
-it would begin the same work once more. None of ours needs that file.
+A process that `multiprocessing` spawns runs its parent's main file again; if that is a script without a `__main__`
+guard, it would start the same work again. None of our children needs that file.
 """
 
 from __future__ import annotations
@@ -19,59 +19,59 @@ from types import ModuleType
 from typing import Any, cast
 
 _PATIENCE = 5.0
-"""Seconds in which a process that is told to end does so; one that a driver holds does not."""
+"""Seconds to wait for a killed process to end; one that is blocked in a driver may not."""
 
 
 @contextmanager
-def bare() -> Generator[None]:
-    """What is spawned within does not run the main file, and hears of no Ctrl-C before it can say what that means.
+def without_main_module() -> Generator[None]:
+    """Processes spawned within the block do not run the main file, and start with SIGINT blocked.
 
-    Daemons may spawn, too, such as workers of Dask: `multiprocessing` forbids it, as children would outlive them, which
-    those that have settled do not.
+    Daemonic processes, such as Dask workers, may spawn here too. `multiprocessing` forbids it since their children
+    could outlive them; children that call `set_up_child` do not.
     """
-    with _ONE:
-        resource_tracker.ensure_running()  # which lets Ctrl-C through when it begins
+    with _SPAWNING:
+        resource_tracker.ensure_running()  # starting it would unblock SIGINT
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        says = cast("dict[str, Any]", getattr(current_process(), "_config", {}))
-        daemon = says.pop("daemon", None)
+        config = cast("dict[str, Any]", getattr(current_process(), "_config", {}))
+        daemon = config.pop("daemon", None)
         try:
             yield
         finally:
             if daemon is not None:
-                says["daemon"] = daemon
+                config["daemon"] = daemon
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
             sys.modules["__main__"] = main
 
 
-_ONE = threading.RLock()
-"""Of threads that spawn one does so at a time: what is put aside here is the process's."""
+_SPAWNING = threading.RLock()
+"""Held while spawning: the block changes state of the whole process."""
 
 
-def settled() -> None:
-    """In a process that was spawned: a group of its own, which ends with its parent, and is not interrupted."""
+def set_up_child() -> None:
+    """Called in a spawned process: start a process group that ignores SIGINT and is killed when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.setsid()
     parent = parent_process()
     if parent is not None:
-        threading.Thread(target=_ended_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
 
 
-def bounded(memory: int) -> None:
-    """This process, and those that it starts, may write to so many bytes of memory at most."""
+def limit_memory(memory: int) -> None:
+    """Limit the data memory of this process, and of those that it starts, to this many bytes each (RLIMIT_DATA)."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (memory if hard < 0 else min(memory, hard), hard))
 
 
-def _ended_with(parent: int) -> None:
+def _end_with(parent: int) -> None:
     connection.wait([parent])
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def ended(process: BaseProcess) -> None:
-    """End a process that has settled, with all of its group, or that has not come so far."""
+def kill_group(process: BaseProcess) -> None:
+    """Kill a process with its group; also works before the process has called `set_up_child`."""
     with suppress(ProcessLookupError):
         if process.pid is not None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""A process of its own for what may hang or crash on a GPU: it is killed, and begun anew for what is next.
+"""A watchdog for work that may hang or crash on a GPU: it runs in a child process that is killed and restarted.
 
-What runs there tells how far it is, one note after the other; the time that it may take is that to its next note.
+The work reports its progress in notes; the time limit applies from each note to the next.
 """
 
 from __future__ import annotations
@@ -16,40 +16,41 @@ from typing import Any, Self, TypeVar, cast
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.processes.spawned import bare, ended, settled
+from argus.runtime.processes.spawned import kill_group, set_up_child, without_main_module
 
 T = TypeVar("T")
 Work = Generator[str, None, T]
 _PATIENCE = 5.0
-"""Seconds in which a process that is told to end does so."""
+"""Seconds to wait for a dying process to end."""
 
 
 @define
-class Watched:
-    """Functions of importable modules, called in one process after the other while none of them fails.
+class WatchedProcess:
+    """Calls functions of importable modules in a child process, which is replaced after a failure.
 
-    seconds: the longest time from a note to the next, or from a call to its first note. heard: the last note.
+    seconds: the time limit from a call to its first note, and from each note to the next. last_note: the last note.
+    starts: how many processes have been started.
     """
 
     seconds: float
-    heard: str = ""
+    last_note: str = ""
     starts: int = 0
     _process: BaseProcess | None = field(default=None, init=False)
     _pipe: Connection | None = field(default=None, init=False)
 
     def call(self, work: Callable[..., Work[T]], *arguments: object) -> T:
-        """What the function gives. It and its arguments must be fit for pickling.
+        """The function's result. The function and its arguments must be picklable.
 
-        Raises ArgusError: E410 if it says nothing for too long, E409 if its process dies, and what it raises itself;
-        after any of them the next call gets another process.
+        Raises ArgusError: E410 on timeout, E409 if the process dies, and any ArgusError that the function raises; after
+        E410, E409 or an interrupt, the next call starts a new process.
         """
-        pipe = self._begun()
-        self.heard = ""
+        pipe = self._live_pipe()
+        self.last_note = ""
         try:
             pipe.send((work, arguments))
             return cast("T", self._answer(pipe))
         except (EOFError, OSError):
-            raise self._died() from None
+            raise self._death() from None
         except BaseException:
             self.stop()
             raise
@@ -59,49 +60,49 @@ class Watched:
             kind, value = pipe.recv()
             match kind:
                 case "note":
-                    self.heard = value
+                    self.last_note = value
                 case "done":
                     return value
                 case _:
                     raise ArgusError(value)
-        at = f" at {self.heard}" if self.heard else ""
-        message = f"the GPU's process said nothing for {self.seconds:g} s{at}, and was stopped"
-        repair = "leave out what it was at, verify that kernel, or allow more time"
+        at = f" at {self.last_note}" if self.last_note else ""
+        message = f"the GPU process reported no progress for {self.seconds:g} s{at}, and was stopped"
+        repair = "leave out that kernel, verify it, or allow more time"
         raise ArgusError(Diagnostic("E410", "error", message, help=repair))
 
-    def _begun(self) -> Connection:
-        """The way to a process that lives: each has no memory of others, nor of what this one has loaded."""
+    def _live_pipe(self) -> Connection:
+        """The pipe to a live process, started anew if necessary; a new process shares no state with earlier ones."""
         if self._process is None or self._pipe is None or not self._process.is_alive():
             self.stop()
             context = get_context("spawn")
             self._pipe, theirs = context.Pipe()
             process = context.Process(target=serve, args=(theirs,), daemon=True)
-            with bare():
+            with without_main_module():
                 process.start()
             self._process = process
             theirs.close()
             self.starts += 1
         return self._pipe
 
-    def _died(self) -> ArgusError:
+    def _death(self) -> ArgusError:
         process = self._process
         if process is not None:
             process.join(_PATIENCE)
         status = None if process is None else process.exitcode
-        at = f" at {self.heard}" if self.heard else ""
+        at = f" at {self.last_note}" if self.last_note else ""
         self.stop()
         message = f"the process that uses the GPU ended{at} with status {status}"
         return ArgusError(Diagnostic("E409", "error", message, help="run that kernel under compute-sanitizer"))
 
     def stop(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process, if there is one."""
         process, pipe = self._process, self._pipe
         self._process = self._pipe = None
         if pipe is not None:
             pipe.close()
         if process is None:
             return
-        ended(process)
+        kill_group(process)
 
     def __enter__(self) -> Self:
         return self
@@ -113,18 +114,18 @@ class Watched:
 
 
 def serve(pipe: Connection) -> None:
-    """In the process: one call after the other, until nobody asks. What interrupts the asker does not end this one."""
-    settled()
+    """The child's main loop: serves calls until the pipe closes. An interrupt of the parent does not end it."""
+    set_up_child()
     with suppress(EOFError, ConnectionError):
         while True:
             work, arguments = pipe.recv()
             try:
-                pipe.send(("done", _worked(pipe, work(*arguments))))
+                pipe.send(("done", _run_to_end(pipe, work(*arguments))))
             except ArgusError as problem:
                 pipe.send(("refused", problem.diagnostic))
 
 
-def _worked(pipe: Connection, work: Work[Any]) -> Any:  # noqa: ANN401 reason: whatever it gives
+def _run_to_end(pipe: Connection, work: Work[Any]) -> Any:  # noqa: ANN401 reason: whatever it gives
     while True:
         try:
             note = next(work)

@@ -1,7 +1,6 @@
-"""One launch in a process of its own: `python -m argus.runtime.processes.worker FOLDER`.
+"""The worker process, which runs one launch: `python -m argus.runtime.processes.worker FOLDER`.
 
-The folder is as `argus.runtime.processes.request` says. A kernel that hangs or faults takes this process with it, and
-no other.
+`argus.runtime.processes.request` defines the folder's files. A kernel that hangs or faults affects only this process.
 """
 
 from __future__ import annotations
@@ -12,25 +11,25 @@ from pathlib import Path
 import numpy as np
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import Device, opened
+from argus.runtime.cuda.device import Device, open_gpu
 from argus.runtime.cuda.driver import Driver
 from argus.runtime.cuda.launch import load
 from argus.runtime.processes.request import Request, Result, read_request, write_result
 
 POISON = 0xFF
-"""Every byte of an output before the launch: not a number, in every floating type that has one."""
+"""The value of every byte of an output before the launch: NaN in every floating-point type that has one."""
 
 
 def run(folder: Path, driver: Driver | None = None) -> None:
-    """Launch what the folder asks for, and leave the result or the diagnostic there."""
+    """Run the launch that the folder requests, and write the result or the diagnostic there."""
     try:
-        result = _launched(read_request(folder), folder, opened(driver))
+        result = _launch(read_request(folder), folder, open_gpu(driver))
     except ArgusError as problem:
         result = problem.diagnostic
     write_result(folder, result)
 
 
-def _launched(request: Request, folder: Path, device: Device) -> Result:
+def _launch(request: Request, folder: Path, device: Device) -> Result:
     device.check_runs(request.target)
     kernel = load(Path(request.description), device.driver)
     memory = {each.name: device.allocate(each.shape, each.size) for each in request.tensors}

@@ -1,19 +1,19 @@
-"""Kernel text that nobody vouches for: run apart from everything, and believed in nothing but what is proved of it."""
+"""The sandbox: runs untrusted kernel text in isolation, and verifies the kernels it defines in a separate process."""
 
 from __future__ import annotations
 
-from argus.runtime.sandbox.isolation import chosen, probed
-from argus.runtime.sandbox.operations import Referred, referred, run, traced
+from argus.runtime.sandbox.isolation import choose_isolation, probe_isolation
+from argus.runtime.sandbox.operations import ReferenceOutputs, evaluate_reference, run, trace_text
 from argus.runtime.sandbox.request import (
     Answer,
     Array,
     Build,
     Built,
+    CheckedKernel,
     Compared,
     Failed,
     Interpret,
     Interpreted,
-    Judged,
     Limits,
     Refused,
     Request,
@@ -29,13 +29,13 @@ __all__ = [
     "Array",
     "Build",
     "Built",
+    "CheckedKernel",
     "Compared",
     "Failed",
     "Interpret",
     "Interpreted",
-    "Judged",
     "Limits",
-    "Referred",
+    "ReferenceOutputs",
     "Refused",
     "Request",
     "Suggest",
@@ -43,9 +43,9 @@ __all__ = [
     "Task",
     "Verified",
     "Verify",
-    "chosen",
-    "probed",
-    "referred",
+    "choose_isolation",
+    "evaluate_reference",
+    "probe_isolation",
     "run",
-    "traced",
+    "trace_text",
 ]

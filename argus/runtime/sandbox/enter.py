@@ -1,8 +1,8 @@
-"""The last step before what is contained begins: limits that it cannot raise, then it takes this process' place.
+"""The sandbox's last step before the contained command: drops privileges, sets limits and a seccomp filter, then execs.
 
-Run by its path with nothing but the standard library, inside of the namespaces: `python -I -S enter.py SPECIFICATION`,
-a JSON object of `limits`, `environment`, `command`, and `alive`: the number of a pipe that ends with the process that
-started this one, or null if it sees to that by itself.
+Run by its path with the standard library alone, inside the namespaces: `python -I -S enter.py SPECIFICATION`, a JSON
+object of `limits`, `environment`, `command`, and `alive`: the number of a pipe that closes when the parent process
+ends, or null if the parent kills this process itself.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _NOBODY = 65_534
 _ITSELF = f"{_NOBODY} {_NOBODY} 1"
 
 _FILTERED = {
-    # machine: its number, the call that makes processes, and those that are refused: namespaces and mounts, other
-    # processes, memory that no limit counts, keys and the kernel itself
+    # machine: its audit number, the number of `clone`, and the refused calls: namespaces and mounts, other processes,
+    # memory that no limit counts, keys and the kernel itself
     "x86_64": (
         0xC000_003E,
         56,
@@ -48,10 +48,11 @@ _FILTERED = {
         ),
     ),
 }
-"""Of Linux, by architecture [Linux, include/uapi/linux/audit.h; arch/x86/entry/syscalls/syscall_64.tbl;
-include/uapi/asm-generic/unistd.h]: unshare setns mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig
-fsmount fspick mount_setattr open_by_handle_at; ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd; memfd_create
-shmget io_uring_setup; add_key request_key keyctl bpf perf_event_open userfaultfd kexec_load init_module finit_module
+"""System call numbers of Linux by architecture [Linux, include/uapi/linux/audit.h;
+arch/x86/entry/syscalls/syscall_64.tbl; include/uapi/asm-generic/unistd.h]: unshare setns mount umount2 pivot_root
+chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr open_by_handle_at; ptrace process_vm_readv
+process_vm_writev kcmp pidfd_getfd; memfd_create shmget io_uring_setup; add_key request_key keyctl bpf perf_event_open
+userfaultfd kexec_load init_module finit_module
 delete_module swapon reboot."""
 _CLONE3 = 435
 _NAMESPACES = 0x7E02_0080
@@ -61,7 +62,7 @@ _LOAD, _EQUAL, _ANY, _RETURN = 0x20, 0x15, 0x45, 0x06
 
 
 def main() -> NoReturn:
-    """The command runs in this process."""
+    """Set up the restrictions, then execute the command in this process."""
     wanted = json.loads(sys.argv[1])
     libc = ctypes.CDLL(None, use_errno=True)
     if os.getuid() == 0:
@@ -69,7 +70,7 @@ def main() -> NoReturn:
     if wanted["alive"] is not None:
         _die_with_parent(libc, wanted["alive"])
     _limit(wanted["limits"])
-    _done(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
+    _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
     _filter(libc)
     os.chdir("/scratch")
     os.closerange(3, 256)
@@ -78,19 +79,19 @@ def main() -> NoReturn:
 
 
 def _become_nobody(libc: ctypes.CDLL) -> None:
-    """Nobody owns no file, and has limits of processes that root has not: its own, among users of its own."""
+    """Become user nobody, in a new user namespace: nobody owns no files, and RLIMIT_NPROC does not apply to root."""
     os.setgroups([])
     os.setresgid(_NOBODY, _NOBODY, _NOBODY)
     os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-    _done(libc.prctl(_MAY_BE_WRITTEN_OF, 1, 0, 0, 0), "prctl")
-    _done(libc.unshare(_NEW_USERS), "unshare")
+    _check(libc.prctl(_MAY_BE_WRITTEN_OF, 1, 0, 0, 0), "prctl")
+    _check(libc.unshare(_NEW_USERS), "unshare")
     for file, text in (("setgroups", "deny"), ("uid_map", _ITSELF), ("gid_map", _ITSELF)):
         Path("/proc/self", file).write_text(text, encoding="ascii")
 
 
 def _die_with_parent(libc: ctypes.CDLL, alive: int) -> None:
-    """Who becomes somebody else loses what was said of its parent's death, which may have been meanwhile."""
-    _done(libc.prctl(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0), "prctl")
+    """Ask for SIGKILL on the parent's death: changing user cleared that request, and the parent may have died since."""
+    _check(libc.prctl(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0), "prctl")
     if select.select([alive], [], [], 0)[0]:
         os._exit(1)
 
@@ -109,7 +110,7 @@ def _limit(limits: dict[str, Any]) -> None:
 
 
 def _filter(libc: ctypes.CDLL) -> None:
-    """Calls that no kernel's text needs are refused, as a second line behind the namespaces."""
+    """Install a seccomp filter that refuses calls which no kernel text needs: a second line behind the namespaces."""
     if platform.machine() not in _FILTERED:
         raise OSError(f"no filter of calls for {platform.machine()}")
     architecture, clone, refused = _FILTERED[platform.machine()]
@@ -118,16 +119,16 @@ def _filter(libc: ctypes.CDLL) -> None:
         lines += [(0x35, 0, 1, 0x4000_0000), (_RETURN, 0, 0, _KILL)]
     for number in refused:
         lines += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _REFUSE)]
-    # The C library goes back to `clone`, whose flags a filter can see.
+    # The C library then falls back to `clone`, whose flags a filter can inspect.
     lines += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _UNKNOWN)]
     lines += [(_EQUAL, 0, 3, clone), (_LOAD, 0, 0, 16), (_ANY, 0, 1, _NAMESPACES), (_RETURN, 0, 0, _REFUSE)]
     lines.append((_RETURN, 0, 0, _ALLOW))
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(lines), ctypes.addressof(program)))
-    _done(libc.prctl(_SECCOMP, _BY_FILTER, ctypes.byref(header), 0, 0), "seccomp")
+    _check(libc.prctl(_SECCOMP, _BY_FILTER, ctypes.byref(header), 0, 0), "seccomp")
 
 
-def _done(result: int, what: str) -> None:
+def _check(result: int, what: str) -> None:
     if result != 0:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
 

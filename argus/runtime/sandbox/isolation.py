@@ -1,7 +1,7 @@
-"""What keeps a process apart from this machine, and whether it does so here: each kind is tried before it is used.
+"""Runs a process in isolation from this machine; each kind of isolation is probed before it is used.
 
-Either `bwrap` (bubblewrap), or the namespaces of Linux that it uses, entered by `jail.py`. Both give a process its own
-users, processes, mounts and network; `enter.py` sets its limits inside.
+The kinds are `bwrap` (bubblewrap), and the Linux namespaces that it uses, set up by `jail.py`. Both give a process its
+own users, processes, mounts and network; `enter.py` sets its limits inside.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from typing import Literal
 from attrs import asdict, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.sandbox.mounts import SCRATCH, Seen, seen
-from argus.runtime.sandbox.process import Ended, ran
+from argus.runtime.sandbox.mounts import SCRATCH, Mounts, sandbox_mounts
+from argus.runtime.sandbox.process import ProcessResult, run_process
 from argus.runtime.sandbox.request import Limits
 
 Name = Literal["bwrap", "namespaces"]
 NAMES: tuple[Name, ...] = ("bwrap", "namespaces")
 _HERE = Path(__file__).parent
 _ALONE = (sys.executable, "-I", "-S")
-"""An interpreter with nothing but the standard library."""
+"""A Python interpreter with the standard library alone."""
 _ALIVE = 3
 _PROBE = Limits(wall_seconds=20.0, cpu_seconds=5, memory_bytes=1 << 30, processes=8, file_bytes=1 << 20)
 
 
 @frozen
 class Missing:
-    """why: this kind of isolation does not hold here."""
+    """A kind of isolation that does not work on this machine, and why."""
 
     why: str
 
 
-def contained(name: Name, module: Sequence[str], given: bytes, limits: Limits) -> Ended:
-    """Run Python in isolation: its arguments, what it reads on its standard input, and what it may use.
+def run_isolated(name: Name, module: Sequence[str], given: bytes, limits: Limits) -> ProcessResult:
+    """Run Python in isolation. module: its arguments. given: its standard input. limits: its resource limits.
 
     Raises ArgusError: E408 where no process can be started.
     """
-    with _command(name, [sys.executable, "-P", "-s", "-B", *module], limits, seen()) as command:
-        return ran(command, given, limits)
+    with _command(name, [sys.executable, "-P", "-s", "-B", *module], limits, sandbox_mounts()) as command:
+        return run_process(command, given, limits)
 
 
 @contextmanager
-def _command(name: Name, inside: list[str], limits: Limits, files: Seen) -> Generator[list[str]]:
+def _command(name: Name, inside: list[str], limits: Limits, files: Mounts) -> Generator[list[str]]:
     alive = None if name == "bwrap" else _ALIVE
     wanted = {"limits": asdict(limits), "environment": files.environment(), "command": inside, "alive": alive}
     enter = [*_ALONE, str(_HERE / "enter.py"), json.dumps(wanted)]
@@ -63,12 +63,12 @@ def _command(name: Name, inside: list[str], limits: Limits, files: Seen) -> Gene
         yield [*_ALONE, str(_HERE / "jail.py"), json.dumps(apart)]
 
 
-def _bubble(limits: Limits, files: Seen) -> list[str]:
+def _bubble(limits: Limits, files: Mounts) -> list[str]:
     apart = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    # Root becomes nobody inside, for which it needs two capabilities and no namespace of users.
+    # Root becomes user nobody inside, which needs two capabilities and no user namespace.
     user = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if os.geteuid() == 0 else ["--unshare-user"]
     command = [shutil.which("bwrap") or "bwrap", *apart, *user, "--die-with-parent", "--new-session"]
-    # Folders that it would make itself, root alone may enter.
+    # bwrap would create these folders with permissions for root alone.
     above = {str(folder) for path in files.paths for folder in Path(path).parents}
     for folder in sorted(above - {"/"}):
         command += ["--perms", "0755", "--dir", folder]
@@ -82,12 +82,12 @@ def _bubble(limits: Limits, files: Seen) -> list[str]:
     return [*command, "--remount-ro", "/", "--"]
 
 
-# -- which of them holds here ----------------------------------------------------------------------------------------
+# -- probes ----------------------------------------------------------------------------------------------------------
 
 
 @cache
-def probed(name: Name) -> Missing | None:
-    """None if this kind of isolation holds here: a process in it has tried to reach out, and could not."""
+def probe_isolation(name: Name) -> Missing | None:
+    """None if this kind of isolation works here, as shown by a process inside that tried to break out and could not."""
     if name == "bwrap" and shutil.which("bwrap") is None:
         return Missing("no program `bwrap`")
     if not sys.platform.startswith("linux"):
@@ -98,7 +98,7 @@ def probed(name: Name) -> Missing | None:
         secret.chmod(0o644)
         Path(folder).chmod(0o755)
         try:
-            ended = contained(name, ["-S", str(_HERE / "probe.py"), str(secret), str(os.getpid())], b"", _PROBE)
+            ended = run_isolated(name, ["-S", str(_HERE / "probe.py"), str(secret), str(os.getpid())], b"", _PROBE)
         except ArgusError as problem:
             return Missing(problem.diagnostic.message)
     said = ended.output.decode(errors="replace").strip()
@@ -110,15 +110,15 @@ def probed(name: Name) -> Missing | None:
 Probe = Callable[[Name], Missing | None]
 
 
-def chosen(probe: Probe = probed) -> Name:
-    """The first kind that holds here. Raises ArgusError: E941 where none does."""
+def choose_isolation(probe: Probe = probe_isolation) -> Name:
+    """The first kind of isolation that works here. Raises ArgusError: E941 where none does."""
     why: list[tuple[str, str]] = []
     for name in NAMES:
         missing = probe(name)
         if missing is None:
             return name
         why.append((name, missing.why))
-    message = "the text of a kernel is not run: nothing here keeps it apart from this machine"
+    message = "the text of a kernel is not run: no kind of isolation works on this machine"
     repair = (
         "install bubblewrap (`bwrap`), or allow namespaces to ordinary users "
         "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0); "

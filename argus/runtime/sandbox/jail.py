@@ -1,15 +1,16 @@
-"""Linux namespaces without any program but Python: a process that sees some folders, itself, and nothing else.
+"""Isolates a process by Linux namespaces, using Python alone: it sees some folders, its own processes, and nothing
+else.
 
-Run by its path with nothing but the standard library: `python -I -S jail.py SPECIFICATION`, a JSON object of
+Run by its path with the standard library alone: `python -I -S jail.py SPECIFICATION`, a JSON object of
 
-    root         an empty folder, over which the new root is mounted
-    binds        paths that are seen under their own names, read-only
-    links        pairs of a path and what it points to
-    scratch      bytes of the folder /scratch, which lives as long as the process
-    enter        the command that goes on inside, `enter.py` with its specification
-    alive        the number under which it has a pipe that ends when this process has ended
+    root         an empty folder, the mount point of the new root
+    binds        paths to bind-mount read-only under their own names
+    links        pairs of a symbolic link and its target
+    scratch      size in bytes of /scratch, a tmpfs that lives as long as the process
+    enter        the command to run inside, `enter.py` with its specification
+    alive        the file descriptor, inside, of a pipe that closes when this process ends
 
-The process inside is the first of its namespace: all others end when it does, and it ends with this one.
+The process inside is process 1 of its namespace: all others there end when it does, and it ends with this one.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main() -> NoReturn:
-    """Ends as what runs inside does."""
+    """Run the command inside; exits with its status, or 128 plus the number of the signal that ended it."""
     wanted = json.loads(sys.argv[1])
     _die_with_parent()
-    _apart(root=os.geteuid() == 0)
+    _unshare(root=os.geteuid() == 0)
     alive = os.pipe()
     inside = os.fork()
     if inside == 0:
@@ -54,13 +55,13 @@ def main() -> NoReturn:
 
 
 def _die_with_parent() -> None:
-    _done(_libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0), "prctl")
+    _check(_libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0), "prctl")
 
 
-def _apart(*, root: bool) -> None:
-    """New namespaces; root needs no user namespace for them, anyone else is themself in a new one."""
+def _unshare(*, root: bool) -> None:
+    """Enter new namespaces; any user but root also needs a new user namespace, which maps only that user."""
     user, group = os.geteuid(), os.getegid()
-    _done(_libc.unshare(_ALL if root else _ALL | _NEW_USER), "unshare")
+    _check(_libc.unshare(_ALL if root else _ALL | _NEW_USER), "unshare")
     if root:
         return
     _write("/proc/self/setgroups", "deny")
@@ -69,25 +70,25 @@ def _apart(*, root: bool) -> None:
 
 
 def _inside(wanted: dict[str, Any], alive: int) -> NoReturn:
-    """alive: a pipe that ends when the process outside has ended, which may have been before this one could tell."""
+    """alive: a pipe that closes when the outer process ends, possibly before this one has asked to die with it."""
     try:
         _die_with_parent()
         if select.select([alive], [], [], 0)[0]:
             os._exit(1)
-        _mounted(wanted)
+        _mount_root(wanted)
         os.dup2(alive, wanted["alive"])
         os.set_inheritable(wanted["alive"], True)
         os.closerange(wanted["alive"] + 1, 256)
         os.execv(wanted["enter"][0], wanted["enter"])
-    except BaseException as problem:  # noqa: BLE001 reason: nothing may return into what was forked
+    except BaseException as problem:  # noqa: BLE001 reason: the forked child must never return to the caller
         os.write(2, f"no isolation: {type(problem).__name__}: {problem}\n".encode())
         os._exit(125)
 
 
-def _mounted(wanted: dict[str, Any]) -> None:
-    """A root of its own, with what is to be seen in it."""
+def _mount_root(wanted: dict[str, Any]) -> None:
+    """Mount a new root with the specified contents, and make it the process's root."""
     new = wanted["root"]
-    _done(_libc.unshare(_NEW_MOUNTS), "unshare")
+    _check(_libc.unshare(_NEW_MOUNTS), "unshare")
     _mount("none", "/", None, _DEEP | _PRIVATE)
     _mount("tmpfs", new, "tmpfs", _NO_SUID | _NO_DEVICES, "size=4m,mode=755")
     for path in wanted["binds"]:
@@ -101,14 +102,14 @@ def _mounted(wanted: dict[str, Any]) -> None:
     Path(f"{new}/proc").mkdir()
     _mount("proc", f"{new}/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_EXECUTION)
     os.chdir(new)
-    _done(_libc.pivot_root(b".", b"."), "pivot_root")
-    _done(_libc.umount2(b".", _DETACH), "umount2")
+    _check(_libc.pivot_root(b".", b"."), "pivot_root")
+    _check(_libc.umount2(b".", _DETACH), "umount2")
     os.chdir("/")
     _mount("none", "/", None, _REMOUNT | _READ_ONLY | _NO_SUID | _NO_DEVICES)
 
 
 def _bind(path: str, to: str, *, sealed: bool) -> None:
-    """The same file or folder at another place; sealed: read-only with all below it."""
+    """Bind-mount a file or folder; sealed: read-only, recursively."""
     place = Path(to)
     if Path(path).is_dir():
         place.mkdir(parents=True, exist_ok=True)
@@ -119,19 +120,19 @@ def _bind(path: str, to: str, *, sealed: bool) -> None:
     if sealed:
         attributes = struct.pack("QQQQ", _READ_ONLY | _NO_SUID | _NO_DEVICES, 0, 0, 0)
         call: Callable[..., int] = _libc.syscall
-        _done(call(_MOUNT_SETATTR, _HERE, to.encode(), _RECURSIVE, attributes, len(attributes)), "mount_setattr")
+        _check(call(_MOUNT_SETATTR, _HERE, to.encode(), _RECURSIVE, attributes, len(attributes)), "mount_setattr")
 
 
 def _mount(source: str, to: str, kind: str | None, flags: int, options: str = "") -> None:
     named = None if kind is None else kind.encode()
-    _done(_libc.mount(source.encode(), to.encode(), named, ctypes.c_ulong(flags), options.encode()), f"mount {to}")
+    _check(_libc.mount(source.encode(), to.encode(), named, ctypes.c_ulong(flags), options.encode()), f"mount {to}")
 
 
 def _write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="ascii")
 
 
-def _done(result: int, what: str) -> None:
+def _check(result: int, what: str) -> None:
     if result != 0:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
 

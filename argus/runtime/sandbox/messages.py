@@ -1,4 +1,4 @@
-"""What the three processes tell each other, as bytes: the asker, the one that runs the text, the one that judges."""
+"""Messages between the caller, the process that runs the user's text, and the process that checks its kernels."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from attrs import frozen
 from cattrs.errors import ClassValidationError
 from cattrs.preconf.json import make_converter
 
-from argus.runtime.sandbox.answers import Exact
-from argus.runtime.sandbox.request import Judged, Task
+from argus.runtime.sandbox.request import CheckedKernel, Task
+from argus.runtime.sandbox.user_reference import Exact
 
 T = TypeVar("T")
 _CONVERTER = make_converter(forbid_extra_keys=True)
 
 
 @frozen
-class Text:
-    """To the process that runs the text. kernel: which of its kernels; all if empty."""
+class TraceRequest:
+    """Input of `trace_kernels`: the text to run. kernel: which of its kernels to trace; all if empty."""
 
     text: str
     file: str
@@ -30,7 +30,7 @@ class Text:
 
 @frozen
 class Job:
-    """To the process that judges, ahead of what the text came to."""
+    """Input of `check_kernels`, followed by the output of `trace_kernels`."""
 
     text: str
     file: str
@@ -38,7 +38,7 @@ class Job:
 
 
 @frozen
-class Told:
+class SentDiagnostic:
     """A diagnostic, in the schema `argus.diagnostic/1` and as text."""
 
     diagnostic: Mapping[str, Any]
@@ -47,10 +47,10 @@ class Told:
 
 @frozen
 class Reply:
-    """Of the process that judges: kernels, or why there are none."""
+    """Output of `check_kernels`: the checked kernels, or the diagnostic if there are none."""
 
-    kernels: tuple[Judged, ...] = ()
-    refused: Told | None = None
+    kernels: tuple[CheckedKernel, ...] = ()
+    refused: SentDiagnostic | None = None
 
 
 @frozen
@@ -66,15 +66,15 @@ class Floats:
 
     @property
     def values(self) -> Exact:
-        """Raises ValueError for bytes that are no such array."""
+        """The array. Raises ValueError for bytes that do not fit the shape."""
         if min(self.shape, default=0) < 0:
             raise ValueError("an extent is negative")
         return np.frombuffer(self.data, np.float64).reshape(self.shape)
 
 
 @frozen
-class Questions:
-    """To the process that runs a text's reference. given: arrays by name, of each call. sizes: for its `work`."""
+class ReferenceCalls:
+    """Input of `run_reference`. given: the arguments of each call, by name. sizes: the arguments of `work`."""
 
     text: str
     file: str
@@ -84,10 +84,9 @@ class Questions:
 
 
 @frozen
-class Answers:
-    """given: what each call gave, by output, by no name where it gave one array. work: what `work` said, as JSON.
-
-    fault: why there are none.
+class ReferenceResults:
+    """Output of `run_reference`. given: the results of each call by output, or under "" for a single array. work: the
+    result of `work` as JSON. fault: why there are no results.
     """
 
     given: tuple[Mapping[str, Floats], ...] = ()
@@ -95,13 +94,13 @@ class Answers:
     fault: str = ""
 
 
-def encoded(thing: Text | Job | Reply | Questions | Answers) -> bytes:
-    """One line."""
+def encode(thing: TraceRequest | Job | Reply | ReferenceCalls | ReferenceResults) -> bytes:
+    """A message as one line of JSON."""
     return json.dumps(_CONVERTER.unstructure(thing)).encode() + b"\n"
 
 
-def decoded(data: bytes, kind: type[T]) -> T:
-    """Raises ValueError for bytes that are no such thing."""
+def decode(data: bytes, kind: type[T]) -> T:
+    """A message of this kind. Raises ValueError for malformed bytes."""
     try:
         return _CONVERTER.structure(json.loads(data), kind)
     except (ClassValidationError, RecursionError, KeyError, TypeError) as problem:

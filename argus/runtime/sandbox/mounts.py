@@ -1,6 +1,7 @@
-"""The files that a contained process sees, read-only, under their own names: Python, the packages it needs, Argus.
+"""The files mounted in the sandbox, read-only, under their own names: Python, the packages it needs, Argus.
 
-Nothing of a home folder, of the working folder or of /etc is among them but what those packages lie in.
+No part of a home folder, of the working folder or of /etc is visible, except folders that contain those packages and
+the dynamic linker's cache.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cach
 _PACKAGES = ("attr", "attrs", "cattrs", "numpy", "ml_dtypes", "z3", "cvc5", "click", "rich", "platformdirs", "resvg_py")
 _COMPILERS = ("ziglang", "cuda", "nvidia")
 SCRATCH = "/scratch"
-"""The one folder that can be written; it is in memory, and gone with the process."""
+"""The only writable folder; it is in memory, and disappears with the process."""
 
 
 @frozen
-class Seen:
-    """paths: seen under their own names. links: pairs of a path and what it points to. search: for modules."""
+class Mounts:
+    """paths: mounted under their own names. links: pairs of a symbolic link and its target. search: PYTHONPATH."""
 
     paths: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
     search: tuple[str, ...]
 
     def environment(self) -> dict[str, str]:
-        """All variables of a contained process: none is inherited."""
+        """All environment variables of a sandboxed process: none is inherited."""
         return {
             "PATH": "/usr/bin:/bin",
             "HOME": SCRATCH,
@@ -37,7 +38,7 @@ class Seen:
             "PYTHONPATH": ":".join(self.search),
             "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "1",
-            # Each thread reserves addresses, which are limited.
+            # Each thread reserves address space, which is limited.
             "OPENBLAS_NUM_THREADS": "1",
             "OMP_NUM_THREADS": "1",
             "MALLOC_ARENA_MAX": "2",
@@ -45,18 +46,18 @@ class Seen:
 
 
 @cache
-def seen() -> Seen:
-    """What this interpreter and this Argus need."""
+def sandbox_mounts() -> Mounts:
+    """The files that this interpreter and this Argus need."""
     argus = Path(__file__).parents[2]
     roots = tuple(dict.fromkeys(root for root in map(_root_of, (*_PACKAGES, *_COMPILERS)) if root))
     folders = [path for path in map(Path, _SYSTEM) if path.exists() and not path.is_symlink()]
     folders += [Path(sys.prefix), Path(sys.base_prefix), argus, *map(Path, roots)]
     links = tuple((name, str(Path(name).readlink())) for name in _SYSTEM if Path(name).is_symlink())
-    return Seen(_outermost(folders), links, (str(argus.parent), *roots))
+    return Mounts(_outermost(folders), links, (str(argus.parent), *roots))
 
 
 def _root_of(package: str) -> str:
-    """The folder of modules that a package lies in; empty if it is not installed."""
+    """The folder on the module path that contains a package; empty if it is not installed."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):

@@ -1,7 +1,7 @@
-"""What the process that ran a text has written, parsed strictly: kernels, or a diagnostic of the text.
+"""Strictly parses the output of the process that ran an untrusted text: kernels, or a diagnostic of the text.
 
-It is data from nobody that is trusted. A kernel is read as any kernel that comes as data; of a diagnostic the code is
-one of the catalogue, texts are printable, and places lie in the text itself, whatever files were named.
+The output is untrusted. A kernel is checked like any kernel that is read from data. A diagnostic must have a known
+code; its texts are reduced to printable characters, and its locations to places in the text itself.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from argus.runtime.sandbox.mounts import SCRATCH
 from argus.verifier.loader import Exported
 
 ELSEWHERE = "<elsewhere>"
-"""The file of a place that is not in the text. No other file is named: a report shows the lines that it names."""
+"""The file name for locations outside the text: a report would quote lines from any other file named there."""
 _MOST_LINES = 40
 _LONGEST = 2000
 _CODES = {each.code for each in ENTRIES}
 
 
 @frozen
-class Said:
-    """What a text came to."""
+class ParsedOutput:
+    """The kernels that a text exports."""
 
     exported: tuple[Exported, ...]
 
 
-def believed(data: bytes, file: str) -> Said:
-    """file: the name of the text.
+def parse_output(data: bytes, file: str) -> ParsedOutput:
+    """Parse the output of `trace_kernels`. file: the name of the text.
 
-    Raises ArgusError: E945 for what is no kernel, what is wrong with the text or its kernels otherwise.
+    Raises ArgusError: E944 for empty and E945 for malformed output, else the diagnostic of the text or its kernels.
     """
     try:
         given: object = json.loads(data)
@@ -47,19 +47,19 @@ def believed(data: bytes, file: str) -> Said:
             raise ArgusError(_diagnostic(fields["diagnostic"], file))
         if set(fields) != {"document", "exported"}:
             raise MalformedError("expected a document and what it exports")
-        return Said(_exported(fields, file))
+        return ParsedOutput(_exported(fields, file))
     except (ValueError, RecursionError) as problem:
-        raise ArgusError(_unbelieved(data, problem)) from None
+        raise ArgusError(_malformed(data, problem)) from None
 
 
-def _unbelieved(data: bytes, problem: Exception) -> Diagnostic:
+def _malformed(data: bytes, problem: Exception) -> Diagnostic:
     if not data:
         message = "the process that ran the text ended without having traced a kernel"
-        repair = "remove what ends or replaces the process (`sys.exit`, `os._exit`, `exec`)"
+        repair = "remove code that ends or replaces the process (`sys.exit`, `os._exit`, `exec`)"
         return Diagnostic("E944", "error", message, help=repair)
-    why = str(problem) if isinstance(problem, MalformedError) else f"it is no JSON ({type(problem).__name__})"
-    message = "what the process that ran the text wrote is no kernel that the language makes"
-    repair = "write a kernel with `argus.language` alone, and change nothing of Argus or of its output"
+    why = str(problem) if isinstance(problem, MalformedError) else f"it is not JSON ({type(problem).__name__})"
+    message = "the output of the process that ran the text is not a kernel that tracing produces"
+    repair = "write a kernel with `argus.language` alone, and do not modify Argus or its output"
     return Diagnostic("E945", "error", message, facts=(("found", _clean(why)),), help=repair)
 
 
@@ -68,42 +68,42 @@ def _exported(fields: dict[str, Any], file: str) -> tuple[Exported, ...]:
     _localise(document, file)
     things = read(document)
     if not isinstance(listed, list) or not listed or len(cast("list[object]", listed)) > len(things):
-        raise MalformedError("expected a list of what is exported")
+        raise MalformedError("expected a list of exports")
     found = tuple(_one(each, things) for each in cast("list[object]", listed))
     if len({each.name for each in found}) != len(found):
-        raise MalformedError("two kernels have one name")
+        raise MalformedError("two kernels have the same name")
     return found
 
 
 def _one(entry: object, things: tuple[Kernel | Program, ...]) -> Exported:
     if not isinstance(entry, dict) or set(cast("dict[str, Any]", entry)) != {"name", "kernel", "program", "launch"}:
-        raise MalformedError("what is exported has a name, a kernel, a program and a launch")
+        raise MalformedError("expected an export with a name, a kernel, a program and a launch")
     given = cast("dict[str, Any]", entry)
     kernel = _thing(given["kernel"], things)
     program = None if given["program"] is None else _thing(given["program"], things)
     launch, name = given["launch"], given["name"]
     if not isinstance(kernel, Kernel) or not isinstance(name, str) or name != kernel.name:
-        raise MalformedError("what is exported is no kernel, or has another name")
+        raise MalformedError("an export is not a kernel, or its name is not the kernel's")
     if program is None:
         return Exported(name, kernel)
     if not isinstance(program, Program) or type(launch) is not int or not 0 <= launch < len(program.launches):
-        raise MalformedError("what is exported is no launch of its program")
+        raise MalformedError("an export's program has no such launch")
     launched = program.launches[launch].kernel
     if any(
         getattr(launched, each.name) != getattr(kernel, each.name) for each in fields(Kernel) if each.name != "name"
     ):
-        raise MalformedError("what is exported is not what its program launches")
+        raise MalformedError("an exported kernel differs from the one that its program launches")
     return Exported(name, kernel, None, program, launch)
 
 
 def _thing(number: object, things: tuple[Kernel | Program, ...]) -> Kernel | Program:
     if type(number) is not int or not 0 <= number < len(things):
-        raise MalformedError("what is exported is none of the document's kernels")
+        raise MalformedError("an export refers to nothing in the document")
     return things[number]
 
 
 def _localise(document: object, file: str) -> None:
-    """Places in the text are named after it, all others after nothing."""
+    """Replace the file of each location: by the text's name for places in the text, else by ELSEWHERE."""
     rows = cast("dict[str, Any]", document).get("rows") if isinstance(document, dict) else None
     for row in cast("list[Any]", rows) if isinstance(rows, list) else []:
         if isinstance(row, list) and len(cast("list[Any]", row)) > 1 and row[0] == "Frame":
@@ -114,7 +114,7 @@ def _local(named: object, file: str) -> str:
     return file if named in (f"{SCRATCH}/{file}", file) else ELSEWHERE
 
 
-# -- what is wrong with the text, as the process that ran it says ------------------------------------------------------
+# -- diagnostics of the text -------------------------------------------------------------------------------------------
 
 
 def _diagnostic(given: object, file: str) -> Diagnostic:
@@ -123,7 +123,7 @@ def _diagnostic(given: object, file: str) -> Diagnostic:
     fields = cast("dict[str, Any]", given)
     code = fields.get("code")
     if code not in _CODES:
-        raise MalformedError("a diagnostic of no code that there is")
+        raise MalformedError("a diagnostic with an unknown code")
     return Diagnostic(
         str(code),
         "error",
@@ -156,6 +156,6 @@ def _frame(given: object, file: str) -> Frame | None:
 
 
 def _clean(given: object) -> str:
-    """Printable, of bounded length, and without sequences that would move a terminal's cursor."""
+    """The text cut to a bounded length, with non-printable characters, such as terminal escapes, replaced."""
     text = (given if isinstance(given, str) else "")[:_LONGEST].replace(f"{SCRATCH}/", "")
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

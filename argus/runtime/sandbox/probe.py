@@ -1,6 +1,7 @@
-"""Inside of an isolation: tries what must not be possible, and prints `contained`, or what was possible.
+"""Probes an isolation from inside: tries what must be impossible; prints `contained`, or the first thing that
+succeeded.
 
-Run by its path with nothing but the standard library; its arguments are a file of the outside and a process of it.
+Run by its path with the standard library alone; its arguments are a file and the id of a process, both outside.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Ends with status 1 where something was possible."""
+    """Exits with status 1 if any attempt succeeded."""
     secret, outsider = sys.argv[1], int(sys.argv[2])
     tries: tuple[tuple[str, Callable[[], object]], ...] = (
         ("it reads a file of the outside", lambda: Path(secret).read_bytes()),
         ("it writes beside its scratch folder", lambda: Path("/usr/argus-probe").write_bytes(b"")),
         ("it writes into the root folder", lambda: Path("/argus-probe").write_bytes(b"")),
-        ("it writes without a limit", lambda: _filled(Path("/scratch/large"))),
-        ("it reaches a network", _connected),
-        ("it sees processes of the outside", lambda: _seen(outsider)),
-        ("it starts processes without a limit", _forked),
+        ("it writes without a limit", lambda: _fill(Path("/scratch/large"))),
+        ("it reaches a network", _connect),
+        ("it sees processes of the outside", lambda: _see(outsider)),
+        ("it starts processes without a limit", _fork),
         ("it has memory without a limit", lambda: bytearray(resource.getrlimit(resource.RLIMIT_AS)[0])),
         ("it raises its own limits", lambda: resource.setrlimit(resource.RLIMIT_CPU, (1 << 20, 1 << 20))),
         ("it is root", _is_root),
-        ("it makes namespaces of its own", _apart),
+        ("it makes namespaces of its own", _unshare),
         ("it holds memory that no limit counts", lambda: os.close(os.memfd_create("probe"))),
     )
     for what, act in tries:
@@ -47,7 +48,7 @@ def _possible(act: Callable[[], object]) -> bool:
     return True
 
 
-def _filled(path: Path) -> None:
+def _fill(path: Path) -> None:
     try:
         with path.open("wb") as file:
             for _ in range(8):
@@ -56,20 +57,20 @@ def _filled(path: Path) -> None:
         path.unlink()
 
 
-def _connected() -> None:
+def _connect() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
         made.connect(("192.0.2.1", 9))
 
 
-def _seen(process: int) -> None:
-    """All processes of a namespace of its own are few, and number 1 is among them."""
+def _see(process: int) -> None:
+    """Raises unless outside processes are visible; a PID namespace of our own has few processes, one with number 1."""
     found = [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
     if len(found) < 8 and "1" in found and (str(process) not in found or process < 8):
         raise ProcessLookupError
 
 
-def _forked() -> None:
-    """Twice as many as are allowed."""
+def _fork() -> None:
+    """Fork twice as many processes as the limit allows."""
     most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     read, write = os.pipe()
     started: list[int] = []
@@ -87,8 +88,8 @@ def _forked() -> None:
             os.waitpid(child, 0)
 
 
-def _apart() -> None:
-    """New users and mounts would be new ways to everything that the kernel offers."""
+def _unshare() -> None:
+    """New user and mount namespaces, which would expose more of the operating system's kernel."""
     if ctypes.CDLL(None).unshare(0x1002_0000) != 0:
         raise PermissionError
 

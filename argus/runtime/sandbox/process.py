@@ -1,6 +1,6 @@
-"""A contained program from its start to its end: what it is given, what is read of it, and when it is killed.
+"""Starts the sandboxed program, feeds its input, reads its output up to a limit, and kills it on timeout.
 
-The file that starts what is contained; never through a shell.
+The only module that starts sandboxed processes; never through a shell.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from argus.runtime.sandbox.request import Limits
 Cause = Literal["by itself", "time", "output"]
 _CHUNK = 1 << 16
 _WORDS = 1 << 16
-"""Bytes of what it says on its error stream that are kept; more than the limit of output is not read."""
+"""How many bytes of the error stream to keep; no more than the output limit is read."""
 _PATIENCE = 5.0
-"""Seconds in which all that is killed has ended."""
+"""Seconds to wait for killed processes to end."""
 
 
 @frozen
-class Ended:
-    """cause: whether it was killed, and why. status: its own, or minus a signal's number. output: its whole answer.
+class ProcessResult:
+    """cause: why it ended: by itself, or killed for time or output. status: its exit status, or minus a signal's
+    number.
 
-    said: the last words on its error stream. gone: whether nothing that it started holds its streams any more.
+    output: its standard output. said: the end of its error stream. gone: whether all its streams are closed, so that no
+    process that it started is left.
     """
 
     cause: Cause
@@ -42,10 +44,10 @@ class Ended:
     gone: bool
 
 
-def ran(command: Sequence[str], given: bytes, limits: Limits) -> Ended:
-    """Run a program until it ends, or has had its time or its output, and end all that it has started.
+def run_process(command: Sequence[str], given: bytes, limits: Limits) -> ProcessResult:
+    """Run a program until it ends or exceeds its time or output limit, then kill all processes that it has started.
 
-    given: what it reads on its standard input. Raises ArgusError: E408 if no process can be started.
+    given: its standard input. Raises ArgusError: E408 if no process can be started.
     """
     start = monotonic()
     pipe = subprocess.PIPE
@@ -59,26 +61,28 @@ def ran(command: Sequence[str], given: bytes, limits: Limits) -> Ended:
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    heard = _Streams(process.stdin, process.stdout, process.stderr, memoryview(given), limits.output_bytes)
+    streams = _Streams(process.stdin, process.stdout, process.stderr, memoryview(given), limits.output_bytes)
     try:
-        cause = heard.until(start + limits.wall_seconds)
+        cause = streams.until(start + limits.wall_seconds)
         if cause == "by itself":
-            _settled(process)
+            _wait(process)
     finally:
-        _killed(process)
-        # The streams end when the last process that holds them has.
-        heard.rest(monotonic() + _PATIENCE)
-    return Ended(cause, process.returncode, heard.output(), heard.words(), monotonic() - start, heard.closed)
+        _kill(process)
+        # The streams reach their end only when the last process that holds them has ended.
+        streams.rest(monotonic() + _PATIENCE)
+    return ProcessResult(
+        cause, process.returncode, streams.output(), streams.words(), monotonic() - start, streams.closed
+    )
 
 
-def _settled(process: subprocess.Popen[bytes]) -> None:
-    """Its streams are closed: it ends, or is ended."""
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    """Wait a while for a process whose streams are closed; the caller kills it afterwards."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(_PATIENCE)
 
 
-def _killed(process: subprocess.Popen[bytes]) -> None:
-    """The program is killed; the first process of its namespace dies with it, and all others with that one."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the program; process 1 of its namespace dies with it, and all others there with that one."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -87,13 +91,13 @@ def _killed(process: subprocess.Popen[bytes]) -> None:
 
 @define
 class _Streams:
-    """What goes into a program, and what comes out of it, as much of that as is wanted.
+    """A program's input, output and error streams; keeps a bounded part of the latter two.
 
-    A pipe, and no file, is what it reads: a file could be written through the same number.
+    The input is a pipe and not a file, since a program could write to a file through its input descriptor.
     """
 
-    _question: IO[bytes]
-    _answer: IO[bytes]
+    _input: IO[bytes]
+    _output: IO[bytes]
     _errors: IO[bytes]
     _left: memoryview
     _most: int
@@ -105,41 +109,41 @@ class _Streams:
     _selector: selectors.BaseSelector = field(factory=selectors.DefaultSelector, init=False)
 
     def __attrs_post_init__(self) -> None:
-        for stream in (self._question, self._answer, self._errors):
+        for stream in (self._input, self._output, self._errors):
             os.set_blocking(stream.fileno(), False)
-            way = selectors.EVENT_WRITE if stream is self._question else selectors.EVENT_READ
+            way = selectors.EVENT_WRITE if stream is self._input else selectors.EVENT_READ
             self._selector.register(stream, way)
 
     def until(self, deadline: float) -> Cause:
-        """Read until both streams end, or there is a reason to end the program."""
+        """Read until both streams end, the deadline passes, or there is too much output; returns which."""
         while not self.closed:
             left = deadline - monotonic()
             if left <= 0:
                 return "time"
             for key, _ in self._selector.select(left):
-                self._take(key)
+                self._transfer(key)
             if self._size > self._most or self._noise > self._most:
                 return "output"
         return "by itself"
 
     def rest(self, deadline: float) -> None:
-        """Wait for the ends of the streams, reading and dropping what is left in them."""
-        self._asked()
+        """Read and discard until both streams end or the deadline passes, then close them."""
+        self._close_input()
         while not self.closed and monotonic() < deadline:
             for key, _ in self._selector.select(max(0.0, deadline - monotonic())):
-                self._take(key)
+                self._transfer(key)
         self._selector.close()
-        self._answer.close()
+        self._output.close()
         self._errors.close()
 
-    def _take(self, key: selectors.SelectorKey) -> None:
-        if key.fileobj is self._question:
-            self._give()
+    def _transfer(self, key: selectors.SelectorKey) -> None:
+        if key.fileobj is self._input:
+            self._feed()
             return
         piece = os.read(key.fd, _CHUNK)
         if not piece:
             self._selector.unregister(key.fileobj)
-            self.closed = not {each.fileobj for each in self._selector.get_map().values()} - {self._question}
+            self.closed = not {each.fileobj for each in self._selector.get_map().values()} - {self._input}
         elif key.fileobj is self._errors:
             self._said = (self._said + piece)[-_WORDS:]
             self._noise += len(piece)
@@ -147,27 +151,27 @@ class _Streams:
             self._pieces.append(piece)
             self._size += len(piece)
 
-    def _give(self) -> None:
+    def _feed(self) -> None:
         with suppress(BlockingIOError):
             try:
-                self._left = self._left[os.write(self._question.fileno(), self._left[:_CHUNK]) :]
+                self._left = self._left[os.write(self._input.fileno(), self._left[:_CHUNK]) :]
             except BrokenPipeError:
-                self._asked()
+                self._close_input()
                 return
         if not self._left:
-            self._asked()
+            self._close_input()
 
-    def _asked(self) -> None:
-        """Nothing more is given: the program reads the end of its input."""
-        if not self._question.closed:
-            self._selector.unregister(self._question)
+    def _close_input(self) -> None:
+        """Close the program's input."""
+        if not self._input.closed:
+            self._selector.unregister(self._input)
             with suppress(BrokenPipeError):
-                self._question.close()
+                self._input.close()
 
     def output(self) -> bytes:
         return b"".join(self._pieces)[: self._most]
 
     def words(self) -> str:
-        """Printable, and without sequences that would move a terminal's cursor."""
+        """The error output, with non-printable characters, such as terminal escapes, replaced."""
         text = self._said.decode("utf-8", "replace")
         return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)

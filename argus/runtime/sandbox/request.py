@@ -1,4 +1,4 @@
-"""What is asked of a text that nobody vouches for, and what comes back: plain data on both sides."""
+"""Requests to the sandbox and their answers, as plain data."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from argus.core.serde import read
 
 _FILE = re.compile(r"[A-Za-z_][\w-]{0,60}\.py", re.ASCII)
 LARGEST_TEXT = 1 << 20
-"""Characters of a kernel's text."""
+"""The maximum length of a kernel's text, in characters."""
 
 
 @frozen
 class Limits:
-    """What a process may use. wall_seconds: until it is killed with all that it has started.
+    """Resource limits of a sandboxed process. wall_seconds: after which it and all that it started are killed.
 
-    processes: at a time, threads counted. memory_bytes: addresses of each of them. file_bytes: of all that it writes,
-    which is gone when it ends. output_bytes: what is read of its answer.
+    processes: at one time, threads included. memory_bytes: address space of each process. file_bytes: of all files that
+    it writes, which disappear when it ends. output_bytes: of its standard output. files: open at one time.
     """
 
     wall_seconds: float = field(default=60.0, validator=[gt(0), le(86_400)])
@@ -40,7 +40,7 @@ class Limits:
 
 
 TRACING = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=3 << 29, processes=4, file_bytes=16 << 20)
-"""Of the process in which the text runs."""
+"""Default limits of the process that runs the text."""
 JUDGING = Limits(
     wall_seconds=300.0,
     cpu_seconds=300,
@@ -49,7 +49,7 @@ JUDGING = Limits(
     file_bytes=512 << 20,
     output_bytes=256 << 20,
 )
-"""Of the process that verifies, interprets and builds what came of it; it compiles, which takes threads and room."""
+"""Default limits of the process that verifies, interprets and builds the kernels; compiling takes threads and space."""
 
 
 @frozen
@@ -62,24 +62,24 @@ class Array:
 
     @staticmethod
     def of(values: npt.NDArray[Any]) -> Array:
-        """Raises LookupError for elements of no type that kernels have."""
+        """From a NumPy array. Raises LookupError for an element type that kernels do not have."""
         name = next((each.name for each in DTYPES if each.numpy == values.dtype), None)
         if name is None:
-            raise LookupError(f"no tensor has elements of {values.dtype}")
+            raise LookupError(f"kernels have no element type {values.dtype}")
         return Array(name, values.shape, np.ascontiguousarray(values).tobytes())
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """As an array of NumPy, read-only. Raises ValueError, LookupError for bytes that are no such array."""
+        """The array as a read-only NumPy array. Raises ValueError or LookupError where the data is malformed."""
         dtype = {each.name: each for each in DTYPES}[self.dtype].numpy
         if min(self.shape, default=0) < 0 or math.prod(self.shape) * dtype.itemsize != len(self.data):
-            raise ValueError(f"{len(self.data)} bytes are no {self.dtype} of {self.shape}")
+            raise ValueError(f"{len(self.data)} bytes are not an array of {self.dtype} of shape {self.shape}")
         return np.frombuffer(self.data, dtype).reshape(self.shape)
 
 
 @frozen
 class Verify:
-    """Prove every invariant, or refute one. seconds: the longest time a question."""
+    """Prove every invariant, or refute one. seconds: the time limit per query."""
 
     solver: str = field(default="portfolio", validator=max_len(60))
     seconds: float = field(default=10.0, validator=[gt(0), le(86_400)])
@@ -88,11 +88,11 @@ class Verify:
 
 @frozen
 class Interpret:
-    """Run it on the interpreter: on these arrays, by the names of its tensors, or at these sizes on random ones.
+    """Run the kernel in the interpreter, on these arrays by tensor name, or at these sizes on random arrays.
 
-    reference: a kernel that the asker trusts, as `argus.core.serde.write` gives it: it runs on the same inputs, its
-    sizes are meant, and the outputs are compared with its own. Without one they are compared with what the kernel
-    itself claims, which is no evidence that it claims what was wanted. The outputs come back in any case.
+    reference: a kernel that the caller trusts, as written by `argus.core.serde.write`. It runs on the same inputs, the
+    sizes are its own, and the outputs are compared with its outputs. Without a reference they are compared with the
+    kernel's own claims, which is no evidence that those are the intended ones. The outputs are returned in any case.
     """
 
     sizes: Mapping[str, int] = field(factory=dict[str, int])
@@ -104,7 +104,7 @@ class Interpret:
 
 @frozen
 class Build:
-    """Emit and compile it for its own target, which is the one named unless that is empty."""
+    """Emit and compile the kernel for its own target, which must equal `target` unless that is empty."""
 
     target: str = field(default="", validator=max_len(20))
     kind: Literal["build"] = "build"
@@ -112,7 +112,7 @@ class Build:
 
 @frozen
 class Suggest:
-    """Propose invariants that hold. seconds: the longest time a question."""
+    """Suggest claims that hold. seconds: the time limit per query."""
 
     seconds: float = field(default=10.0, validator=[gt(0), le(86_400)])
     kind: Literal["suggest"] = "suggest"
@@ -123,9 +123,10 @@ Task = Verify | Interpret | Build | Suggest
 
 @frozen
 class Request:
-    """A text and what to do with each kernel in it, in order.
+    """A text and the tasks to run on each of its kernels, in order.
 
-    file: what reports call it. kernel: one of its kernels or families; all of them if empty.
+    file: the text's name in reports. kernel: one of its kernels or families; all if empty. tracing, judging: limits of
+    the process that runs the text, and of the process that runs the tasks.
     """
 
     text: str = field(validator=max_len(LARGEST_TEXT), repr=False)
@@ -136,7 +137,7 @@ class Request:
     judging: Limits = JUDGING
 
 
-# -- what comes back -----------------------------------------------------------------------------------------------
+# -- answers -------------------------------------------------------------------------------------------------------
 
 
 Verdict = Literal["proved", "refuted", "unknown", "vacuous"]
@@ -144,9 +145,9 @@ Verdict = Literal["proved", "refuted", "unknown", "vacuous"]
 
 @frozen
 class Verified:
-    """report: of the schema `argus.report/1`, the part about one kernel, its counterexample included.
+    """The result of `Verify`. report: one kernel's part of schema `argus.report/1`, with its counterexample.
 
-    text: the diagnostics as a person reads them.
+    text: the diagnostics rendered as text.
     """
 
     verdict: Verdict
@@ -159,7 +160,7 @@ class Verified:
 
 @frozen
 class Compared:
-    """How far the outputs lie from the reference, or from what the kernel claims; share: of what rounding may cause."""
+    """The comparison of outputs with a reference or the kernel's claims; share: largest ratio of error to its bound."""
 
     with_what: str
     elements: int
@@ -171,7 +172,7 @@ class Compared:
 
 @frozen
 class Interpreted:
-    """outputs: by name. compared: None where its claims do not say all of what it computes."""
+    """The result of `Interpret`. outputs: by name. compared: None without a reference and without sufficient claims."""
 
     outputs: Mapping[str, Array]
     compared: Compared | None
@@ -181,7 +182,7 @@ class Interpreted:
 
 @frozen
 class Built:
-    """files: by name, as `argus build` leaves them. report: what the compiler says of registers and memory."""
+    """The result of `Build`. files: by name, as written by `argus build`. report: register and memory usage."""
 
     target: str
     files: Mapping[str, bytes]
@@ -192,7 +193,7 @@ class Built:
 
 @frozen
 class Suggested:
-    """suggestions: of the schema `argus.suggestions/1`, the part about one kernel."""
+    """The result of `Suggest`. suggestions: one kernel's part of schema `argus.suggestions/1`."""
 
     suggestions: Mapping[str, Any]
     kind: Literal["suggested"] = "suggested"
@@ -200,7 +201,7 @@ class Suggested:
 
 @frozen
 class Failed:
-    """The task has no answer: why, as one diagnostic of the schema `argus.diagnostic/1`, and as text."""
+    """A task that failed: its diagnostic in schema `argus.diagnostic/1`, and as text."""
 
     code: str
     message: str
@@ -213,8 +214,8 @@ Result = Verified | Interpreted | Built | Suggested | Failed
 
 
 @frozen
-class Judged:
-    """One kernel of the text. results: one a task, in order. plain: the kernel itself, as `argus.core.serde` has it."""
+class CheckedKernel:
+    """One kernel of the text. results: one per task, in order. plain: the kernel, as written by `argus.core.serde`."""
 
     name: str
     target: str
@@ -223,24 +224,24 @@ class Judged:
     plain: Mapping[str, Any] = field(repr=False)
 
     def kernel(self) -> Kernel | Program:
-        """What the results are about, read once more from data: not the text, which nobody need run again."""
+        """The kernel that the results are about, parsed from `plain`; the text is not run again."""
         return read(self.plain)[0]
 
 
 @frozen
 class Answer:
-    """isolation: what contained the text. seconds: of both processes."""
+    """The sandbox's answer. isolation: the kind that was used. seconds: wall-clock time of both processes."""
 
-    kernels: tuple[Judged, ...]
+    kernels: tuple[CheckedKernel, ...]
     isolation: str
     seconds: float
 
 
 @frozen
 class Refused:
-    """Nothing is believed of the text, and why: E94x for what it did, E0xx to E2xx for what is wrong with it.
+    """The text was rejected: E94x for what its process did, E0xx to E2xx for errors in the text.
 
-    data: the whole of it in the schema `argus.diagnostic/1`; text: as a person reads it, with the line concerned.
+    data: the diagnostic in schema `argus.diagnostic/1`; text: the diagnostic as text, with the line concerned.
     """
 
     diagnostic: Diagnostic

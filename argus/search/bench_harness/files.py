@@ -22,14 +22,14 @@ from argus.core.ir import Kernel
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import assumed, holds, sizes_in_order
 from argus.policy.bounds import Bounds
-from argus.runtime.sandbox.answers import REFERENCE, Exact, Oracle, answered, asked
+from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
 from argus.search.bench_harness.inputs import MOST_HOSTILE, Array, Case, Draws, Sizes, adversarial
 from argus.search.bench_harness.outputs import ENOUGH, SIGMAS, differ, imprecise, rms, some
 from argus.search.bench_harness.subject import Complaint, Looked, Tensor
 from argus.search.problems.references import check_types, tolerance
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
-from argus.verifier.reference import F32_ROUNDING, Contraction, contraction
+from argus.verifier.reference import F32_ROUNDING, Contraction, claimed_contraction
 
 MOST_INTERPRETED = 1 << 22
 """Largest product of all sizes at which the interpreter runs, too."""
@@ -70,7 +70,7 @@ class KernelOfFile:
             Tensor(each.name, each.dtype.numpy, each in read, each in written) for each in self.kernel.parameters
         )
         object.__setattr__(self, "tensors", tensors)
-        object.__setattr__(self, "product", contraction(self.kernel))
+        object.__setattr__(self, "product", claimed_contraction(self.kernel))
 
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         return tuple(shape_of(each, self.kernel, sizes) for each in self.kernel.parameters)
@@ -119,14 +119,14 @@ class KernelOfFile:
         given = {name: array.astype(np.float64) for name, array in case.arrays.items()}
         begun = perf_counter()
         with np.errstate(all="ignore"):
-            found = asked(self.reference, given)
+            found = call_reference(self.reference, given)
         self._watch.slowest = max(self._watch.slowest, perf_counter() - begun)
         if self._watch.slowest > SLOWEST:
             message = f"`{REFERENCE}` took {self._watch.slowest:.1f} s at {case.at}, and is asked some forty times"
             advice = "name smaller sizes, make it faster, or take predicted times: --on model"
             raise ArgusError(Diagnostic("E903", "error", message, help=advice))
         pairs = zip(self.tensors, self.shapes(case.sizes), strict=True)
-        return answered(found, {tensor.name: shape for tensor, shape in pairs if tensor.written})
+        return reference_outputs(found, {tensor.name: shape for tensor, shape in pairs if tensor.written})
 
     def complaint(
         self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked

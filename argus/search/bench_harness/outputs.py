@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argus.search.bench_harness.subject import Complaint
-from argus.verifier.reference import F32_ROUNDING, Exact, compared
+from argus.verifier.reference import F32_ROUNDING, Exact, compare
 
 Places = npt.NDArray[np.int64]
 _SLACK = 1.15
@@ -48,7 +48,7 @@ def some_of_both(
 
 def differ(made: Exact, expected: Exact, bound: Exact, with_what: str, of: str = "") -> Complaint | None:
     """Elements that are off by more than a bound. of: which output, where there are several."""
-    told = compared(made, expected, bound, with_what)
+    told = compare(made, expected, bound, with_what)
     if told.right:
         return None
     return Complaint(

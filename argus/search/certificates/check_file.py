@@ -18,8 +18,8 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.target import TARGETS
 from argus.policy.bounds import CEILINGS, Bounds, bounds
-from argus.runtime.sandbox import Refused, referred, traced
-from argus.runtime.sandbox.answers import Exact
+from argus.runtime.sandbox import Refused, evaluate_reference, trace_text
+from argus.runtime.sandbox.user_reference import Exact
 from argus.search.certificates import claims, file_claims
 from argus.search.certificates.certificate import Baseline, Certificate, Problem
 from argus.search.certificates.check_result import Check, brief, failed, passed, same, unchecked
@@ -37,7 +37,7 @@ from argus.search.problems.kernel_file import Variant, digest_of, signature, var
 from argus.search.problems.references import Trial, trials
 from argus.search.problems.workload import beyond_memory, declared, least_of, work_of
 from argus.verifier.api import interpret
-from argus.verifier.reference import compared_with_claims, contraction
+from argus.verifier.reference import claimed_contraction, compare_with_claims
 
 
 @frozen
@@ -58,7 +58,7 @@ class _File:
     @cached_property
     def variants(self) -> Mapping[str, Variant] | Lost:
         """Its designs."""
-        found = traced(self.text, self.name.kernel)
+        found = trace_text(self.text, self.name.kernel)
         if isinstance(found, Refused):
             return Lost(_why(found))
         try:
@@ -68,7 +68,7 @@ class _File:
 
     def answers(self, given: Sequence[Mapping[str, Exact]]) -> tuple[Sequence[object], object] | Lost:
         """What its reference gives for each call, and its `work`."""
-        found = referred(self.text, given, self.name.sizes)
+        found = evaluate_reference(self.text, given, self.name.sizes)
         if isinstance(found, Refused):
             return Lost(_why(found))
         return [each.get("", each) for each in found.given], found.work
@@ -222,12 +222,12 @@ def _of_claims(kernel: Kernel, every: Sequence[Trial]) -> Iterator[Check]:
 
 def _claims(kernel: Kernel, every: Sequence[Trial]) -> Check | None:
     """What is proved of a product of matrices, beside float64, for which nobody's file is needed."""
-    claimed = contraction(kernel)
+    claimed = claimed_contraction(kernel)
     if claimed is None:
         return None
     for trial in every:
         made = interpret(kernel, *trial.arrays.values())[claimed.output.name]
-        found = compared_with_claims(claimed, trial.arrays, made, trial.seed)
+        found = compare_with_claims(claimed, trial.arrays, made, trial.seed)
         if not found.right:
             return failed("claims", f"{found.outside:,} elements differ from {found.with_what} at {trial.at}")
     return passed("claims", "the interpreter agrees with the product that is claimed, within rounding alone")

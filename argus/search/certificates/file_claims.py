@@ -9,7 +9,7 @@ from attrs import frozen
 
 from argus.core.ir import Kernel
 from argus.interp.search.search import assumed, holds, sizes_in_order
-from argus.runtime.sandbox.answers import REFERENCE
+from argus.runtime.sandbox.user_reference import REFERENCE
 from argus.search.certificates import certificate
 from argus.search.certificates.certificate import Baseline, Design, Numbers, Run
 from argus.search.evaluation.numerics import SEEDS

@@ -26,7 +26,7 @@ from pathlib import Path
 
 @NUMPY@import torch
 
-from argus.runtime.cuda.launch import Loaded, load
+from argus.runtime.cuda.launch import LoadedKernel, load
 @ANSWERS@
 NAME = "{stem}"
 DESCRIPTION = Path(__file__).with_name(f"{{NAME}}.json")
@@ -39,7 +39,7 @@ EXTENTS = {extents}
 @NAMES@
 
 @cache
-def loaded(_device: int) -> Loaded:
+def loaded(_device: int) -> LoadedKernel:
     """Load the kernel into the context of the current device."""
     return load(DESCRIPTION)
 
@@ -151,7 +151,7 @@ _FILE_ON_GPU = '''def main() -> None:
     given = {{name: each.to("cuda", getattr(torch, TENSORS[name])) for name, each in drawn.items()}}
     inputs = {{name: given[name].double().cpu().numpy() for name in INPUTS}}
     launch(*given.values())
-    expected = answered(asked(reference, inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
+    expected = reference_outputs(call_reference(reference, inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
     for name, array in expected.items():
         error = np.abs(given[name].double().cpu().numpy() - array).max() / np.abs(array).max()
         sys.stdout.write(f"{{name}} {{array.shape}}: largest error {{error:.2e}} of the largest element\\n")
@@ -164,7 +164,7 @@ _FILE = '''def main() -> None:
     given = {{name: generator.standard_normal(shape).astype(kinds[name]) for name, shape in EXTENTS.items()}}
     inputs = {{name: given[name].astype(float) for name in INPUTS}}
     launch(*given.values())
-    expected = answered(asked(reference, inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
+    expected = reference_outputs(call_reference(reference, inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
     for name, array in expected.items():
         error = np.abs(given[name].astype(float) - array).max() / np.abs(array).max()
         sys.stdout.write(f"{{NAME}}, interpreted, as no runner for {target} is at hand: {{name}} {{array.shape}}, ")
@@ -198,7 +198,9 @@ def _with(template: str, main: str, *, of_file: bool = False) -> str:
         "@NAMES@": _NAMES if of_file else "",
         "@STANDARD@": "import runpy\n" if of_file else "",
         "@NUMPY@": "import numpy as np\n" if of_file else "",
-        "@ANSWERS@": "from argus.runtime.sandbox.answers import answered, asked\n" if of_file else "",
+        "@ANSWERS@": "from argus.runtime.sandbox.user_reference import call_reference, reference_outputs\n"
+        if of_file
+        else "",
     }
     for mark, part in parts.items():
         template = template.replace(mark, part)

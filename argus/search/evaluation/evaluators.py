@@ -16,8 +16,8 @@ from typing import Any, Protocol, cast
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.processes.spawned import bounded
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.spawned import limit_memory
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.evaluation.judgement import Judgement
 
 Judge = Callable[[str, str], Judgement]
@@ -98,11 +98,11 @@ def in_time(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
 
     Raises ArgusError for what is no fault of the candidate.
     """
-    child = cast("Watched | None", getattr(_WORKER, "child", None))
+    child = cast("WatchedProcess | None", getattr(_WORKER, "child", None))
     if child is None or child.seconds != seconds:
         if child is not None:
             child.stop()
-        child = _WORKER.child = Watched(seconds)
+        child = _WORKER.child = WatchedProcess(seconds)
     try:
         return child.call(_judging, judge, name, text)
     except ArgusError as problem:
@@ -116,7 +116,7 @@ def in_time(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
 
 
 def _judging(judge: Judge, name: str, text: str) -> Generator[str, None, Judgement]:
-    bounded(MEMORY)
+    limit_memory(MEMORY)
     yield name
     try:
         return judge(name, text)

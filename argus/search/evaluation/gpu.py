@@ -7,8 +7,8 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
-from argus.runtime.cuda.device import found
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.cuda.device import find_gpu
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.bench_harness.verdict import Caught, Verdict
 from argus.search.evaluation.gpu_bench import job_of, results, times
 from argus.search.problems.problem import Problem
@@ -19,7 +19,7 @@ SECONDS = 60.0
 def at_hand(target: str, *, required: bool = False) -> bool:
     """Whether there is a GPU here that runs code for the target. Raises ArgusError (E406, E407) if one is required."""
     try:
-        found().check_runs(target)
+        find_gpu().check_runs(target)
     except ArgusError:
         if required:
             raise
@@ -31,7 +31,7 @@ def at_hand(target: str, *, required: bool = False) -> bool:
 class Gpu:
     """The GPU at hand. Both methods raise ArgusError: E405 to E410, E903."""
 
-    child: Watched = field(factory=lambda: Watched(SECONDS))
+    child: WatchedProcess = field(factory=lambda: WatchedProcess(SECONDS))
 
     def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
         return self.child.call(results, job_of(problem, kernel, artifact.description))

@@ -15,8 +15,8 @@ from argus.core.ir import Kernel
 from argus.core.serde import read, write
 from argus.runtime.cuda.device import Device, Memory
 from argus.runtime.cuda.driver import Driver
-from argus.runtime.cuda.launch import Loaded, load
-from argus.runtime.gpu_lock import Turn
+from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.gpu_lock import GpuLock
 from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
 from argus.search.bench_harness.examine import clocked, correct
 from argus.search.bench_harness.files import KernelOfFile
@@ -52,7 +52,7 @@ class Card:
     """A GPU with the events of its driver, one process at a time; calls go to the default stream."""
 
     device: Device
-    turn: Turn = field(init=False, default=Factory(lambda card: Turn(card.device.bus), takes_self=True))
+    turn: GpuLock = field(init=False, default=Factory(lambda card: GpuLock(card.device.bus), takes_self=True))
 
     @property
     def driver(self) -> Driver:
@@ -82,10 +82,10 @@ class Card:
         self.driver.call("cuEventDestroy", event)
 
     def take(self) -> bool:
-        return self.turn.take()
+        return self.turn.acquire()
 
     def give(self) -> None:
-        self.turn.give()
+        self.turn.release()
 
     def hold(self, calls: int) -> None:
         hold(self.device, _LAUNCH * (calls + _MORE))
@@ -125,7 +125,7 @@ class Sources:
 PRODUCT = Sources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
 
 
-def candidate(kernel: Loaded, source: Sources, stream: int = 0) -> Candidate:
+def candidate(kernel: LoadedKernel, source: Sources, stream: int = 0) -> Candidate:
     """A built kernel; binding raises ArgusError (E405) for sizes that it does not take."""
 
     def bind(*operands: Operand) -> Call:
@@ -172,7 +172,7 @@ class Job:
             case _:
                 assert_never(self.problem)
 
-    def candidate(self, kernel: Loaded) -> Candidate:
+    def candidate(self, kernel: LoadedKernel) -> Candidate:
         if isinstance(self.problem, Gemm):
             return candidate(kernel, PRODUCT)
         made = self.kernel

@@ -15,7 +15,7 @@ from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.problems.references import differs
 from argus.verifier.api import interpret
-from argus.verifier.reference import F32_ROUNDING, Comparison, compared
+from argus.verifier.reference import F32_ROUNDING, Comparison, compare
 
 _ROUNDING = 2.0**-8
 """Of a number of bfloat16."""
@@ -86,4 +86,4 @@ def multiplied(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Compar
     exact = left.astype(np.float64) @ right.astype(np.float64).T
     sizes = np.abs(left.astype(np.float64)) @ np.abs(right.astype(np.float64)).T
     bound = _ROUNDING * np.abs(exact) + (1 + _ROUNDING) * k * F32_ROUNDING * sizes
-    return compared(made.astype(np.float64), exact, bound, REFERENCE)
+    return compare(made.astype(np.float64), exact, bound, REFERENCE)

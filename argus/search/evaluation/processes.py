@@ -15,7 +15,7 @@ from attrs import define, field
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.cuda.device import VISIBLE
-from argus.runtime.processes.spawned import bare, bounded, ended, settled
+from argus.runtime.processes.spawned import kill_group, limit_memory, set_up_child, without_main_module
 from argus.search.evaluation.evaluators import MEMORY, Judge, lost, stumbled
 from argus.search.evaluation.judgement import Judgement
 
@@ -25,8 +25,8 @@ def _begin(device: str, begun: Event, memory: int) -> None:
 
     It leads a group of processes, so that a compiler that it has started is stopped together with it.
     """
-    settled()
-    bounded(memory)
+    set_up_child()
+    limit_memory(memory)
     if device:
         os.environ[VISIBLE] = device
     begun.set()
@@ -46,7 +46,7 @@ class _Lane:
         processes = list((found or {}).values())
         self.pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
-            ended(process)
+            kill_group(process)
 
 
 @define
@@ -68,7 +68,7 @@ class Processes:
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
         place = min(range(self.workers), key=self._flying)
-        with bare():
+        with without_main_module():
             try:
                 future = self._lane(place).pool.submit(self.judge, name, text)
             except BrokenExecutor:  # it died while it had nothing to do

@@ -21,10 +21,10 @@ from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step
-from argus.runtime.sandbox.answers import REFERENCE, WORK, Exact, asked
+from argus.runtime.sandbox.user_reference import REFERENCE, WORK, Exact, call_reference
 from argus.search.problems.workload import Counted, beyond_memory, declared_work, least_of, work_of
 from argus.search.techniques import TRANSFORMATIONS
-from argus.verifier.loader import Exported, load_with_names, located
+from argus.verifier.loader import Exported, load_with_names, locate_file
 from argus.verifier.suggest import with_suggested
 
 DEPTH = 2
@@ -95,7 +95,7 @@ class KernelFile:
 
     def answer(self, given: Mapping[str, Exact]) -> object:
         """What the reference says of these inputs. Raises ArgusError (E903)."""
-        return asked(self.reference, given)
+        return call_reference(self.reference, given)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
         ArgusError: E00x for a file that does not load, E1xx or E2xx for a kernel of it, E903 without a reference, for
             sizes that are not those of the kernels, and for a program.
     """
-    path = located(what)
+    path = locate_file(what)
     kernel_name = "" if Path(what).exists() else what.rpartition(":")[2]
     digest = digest_of(path.read_bytes())
     exported = _loaded(str(path), kernel_name, digest).exported

@@ -7,10 +7,10 @@ from argus.core.dtype import bf16
 from argus.core.ir import Kernel, Tag, walk
 from argus.core.verdict import Proved
 from argus.core.walk import show
-from argus.runtime.sandbox import Refused, traced
+from argus.runtime.sandbox import Refused, trace_text
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Problem
-from argus.verifier.reference import contraction
+from argus.verifier.reference import claimed_contraction
 
 RESULT = "each element of `C` is bf16(sum over k of A * B)"
 _TAGGED = 2
@@ -22,7 +22,7 @@ def kernel_of(text: str, problem: Problem) -> Kernel:
 
     Raises ArgusError: E907 for other kernels, and what is wrong with the text (E0xx to E2xx, E941 to E945).
     """
-    found = traced(text)
+    found = trace_text(text)
     if isinstance(found, Refused):
         raise ArgusError(found.diagnostic)
     if len(found) != 1:
@@ -61,7 +61,7 @@ def short(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
 def _renamed(kernel: Kernel) -> str:
     """Where a kernel's names are not those of its operands' coordinates; empty if nowhere."""
     tags = sum(isinstance(stmt, Tag) for stmt in walk(kernel.body))
-    claimed = contraction(kernel)
+    claimed = claimed_contraction(kernel)
     if tags == _TAGGED and claimed is not None:
         operands = claimed.left.name, claimed.right.name, claimed.output.name
         if (*operands, claimed.equation) == ("A", "B", "C", "mk,nk->mn"):

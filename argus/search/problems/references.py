@@ -15,10 +15,10 @@ from argus.core.dtype import DType
 from argus.core.ir import Kernel
 from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import sizes_in_order
-from argus.runtime.sandbox.answers import REFERENCE, Exact, Oracle, answered, asked
+from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
-from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compared
+from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compare
 
 Array = npt.NDArray[Any]
 TOLERANCE = (
@@ -58,7 +58,7 @@ def differs(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
     integers, whose meaning nobody says.
     """
     for trial in trials(kernel, seeds):
-        for name, found in beside(kernel, trial, asked(reference, trial.given)):
+        for name, found in beside(kernel, trial, call_reference(reference, trial.given)):
             if not found.right:
                 return (
                     f"{found.outside:,} of {found.elements:,} elements of {name} differ from `{REFERENCE}`: the largest"
@@ -94,10 +94,10 @@ def check_types(kernel: Kernel) -> None:
 def beside(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
     """Each output of the interpreter and what is expected of it. Raises ArgusError (E903) for what is no output."""
     made = interpret(kernel, *trial.arrays.values())
-    wanted = answered(expected, {name: array.shape for name, array in made.items()})
+    wanted = reference_outputs(expected, {name: array.shape for name, array in made.items()})
     for name, array in made.items():
         bound = tolerance(wanted[name], kernel, trial.sizes)
-        yield name, compared(array.astype(np.float64), wanted[name], bound, REFERENCE)
+        yield name, compare(array.astype(np.float64), wanted[name], bound, REFERENCE)
 
 
 def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exact:

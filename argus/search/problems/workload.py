@@ -24,7 +24,7 @@ from argus.core.walk import evaluate, symbols, topological
 from argus.interp.memory.loading import inputs, outputs
 from argus.policy.bounds import CEILINGS, Work
 from argus.search.problems.required_reads import read_of
-from argus.verifier.reference import Contraction, contraction
+from argus.verifier.reference import Contraction, claimed_contraction
 
 _TYPES = {name for each in CEILINGS.values() for name in each.peak}
 _MOST = 1e30
@@ -48,7 +48,7 @@ class Counted:
 
 def work_of(kernel: Kernel, sizes: Mapping[str, int]) -> Counted:
     """Raises KeyError for a size that is not given."""
-    claimed = contraction(kernel)
+    claimed = claimed_contraction(kernel)
     every, products, unknown = _products(kernel, claimed, sizes)
     rates = CEILINGS[kernel.target.name].peak
     flops = {name: count for name, count in every.items() if name in rates}

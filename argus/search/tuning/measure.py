@@ -21,9 +21,9 @@ from attrs import field, frozen
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import Device, Memory, opened
-from argus.runtime.cuda.launch import Loaded, load
-from argus.runtime.cuda.timing import REGIMES, Call, Regime, Stopwatch, interleaved
+from argus.runtime.cuda.device import Device, Memory, open_gpu
+from argus.runtime.cuda.launch import LoadedKernel, load
+from argus.runtime.cuda.timing import REGIMES, Call, Regime, Stopwatch, time_interleaved
 
 Shape = tuple[int, int, int]
 Floats = npt.NDArray[np.float32]
@@ -125,7 +125,7 @@ def _medians(
     if not calls:
         return {}
     yield f"{regime.name}: {', '.join(calls)}"
-    times = interleaved(operands.watch(), calls, regime, rounds)
+    times = time_interleaved(operands.watch(), calls, regime, rounds)
     return {name: 1e3 * times.median(name) for name in calls}
 
 
@@ -134,11 +134,11 @@ def _medians(
 
 @cache
 def the_device() -> Device:
-    return opened()
+    return open_gpu()
 
 
 @cache
-def load_once(path: str) -> Loaded:
+def load_once(path: str) -> LoadedKernel:
     return load(Path(path), the_device().driver)
 
 
@@ -167,13 +167,13 @@ class Operands:
     def sizes(self) -> dict[str, int]:
         return dict(zip("MNK", self.shape, strict=True))
 
-    def calls(self, kernel: Loaded) -> Call:
+    def calls(self, kernel: LoadedKernel) -> Call:
         """Launches on the sets in turn. Raises ArgusError (E405) if the kernel does not take the shape."""
         ready = kernel.prepare(self.sizes)
         following = cycle([ready.bind(each) for each in self.sets])
         return lambda: next(following)()  # noqa: PLW0108 reason: another call each time
 
-    def right(self, kernel: Loaded) -> bool:
+    def right(self, kernel: LoadedKernel) -> bool:
         """Whether sampled rows are what float32 makes of them, and were written at all."""
         _, n, k = self.shape
         target = self.sets[0]["C"]

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.kernels.gemm import configuration, gemm
-from argus.runtime.kernel_cache import built, judged
+from argus.runtime.kernel_cache import build_cached, verify_cached
 
 T = TypeVar("T")
 State = Literal["ready", "left out"]
@@ -81,11 +81,11 @@ def one(name: str, folder: Path | None = None) -> Candidate:
     start = time.perf_counter()
     try:
         kernel = gemm.instance(config, name)
-        verdict = judged(kernel, folder).verdict
+        verdict = verify_cached(kernel, folder).verdict
         middle = time.perf_counter()
         if verdict != "proved":
             return Candidate(name, "left out", f"it is {verdict}", proof=middle - start)
-        path = built(kernel, folder)
+        path = build_cached(kernel, folder)
     except ArgusError as problem:
         return Candidate(name, "left out", str(problem), proof=time.perf_counter() - start)
     return Candidate(name, "ready", "", str(path), middle - start, time.perf_counter() - middle)

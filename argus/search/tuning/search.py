@@ -9,8 +9,8 @@ from attrs import evolve, field, frozen
 from argus.core.diagnostic import ArgusError
 from argus.ops.choice import select
 from argus.runtime import tuning_db
-from argus.runtime.processes.watchdog import Watched
-from argus.runtime.tuning_db import Found, Key
+from argus.runtime.processes.watchdog import WatchedProcess
+from argus.runtime.tuning_db import Key, TunedConfig
 from argus.search.tuning.measure import BRIEF, Job, Shape, Timed, brief, device_name, thorough
 
 FINALISTS = 5
@@ -40,9 +40,9 @@ class Result:
     def best(self) -> str:
         return self.timed.order()[0]
 
-    def found(self) -> Found:
+    def found(self) -> TunedConfig:
         times = {regime: each[self.best] for regime, each in self.timed.medians.items()}
-        return Found(self.best, times, self.tried, self.finished)
+        return TunedConfig(self.best, times, self.tried, self.finished)
 
     def ratios(self) -> dict[str, float]:
         """By regime the time of what the model chooses over that of the fastest there; empty where it has no time."""
@@ -56,7 +56,7 @@ class Result:
 Paths = Mapping[str, str]
 
 
-def searched(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS) -> Iterator[Result]:
+def searched(child: WatchedProcess, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS) -> Iterator[Result]:
     """Each shape's result; an unfinished one, then KeyboardInterrupt, if the search is interrupted within a shape.
 
     Raises ArgusError: E406, E407, E408.
@@ -84,21 +84,21 @@ def searched(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int 
         yield evolve(result, timed=evolve(last, left_out=first.left_out, wrong=first.wrong), finished=True)
 
 
-def _brief(child: Watched, shape: Shape, left: dict[str, str]) -> tuple[Timed, dict[str, str]]:
+def _brief(child: WatchedProcess, shape: Shape, left: dict[str, str]) -> tuple[Timed, dict[str, str]]:
     """A candidate that hangs or fails is left out from then on, and the others are begun anew."""
     lost: dict[str, str] = {}
     while True:
         try:
             return child.call(brief, Job(shape, dict(left), _BRIEF_ROUNDS)), lost
         except ArgusError as problem:
-            guilty = child.heard
+            guilty = child.last_note
             if problem.diagnostic.code not in _FATAL or guilty not in left or len(lost) >= _MOST_LOST:
                 raise
             lost[guilty] = str(problem)
             del left[guilty]
 
 
-def name_of_device(child: Watched) -> str:
+def name_of_device(child: WatchedProcess) -> str:
     """Raises ArgusError: E406 without a GPU, E407 if it is of another kind."""
     return child.call(device_name)
 
@@ -107,6 +107,6 @@ def kept_as_found(device: str, results: Iterable[Result]) -> Iterator[Result]:
     """The results, each kept as soon as there is one; an unfinished one only where nothing is kept of its shape."""
     for result in results:
         key = Key(result.shape)
-        if result.finished or key not in tuning_db.kept(device):
-            tuning_db.keep(device, {key: result.found()})
+        if result.finished or key not in tuning_db.load_choices(device):
+            tuning_db.store_choices(device, {key: result.found()})
         yield result

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.tuning.measure import BRIEF, Job, Shape, Timed, brief
 
 _FATAL = {"E409", "E410"}
@@ -49,7 +49,7 @@ class Plan:
     until: float
 
 
-def timed(child: Watched, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
+def timed(child: WatchedProcess, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
     """The times of one batch after the other. Raises ArgusError: E406, E407, E408."""
     others = [name for name in plan.names if name != plan.common]
     for first in range(0, len(others), plan.at_once):
@@ -58,14 +58,14 @@ def timed(child: Watched, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
         yield list(_of_batch(child, shape, plan, others[first : first + plan.at_once]))
 
 
-def _of_batch(child: Watched, shape: Shape, plan: Plan, batch: Sequence[str]) -> Iterator[Time]:
+def _of_batch(child: WatchedProcess, shape: Shape, plan: Plan, batch: Sequence[str]) -> Iterator[Time]:
     """What hangs or faults is told, and the rest of its batch begun anew without it."""
     left = {name: plan.paths[name] for name in (plan.common, *batch)}
     while left:
         try:
             found: Timed = child.call(brief, Job(shape, left, _ROUNDS))
         except ArgusError as problem:
-            guilty = child.heard
+            guilty = child.last_note
             if problem.diagnostic.code not in _FATAL:
                 raise
             if guilty not in left:  # among those that were right, in the rounds
@@ -78,7 +78,7 @@ def _of_batch(child: Watched, shape: Shape, plan: Plan, batch: Sequence[str]) ->
         return
 
 
-def _one_by_one(child: Watched, shape: Shape, left: Paths, why: str) -> Iterator[Time]:
+def _one_by_one(child: WatchedProcess, shape: Shape, left: Paths, why: str) -> Iterator[Time]:
     """Each alone: which of them hangs is not told otherwise."""
     for name, path in left.items():
         try:

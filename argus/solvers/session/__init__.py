@@ -1,1 +1,1 @@
-"""A session with one solver: normal forms, cached answers and models first, then queries."""
+"""Sessions with one solver: normal forms, cached answers and earlier models first, then queries."""

@@ -1,4 +1,4 @@
-"""Queries and their answers: memory, disk, then the solver, with every model checked."""
+"""Answers to queries from memory, then disk, then the solver; every model is checked."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENUMERATION = "enumerate"
 
 @frozen
 class Stats:
-    """Where answers came from.
+    """Counts of a session's answers by their source.
 
-    asked: calls of `prove`, `follows` and `check`, goals of `prove_each`, and the steps of `minimise`; one may take
-    more than one query. by_normal_form: those that needed no query. memory_hits, disk_hits: queries answered before,
-    or by a model found before. enumerated, reached_smt: queries that a backend decided by enumeration, and all others
-    it was asked. gave_up: queries without a definite answer. seconds: wall clock inside the solver.
+    asked: calls of `prove`, `follows` and `check`, goals of `prove_each`, and steps of `minimise`; each may take
+    several queries. by_normal_form: calls that needed no query. memory_hits, disk_hits: queries answered from a cache,
+    or by an earlier model. enumerated, reached_smt: queries that a backend decided by enumeration, and all other
+    queries sent to a backend. gave_up: queries without a definite answer. seconds: wall-clock time inside the solver.
     """
 
     asked: int = 0
@@ -43,9 +43,9 @@ _COUNTS: tuple[Count, ...] = get_args(Count)
 
 @define(eq=False)
 class Answers:
-    """The answers of one solver to one session's queries.
+    """One solver's answers to one session's queries.
 
-    witnesses: the models found, of which one may show that another query can be met too.
+    witnesses: models of earlier queries, which may satisfy later ones too.
     """
 
     solver: Solver
@@ -63,33 +63,33 @@ class Answers:
     def count(self, what: Count) -> None:
         self._tally[what] += 1
 
-    def answer(self, query: Query, *, steps: int | None = None, kept: Witnesses | None = None) -> Answer:
-        """The answer within the budget, or so many steps if that is less. kept: where a model goes instead."""
-        remembered = self._memory.get(query.key)
-        if remembered is not None:
+    def answer(self, query: Query, *, steps: int | None = None, store: Witnesses | None = None) -> Answer:
+        """The answer within the budget. steps: a lower step limit. store: records the model, not `witnesses`."""
+        cached = self._memory.get(query.key)
+        if cached is not None:
             self.count("memory_hits")
-            return remembered
+            return cached
         budget = self.budget if steps is None else evolve(self.budget, steps=min(steps, self.budget.steps))
         answer = self._from_disk(query) or self._solve(query, budget)
         if budget is self.budget or not isinstance(answer, GaveUp):
             self._memory[query.key] = answer
         if isinstance(answer, Sat):
-            (self.witnesses if kept is None else kept).add(answer.model)
+            (self.witnesses if store is None else store).add(answer.model)
         return answer
 
     def checked(self, query: Query, answer: Sat) -> Sat:
-        """The answer. Raises InternalError when its model does not satisfy the query."""
+        """Returns the answer; raises InternalError where its model does not satisfy the query."""
         wrong = fault(query, answer.model)
         if wrong is not None:
             raise InternalError(f"the model from {answer.solver} is wrong: {wrong}, for\n{describe(query)}")
         return answer
 
     def _from_disk(self, query: Query) -> Answer | None:
-        kept = self.cache.get(query) if self.cache is not None else None
-        if kept is None or (isinstance(kept, Sat) and fault(query, kept.model) is not None):
+        stored = self.cache.get(query) if self.cache is not None else None
+        if stored is None or (isinstance(stored, Sat) and fault(query, stored.model) is not None):
             return None
         self.count("disk_hits")
-        return kept
+        return stored
 
     def _solve(self, query: Query, budget: Budget) -> Answer:
         start = perf_counter()

@@ -1,4 +1,4 @@
-"""The least model of some conditions: expression by expression, by bisection on what a session answers."""
+"""Lexicographically least models: minimises one expression after another by bisection over satisfiability checks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from argus.core.walk import evaluate, mentions, symbols
 from argus.solvers.base import definedness
 
 Check = Callable[[Sequence[Cond]], Answer]
-"""Whether all of these can hold at once."""
+"""Whether all conditions are satisfiable together."""
 
 
 def minimal(check: Check, assertions: Sequence[Cond], order: Sequence[Index]) -> Answer:
-    """A model that makes the first expression least, then the second among those, and so on.
+    """A model that minimises the first expression, then the second among the remaining models, and so on.
 
-    An expression without a known lower bound is not pushed below zero; one that mentions a symbol which
-    the assertions do not, or an array element, is passed over. Where the solver gives up on a step, the
-    value found so far stands. The expressions must be defined: Unsat and GaveUp are those of the assertions
-    together with that.
+    An expression without a known lower bound is not minimised below zero; one that mentions an array element, or
+    a symbol that the assertions do not mention, is skipped. Where the solver gives up on a step, the best value found
+    so far is used. The expressions must be defined: Unsat and GaveUp refer to the assertions together with the
+    definedness of the expressions.
     """
     known = symbols(*assertions)
     usable = [each for each in order if symbols(each) <= known and not mentions(each, (Read, Held, Coord))]
@@ -36,7 +36,7 @@ def minimal(check: Check, assertions: Sequence[Cond], order: Sequence[Index]) ->
 
 
 def _least(check: Check, fixed: Sequence[Cond], expression: Index, best: Sat) -> Sat:
-    """Gallop up from the lower bound, then bisect: the cost grows with the least value, not the first."""
+    """Gallop up from the lower bound, then bisect: the cost grows with the least value, not with the one in `best`."""
     low = expression.range[0]
     low = min(0, _value(expression, best)) if low is None else low
     step = 0

@@ -1,4 +1,4 @@
-"""Where questions are asked: fast paths first, then queries, as few and as easy as will do."""
+"""A proof session: answers by normal form or from memory where possible, otherwise by as few queries as possible."""
 
 from __future__ import annotations
 
@@ -10,103 +10,108 @@ from argus.core.algebra import FALSE, TRUE, all_of, negate
 from argus.core.index import And, Cond, Index
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, Unsat
 from argus.solvers.base import Solver, definedness
-from argus.solvers.cache import Asked, Cache
+from argus.solvers.cache import Cache, Implication
 from argus.solvers.session.answers import Answers, Stats
-from argus.solvers.session.deciding import Deciding
+from argus.solvers.session.decider import Decider
+from argus.solvers.session.fixed_symbols import contradicts_by_bounds
 from argus.solvers.session.minimal import minimal
-from argus.solvers.session.pinned import contradictory
 from argus.solvers.session.slicing import multiplies
 
 _NORMAL_FORM = "normal form"
 _TOGETHER = 128
-"""How many conditions one query asks of at most, for `prove_each`."""
+"""The most goals that `prove_each` puts into one query."""
 _TOGETHER_STEPS = STEPS_PER_SECOND
 
 
 @define
 class Session:
-    """A solver with a budget a query, a memory and, if given, a disk cache. Not to be shared by threads.
+    """A solver with a budget per query, a memory and an optional disk cache; not thread-safe.
 
-    Raises InternalError when a solver's model does not satisfy its query.
+    Its methods raise InternalError when a solver's model does not satisfy its query.
     """
 
     solver: Solver
     budget: Budget = field(factory=Budget)
     cache: Cache | None = None
     _answers: Answers = field(init=False, repr=False)
-    _deciding: Deciding = field(init=False, repr=False)
-    _put: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
-    _shown: dict[Asked, Answer] = field(factory=dict["Asked", Answer], init=False, repr=False)
+    _decider: Decider = field(init=False, repr=False)
+    _put: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
+    _shown: dict[Implication, Answer] = field(factory=dict["Implication", Answer], init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         self._answers = Answers(self.solver, self.budget, self.cache)
-        self._deciding = Deciding(self._answers)
+        self._decider = Decider(self._answers)
 
     @property
     def stats(self) -> Stats:
-        """Where the answers given so far came from."""
+        """Counts of the answers so far, by their source."""
         return self._answers.stats
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
-        """Unsat if the goal holds whenever the hypotheses do; Sat is a counterexample to that.
+        """Unsat if the hypotheses imply the goal; Sat is a counterexample.
 
-        The counterexample assigns the symbols of the goal and of all hypotheses, and is the same whatever else was
-        asked.
+        The counterexample assigns the symbols of the goal and of all hypotheses, and does not depend on the queries
+        asked before.
         """
-        return self._recalled((tuple(hypotheses), goal)) or self._asked((tuple(hypotheses), goal))
+        return self._recall((tuple(hypotheses), goal)) or self._decide((tuple(hypotheses), goal))
 
     def follows(self, hypotheses: Sequence[Cond], goal: Cond) -> bool:
-        """Whether `prove` proves it, for those who need no counterexample: one found for another question will do."""
+        """Whether the hypotheses imply the goal, for callers that need no counterexample.
+
+        Cheaper than `prove`, since a model of an earlier query may serve as the counterexample.
+        """
         asked = (tuple(hypotheses), goal)
-        known = self._recalled(asked, any_model=True) or self._asked(asked, any_model=True)
+        known = self._recall(asked, any_model=True) or self._decide(asked, any_model=True)
         return isinstance(known, Unsat)
 
     def prove_each(self, hypotheses: Sequence[Cond], goals: Sequence[Cond]) -> tuple[Answer, ...]:
-        """What `prove` answers to each goal; those that need a query are asked together, and apart if one fails."""
+        """`prove` for each goal; goals that need a query share one, and are asked separately if it does not succeed."""
         given = tuple(hypotheses)
         pieces = _pieces(given)
         found: dict[Cond, Answer | None] = {}
         for goal in dict.fromkeys(goals):
-            known = self._recalled((given, goal))
-            if known is None and _evident(pieces, goal, negate(goal)):
+            known = self._recall((given, goal))
+            if known is None and _follows_by_form(pieces, goal, negate(goal)):
                 known = self._by_form((given, goal))
             found[goal] = known
         open_ = [goal for goal, known in found.items() if known is None]
         if len(open_) > 1:
             found |= {goal: self._keep((given, goal), proof) for goal, proof in self._together(pieces, open_).items()}
-        return tuple(found[goal] or self._asked((given, goal)) for goal in goals)
+        return tuple(found[goal] or self._decide((given, goal)) for goal in goals)
 
     def _together(self, pieces: tuple[Cond, ...], goals: Sequence[Cond]) -> dict[Cond, Unsat]:
-        """Proofs of goals whose parts are proved in as few queries as their forms allow.
+        """Proofs of the goals all of whose conjuncts are proved by shared queries.
 
-        Those that multiply are asked apart from others: they may take another way. A query says nothing of where some
-        divisor in it is not positive, so a part has company only if its own divisors are.
+        Conjuncts with products go into separate queries, since those may be decided differently. A query ignores
+        assignments under which any of its divisors is not positive, so a conjunct may share a query only if the
+        hypotheses imply that its own divisors are positive.
         """
         proofs: dict[Cond, Unsat] = {}
         defined: dict[Cond, bool] = {}
         parts = [part for part in _pieces(goals) if self._is_defined(pieces, part, defined)]
-        for hard in (False, True):
-            alike = [part for part in parts if multiplies(part) is hard]
-            for start in range(0, len(alike), _TOGETHER):
-                some = alike[start : start + _TOGETHER]
-                answer = self._deciding.decide(pieces, negate(all_of(some)), steps=_TOGETHER_STEPS)
+        for nonlinear in (False, True):
+            group = [part for part in parts if multiplies(part) is nonlinear]
+            for start in range(0, len(group), _TOGETHER):
+                batch = group[start : start + _TOGETHER]
+                answer = self._decider.decide(pieces, negate(all_of(batch)), steps=_TOGETHER_STEPS)
                 if isinstance(answer, Unsat):
-                    proofs |= dict.fromkeys(some, answer)
+                    proofs |= dict.fromkeys(batch, answer)
         return {goal: proofs[_first(goal)] for goal in goals if all(part in proofs for part in _conjuncts(goal))}
 
     def _is_defined(self, pieces: tuple[Cond, ...], part: Cond, known: dict[Cond, bool]) -> bool:
-        """Whether the pieces imply, innermost first, that each operator in the part is defined."""
+        """Whether the hypotheses imply, innermost first, that each operator in the conjunct is defined."""
         for condition in definedness([part]):
             if condition not in known:
                 denied = negate(condition)
-                known[condition] = _evident(pieces, condition, denied) or isinstance(
-                    self._deciding.decide(pieces, denied, any_model=True, steps=_TOGETHER_STEPS), Unsat
+                known[condition] = _follows_by_form(pieces, condition, denied) or isinstance(
+                    self._decider.decide(pieces, denied, any_model=True, steps=_TOGETHER_STEPS), Unsat
                 )
             if not known[condition]:
                 return False
         return True
 
-    def _recalled(self, asked: Asked, *, any_model: bool = False) -> Answer | None:
+    def _recall(self, asked: Implication, *, any_model: bool = False) -> Answer | None:
+        """The answer by normal form, or from the session's or the process's memory."""
         self._answers.count("asked")
         if asked[1] is TRUE:
             self._answers.count("by_normal_form")
@@ -118,41 +123,41 @@ class Session:
             self._answers.count("memory_hits")
         return known
 
-    def _asked(self, asked: Asked, *, any_model: bool = False) -> Answer:
+    def _decide(self, asked: Implication, *, any_model: bool = False) -> Answer:
         hypotheses, goal = asked
         pieces = _pieces(hypotheses)
         denied = negate(goal)
-        if _evident(pieces, goal, denied):
+        if _follows_by_form(pieces, goal, denied):
             return self._by_form(asked)
-        answer = self._deciding.decide(pieces, denied, any_model=any_model)
+        answer = self._decider.decide(pieces, denied, any_model=any_model)
         return self._keep(asked, answer, any_model=any_model and not isinstance(answer, Unsat))
 
-    def _by_form(self, asked: Asked) -> Answer:
+    def _by_form(self, asked: Implication) -> Answer:
         self._answers.count("by_normal_form")
         return self._keep(asked, Unsat(_NORMAL_FORM))
 
-    def _keep(self, asked: Asked, answer: Answer, *, any_model: bool = False) -> Answer:
+    def _keep(self, asked: Implication, answer: Answer, *, any_model: bool = False) -> Answer:
         (self._shown if any_model else self._put)[asked] = answer
         if self.cache is not None:
             self.cache.remember(asked, answer, any_model=any_model)
         return answer
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
-        """Whether all assertions can hold at once."""
+        """Whether all assertions are satisfiable together."""
         self._answers.count("asked")
         pieces = _pieces(assertions)
         if all_of(pieces) is FALSE:
             self._answers.count("by_normal_form")
             return Unsat(_NORMAL_FORM)
-        return self._deciding.whole(pieces)
+        return self._decider.whole(pieces)
 
     def minimise(self, assertions: Sequence[Cond], order: Sequence[Index]) -> Answer:
-        """A model that makes the first expression least, then the second among those, and so on (`minimal`)."""
+        """A model that minimises the first expression, then the second, and so on (see `minimal`)."""
         return minimal(self.check, assertions, order)
 
 
 def _pieces(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
-    """The conjuncts, each once, in the order given."""
+    """The conjuncts of the conditions in order, without duplicates."""
     return tuple(dict.fromkeys(piece for condition in conditions for piece in _conjuncts(condition)))
 
 
@@ -167,8 +172,8 @@ def _first(condition: Cond) -> Cond:
     return next(_conjuncts(condition))
 
 
-def _evident(pieces: tuple[Cond, ...], goal: Cond, denied: Cond) -> bool:
-    """Whether normal forms alone show that the goal follows."""
+def _follows_by_form(pieces: tuple[Cond, ...], goal: Cond, denied: Cond) -> bool:
+    """Whether normal forms alone show that the hypotheses imply the goal."""
     if goal is TRUE or all(part in pieces for part in _conjuncts(goal)):
         return True
-    return all_of((*pieces, denied)) is FALSE or contradictory(pieces, denied)
+    return all_of((*pieces, denied)) is FALSE or contradicts_by_bounds(pieces, denied)

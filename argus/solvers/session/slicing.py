@@ -1,4 +1,4 @@
-"""The hypotheses that can matter to a goal: those connected with it through symbols and arrays."""
+"""Cone-of-influence slicing: the hypotheses connected with a goal through shared symbols and arrays."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Anchor = Symbol | tuple[str, str]
 
 
 _ANCHORS: WeakKeyDictionary[Cond, frozenset[Anchor]] = WeakKeyDictionary()
-"""What was found of a condition: a pure function of it, and conditions are interned."""
+"""Anchors by condition; conditions are interned, so a result never goes stale."""
 
 
 def anchors(condition: Cond) -> frozenset[Anchor]:
-    """What a condition speaks of: its symbols, and its arrays and fragments as (sort, name)."""
+    """The symbols a condition mentions, and its arrays and fragments as (sort, name)."""
     known = _ANCHORS.get(condition)
     if known is None:
         known = _ANCHORS[condition] = _anchors_of(condition)
@@ -43,7 +43,7 @@ def _anchors_of(condition: Cond) -> frozenset[Anchor]:
 def cone(hypotheses: Sequence[Cond], goal: Cond) -> tuple[tuple[Cond, ...], tuple[Cond, ...]]:
     """`(connected, others)`: the two share no anchor, and the goal shares none with the others.
 
-    So a model of the connected hypotheses and one of the others together are a model of all.
+    So a model of the goal with the connected hypotheses, joined with a model of the others, is a model of all.
     """
     waiting = {hypothesis: anchors(hypothesis) for hypothesis in hypotheses}
     holders = _holders(waiting.items())
@@ -60,12 +60,12 @@ def cone(hypotheses: Sequence[Cond], goal: Cond) -> tuple[tuple[Cond, ...], tupl
 
 
 def multiplies(condition: Cond) -> bool:
-    """Whether a condition multiplies, or divides by, what is not a number."""
+    """Whether a condition is nonlinear: it has a product of non-constants, or divides by a non-constant."""
     return any(_is_product(node) for node in within(condition))
 
 
-def multiplied(conditions: Iterable[Cond]) -> Iterator[Node]:
-    """Every product, and every quotient by what is not a number, once for each condition that mentions it."""
+def products_in(conditions: Iterable[Cond]) -> Iterator[Node]:
+    """Every product and every division by a non-constant, once for each condition that mentions it."""
     return (node for condition in conditions for node in within(condition) if _is_product(node))
 
 
@@ -73,10 +73,10 @@ def _is_product(node: Node) -> bool:
     return isinstance(node, Bin) and node.op in ("*", "//", "%") and not isinstance(node.right, Const)
 
 
-def generalised(condition: Cond) -> Cond:
-    """The condition with each product, and each quotient by what is no number, as any number of its range.
+def abstract_products(condition: Cond) -> Cond:
+    """The condition with a fresh symbol, of the same range, for each product and each division by a non-constant.
 
-    What holds for all such numbers holds for the products: unsatisfiable stays so, satisfiable need not.
+    An over-approximation: if the result is unsatisfiable, so is the condition; the converse need not hold.
     """
 
     def visit(node: Node, parts: Sequence[Node]) -> Node:

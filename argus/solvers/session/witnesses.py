@@ -1,4 +1,4 @@
-"""Assignments that satisfied earlier queries, tried on new ones: they settle most that can be."""
+"""Models of earlier queries, tried on new queries: they decide most of the satisfiable ones."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from argus.core.walk import evaluate, within
 from argus.solvers.base import definedness
 
 _MOST = 24
-"""How many assignments are kept: each is tried on every question until one fits."""
+"""How many assignments to keep: a query tries each until one satisfies it."""
 _LONGEST_SHIFT = 64
 
 
 @define(eq=False)
 class Witness:
-    """One assignment. A symbol that it does not mention has the number of its range that is nearest to zero."""
+    """One assignment; a symbol without a value in the model has the number of its range nearest to zero."""
 
     model: dict[Symbol, int]
     _held: dict[Cond, bool] = field(factory=dict[Cond, bool], init=False)
 
     def satisfies(self, assertions: Sequence[Cond]) -> bool:
-        """Whether all assertions are defined and hold; never of one that mentions what is no symbol."""
+        """Whether all assertions are defined and hold; False where one mentions array elements or coordinates."""
         return all(self._holds(each) for each in assertions)
 
     def _holds(self, condition: Cond) -> bool:
         if condition not in self._held:
-            self._held[condition] = self._found(condition)
+            self._held[condition] = self._evaluate(condition)
         return self._held[condition]
 
-    def _found(self, condition: Cond) -> bool:
+    def _evaluate(self, condition: Cond) -> bool:
         domains = _domains(condition)
         if domains is None:
             return False
@@ -46,7 +46,7 @@ class _Completed(dict[Symbol, int]):
 
 
 def nearest_to_zero(symbol: Symbol) -> int:
-    """The least number of a symbol's range in magnitude."""
+    """The number of least magnitude in a symbol's range."""
     if symbol.low is not None and symbol.low > 0:
         return symbol.low
     return symbol.high if symbol.high is not None and symbol.high < 0 else 0
@@ -54,17 +54,17 @@ def nearest_to_zero(symbol: Symbol) -> int:
 
 @define(eq=False)
 class Witnesses:
-    """The assignments that were of use last, the last one first."""
+    """The most recently useful assignments, the latest first."""
 
     _known: list[Witness] = field(factory=list[Witness], init=False)
 
     def add(self, model: Mapping[Symbol, int]) -> None:
-        """Keep a model that has been checked."""
+        """Add a model that has been checked."""
         self._known.insert(0, Witness(dict(model)))
         del self._known[_MOST:]
 
     def of(self, assertions: Sequence[Cond]) -> Witness | None:
-        """One that satisfies all assertions. The order matters to the time alone: first what seldom holds."""
+        """An assignment that satisfies all assertions, or None. For speed, put assertions that rarely hold first."""
         for place, witness in enumerate(self._known):
             if witness.satisfies(assertions):
                 self._known.insert(0, self._known.pop(place))
@@ -72,22 +72,22 @@ class Witnesses:
         return None
 
     def latest(self, most: int) -> tuple[Witness, ...]:
-        """So many of them."""
+        """At most this many assignments, the latest first."""
         return tuple(self._known[:most])
 
 
 _DOMAINS: WeakKeyDictionary[Cond, tuple[Cond, ...] | None] = WeakKeyDictionary()
-"""A pure function of conditions, which are interned; None where numbers for the symbols do not settle one."""
+"""Definedness conditions by (interned) condition; None where values for the symbols do not determine its value."""
 
 
 def _domains(condition: Cond) -> tuple[Cond, ...] | None:
     if condition not in _DOMAINS:
-        numeric = not any(map(_unsettled, within(condition)))
+        numeric = not any(map(_undetermined, within(condition)))
         _DOMAINS[condition] = definedness([condition]) if numeric else None
     return _DOMAINS[condition]
 
 
-def _unsettled(node: Node) -> bool:
+def _undetermined(node: Node) -> bool:
     if isinstance(node, Bin) and node.op in ("<<", ">>"):
         return not isinstance(node.right, Const) or node.right.value > _LONGEST_SHIFT
     return isinstance(node, Read | Held | Coord)

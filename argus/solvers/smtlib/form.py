@@ -1,10 +1,10 @@
-"""First-order integer arithmetic as a list of steps: what the lowering writes and SMT backends read.
+"""The lowered form of a query: first-order integer arithmetic as a list of steps, which SMT backends translate.
 
     Step = Number(value) | Variable(ordinal) | Total(terms, constant) | Product(left, right)
          | Choice(condition, then, other)
          | AtMost(left, right) | Equal(left, right) | Every(parts) | Some(parts) | Opposite(part)
 
-Steps name earlier steps by position: shared parts are written once, and a backend translates the list in one
+Steps refer to earlier steps by position: shared parts are written once, and a backend translates the list in one
 loop, however deep the expressions are.
 """
 
@@ -26,7 +26,7 @@ class Number:
 
 @frozen
 class Variable:
-    """An integer unknown; `ordinal` sets it apart from the others."""
+    """An integer unknown; its `ordinal` is unique."""
 
     ordinal: int
 
@@ -84,7 +84,7 @@ Step = Number | Variable | Total | Product | Choice | AtMost | Equal | Every | S
 
 @frozen
 class Lowered:
-    """A query ready for SMT: the steps at `asserted` must all hold; `symbols` says where each symbol is."""
+    """A lowered query: the steps at `asserted` must all hold; `symbols` gives the position of each symbol."""
 
     logic: Logic
     steps: tuple[Step, ...]
@@ -94,6 +94,6 @@ class Lowered:
 
 @frozen
 class Inexpressible:
-    """The query has no first-order form here."""
+    """Why a query has no first-order form."""
 
     reason: str

@@ -1,8 +1,8 @@
-"""The one translation of a query into first-order integer arithmetic, shared by every SMT backend.
+"""Lowers a query to first-order integer arithmetic; every SMT backend uses this lowering.
 
 Division and remainder by d share one quotient q with `0 <= x - d*q < d`; minimum, maximum and Pick become
-choices; array elements become variables, with congruence between each two of one array; bitwise operators are
-expressed where an operand is a number or has few bits.
+choices; array elements become variables, with functional congruence between any two of one array; bitwise operators
+are expressed where an operand is a number or has few bits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from argus.solvers.smtlib.writer import InexpressibleError, Writer
 
 
 def lower(query: Query) -> Lowered | Inexpressible:
-    """The query with its definedness conditions and the ranges of its symbols."""
+    """The lowered query, with its definedness conditions and the ranges of its symbols asserted."""
     writer = Writer()
     place: dict[Node, int] = {}
     roots = (*query.assertions, *definedness(query.assertions))
@@ -52,7 +52,7 @@ def _visit(writer: Writer, node: Node, parts: Sequence[int]) -> int:
         case Sym(symbol=symbol):
             return writer.symbol(symbol)
         case Coord(axis=axis):
-            raise InexpressibleError(f"coordinate i{axis} stands for no symbol")
+            raise InexpressibleError(f"coordinate i{axis} is not a symbol")
         case Sum(terms=terms, constant=constant):
             pairs = [(part, factor) for part, (_, factor) in zip(parts, terms, strict=True)]
             return writer.total(*pairs, constant=constant)

@@ -1,12 +1,12 @@
-"""The operators of index expressions that SMT-LIB lacks, as functions with a definition of their own.
+"""SMT-LIB function definitions for the operators of index expressions that SMT-LIB lacks.
 
-A name holds what its definition depends on, so that the definition follows from the name alone:
+A function's name includes the parameters of its definition, so that the name alone determines the definition:
 
     argus.min, argus.max
     argus.and.W, argus.or.W, argus.xor.W    of a and b, exact where -2^W <= b < 2^W
     argus.shl.H, argus.shr.H                of x and n, exact where 0 <= n <= H
 
-Of bitwise operators, the lowest W bits are taken one by one; above them b has only ones or only zeros.
+A bitwise operator treats the lowest W bits one by one; above them b has only ones or only zeros.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _SHIFTS: tuple[BinOp, ...] = ("<<", ">>")
 
 
 def width_of(value: Index) -> int | None:
-    """A W of at least 1 with `-2^W <= value < 2^W`; None where none up to MOST_BITS is known."""
+    """A W >= 1 with `-2^W <= value < 2^W`; None where no such W up to MOST_BITS is known."""
     width = _width_of_range(value.range)
     return fold(value, _width) if width is None and isinstance(value, Bin) and value.op in _BITWISE else width
 
 
 def _width(node: Node, parts: Sequence[int | None]) -> int | None:
-    """Of bitwise operators also that of the wider operand."""
+    """The width from the node's range; for a bitwise operator, failing that, the width of the wider operand."""
     if isinstance(node, Cond):
         return None
     width = _width_of_range(node.range)
@@ -58,27 +58,27 @@ def _width_of_range(range_: Range) -> int | None:
     return bits if bits <= MOST_BITS else None
 
 
-def call(op: BinOp, left: Index, right: Index) -> tuple[str, bool]:
-    """The function for an operator on these operands, and whether they change places.
+def macro_call(op: BinOp, left: Index, right: Index) -> tuple[str, bool]:
+    """The function for an operator on these operands, and whether to swap them.
 
     Raises InexpressibleError where no definition is exact.
     """
     if op in _SHIFTS:
         high = right.range[1]
         if high is None or high > MOST_BITS:
-            raise InexpressibleError(f"{op} by an amount of unknown size")
+            raise InexpressibleError(f"`{op}` by an amount without a known bound of at most {MOST_BITS}")
         return f"argus.{_NAMES[op]}.{max(high, 0)}", False
     if op in _BITWISE:
         widths = width_of(left), width_of(right)
         known = [width for width in widths if width is not None]
         if not known:
-            raise InexpressibleError(f"{op} of operands neither of which is a number or has few bits")
+            raise InexpressibleError(f"`{op}`, neither of whose operands is a number or has few bits")
         return f"argus.{_NAMES[op]}.{min(known)}", widths[1] != min(known)
     return f"argus.{_NAMES[op]}", False
 
 
-def meaning(name: str, right: Index) -> BinOp | None:
-    """The operator that a function of this name is, called with this second operand, if it is exact."""
+def macro_operator(name: str, right: Index) -> BinOp | None:
+    """The operator that a function of this name computes exactly for this second operand; None if there is none."""
     match = re.fullmatch(r"argus\.([a-z]+)(?:\.([0-9]{1,2}))?", name)
     op = _OPS.get(match[1]) if match is not None else None
     if match is None or op is None:
@@ -94,7 +94,7 @@ def meaning(name: str, right: Index) -> BinOp | None:
 
 
 def definition(name: str) -> str:
-    """The `define-fun` of a function that `call` named, or that `meaning` gave a meaning."""
+    """The `define-fun` of a function named by `macro_call` or recognised by `macro_operator`."""
     _, short, *bits = name.split(".")
     op = _OPS[short]
     if op in ("min", "max"):

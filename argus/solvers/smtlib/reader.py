@@ -1,8 +1,8 @@
-"""SMT-LIB scripts as queries: all that `smtlib` writes, and scripts of others that ask the same kind of question.
+"""Reads SMT-LIB scripts as queries: all scripts that `script.export` writes, and similar scripts by others.
 
-Read are integers, uninterpreted functions of integers, definitions, `let`, and one `check-sat`. What a query takes
-for granted a script must assert, or the two would mean different things: the range that a symbol's name states, and
-that a divisor which is no number is at least 1. A script that does not is refused, never read as something else.
+It accepts integers, uninterpreted functions of integers, definitions, `let`, and one `check-sat`. A script must assert
+what every query implies, or the two would differ in meaning: the range stated in a symbol's name, and that each
+divisor that is not a number is at least 1. A script that does not is refused.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from argus.core.query import Query
 from argus.solvers.base import definedness
 from argus.solvers.smtlib.macros import definition
 from argus.solvers.smtlib.script import DEFINED, RANGE, Status, array_of, range_assertions, symbol_of
-from argus.solvers.smtlib.sexpr import Sexpr, SyntaxFault, heads, parse, plain, unparse
-from argus.solvers.smtlib.terms import Array, Function, Name, NotOursError, Sort, Terms, variable
+from argus.solvers.smtlib.sexpr import Sexpr, SyntaxFault, commands, parse, unparse, unquoted
+from argus.solvers.smtlib.terms import Array, Function, Name, Sort, Terms, UnsupportedScriptError, variable
 
 
 @frozen
 class Script:
-    """A query and what its script says of the answer."""
+    """A query, and the answer that its script states."""
 
     query: Query
     status: Status
 
 
 def read_script(text: str, name: str = "the script") -> Script:
-    """The query of a script.
+    """The query that a script states.
 
-    name: what the script is called in a report.
-    Raises ArgusError (E603) for what is no query, and says why.
+    name: what a diagnostic calls the script.
+    Raises ArgusError (E603), with the reason, for a script that is not a query.
     """
     try:
         return _read(text)
-    except (SyntaxFault, NotOursError, RecursionError) as problem:
+    except (SyntaxFault, UnsupportedScriptError, RecursionError) as problem:
         reason = "its terms nest too deeply" if isinstance(problem, RecursionError) else str(problem)
         help_ = "write integer conditions with declare-const, declare-fun, define-fun, assert and one check-sat"
         raise ArgusError(Diagnostic("E603", "error", f"{name} is not a query: {reason}", help=help_)) from problem
@@ -46,10 +46,10 @@ def read_script(text: str, name: str = "the script") -> Script:
 
 def _read(text: str) -> Script:
     reader = _Reader()
-    for command, rest in heads(parse(text)):
+    for command, rest in commands(parse(text)):
         reader.take(command, rest)
     if reader.asked != 1:
-        raise NotOursError(f"expected one check-sat, found {reader.asked}")
+        raise UnsupportedScriptError(f"expected one check-sat, found {reader.asked}")
     return Script(reader.query(), reader.status)
 
 
@@ -75,7 +75,7 @@ class _Reader:
             case "declare-fun", [str(name), list(sorts), "Int"] if all(sort == "Int" for sort in sorts):
                 self._declare(name, len(sorts))
             case "define-fun", [str(name), list(parameters), ("Int" | "Bool") as sort, body]:
-                self._define(plain(name), parameters, sort, body)
+                self._define(unquoted(name), parameters, sort, body)
             case "assert", [asserted] if self.asked == 0:
                 self._assert(asserted)
             case "check-sat", []:
@@ -85,13 +85,13 @@ class _Reader:
             case _ if command in _IGNORED:
                 pass
             case _:
-                raise NotOursError(f"`{unparse([command, *rest])[:60]}` is not understood here")
+                raise UnsupportedScriptError(f"the command `{unparse([command, *rest])[:60]}` is not supported")
 
     def _declare(self, token: str, axes: int) -> None:
-        name = plain(token)
+        name = unquoted(token)
         meant = _array(name, axes) or symbol_of(name) or Symbol(name, "fresh")
         if meant in self._declared:
-            raise NotOursError(f"{token} is another spelling of what is declared before it")
+            raise UnsupportedScriptError(f"{token} is another spelling of a name declared before it")
         self._declared[meant] = None
         self._terms.name(name, meant if isinstance(meant, Array) else variable(meant))
 
@@ -107,30 +107,32 @@ class _Reader:
         body, label = asserted, ""
         match asserted:
             case ["!", inner, ":named", str(name)]:
-                body, label = inner, plain(name)
+                body, label = inner, unquoted(name)
             case _:
                 pass
         self._asserted.append((label, self._terms.condition(body)))
         self._texts.add(unparse(body))
 
     def query(self) -> Query:
-        """What is asserted, less what every query takes for granted, which must have been asserted."""
+        """The assertions less those that every query implies; raises where one of the latter is missing."""
         symbols = [each for each in self._declared if isinstance(each, Symbol)]
         missing = [text for each in symbols for text in range_assertions(each) if text not in self._texts]
         if missing:
-            raise NotOursError(f"it does not assert {missing[0]}, which the symbol's name states")
+            raise UnsupportedScriptError(f"it does not assert {missing[0]}, which the symbol's name states")
         conditions = {condition for _, condition in self._asserted}
         if any(each not in conditions for each in self._terms.defined):
-            raise NotOursError("it does not assert that each divisor is at least 1, and each shift at least 0")
-        query = self._without_granted()
+            raise UnsupportedScriptError(
+                "it does not assert that each divisor is at least 1, and each shift at least 0"
+            )
+        query = self._without_implied()
         if any(_is_empty(each) and each not in query.symbols for each in symbols):
-            raise NotOursError("a symbol without any value is declared and not used")
+            raise UnsupportedScriptError("a symbol with an empty range is declared but not used")
         return query
 
-    def _without_granted(self) -> Query:
-        kept = [(label, each) for label, each in self._asserted if each is not TRUE or not label.startswith(RANGE)]
-        granted = set(definedness(each for label, each in kept if not label.startswith(DEFINED)))
-        return Query(tuple(each for label, each in kept if not label.startswith(DEFINED) or each not in granted))
+    def _without_implied(self) -> Query:
+        rest = [(label, each) for label, each in self._asserted if each is not TRUE or not label.startswith(RANGE)]
+        implied = set(definedness(each for label, each in rest if not label.startswith(DEFINED)))
+        return Query(tuple(each for label, each in rest if not label.startswith(DEFINED) or each not in implied))
 
 
 def _is_empty(symbol: Symbol) -> bool:
@@ -138,7 +140,7 @@ def _is_empty(symbol: Symbol) -> bool:
 
 
 def _array(name: str, axes: int) -> Array | None:
-    """What a declaration means: an array with a name of ours, or of another where it has axes."""
+    """The array that a declaration declares: one with a name from `array_name`, or any function with axes."""
     known = array_of(name, axes) or (("array", name) if axes else None)
     return None if known is None else Array(*known, axes)
 
@@ -146,13 +148,13 @@ def _array(name: str, axes: int) -> Array | None:
 def _parameter(given: Sexpr) -> tuple[Name, Sort]:
     match given:
         case [str(name), ("Int" | "Bool") as sort]:
-            return plain(name), sort
+            return unquoted(name), sort
         case _:
-            raise NotOursError(f"`{unparse(given)[:40]}` is no parameter of sort Int or Bool")
+            raise UnsupportedScriptError(f"`{unparse(given)[:40]}` is not a parameter of sort Int or Bool")
 
 
 def _is_standard(name: str, text: str) -> bool:
-    """Whether a definition is the very one that is written for an operator of this name."""
+    """Whether a definition is exactly the one that `macros.definition` writes for this name."""
     try:
         return definition(name) == text
     except (ValueError, KeyError, IndexError):

@@ -1,10 +1,10 @@
-"""Queries as SMT-LIB 2.6: a text that any solver decides, and that `smtlib_reader` reads back as the same query.
+"""Exports queries as SMT-LIB 2.6 scripts, which any solver decides and `reader` reads back as the same query.
 
-The text is written from the query itself and not from its lowering, so that a solver which reads it checks the
-lowering too. SMT-LIB's `div` and `mod` are floor division and modulus where the divisor is at least 1, which the
-text asserts of every divisor that is not a number, by the name `defined.N`; the ranges of symbols are asserted by
-the name `range.N`. A symbol is written `|NAME KIND LOW..HIGH|` with `*` for no bound, an array `|NAME array AXES|`,
-a fragment `|NAME fragment AXES|`. Expressions that occur twice are definitions `nN`.
+The script is written from the query, not from its lowering, so that a solver that reads it also checks the lowering.
+SMT-LIB's `div` and `mod` are floor division and modulus where the divisor is at least 1; the script asserts that of
+every divisor that is not a number, under the name `defined.N`, and the ranges of symbols under the name `range.N`.
+A symbol is written `|NAME KIND LOW..HIGH|` with `*` for no bound, an array `|NAME array AXES|`, a fragment
+`|NAME fragment AXES|`. Expressions that occur twice become definitions `nN`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from argus.core.query import Query
 from argus.core.walk import children, topological
 from argus.solvers.base import definedness
 from argus.solvers.smtlib.form import Inexpressible
-from argus.solvers.smtlib.macros import call, definition
+from argus.solvers.smtlib.macros import definition, macro_call
 from argus.solvers.smtlib.writer import InexpressibleError
 
 Status = Literal["sat", "unsat", "unknown"]
@@ -52,8 +52,8 @@ _VERBATIM = "".join(chr(code) for code in range(32, 127) if chr(code) not in "%|
 def export(query: Query, status: Status = "unknown", comments: Sequence[str] = ()) -> str | Inexpressible:
     """The query as a script that ends in `(check-sat)`.
 
-    status: the answer, where it is known. comments: lines to begin with.
-    Inexpressible where an operator has no exact definition, as bits of two operands without bounds.
+    status: the expected answer, where it is known. comments: lines to put at the top.
+    Inexpressible where an operator has no exact definition, such as a bitwise one whose operands have no bounds.
     """
     text = _Text()
     try:
@@ -85,8 +85,8 @@ def array_name(kind: Store, name: str, axes: int) -> str:
 
 
 def symbol_of(name: str) -> Symbol | None:
-    """The symbol that `symbol_name` wrote so, the bars removed; None for any other name."""
-    shown, kind, bounds = _parted(name)
+    """The inverse of `symbol_name`, for a name without bars; None for any other name."""
+    shown, kind, bounds = _split_name(name)
     low, dots, high = bounds.partition("..")
     known = next((each for each in get_args(SymbolKind) if each == kind), None)
     if known is None or not dots or not _is_bound(low) or not _is_bound(high):
@@ -95,14 +95,14 @@ def symbol_of(name: str) -> Symbol | None:
 
 
 def array_of(name: str, axes: int) -> tuple[Store, str] | None:
-    """The array or fragment that `array_name` wrote so, the bars removed; None for any other name."""
-    shown, kind, count = _parted(name)
+    """The inverse of `array_name`, for a name without bars; None for any other name."""
+    shown, kind, count = _split_name(name)
     known = next((each for each in get_args(Store) if each == kind), None)
     return (known, unquote(shown)) if known is not None and count == str(axes) else None
 
 
 def range_assertions(symbol: Symbol) -> Iterator[str]:
-    """The conditions that the range of a symbol is."""
+    """The conditions that state a symbol's range."""
     name = symbol_name(symbol)
     if symbol.low is not None:
         yield f"(<= {number(symbol.low)} {name})"
@@ -118,8 +118,8 @@ def _escaped(name: str) -> str:
     return quote(name, safe=_VERBATIM)
 
 
-def _parted(name: str) -> tuple[str, str, str]:
-    """What stands before the last two spaces, between them, and after them."""
+def _split_name(name: str) -> tuple[str, str, str]:
+    """The name split at its last two spaces."""
     shown, _, last = name.rpartition(" ")
     shown, _, kind = shown.rpartition(" ")
     return shown, kind, last
@@ -162,7 +162,7 @@ class _Text:
         return f"QF_{'UF' if self.arrays else ''}{'LIA' if self.linear else 'NIA'}"
 
     def write(self, query: Query) -> Iterator[str]:
-        """Definitions as they are needed, then the assertions."""
+        """The definitions, then the assertions."""
         defined = definedness(query.assertions)
         nodes = topological((*query.assertions, *defined))
         uses = Counter(child for node in nodes for child in children(node))
@@ -174,7 +174,7 @@ class _Text:
         yield from (f"(assert {self._texts[assertion]})" for assertion in query.assertions)
 
     def _place(self, node: Node, uses: int) -> Iterator[str]:
-        """The node's text; a definition where it is used again or is deep."""
+        """Records the node's text; yields a definition where the node is used more than once or is deep."""
         parts = [self._texts[child] for child in children(node)]
         text = self._visit(node, parts)
         path = 1 + max((self._paths[child] for child in children(node)), default=0)
@@ -192,7 +192,7 @@ class _Text:
             case Sym(symbol=symbol):
                 return symbol_name(symbol)
             case Coord(axis=axis):
-                raise InexpressibleError(f"coordinate i{axis} stands for no symbol")
+                raise InexpressibleError(f"coordinate i{axis} is not a symbol")
             case Sum():
                 return _sum(node, parts)
             case Bin():
@@ -222,7 +222,7 @@ class _Text:
                 self.linear = self.linear and isinstance(node.right, Const)
                 return f"({'div' if node.op == '//' else 'mod'} {left} {right})"
             case "min" | "max" | "&" | "|" | "^" | "<<" | ">>":
-                name, swapped = call(node.op, node.left, node.right)
+                name, swapped = macro_call(node.op, node.left, node.right)
                 self.functions.add(name)
                 return f"({name} {right} {left})" if swapped else f"({name} {left} {right})"
             case _:

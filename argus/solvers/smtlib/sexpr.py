@@ -1,4 +1,4 @@
-"""S-expressions: the shape of SMT-LIB text."""
+"""Parses and prints S-expressions, the syntax of SMT-LIB."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 Sexpr = str | list["Sexpr"]
-"""A token as it stands in the text, bars and quotes included, or a list of them."""
+"""A token as written, including bars and quotes, or a list of expressions."""
 
 _TOKEN = re.compile(
     r"""\s+ | ;[^\n]*                      # between tokens
@@ -19,8 +19,8 @@ _TOKEN = re.compile(
 )
 
 
-class SyntaxFault(ValueError):  # noqa: N818 reason: a fault of the text, told apart from Python's SyntaxError
-    """The text is no sequence of S-expressions; the message says why and where."""
+class SyntaxFault(ValueError):  # noqa: N818 reason: not to be confused with Python's SyntaxError
+    """The text is not a sequence of S-expressions; the message says why and where."""
 
 
 def parse(text: str) -> list[Sexpr]:
@@ -38,7 +38,7 @@ def parse(text: str) -> list[Sexpr]:
         elif open_lists:
             open_lists.pop()
         else:
-            raise SyntaxFault(f"line {line}: a parenthesis closes nothing")
+            raise SyntaxFault(f"line {line}: unmatched closing parenthesis")
     if open_lists:
         raise SyntaxFault("the text ends inside a parenthesis")
     return found
@@ -58,7 +58,7 @@ def _tokens(text: str) -> Iterator[tuple[int, str]]:
 
 
 def unparse(expression: Sexpr) -> str:
-    """The text of an expression, with single spaces."""
+    """The text of an expression, with single spaces between tokens."""
     pieces: list[str] = []
     stack: list[Sexpr] = [expression]
     while stack:
@@ -73,13 +73,13 @@ def unparse(expression: Sexpr) -> str:
     return "".join(pieces)
 
 
-def plain(token: str) -> str:
+def unquoted(token: str) -> str:
     """The symbol that a token names, without the bars of a quoted one."""
     return token[1:-1] if token.startswith("|") else token
 
 
-def heads(expressions: Sequence[Sexpr]) -> Iterator[tuple[str, list[Sexpr]]]:
-    """Each command's name, and what follows it. Raises SyntaxFault for what is no command."""
+def commands(expressions: Sequence[Sexpr]) -> Iterator[tuple[str, list[Sexpr]]]:
+    """Each command's name and arguments. Raises SyntaxFault for an expression that is not a command."""
     for each in expressions:
         if isinstance(each, str) or not each or not isinstance(each[0], str):
             raise SyntaxFault(f"expected a command such as (assert ...), found {unparse(each)[:40]}")

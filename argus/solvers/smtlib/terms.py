@@ -1,4 +1,4 @@
-"""Terms of SMT-LIB over integers and truth values, as index expressions and conditions."""
+"""Translates SMT-LIB terms of sorts Int and Bool to index expressions and conditions."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from argus.core.algebra import (
 )
 from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.walk import apply
-from argus.solvers.smtlib.macros import meaning
-from argus.solvers.smtlib.sexpr import Sexpr, plain, unparse
+from argus.solvers.smtlib.macros import macro_operator
+from argus.solvers.smtlib.sexpr import Sexpr, unparse, unquoted
 
 Name = str
 Sort = Literal["Int", "Bool"]
@@ -43,8 +43,8 @@ _DEEPEST = 200
 _TRUTHS: Mapping[str, Cond] = {"true": TRUE, "false": FALSE}
 
 
-class NotOursError(Exception):
-    """The script says what no query says; the message names it."""
+class UnsupportedScriptError(Exception):
+    """The script uses a construct that queries lack; the message names it."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class Array:
 
 @frozen
 class Function:
-    """A definition with parameters. standard: it is the one that the operator of its name has."""
+    """A definition with parameters. standard: it equals the definition in `macros` for its name."""
 
     name: Name
     parameters: tuple[tuple[Name, Sort], ...]
@@ -77,14 +77,14 @@ def variable(symbol: Symbol) -> Index:
 
 @define
 class Terms:
-    """The names of a script. defined: what must hold for its divisions and shifts to mean what a query's do."""
+    """The names in scope. defined: conditions under which the script's divisions and shifts agree with a query's."""
 
     defined: dict[Cond, None] = field(factory=dict[Cond, None])
     _names: dict[Name, Meaning] = field(factory=dict[Name, Meaning])
 
     def name(self, name: Name, meaning: Meaning) -> None:
         if name in self._names:
-            raise NotOursError(f"`{name}` is declared twice")
+            raise UnsupportedScriptError(f"`{name}` is declared twice")
         self._names[name] = meaning
 
     def condition(self, text: Sexpr) -> Cond:
@@ -95,7 +95,7 @@ class Terms:
 
     def _term(self, text: Sexpr, scope: Scope, depth: int) -> Term:
         if depth > _DEEPEST:
-            raise NotOursError("its terms nest too deeply; name parts of them with define-fun")
+            raise UnsupportedScriptError("its terms nest too deeply; name parts of them with define-fun")
         match text:
             case str():
                 return self._token(text, scope)
@@ -107,17 +107,17 @@ class Terms:
                 parts = [self._term(each, scope, depth + 1) for each in rest]
                 return self._call(head, parts, scope, depth)
             case _:
-                raise NotOursError(f"`{unparse(text)[:60]}` is no term")
+                raise UnsupportedScriptError(f"`{unparse(text)[:60]}` is not a term")
 
     def _token(self, token: str, scope: Scope) -> Term:
         if token.isdecimal() and token.isascii():
             return const(int(token))
-        found = scope.get(plain(token))
+        found = scope.get(unquoted(token))
         match found:
             case Function() | None:
                 if found is None and token in _TRUTHS:
                     return _TRUTHS[token]
-                raise NotOursError(f"`{token}` is not declared, or not a number")
+                raise UnsupportedScriptError(f"`{token}` is neither declared nor a number")
             case Array():
                 return self._element(found, ())
             case _:
@@ -128,13 +128,13 @@ class Terms:
         for each in bindings:
             match each:
                 case [str(name), value]:
-                    bound[plain(name)] = self._term(value, scope, depth + 1)
+                    bound[unquoted(name)] = self._term(value, scope, depth + 1)
                 case _:
-                    raise NotOursError(f"`{unparse(each)[:40]}` binds nothing")
+                    raise UnsupportedScriptError(f"`{unparse(each)[:40]}` is not a binding")
         return bound
 
     def _call(self, head: str, parts: Sequence[Term], scope: Scope, depth: int) -> Term:
-        found = scope.get(plain(head))
+        found = scope.get(unquoted(head))
         match found:
             case None:
                 return self._builtin(head, parts)
@@ -143,20 +143,22 @@ class Terms:
             case Function():
                 return self._expanded(found, parts, depth)
             case _:
-                raise NotOursError(f"`{head}` takes no arguments")
+                raise UnsupportedScriptError(f"`{head}` takes no arguments")
 
     def _element(self, array: Array, parts: Sequence[Term]) -> Index:
         if len(parts) != array.axes:
-            raise NotOursError(f"`{array.name}` has {array.axes} axes, found {len(parts)}")
+            raise UnsupportedScriptError(f"`{array.name}` has {array.axes} axes, found {len(parts)}")
         at = [_int(part) for part in parts]
         return read(array.name, at) if array.kind == "array" else held(array.name, at)
 
     def _expanded(self, function: Function, parts: Sequence[Term], depth: int) -> Term:
         if len(parts) != len(function.parameters):
-            raise NotOursError(f"`{function.name}` takes {len(function.parameters)} arguments, found {len(parts)}")
+            raise UnsupportedScriptError(
+                f"`{function.name}` takes {len(function.parameters)} arguments, found {len(parts)}"
+            )
         if function.standard:
             left, right = (_int(part) for part in parts)
-            op = meaning(function.name, right)
+            op = macro_operator(function.name, right)
             if op is not None:
                 if op in ("<<", ">>"):
                     self._require(le(0, right))
@@ -186,14 +188,14 @@ class Terms:
             case "ite" if len(parts) == 3:
                 return _choice(_cond(parts[0]), parts[1], parts[2])
             case _:
-                raise NotOursError(f"`{head}` of {len(parts)} arguments is not understood here")
+                raise UnsupportedScriptError(f"`{head}` of {len(parts)} arguments is not supported")
 
     def _division(self, head: Literal["div", "mod"], parts: Sequence[Index]) -> Index:
         if len(parts) != 2:
-            raise NotOursError(f"`{head}` takes 2 arguments, found {len(parts)}")
+            raise UnsupportedScriptError(f"`{head}` takes 2 arguments, found {len(parts)}")
         left, right = parts
         if isinstance(right, Const) and right.value < 1:
-            raise NotOursError(f"`{head}` by {right.value}, where SMT-LIB and a query differ")
+            raise UnsupportedScriptError(f"`{head}` by {right.value}, where SMT-LIB and Argus differ in meaning")
         self._require(le(1, right))
         return floordiv(left, right) if head == "div" else mod(left, right)
 
@@ -237,7 +239,7 @@ def _logic(head: Literal["and", "or", "not", "=>"], parts: Sequence[Cond]) -> Co
             return reduce(lambda after, before: implies(before, after), reversed(parts))
         case "not":
             if len(parts) != 1:
-                raise NotOursError(f"`not` takes 1 argument, found {len(parts)}")
+                raise UnsupportedScriptError(f"`not` takes 1 argument, found {len(parts)}")
             return negate(parts[0])
         case _:
             assert_never(head)
@@ -255,11 +257,11 @@ def _sorted(term: Term, sort: Sort) -> Term:
 
 def _int(term: Term) -> Index:
     if isinstance(term, Cond):
-        raise NotOursError("a condition stands where an integer belongs")
+        raise UnsupportedScriptError("expected an integer, found a condition")
     return term
 
 
 def _cond(term: Term) -> Cond:
     if not isinstance(term, Cond):
-        raise NotOursError("an integer stands where a condition belongs")
+        raise UnsupportedScriptError("expected a condition, found an integer")
     return term

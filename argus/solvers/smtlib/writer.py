@@ -1,4 +1,4 @@
-"""Writing the steps of a lowered query, with what several operators share."""
+"""Writes the steps of a lowered query, sharing equal steps, quotients, bits and array elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from argus.solvers.smtlib.form import AtMost, Choice, Equal, Number, Opposite, P
 
 
 class InexpressibleError(Exception):
-    """A construct without a first-order form here; `lower` turns it into data."""
+    """A construct without a first-order form; `lower` and `export` return it as `Inexpressible`."""
 
 
 @define
@@ -27,6 +27,7 @@ class Writer:
     )
 
     def write(self, step: Step) -> int:
+        """The position of the step."""
         position = self._known.setdefault(step, len(self.steps))
         if position == len(self.steps):
             self.steps.append(step)
@@ -85,7 +86,7 @@ class Writer:
         return self.total((numerator, 1), (self.product(divisor, quotient), -1))
 
     def element(self, kind: str, name: str, at: tuple[int, ...]) -> int:
-        """A variable for an element, equal to every earlier one of the same array at an equal index."""
+        """A variable for an array element, asserted equal to each earlier one of the array where the indices agree."""
         earlier = self._elements.setdefault((kind, name, len(at)), {})
         if at in earlier:
             return earlier[at]
@@ -97,7 +98,7 @@ class Writer:
         return value
 
     def bits(self, value: int, width: int) -> tuple[int, ...]:
-        """The conditions "bit i of value is one", for the lowest `width` bits."""
+        """For each of the lowest `width` bits of value, the condition that it is one."""
         found = self._bits.get((value, width))
         if found is not None:
             return found
@@ -112,5 +113,5 @@ class Writer:
         return conditions
 
     def remember_bits(self, value: int, bits: tuple[int, ...]) -> None:
-        """Let `bits(value, len(bits))` be these conditions."""
+        """Make `bits(value, len(bits))` return these conditions."""
         self._bits[value, len(bits)] = bits

@@ -1,4 +1,4 @@
-"""Claims that were found and proved, written into the text of a kernel file."""
+"""Writes claims that were suggested and proved into the source of a kernel file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From suggestions to a file that makes them: chosen over all kernels of it, loaded again, and proved as a whole."""
+"""Adds suggested claims to a kernel file: selects those true for all its kernels, reloads and verifies the file."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from argus.core.verdict import Proved, Report
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
-from argus.verifier.annotate.text import Added, Source, Wanted, put, source_of, with_sizes
-from argus.verifier.loader import SECONDS, Exported, load, located
-from argus.verifier.program import Asked
+from argus.verifier.annotate.text import Added, Insertion, Source, insert_lines, source_of, with_sizes
+from argus.verifier.loader import SECONDS, Exported, load, locate_file
+from argus.verifier.program import ExportVerifier
 from argus.verifier.suggest import Suggestion, Suggestions, suggest_invariants
 from argus.verifier.suggest.program import without_claims
 
 
 @frozen
 class Annotated:
-    """A file with claims put in.
+    """A kernel file with claims added.
 
-    before, after: its bytes; the same where nothing was added. added: lines of `after`. left_out: claims that hold and
-    are not in it, each with the reason. reports: on each kernel of `after` that was asked for, and on those that share
-    lines with them.
+    before, after: the file's bytes, equal where nothing was added. added: the new lines of `after`. left_out: claims
+    that hold but were not added, each with the reason. reports: on each requested kernel of `after`, and on the kernels
+    that share added lines with them.
     """
 
     path: Path
@@ -52,16 +52,17 @@ def annotate(
     cache: Cache | None = None,
     seconds: float = SECONDS,
 ) -> Annotated:
-    """The text of FILE or FILE:KERNEL with the claims that `suggest_invariants` proves; nothing is written.
+    """The text of FILE or FILE:KERNEL with the claims that `suggest_invariants` proves; does not write the file.
 
-    A claim goes in only where it holds of every kernel that the file makes of the lines around it. Where all of them
-    together are not proved, as many as are, the best first. Where none is, `after` is `before`, and `reports` say why.
+    A claim is added only if it holds for every kernel traced from the lines around it. If the file is not proved with
+    all claims, they are tried one by one, best first, and those with which it stays proved are added. If there are
+    none, `after` equals `before`, and `reports` say why.
 
     Raises:
         ArgusError: E00x for a file that does not load, E1xx or E2xx for a kernel that cannot be traced, E501 for one
             that cannot be run, E6xx without a solver.
     """
-    path = located(what)
+    path = locate_file(what)
     chosen = [each.name for each in load(what, seconds=seconds)]
     source = source_of(path.read_bytes())
     backend, limits = resolve(solver), budget or Budget()
@@ -73,16 +74,16 @@ def annotate(
         if each.exported.name in chosen
     ]
     ranked, elsewhere = _ranked(known, path, source)
-    trial = _Trial(path, source, tuple(chosen), files, Asked(backend, limits, cache), seconds)
+    trial = _Trial(path, source, tuple(chosen), files, ExportVerifier(backend, limits, cache), seconds)
     kept, refused = trial.most(ranked)
-    after, added = put(source, kept)
+    after, added = insert_lines(source, kept)
     left = (*elsewhere, *(f"{each.code}: with it the file is not proved" for each in refused))
     reports = trial.reports(kept)
     return Annotated(path, source.data, after, added, left, reports)
 
 
 def _kernel(what: str) -> str:
-    """KERNEL of FILE:KERNEL; all of a name without one, which is no suffix after a colon."""
+    """KERNEL of FILE:KERNEL; for a FILE alone the whole text, which is never its suffix after a colon."""
     return what if Path(what).exists() else what.rpartition(":")[2]
 
 
@@ -92,12 +93,12 @@ class _Traced:
     kernel: Kernel
 
 
-# -- what is wanted ----------------------------------------------------------------------------------------------
+# -- selection ---------------------------------------------------------------------------------------------------
 
 
 @define
 class _Known:
-    """A kernel with what is proved of it."""
+    """A kernel with its suggestions."""
 
     kernel: Kernel
     made: Suggestions
@@ -105,17 +106,17 @@ class _Known:
     def proved(self) -> Iterator[Suggestion]:
         yield from (*self.made.found, *self.made.implied)
 
-    def reaches(self, path: Path, wanted: Wanted) -> bool:
-        """Whether a line would be a statement of this kernel."""
+    def reaches(self, path: Path, wanted: Insertion) -> bool:
+        """Whether the inserted line would become a statement of this kernel."""
         if wanted.where != "before":
             return wanted.line == _first_line(self.kernel)
         frames = (stmt.span.frame for stmt in walk(self.kernel.body))
         return any(f is not None and f.line == wanted.line and _is_of(f.file, path) for f in frames)
 
 
-def _ranked(known: Sequence[_Known], path: Path, source: Source) -> tuple[tuple[Wanted, ...], tuple[str, ...]]:
-    """Lines that hold of every kernel that they would stand in, the best first; and the others, with the reason."""
-    lines: dict[Wanted, None] = {}
+def _ranked(known: Sequence[_Known], path: Path, source: Source) -> tuple[tuple[Insertion, ...], tuple[str, ...]]:
+    """Lines that hold for every kernel they would become part of, best first; and the other claims, with reasons."""
+    lines: dict[Insertion, None] = {}
     others: dict[str, None] = {}
     holding = [{_wanted(each, own.kernel, path) for each in own.proved()} for own in known]
     for own in known:
@@ -125,24 +126,24 @@ def _ranked(known: Sequence[_Known], path: Path, source: Source) -> tuple[tuple[
             if each.claim in claimed:
                 continue
             if wanted is None:
-                others[f"{each.code}: its place is in another file, {each.place}"] = None
+                others[f"{each.code}: it belongs in another file, {each.place}"] = None
             elif all(wanted in held for other, held in zip(known, holding, strict=True) if other.reaches(path, wanted)):
-                lines[Wanted(with_sizes(wanted.code, own.kernel, source, wanted.line), wanted.where, wanted.line)] = (
-                    None
-                )
+                lines[
+                    Insertion(with_sizes(wanted.code, own.kernel, source, wanted.line), wanted.where, wanted.line)
+                ] = None
             else:
-                others[f"{each.code}: it is not proved of every kernel of {path.name}:{wanted.line}"] = None
+                others[f"{each.code}: it is not proved for every kernel of {path.name}:{wanted.line}"] = None
     return tuple(lines), tuple(others)
 
 
-def _wanted(each: Suggestion, kernel: Kernel, path: Path) -> Wanted | None:
-    """A suggestion as a line of the file; None if its place is in another."""
+def _wanted(each: Suggestion, kernel: Kernel, path: Path) -> Insertion | None:
+    """A suggestion as a line to insert in the file; None if it belongs in another file."""
     frame = each.at.frame or kernel.span.frame
     if frame is None or not _is_of(frame.file, path):
         return None
     if each.at.frame is not None:
-        return Wanted(each.code, "before", frame.line)
-    return Wanted(each.code, "start" if each.kind == "tag" else "end", frame.line)
+        return Insertion(each.code, "before", frame.line)
+    return Insertion(each.code, "start" if each.kind == "tag" else "end", frame.line)
 
 
 def _first_line(kernel: Kernel) -> int:
@@ -153,34 +154,34 @@ def _is_of(file: str, path: Path) -> bool:
     return file == str(path) or Path(file).resolve() == path.resolve()
 
 
-# -- what is proved ----------------------------------------------------------------------------------------------
+# -- verification ------------------------------------------------------------------------------------------------
 
 
 @define
 class _Trial:
-    """Files with some lines put in, loaded from a copy and verified."""
+    """Verifies the file with some lines inserted, loading it from a temporary copy."""
 
     path: Path
     source: Source
     chosen: tuple[str, ...]
     files: Sequence[_Traced]
-    asked: Asked
+    asked: ExportVerifier
     seconds: float
 
-    def most(self, ranked: tuple[Wanted, ...]) -> tuple[tuple[Wanted, ...], tuple[Wanted, ...]]:
-        """As many lines as are proved together, the first ones first; and the others."""
+    def most(self, ranked: tuple[Insertion, ...]) -> tuple[tuple[Insertion, ...], tuple[Insertion, ...]]:
+        """The lines with which the file is proved, preferring the first ones; and the others."""
         if not ranked or self._holds(ranked):
             return ranked, ()
-        kept: tuple[Wanted, ...] = ()
+        kept: tuple[Insertion, ...] = ()
         for each in ranked:
-            # A tag claims nothing, and what is claimed of it comes after it.
+            # A tag alone claims nothing: the claims that use it come later.
             if (each.where == "start" and self._loads((*kept, each))) or self._holds((*kept, each)):
                 kept = (*kept, each)
         kept = kept if self._holds(kept) else ()
         return kept, tuple(each for each in ranked if each not in kept)
 
-    def reports(self, lines: tuple[Wanted, ...]) -> tuple[Report, ...]:
-        """On the kernels asked for, and on those whose claims these lines change."""
+    def reports(self, lines: tuple[Insertion, ...]) -> tuple[Report, ...]:
+        """Reports on the requested kernels, and on those whose claims these lines change."""
         before = {each.exported.name: _claims(each.kernel) for each in self.files}
         made = self._traced(lines)
         return tuple(
@@ -189,18 +190,18 @@ class _Trial:
             if each.exported.name in self.chosen or _claims(each.kernel) != before.get(each.exported.name)
         )
 
-    def _holds(self, lines: tuple[Wanted, ...]) -> bool:
+    def _holds(self, lines: tuple[Insertion, ...]) -> bool:
         return self._loads(lines) and all(isinstance(each.verdict, Proved) for each in self.reports(lines))
 
-    def _loads(self, lines: tuple[Wanted, ...]) -> bool:
+    def _loads(self, lines: tuple[Insertion, ...]) -> bool:
         try:
             return bool(self._traced(lines))
         except ArgusError:
             return False
 
-    def _traced(self, lines: tuple[Wanted, ...]) -> tuple[_Traced, ...]:
-        """Every kernel of the file with the lines, traced from a copy."""
-        data, added = put(self.source, lines)
+    def _traced(self, lines: tuple[Insertion, ...]) -> tuple[_Traced, ...]:
+        """Every kernel of the file with the lines inserted, traced from a temporary copy."""
+        data, added = insert_lines(self.source, lines)
         if not added:
             return tuple(self.files)
         with tempfile.TemporaryDirectory(prefix="argus-annotate-") as folder:

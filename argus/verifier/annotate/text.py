@@ -1,4 +1,4 @@
-"""Lines put into the text of a Python file: where they go, and what they need to be imported; the rest stays."""
+"""Inserts lines, and the imports they need, into the text of a Python file; every other byte is unchanged."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CALLED = re.compile(r"(?<![.\w])([a-z_]\w*)(?=\()")
 
 
 @frozen
-class Wanted:
-    """A line to put in. where: at the start or end of the function that `line` (from 1) begins, or before the
-    statement that stands on it.
+class Insertion:
+    """A line to insert. where: at the start or end of the function that begins at `line` (from 1), or before the
+    statement on that line.
     """
 
     code: str
@@ -34,7 +34,7 @@ class Wanted:
 
 @frozen
 class Added:
-    """A line that was put in. line: its number in the new text, from 1. code: without its indentation."""
+    """An inserted line. line: its number in the new text, from 1. code: its text without indentation."""
 
     line: int
     code: str
@@ -42,7 +42,7 @@ class Added:
 
 @frozen
 class Source:
-    """A Python file. lines: each with its own ending."""
+    """A Python file. lines: each with its line ending."""
 
     data: bytes
     encoding: str
@@ -56,14 +56,14 @@ class Source:
 
 
 def source_of(data: bytes) -> Source:
-    """A file that parses: it was loaded."""
+    """Decodes and parses a file; the caller has loaded it, so it parses."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     text = data.decode(encoding)
     return Source(data, encoding, tuple(_LINE.findall(text)), ast.parse(data))
 
 
-def put(source: Source, wanted: Sequence[Wanted]) -> tuple[bytes, tuple[Added, ...]]:
-    """The file with these lines, but those that stand there already; what was added, in the order of lines."""
+def insert_lines(source: Source, wanted: Sequence[Insertion]) -> tuple[bytes, tuple[Added, ...]]:
+    """The file with these lines inserted, except those it already has; and the added lines in order."""
     inserted: dict[int, list[str]] = {}
     callers: dict[str, None] = {}
     bound = _bound(source.tree)
@@ -80,11 +80,11 @@ def put(source: Source, wanted: Sequence[Wanted]) -> tuple[bytes, tuple[Added, .
     imported = _import(callers, bound)
     if imported and inserted:
         inserted.setdefault(_import_row(source), []).insert(0, imported)
-    return _woven(source, inserted)
+    return _merge(source, inserted)
 
 
-def _woven(source: Source, inserted: Mapping[int, Sequence[str]]) -> tuple[bytes, tuple[Added, ...]]:
-    """inserted: before which line, counted from 0, which lines go."""
+def _merge(source: Source, inserted: Mapping[int, Sequence[str]]) -> tuple[bytes, tuple[Added, ...]]:
+    """inserted: the new lines by the row, counted from 0, that they precede."""
     made: list[str] = []
     added: list[Added] = []
     for row in range(len(source.lines) + 1):
@@ -100,8 +100,8 @@ def _woven(source: Source, inserted: Mapping[int, Sequence[str]]) -> tuple[bytes
 # -- places ------------------------------------------------------------------------------------------------------
 
 
-def _place(source: Source, wanted: Wanted) -> tuple[int, str] | None:
-    """Before which line, counted from 0, and how far indented; None where no line of its own can stand."""
+def _place(source: Source, wanted: Insertion) -> tuple[int, str] | None:
+    """The row, counted from 0, to insert before, and the indentation; None where no line can be inserted."""
     if wanted.where == "before":
         return _before(source, wanted.line)
     function = _function(source.tree, wanted.line)
@@ -118,7 +118,7 @@ def _place(source: Source, wanted: Wanted) -> tuple[int, str] | None:
 
 
 def _function(tree: ast.Module, line: int) -> ast.FunctionDef | None:
-    """The function that begins on a line, with its decorators."""
+    """The function that begins on a line: its `def` or one of its decorators."""
     functions = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef))
     return next(
         (each for each in functions if line in {each.lineno, *(mark.lineno for mark in each.decorator_list)}), None
@@ -126,12 +126,12 @@ def _function(tree: ast.Module, line: int) -> ast.FunctionDef | None:
 
 
 def _statements(function: ast.FunctionDef) -> list[ast.stmt]:
-    """The body without its docstring, unless that is all of it."""
+    """The body without its docstring, unless the docstring is the whole body."""
     return function.body[1:] or function.body if ast.get_docstring(function, clean=False) is not None else function.body
 
 
 def _before(source: Source, line: int) -> tuple[int, str] | None:
-    """Before the innermost statement on a line that begins a line of its own, or the one that it stands behind."""
+    """The place before the innermost statement that covers the line and is the first on its own line."""
     order = sorted(
         (each for each in ast.walk(source.tree) if isinstance(each, ast.stmt)),
         key=lambda each: (each.lineno, each.col_offset),
@@ -151,15 +151,15 @@ def _before_statement(source: Source, stmt: ast.stmt) -> tuple[int, str] | None:
 
 
 def _indent(source: Source, stmt: ast.stmt) -> str | None:
-    """What stands before a statement on its line; None if that is more than blanks, or the line goes on from before."""
+    """A statement's indentation; None if other code precedes it on its line, or the line continues the previous one."""
     line = source.lines[stmt.lineno - 1]
     before = line.encode("utf-8")[: stmt.col_offset].decode("utf-8")
     goes_on = stmt.lineno > 1 and source.lines[stmt.lineno - 2].rstrip("\r\n").endswith("\\")
     return None if before.strip() or goes_on else before
 
 
-def _neighbours(source: Source, wanted: Wanted, row: int) -> Collection[str]:
-    """Lines among which a claim may stand already: those of the function, or the claims just above."""
+def _neighbours(source: Source, wanted: Insertion, row: int) -> Collection[str]:
+    """Lines to search for an existing copy of the claim: the whole function, or the claims just above."""
     if wanted.where == "before":
         above = (line.strip() for line in reversed(source.lines[:row]))
         return set(takewhile(lambda line: not line or _is_claim(line), above))
@@ -176,7 +176,7 @@ def _is_claim(line: str) -> bool:
 
 
 def _bound(tree: ast.Module) -> dict[str, str]:
-    """Names of a file, each with that of the language that it stands for everywhere, empty if it does not."""
+    """The names a file binds, each with the `argus.language` name it always denotes, or "" if it has other meanings."""
     bound: dict[str, str] = {}
     for name, meaning in _bindings(tree):
         bound[name] = meaning if bound.get(name, meaning) == meaning else ""
@@ -201,21 +201,21 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _alias(name: str, bound: Mapping[str, str]) -> str:
-    """What a name of the language is called in a file: another name where the file means something else by it."""
+    """The name under which the file can use a name of `argus.language`: an alias where the file rebinds it."""
     if name not in language.__all__ or bound.get(name, name) == name:
         return name
     return f"argus_{name}"
 
 
 def _import(called: Collection[str], bound: Mapping[str, str]) -> str:
-    """The line that imports what a file does not have, empty if it has all."""
+    """The import line for the names that the file lacks, empty if it has them all."""
     needed = sorted(name for name in called if name in language.__all__ and bound.get(_alias(name, bound)) != name)
-    told = (name if _alias(name, bound) == name else f"{name} as {_alias(name, bound)}" for name in needed)
-    return f"from argus.language import {', '.join(told)}" if needed else ""
+    names = (name if _alias(name, bound) == name else f"{name} as {_alias(name, bound)}" for name in needed)
+    return f"from argus.language import {', '.join(names)}" if needed else ""
 
 
 def _import_row(source: Source) -> int:
-    """Below the last import of the language, else above the first statement that may have one above it."""
+    """The row after the last import from `argus.language`, else the first row where an import may go."""
     body = source.tree.body
     ends = [
         each.end_lineno or each.lineno
@@ -233,7 +233,7 @@ def _import_row(source: Source) -> int:
 
 
 def with_sizes(code: str, kernel: Kernel, source: Source, line: int) -> str:
-    """The code with sizes that the function around a line gives no name written as extents of a parameter."""
+    """The code with each size that has no name around the line replaced by a parameter's extent, `A.shape[0]`."""
     around = [
         each
         for each in ast.walk(source.tree)
@@ -260,7 +260,7 @@ def with_sizes(code: str, kernel: Kernel, source: Source, line: int) -> str:
 
 
 def _own_names(scope: ast.AST) -> Iterator[str]:
-    """Names that a function or module binds, and not the functions in it."""
+    """Names that a function or module binds itself, not those bound inside nested functions."""
     nodes = list(ast.iter_child_nodes(scope))
     while nodes:
         node = nodes.pop()

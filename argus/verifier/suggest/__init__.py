@@ -1,4 +1,4 @@
-"""Claims proposed for a kernel: tried on runs, proved for all sizes, ranked by the mistakes that they exclude."""
+"""Suggests claims for a kernel: tests candidates on runs, proves them for all sizes, ranks them by mutants killed."""
 
 from __future__ import annotations
 

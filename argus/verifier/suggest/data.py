@@ -1,4 +1,4 @@
-"""Suggestions as JSON data of the schema `argus.suggestions/1`."""
+"""Suggestions as JSON in the schema `argus.suggestions/1`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from argus.verifier.suggest.suggest import Suggestion, Suggestions
 
 
 def suggestions_json(made: Suggestions) -> dict[str, object]:
-    """One kernel of the schema `argus.suggestions/1`."""
+    """One kernel's suggestions, in the schema `argus.suggestions/1`."""
     plain = asdict(made, recurse=False)
     for name in ("found", "implied", "open"):
         plain[name] = [_suggestion(each) for each in getattr(made, name)]

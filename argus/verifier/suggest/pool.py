@@ -1,4 +1,4 @@
-"""Candidates for claims, from templates: what kernels of this kind usually claim, true or not."""
+"""Candidate claims from templates: what kernels with this structure usually claim, whether true here or not."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from argus.core.span import Frame, Span
 from argus.core.walk import show
 
 FILE = "<suggestion>"
-"""The file that candidates stand in: their line is their number."""
+"""The file name in the candidates' spans; their line is their number."""
 
 Record = tuple[tuple[str, Index], ...]
 
 
 @frozen(eq=False)
 class Candidate:
-    """A statement that could be put in.
+    """A statement that could be added.
 
-    code: the line that a user would write. kind: of claim. about: the tile or tensor that it speaks of. before: the
-    statement that it would stand before; None for the end of the kernel, or its start if it is a tag.
+    code: the line that a user would write. kind: the kind of claim. about: the tile or tensor of the claim. before: the
+    statement to insert it before; None for the end of the kernel, or for its start if it is a tag.
     """
 
     number: int
@@ -74,18 +74,18 @@ class _Pool:
 
 
 def candidates(kernel: Kernel) -> tuple[Candidate, ...]:
-    """Everything worth trying, tags first. The kernel has no claims."""
+    """All candidates for a kernel without claims, tags first."""
     pool = _Pool(kernel)
     records = _tags(pool)
     for buffer in _outputs(kernel):
-        _stored(pool, buffer, records)
+        _written_once(pool, buffer, records)
     for mma, loops in _products(kernel):
         _operands(pool, mma, loops, records)
     for buffer, reader in _sums(kernel):
-        _summed(pool, buffer, reader, records)
+        _coverage(pool, buffer, reader, records)
     for stmt in walk(kernel.body):
         if isinstance(stmt, Map):
-            _combined(pool, stmt, records)
+            _quotients(pool, stmt, records)
     return tuple(pool.found)
 
 
@@ -93,7 +93,7 @@ def candidates(kernel: Kernel) -> tuple[Candidate, ...]:
 
 
 def _tags(pool: _Pool) -> Mapping[Buffer, Record]:
-    """The record of each input; of one without, the names of its axes."""
+    """The record of each input: that of its tag, or for an untagged input the names of its axes."""
     given = {s.view.buffer: s.names for s in walk(pool.kernel.body) if isinstance(s, Tag)}
     records: dict[Buffer, Record] = {}
     for buffer in _inputs(pool.kernel):
@@ -117,7 +117,7 @@ def _outputs(kernel: Kernel) -> tuple[Buffer, ...]:
 
 
 def _by_axes(buffer: Buffer) -> Record:
-    """Each axis named after its size, or by its number where that names another."""
+    """Each axis named after its size, or after its number where that name is taken."""
     names: list[str] = []
     for axis, extent in enumerate(buffer.shape):
         plain = extent.symbol.name.lower() if isinstance(extent, Sym) else ""
@@ -131,8 +131,8 @@ def _function(record: Record) -> str:
     return f"lambda {', '.join(names)}: dict({', '.join(f'{name}={name}' for name in names)})"
 
 
-def _stored(pool: _Pool, buffer: Buffer, records: Mapping[Buffer, Record]) -> None:
-    """Once each, with the names that inputs give to axes of these sizes."""
+def _written_once(pool: _Pool, buffer: Buffer, records: Mapping[Buffer, Record]) -> None:
+    """A claim that the output is written once, with the names that inputs give to axes of the same sizes."""
     known = {name for record in records.values() for name, _ in record}
     record = _by_axes(buffer)
     kept = tuple((name, place) for name, place in record if name in known)
@@ -161,19 +161,19 @@ def _placed(body: Sequence[Stmt], loops: tuple[For, ...]) -> Iterator[tuple[Mma,
 
 
 def _operands(pool: _Pool, mma: Mma, loops: tuple[For, ...], records: Mapping[Buffer, Record]) -> None:
-    """What the operands of a matrix instruction hold, in each iteration and from one to the next."""
+    """Claims about the operands of a matrix instruction, within an iteration and from one to the next."""
     tiles = [view.buffer for view in (mma.a, mma.b) if _is_named_tile(view.buffer)]
     names = dict.fromkeys(name for record in records.values() for name, _ in record)
     for buffer in tiles:
         for record in records.values():
-            _all_apart(pool, buffer, record, mma, loops)
+            _all_distinct(pool, buffer, record, mma, loops)
         for name, width in product(names, _widths(buffer)):
             for loop in loops[-1:]:
                 _in_tiles(pool, buffer, name, width, loop, mma)
         if loops:
             for name in names:
-                _carried(pool, buffer, name, mma, loops[-1])
-    if len(tiles) == len({*tiles}) == 2 and _alike(*tiles):
+                _growth(pool, buffer, name, mma, loops[-1])
+    if len(tiles) == len({*tiles}) == 2 and _same_shape(*tiles):
         one, two = tiles
         for name in names:
             code = f"assert_equal({one.name}.tag.{name}, {two.name}.tag.{name})"
@@ -182,12 +182,12 @@ def _operands(pool: _Pool, mma: Mma, loops: tuple[For, ...], records: Mapping[Bu
 
 
 def _is_named_tile(buffer: Buffer) -> bool:
-    """Whether a user can write the name of a register tile: one given by its line is none."""
+    """Whether a register tile has a name that a user can write; a name derived from its line is not one."""
     stem, _, line = buffer.name.rpartition("_")
     return buffer.space == "register" and buffer.name.isidentifier() and not (stem and line.isdigit())
 
 
-def _alike(one: Buffer, two: Buffer) -> bool:
+def _same_shape(one: Buffer, two: Buffer) -> bool:
     shapes = [layout.elements().shape for layout in (one.layout, two.layout) if isinstance(layout, TV)]
     return len(shapes) == 2 and shapes[0] == shapes[1]
 
@@ -211,8 +211,8 @@ def _in_tiles(pool: _Pool, buffer: Buffer, name: str, width: int, loop: For, bef
     pool.add(Relation(((symbol, of),), cond), code, "in tiles", buffer, before)
 
 
-def _carried(pool: _Pool, buffer: Buffer, name: str, before: Stmt, loop: For) -> None:
-    """By how much a component grows from one iteration to the next."""
+def _growth(pool: _Pool, buffer: Buffer, name: str, before: Stmt, loop: For) -> None:
+    """Claims about how much a component grows from one iteration to the next."""
     was, now = _component(buffer, name, 1), _component(buffer, name)
     for width in (0, *_widths(buffer)):
         grows = width * loop.step
@@ -223,7 +223,7 @@ def _carried(pool: _Pool, buffer: Buffer, name: str, before: Stmt, loop: For) ->
         pool.add(Relation((was, now), cond), code, "from iteration to iteration", buffer, before)
 
 
-def _all_apart(pool: _Pool, buffer: Buffer, record: Record, before: Stmt, loops: tuple[For, ...] = ()) -> None:
+def _all_distinct(pool: _Pool, buffer: Buffer, record: Record, before: Stmt, loops: tuple[For, ...] = ()) -> None:
     components = tuple(TagOf(whole(buffer), name) for name, _ in record)
     named = ", ".join(f"{buffer.name}.tag.{name}" for name, _ in record)
     inner = tuple(loop.symbol for loop in loops[-1:])
@@ -254,8 +254,8 @@ def _reads(stmt: Stmt, buffer: Buffer) -> bool:
             return False
 
 
-def _summed(pool: _Pool, buffer: Buffer, reader: Stmt, records: Mapping[Buffer, Record]) -> None:
-    """Each number of an axis that two inputs share, once, and in order."""
+def _coverage(pool: _Pool, buffer: Buffer, reader: Stmt, records: Mapping[Buffer, Record]) -> None:
+    """Claims that sums cover an axis that two inputs share, each index once, and in order."""
     places = [(name, of) for of, record in records.items() for name, place in record if place in _axes(of)]
     shared = dict.fromkeys(name for name, of in places if any(n == name and b is not of for n, b in places))
     for name in shared:
@@ -269,7 +269,7 @@ def _summed(pool: _Pool, buffer: Buffer, reader: Stmt, records: Mapping[Buffer, 
     for output in _outputs(pool.kernel):
         record = tuple((name, place) for name, place in _by_axes(output) if name in known)
         if record:
-            _all_apart(pool, buffer, record, reader)
+            _all_distinct(pool, buffer, record, reader)
 
 
 def _axes(buffer: Buffer) -> tuple[Index, ...]:
@@ -284,8 +284,8 @@ def _extent(buffer: Buffer, record: Record, name: str) -> Index:
 # -- arithmetic --------------------------------------------------------------------------------------------------
 
 
-def _combined(pool: _Pool, stmt: Map, records: Mapping[Buffer, Record]) -> None:
-    """Of tiles that meet in one expression: a number of one is that of another, divided by a block's extent."""
+def _quotients(pool: _Pool, stmt: Map, records: Mapping[Buffer, Record]) -> None:
+    """Claims about tiles combined in one expression: an index of one equals another's divided by a block's extent."""
     tiles = dict.fromkeys(get.view.buffer for get in gets(stmt.elem) if _is_named_tile(get.view.buffer))
     names = dict.fromkeys(name for record in records.values() for name, _ in record)
     widths = dict.fromkeys(width for tile in tiles for width in _widths(tile))

@@ -1,4 +1,4 @@
-"""Kernels with statements put in or taken out: where candidates stand, and mistakes that they might find."""
+"""Rewrites kernels: inserts candidate claims, removes claims, and makes the mutants that claims should detect."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from argus.core.ir import Assert, Copy, For, If, Kernel, Mma, Roles, Stmt, View,
 Edit = Callable[[Stmt], Sequence[Stmt]]
 
 
-def edited(kernel: Kernel, edit: Edit) -> Kernel:
-    """Every statement replaced by those that `edit` gives for it, inner ones first."""
+def rewritten(kernel: Kernel, edit: Edit) -> Kernel:
+    """The kernel with every statement replaced by those that `edit` returns for it, inner statements first."""
     roles = None
     if kernel.roles is not None:
         (roles,) = _body((kernel.roles,), edit)
@@ -31,35 +31,35 @@ def _body(body: tuple[Stmt, ...], edit: Edit) -> tuple[Stmt, ...]:
 
 
 def _around(old: Stmt, new: Stmt, edit: Edit) -> list[Stmt]:
-    """What `edit` makes of a statement, with the bodies that it has now."""
+    """The statements that `edit` returns for `old`, where `new`, with rewritten bodies, takes the place of `old`."""
     return [new if each is old else each for each in edit(old)]
 
 
 def without_claims(kernel: Kernel) -> Kernel:
-    """The kernel that asserts nothing."""
-    return edited(kernel, lambda stmt: () if isinstance(stmt, Assert) else (stmt,))
+    """The kernel without its assertions."""
+    return rewritten(kernel, lambda stmt: () if isinstance(stmt, Assert) else (stmt,))
 
 
 def with_statements(
     kernel: Kernel, first: Sequence[Stmt], before: Mapping[Stmt, Sequence[Stmt]], last: Sequence[Stmt]
 ) -> Kernel:
-    """The kernel with statements at its start, before some of its own, and at its end."""
-    made = edited(kernel, lambda stmt: (*before.get(stmt, ()), stmt))
+    """The kernel with statements added at its start, before some of its own, and at its end."""
+    made = rewritten(kernel, lambda stmt: (*before.get(stmt, ()), stmt))
     return evolve(made, prologue=(*first, *made.prologue), epilogue=(*made.epilogue, *last))
 
 
-# -- mistakes ----------------------------------------------------------------------------------------------------
+# -- mutants -----------------------------------------------------------------------------------------------------
 
 
-def mistakes(kernel: Kernel) -> Iterator[Kernel]:
-    """The kernel with one mistake each, of the kinds that claims about data flow are there to find."""
+def mutants(kernel: Kernel) -> Iterator[Kernel]:
+    """Mutants of the kernel with one mistake each, of the kinds that claims about data flow detect."""
     for stmt in walk(kernel.body):
         for wrong in _wrong(stmt):
-            yield edited(kernel, _in_place_of(stmt, wrong))
+            yield rewritten(kernel, _in_place_of(stmt, wrong))
 
 
 def _in_place_of(old: Stmt, new: Stmt) -> Edit:
-    """A loop or a branch keeps its body, in which candidates may stand by now."""
+    """Replaces a statement; a loop or a branch keeps its current body, which may contain candidates."""
     return lambda stmt: (new,) if stmt is old else (stmt,)
 
 
@@ -83,7 +83,7 @@ def _wrong(stmt: Stmt) -> Iterator[Stmt]:
 
 
 def _moved(view: View) -> Iterator[View]:
-    """One element further along each axis, and with symbols' parts of two axes exchanged."""
+    """The view shifted by one element along each axis."""
     for axis, place in enumerate(view.at):
         at = (*view.at[:axis], algebra.add(place, 1), *view.at[axis + 1 :])
         yield evolve(view, at=at)

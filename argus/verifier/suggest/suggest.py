@@ -1,4 +1,4 @@
-"""From candidates to suggestions: filter by runs, prove what is left, rank by what it excludes."""
+"""Turns candidate claims into suggestions: filters them by runs, proves the rest, ranks them by mutants killed."""
 
 from __future__ import annotations
 
@@ -25,25 +25,24 @@ from argus.report.summary import verdict_word
 from argus.solvers.base import Solver
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
-from argus.verifier.kernel import Judged, judged, verify
+from argus.verifier.kernel import CheckedObligation, check_obligations, verify
 from argus.verifier.suggest.pool import FILE, Candidate, candidates
-from argus.verifier.suggest.program import mistakes, with_statements, without_claims
+from argus.verifier.suggest.program import mutants, with_statements, without_claims
 
 _OF_THE_FIRST = 24
 _MISTAKES = 24
 _ALWAYS = ("tag", "covers", "written once")
-"""What a verdict about the output needs, whatever else implies it."""
+"""Kinds that a verdict about the output needs, and that are therefore never dropped as implied."""
 
 
 @frozen
 class Suggestion:
-    """A claim that holds of the kernel, as a line to paste.
+    """A claim that holds for the kernel, as a line to paste.
 
-    code: the line. claim: what it says, as `pretty` prints it; empty for a tag. kind: of claim. about: the tile or
-    tensor that it speaks of. place: where the line goes, in words; at: the statement that it goes before (no source
-    for the kernel's end, and for a tag its start). excludes: of the mistakes tried in the kernel, those that break the
-    claim. compared: elements that its proof speaks of. reason: why a claim is not among those proved; empty for one
-    that is.
+    code: the line. claim: its text as `pretty` prints it; empty for a tag. kind: the kind of claim. about: the tile or
+    tensor of the claim. place: where the line goes, in words; at: the statement it goes before (no source location for
+    the kernel's end, or its start for a tag). excludes: how many of the tried mutants violate the claim. compared: how
+    many elements its proof compares. reason: why the claim is not proved; empty if it is.
     """
 
     code: str
@@ -59,12 +58,13 @@ class Suggestion:
 
 @frozen
 class Suggestions:
-    """What is suggested for one kernel, the best first.
+    """The suggestions for one kernel, best first.
 
-    verdict: of the kernel with all of `found` put in, in one word: only if that is "proved" does a claim hold of every
-    run; otherwise it holds of the data flow alone, and `reason` says what stands against it. found: proved, and not
-    implied by better ones. implied: proved, but each mistake they exclude is excluded by one of `found`. open: no run
-    breaks them, and no proof was found. tried: candidates; runs and mistakes: what they were judged by.
+    verdict: that of the kernel with all proved claims added, in one word. Only if it is "proved" do the claims hold for
+    every run; otherwise they hold for the data flow alone, and `reason` says what is refuted or unproved.
+    found: proved, and not implied by better ones. implied: proved, but every mutant they exclude is excluded by one of
+    `found`. open: not violated by any run, and not proved. tried: how many candidates; runs, mistakes: how many sizes
+    were run and mutants tried.
     """
 
     kernel: str
@@ -89,7 +89,7 @@ def suggest_invariants(
 ) -> Suggestions:
     """Propose claims for a kernel: tags, coverage of sums, outputs written once, and relations between tiles.
 
-    Claims that the kernel makes already are kept and not proposed again. solver, budget, config: as for `verify`.
+    The kernel's own claims stay in place and are not proposed again. solver, budget, config: as for `verify`.
     Raises ArgusError when the kernel cannot be traced or run (E501), or the solver is unknown.
     """
     traced = kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])
@@ -99,16 +99,16 @@ def suggest_invariants(
 def with_suggested(
     kernel: Kernel, *, solver: str | Solver | None = None, budget: Budget | None = None
 ) -> tuple[Kernel, Suggestions]:
-    """A kernel that makes the claims found for it, and these; the kernel as it is where it is not proved with them.
+    """The kernel with the suggested claims added, and the suggestions; the kernel unchanged if it is not proved so.
 
-    Raises ArgusError as `suggest_invariants`.
+    Raises ArgusError like `suggest_invariants`.
     """
     made, claiming = _suggested(kernel, resolve(solver), budget or Budget())
     return (claiming if made.verdict == "proved" else kernel), made
 
 
 def _suggested(traced: Kernel, backend: Solver, limits: Budget) -> tuple[Suggestions, Kernel]:
-    """The suggestions, and the kernel with those that are best."""
+    """The suggestions, and the kernel with those in `found` added."""
     made = {claim_text(stmt.claim) for stmt in walk(traced.body) if isinstance(stmt, Assert)}
     pool = [each for each in candidates(without_claims(traced)) if not _is_made(each, made)]
     sizes = _sizes(traced)
@@ -117,7 +117,7 @@ def _suggested(traced: Kernel, backend: Solver, limits: Budget) -> tuple[Suggest
     proved = [each for each in alive if standings.get(each.number, _NOTHING).holds]
     broken, tried = _excluded(traced, proved, sizes)
     verdict = verify(_with(traced, proved), solver=backend, budget=limits).verdict
-    ranked = [_told(each, standings, broken) for each in proved]
+    ranked = [_suggestion(each, standings, broken) for each in proved]
     order = sorted(range(len(proved)), key=lambda n: _rank(proved[n], ranked[n]))
     kept = _not_implied([proved[n] for n in order], broken)
     suggestions = Suggestions(
@@ -125,10 +125,10 @@ def _suggested(traced: Kernel, backend: Solver, limits: Budget) -> tuple[Suggest
         str(traced.target),
         backend.name,
         verdict_word(verdict),
-        _against(verdict),
+        _verdict_reason(verdict),
         tuple(ranked[n] for n in order if proved[n] in kept),
         tuple(ranked[n] for n in order if proved[n] not in kept),
-        tuple(_told(each, standings, broken) for each in alive if each not in proved),
+        tuple(_suggestion(each, standings, broken) for each in alive if each not in proved),
         len(pool),
         len(sizes),
         tried,
@@ -154,23 +154,23 @@ def _with(kernel: Kernel, chosen: Sequence[Candidate]) -> Kernel:
 
 
 def _sizes(kernel: Kernel) -> tuple[Mapping[str, int], ...]:
-    """The least work, the most blocks among small sizes, and last the most iterations."""
+    """Sizes to run: those with the least work, the most blocks and, last, the most iterations, among small ones."""
     known = list(islice(sizes_in_order(kernel), _OF_THE_FIRST))
     loops = [trips(stmt) for stmt in walk(kernel.body) if isinstance(stmt, For)]
     places = range(len(known))
     blocks = max(places, key=lambda n: (_total(kernel.grid, kernel, known[n]), -n), default=0)
-    turns = max(places, key=lambda n: (_total(loops, kernel, known[n]), -n), default=0)
-    return tuple(known[place] for place in dict.fromkeys((0, blocks, turns)) if known)
+    iterations = max(places, key=lambda n: (_total(loops, kernel, known[n]), -n), default=0)
+    return tuple(known[place] for place in dict.fromkeys((0, blocks, iterations)) if known)
 
 
 def _total(counts: Sequence[Index], kernel: Kernel, size: Mapping[str, int]) -> int:
-    """The sum of those counts that sizes alone tell, at some sizes."""
+    """The sum, at these sizes, of the counts that depend on sizes alone."""
     env = {symbol: size[symbol.name] for symbol in kernel.sizes}
     return sum(int(cast(int, evaluate(count, env))) for count in counts if symbols(count) <= env.keys())
 
 
 def _unbroken(kernel: Kernel, pool: Sequence[Candidate], sizes: Sequence[Mapping[str, int]]) -> list[Candidate]:
-    """The candidates that some run reaches and none breaks."""
+    """The candidates that some run reaches and no run violates."""
     prepared = Prepared(_with(kernel, pool))
     schedule = directed(prepared.kernel)[0]
     alive, reached = list(pool), set[int]()
@@ -186,7 +186,7 @@ _EVERY = 1 << 20
 
 
 def _number(stmt: Stmt) -> int:
-    """The number of the candidate that a statement is, -1 for one of the kernel's own."""
+    """The number of the candidate that a statement is; -1 for a statement of the kernel itself."""
     frame = stmt.span.frame
     return frame.line if frame is not None and frame.file == FILE else -1
 
@@ -194,17 +194,17 @@ def _number(stmt: Stmt) -> int:
 def _excluded(
     kernel: Kernel, proved: Sequence[Candidate], sizes: Sequence[Mapping[str, int]]
 ) -> tuple[Mapping[int, frozenset[int]], int]:
-    """For each candidate the mistakes that break it, by number, and how many were tried."""
+    """For each candidate the numbers of the mutants that violate it, and how many mutants were tried."""
     found: dict[int, set[int]] = {}
     tried = 0
-    wrong = list(mistakes(_with(kernel, proved)))
+    wrong = list(mutants(_with(kernel, proved)))
     for number, other in enumerate(wrong[:: max(1, -(-len(wrong) // _MISTAKES))]):
         try:
             prepared = Prepared(other)
             schedule = directed(other)[0]
             outcome = run_prepared(prepared, sizes[-1], None, schedule, tags=True, values=False, limit=_EVERY)
         except (ArgusError, ZeroDivisionError, IndexError):
-            continue  # a program that does not run tells nothing of its claims
+            continue  # a mutant that does not run says nothing about the claims
         tried += 1
         for violation in outcome.violations:
             found.setdefault(_number(violation.stmt), set()).add(number)
@@ -221,12 +221,12 @@ class _Standing:
     reason: str = ""
 
 
-_NOTHING = _Standing(holds=False, reason="the verifier has no reading of the kernel")
+_NOTHING = _Standing(holds=False, reason="the verifier cannot model the kernel")
 
 
 def _standings(kernel: Kernel, session: Session) -> Mapping[int, _Standing]:
-    """What became of the obligations of each candidate; those about outputs stand at the stores."""
-    analysis, everything = judged(kernel, session)
+    """The result of each candidate's obligations; obligations about outputs are attached to the stores."""
+    analysis, everything = check_obligations(kernel, session)
     found: dict[int, _Standing] = {}
     if analysis.unmodelled:
         return {}
@@ -239,7 +239,7 @@ def _standings(kernel: Kernel, session: Session) -> Mapping[int, _Standing]:
     return found
 
 
-def _standing(mine: Sequence[Judged]) -> _Standing:
+def _standing(mine: Sequence[CheckedObligation]) -> _Standing:
     compared = sum(j.obligation.compared for j in mine)
     left = [j for j in mine if j.standing != "proved"]
     if left or not compared:
@@ -247,7 +247,7 @@ def _standing(mine: Sequence[Judged]) -> _Standing:
     return _Standing(holds=True, compared=compared)
 
 
-def _against(verdict: Verdict) -> str:
+def _verdict_reason(verdict: Verdict) -> str:
     match verdict:
         case Proved():
             return ""
@@ -260,7 +260,9 @@ def _against(verdict: Verdict) -> str:
 # -- ranks -------------------------------------------------------------------------------------------------------
 
 
-def _told(each: Candidate, standings: Mapping[int, _Standing], broken: Mapping[int, frozenset[int]]) -> Suggestion:
+def _suggestion(
+    each: Candidate, standings: Mapping[int, _Standing], broken: Mapping[int, frozenset[int]]
+) -> Suggestion:
     standing = standings.get(each.number, _NOTHING)
     at = Span() if each.before is None else each.before.span
     start = "at the start of the kernel" if isinstance(each.stmt, Tag) else "at the end of the kernel"
@@ -277,9 +279,9 @@ def _told(each: Candidate, standings: Mapping[int, _Standing], broken: Mapping[i
     )
 
 
-def _rank(candidate: Candidate, told: Suggestion) -> tuple[int, int, int, int]:
-    """Tags come first, for the others need them; then what excludes most, of equals what compares most."""
-    return (0 if candidate.kind == "tag" else 1, -told.excludes, -told.compared, candidate.number)
+def _rank(candidate: Candidate, made: Suggestion) -> tuple[int, int, int, int]:
+    """Tags first, since the others need them; then by mutants excluded, then by elements compared."""
+    return (0 if candidate.kind == "tag" else 1, -made.excludes, -made.compared, candidate.number)
 
 
 def _not_implied(ranked: Sequence[Candidate], broken: Mapping[int, frozenset[int]]) -> list[Candidate]:

@@ -16,13 +16,14 @@ from mcp import Client, StdioServerParameters, stdio_client
 from argus.cli.mcp_server import Tools, server
 from argus.core.diagnostic import ArgusError
 from argus.report.json_document import SCHEMA
-from argus.runtime.sandbox.isolation import NAMES, probed
+from argus.runtime.sandbox.isolation import NAMES, probe_isolation
 from tests.documents import complaints
 from tests.runtime.sandbox.hostile import KERNEL, WRONG
 
 ROOT = Path(__file__).parents[3]
 isolated = pytest.mark.skipif(
-    all(probed(name) is not None for name in NAMES), reason="nothing isolates a process here: texts are refused"
+    all(probe_isolation(name) is not None for name in NAMES),
+    reason="nothing isolates a process here: texts are refused",
 )
 
 

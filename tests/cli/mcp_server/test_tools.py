@@ -17,10 +17,10 @@ from argus.runtime.sandbox import (
     Answer,
     Array,
     Built,
+    CheckedKernel,
     Compared,
     Failed,
     Interpreted,
-    Judged,
     Refused,
     Request,
     Verified,
@@ -39,7 +39,9 @@ def answering(*results: Result) -> Tools:
     """Tools whose texts all hold one kernel for each of these results."""
 
     def ask(_: Request) -> Answer:
-        return Answer(tuple(Judged(f"k{n}", "gfx942", ("M",), (r,), NO_KERNEL) for n, r in enumerate(results)), "", 1.0)
+        return Answer(
+            tuple(CheckedKernel(f"k{n}", "gfx942", ("M",), (r,), NO_KERNEL) for n, r in enumerate(results)), "", 1.0
+        )
 
     return Tools(ask=ask)
 

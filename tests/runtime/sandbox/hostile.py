@@ -1,4 +1,4 @@
-"""A good kernel to hide things in, and the run of a text whose first lines are hostile."""
+"""A valid kernel text, and helpers that run it with hostile lines in front."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHORT = evolve(TRACING, wall_seconds=4.0, cpu_seconds=4)
 def ran(
     before: str, *, kernel: str = KERNEL, tracing: Limits = TRACING, tasks: tuple[Task, ...] = (Verify(),), on: Name
 ) -> Answer | Refused:
-    """What is answered to a text that begins with some lines of Python."""
+    """The sandbox's answer to a text that begins with some lines of Python."""
     return run(Request(f"{before}\n{kernel}", tasks, tracing=tracing), on)
 
 
@@ -49,7 +49,7 @@ def marked(token: str) -> str:
 
 
 def alive(token: str) -> list[str]:
-    """Processes of this machine that bear a name, once those that have been killed had time to go."""
+    """Processes of this machine with a name, after killed ones have had time to end."""
     deadline = monotonic() + 5.0
     while (found := bearing(token)) and monotonic() < deadline:
         sleep(0.05)

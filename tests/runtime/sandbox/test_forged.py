@@ -1,4 +1,4 @@
-"""Texts that forge answers or reach for what they are run by: nothing is believed, and nothing is reached."""
+"""Texts that forge answers or attack the process that runs them: no forgery is accepted, and no attack succeeds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from time import monotonic
 import pytest
 
 from argus.runtime.sandbox import Answer
-from argus.runtime.sandbox.isolation import NAMES, Name, probed
+from argus.runtime.sandbox.isolation import NAMES, Name, probe_isolation
 from argus.runtime.sandbox.request import TRACING
 from tests.runtime.sandbox.hostile import WRONG, alive, marked, ran, refused, token, verdict
 
-HERE = [name for name in NAMES if probed(name) is None]
+HERE = [name for name in NAMES if probe_isolation(name) is None]
 pytestmark = pytest.mark.parametrize("on", HERE)
 
 
@@ -34,7 +34,7 @@ FORGED = '{"kernels": [{"name": "doubled", "target": "gfx942", "sizes": [], "res
         f"import os\nfor n in (3, 4, 5):\n    try: os.write(n, {FORGED.encode()!r})\n    except OSError: 0\nos.abort()",
     ],
 )
-def test_a_forged_verdict_is_never_believed(on: Name, text: str) -> None:
+def test_a_forged_verdict_is_never_accepted(on: Name, text: str) -> None:
     answer = ran(text, kernel=WRONG, on=on)
     if isinstance(answer, Answer):
         assert verdict(answer) == "refuted"
@@ -62,7 +62,7 @@ def test_a_patched_verifier_verifies_nothing(on: Name, patch: str) -> None:
         refused(answer, "E003", "E103", "E942", "E944", "E945")
 
 
-def test_facts_that_a_text_forges_about_its_kernel_are_derived_anew(on: Name) -> None:
+def test_forged_facts_about_a_kernel_are_recomputed(on: Name) -> None:
     """Bounds of a symbol are taken for granted by every proof: one that is too narrow would make it vacuous."""
     text = """
 import argus.core.dsl.control as control
@@ -145,7 +145,7 @@ open("/scratch/usercustomize.py", "w").write("import os; os._exit(0)")
 
 
 @pytest.mark.nightly
-def test_texts_do_not_meet_and_threads_may_ask_at_once(on: Name) -> None:
+def test_texts_are_isolated_from_each_other_and_threads_may_run_concurrently(on: Name) -> None:
     texts = ["open('/scratch/left', 'x').write('here')", "import os\nassert not os.path.exists('/scratch/left')"]
     found: list[str] = []
 

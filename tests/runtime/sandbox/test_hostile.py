@@ -1,4 +1,4 @@
-"""Texts that mean harm: each shows that none was done, and that the answer says why nothing is believed."""
+"""Hostile texts: each does no harm, and the answer says why the text was rejected."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from attrs import evolve
 
 from argus.runtime.sandbox import Answer
-from argus.runtime.sandbox.isolation import NAMES, Name, probed
+from argus.runtime.sandbox.isolation import NAMES, Name, probe_isolation
 from argus.runtime.sandbox.request import TRACING
 from tests.runtime.sandbox.hostile import KERNEL, SHORT, WRONG, alive, marked, ran, refused, token, verdict
 
-HERE = [name for name in NAMES if probed(name) is None]
+HERE = [name for name in NAMES if probe_isolation(name) is None]
 pytestmark = pytest.mark.parametrize("on", HERE)
 
 
@@ -87,7 +87,7 @@ for process in (os.getppid(), {os.getpid()}, {os.getppid()}, -1):
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("end", ["sys.exit(0)", "raise SystemExit('proved')"])
-def test_the_end_of_a_program_is_told_at_its_line(on: Name, end: str) -> None:
+def test_an_exit_is_reported_at_its_line(on: Name, end: str) -> None:
     assert "sys.exit" in refused(ran(f"import sys\n{end}", on=on), "E003")
 
 
@@ -103,7 +103,7 @@ def test_the_end_of_a_program_is_told_at_its_line(on: Name, end: str) -> None:
         "ctypes.string_at(0)",
     ],
 )
-def test_a_process_that_ends_or_is_replaced_gives_no_kernel(on: Name, end: str) -> None:
+def test_a_process_that_ends_or_is_replaced_yields_no_kernel(on: Name, end: str) -> None:
     answer = ran(f"import ctypes, os\n{end}", on=on)
     if "os.kill" in end and isinstance(answer, Answer):
         assert verdict(answer) == "proved"  # the first process of a namespace does not hear its own signals
@@ -285,7 +285,7 @@ assert written <= 1 << 24, written
 
 
 @pytest.mark.nightly
-def test_deep_recursion_is_told(on: Name) -> None:
+def test_deep_recursion_is_reported(on: Name) -> None:
     refused(ran("def deep(n):\n    return deep(n + 1)\ndeep(0)", on=on), "E003")
     refused(ran("import sys\nsys.setrecursionlimit(1 << 30)\nnext_ = lambda n: next_(n + 1)\nnext_(0)",
                 tracing=SHORT, on=on), "E003", "E942", "E943", "E944")  # fmt: skip

@@ -1,4 +1,4 @@
-"""What comes back of texts that mean no harm, and of requests that cannot be met."""
+"""The sandbox's answers to harmless texts, and to requests that it cannot serve."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from argus.runtime.sandbox import (
     Array,
     Build,
     Built,
+    CheckedKernel,
     Failed,
     Interpret,
     Interpreted,
-    Judged,
     Limits,
     Refused,
     Request,
@@ -32,24 +32,25 @@ from argus.runtime.sandbox import (
     Suggested,
     Verified,
     Verify,
-    chosen,
+    choose_isolation,
     run,
 )
-from argus.runtime.sandbox.isolation import NAMES, Missing, Name, probed
+from argus.runtime.sandbox.isolation import NAMES, Missing, Name, probe_isolation
 from argus.runtime.sandbox.request import JUDGING, Task
 from argus.verifier.api import interpret
 from argus.verifier.loader import load
 from tests.runtime.sandbox.hostile import KERNEL, WRONG, alive, bearing, marked
 
 isolated = pytest.mark.skipif(
-    all(probed(name) is not None for name in NAMES), reason="nothing isolates a process here: texts are refused"
+    all(probe_isolation(name) is not None for name in NAMES),
+    reason="nothing isolates a process here: texts are refused",
 )
 FAMILY = KERNEL.replace("threads=64)", "threads=64, configs={'one': 1, 'two': 2})").replace(
     'Y: Tensor["M", f32])', 'Y: Tensor["M", f32], *, cfg)'
 )
 
 
-def answered(text: str, *tasks: Task, kernel: str = "") -> tuple[Judged, ...]:
+def answered(text: str, *tasks: Task, kernel: str = "") -> tuple[CheckedKernel, ...]:
     found = run(Request(text, tasks, kernel=kernel))
     assert isinstance(found, Answer), found
     return found.kernels
@@ -74,7 +75,7 @@ def test_all_tasks_are_done_in_order() -> None:
 
 
 @isolated
-def test_what_was_judged_is_the_kernel_that_comes_back() -> None:
+def test_the_returned_kernel_is_the_one_that_was_checked() -> None:
     (judged,) = answered(KERNEL)
     kernel = judged.kernel()
     assert isinstance(kernel, Kernel)
@@ -105,7 +106,7 @@ def test_launches_of_a_program_are_verified_where_they_are() -> None:
 
 
 @isolated
-def test_arrays_of_the_asker_go_in_and_outputs_come_out() -> None:
+def test_the_callers_arrays_go_in_and_outputs_come_out() -> None:
     given = {"X": Array.of(np.arange(8, dtype=np.float32)), "Y": Array.of(np.zeros(8, np.float32))}
     short = given | {"X": evolve(given["X"], data=b"\0")}
     (kernel,) = answered(
@@ -125,8 +126,8 @@ def test_arrays_of_the_asker_go_in_and_outputs_come_out() -> None:
 
 @pytest.mark.nightly
 @isolated
-def test_a_reference_that_is_trusted_finds_what_claims_do_not(tmp_path: Path) -> None:
-    """A text that claims what it does may do something else than was wanted."""
+def test_a_trusted_reference_finds_faults_that_claims_miss(tmp_path: Path) -> None:
+    """A text whose claims are true may still compute something other than intended."""
     file = tmp_path / "trusted.py"
     file.write_text(KERNEL, encoding="utf-8")
     (trusted,) = load(str(file))
@@ -157,17 +158,17 @@ def test_a_refutation_shows_the_line_of_the_text() -> None:
 
 
 @isolated
-def test_a_process_that_judges_for_too_long_is_killed_too() -> None:
+def test_a_checking_process_that_takes_too_long_is_killed() -> None:
     short = evolve(JUDGING, wall_seconds=0.2, cpu_seconds=1)
     found = run(Request(KERNEL, (Verify(),), judging=short))
     assert isinstance(found, Refused)
     assert found.diagnostic.code == "E942"
-    assert "judged" in found.diagnostic.message
+    assert "checked" in found.diagnostic.message
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("on", [name for name in NAMES if probed(name) is None])
-def test_nothing_outlives_an_asker_that_is_killed(on: Name) -> None:
+@pytest.mark.parametrize("on", [name for name in NAMES if probe_isolation(name) is None])
+def test_no_process_outlives_a_killed_caller(on: Name) -> None:
     token = f"t{secrets.token_hex(5)}"
     text = f"{marked(token)}\nimport time\ntime.sleep(600)\n{KERNEL}"
     code = f"from argus.runtime.sandbox import Request, run\nrun(Request({text!r}, ()), {on!r})"
@@ -189,9 +190,9 @@ def test_without_isolation_no_text_is_run(tmp_path: Path, monkeypatch: pytest.Mo
         return Missing("not here")
 
     with pytest.raises(ArgusError) as caught:
-        chosen(none)
+        choose_isolation(none)
     assert caught.value.diagnostic.facts == (("bwrap", "not here"), ("namespaces", "not here"))
-    monkeypatch.setattr("argus.runtime.sandbox.operations.chosen", lambda: chosen(none))
+    monkeypatch.setattr("argus.runtime.sandbox.operations.choose_isolation", lambda: choose_isolation(none))
     harm = tmp_path / "harm"
     found = run(Request(f"open({str(harm)!r}, 'w')\n{KERNEL}", (Verify(),)))
     assert isinstance(found, Refused)
@@ -200,14 +201,14 @@ def test_without_isolation_no_text_is_run(tmp_path: Path, monkeypatch: pytest.Mo
     assert not harm.exists()
 
 
-def test_the_first_isolation_that_holds_is_chosen() -> None:
-    assert chosen(lambda _: None) == "bwrap"
-    assert chosen(lambda name: Missing("no") if name == "bwrap" else None) == "namespaces"
+def test_the_first_working_isolation_is_chosen() -> None:
+    assert choose_isolation(lambda _: None) == "bwrap"
+    assert choose_isolation(lambda name: Missing("no") if name == "bwrap" else None) == "namespaces"
 
 
-def test_a_program_that_is_not_there_is_no_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_is_not_an_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    missing = probed.__wrapped__("bwrap")
+    missing = probe_isolation.__wrapped__("bwrap")
     assert isinstance(missing, Missing)
     assert "bwrap" in missing.why
 

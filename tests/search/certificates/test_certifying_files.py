@@ -18,7 +18,7 @@ import argus.search.certificates.check_file as steps
 import argus.search.certificates.check_steps as parts
 import argus.search.certificates.check_times as times
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.sandbox import Refused, referred, traced
+from argus.runtime.sandbox import Refused, evaluate_reference, trace_text
 from argus.search.certificates import claims
 from argus.search.certificates.certificate import opened, schema
 from argus.search.certificates.check import certified
@@ -52,8 +52,8 @@ def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "verify", once(verify))
     monkeypatch.setattr(checking, "built", once(built))
     monkeypatch.setattr(times, "built", once(built))
-    monkeypatch.setattr(steps, "traced", remember(traced))
-    monkeypatch.setattr(steps, "referred", remember(referred))
+    monkeypatch.setattr(steps, "trace_text", remember(trace_text))
+    monkeypatch.setattr(steps, "evaluate_reference", remember(evaluate_reference))
 
 
 KEPT: dict[str, Any] = {}
@@ -234,8 +234,8 @@ def test_a_file_that_must_not_run_here_is_not_checked(
     def refused(*_: object) -> Refused:
         return Refused(missing, {}, "", "", 0.0)
 
-    monkeypatch.setattr(steps, "traced", refused)
-    monkeypatch.setattr(steps, "referred", refused)
+    monkeypatch.setattr(steps, "trace_text", refused)
+    monkeypatch.setattr(steps, "evaluate_reference", refused)
 
     shown = checks(folder)
 

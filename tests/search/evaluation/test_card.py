@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import opened
+from argus.runtime.cuda.device import open_gpu
 from argus.runtime.cuda.launch import load
 from argus.search.bench_harness.examine import finished
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
@@ -33,7 +33,7 @@ def imagined(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
     """A card that is not there, which multiplies."""
     made = Clocked(pointers=3, sizes=3, took=TOOK, computes=multiply)
     made.kernel = made.launched
-    device = opened(made.driver)
+    device = open_gpu(made.driver)
     monkeypatch.setattr(gpu_bench, "the_device", lambda: device)
     monkeypatch.setattr(gpu_bench, "_CLOCK", lambda: 1e-6 * made.now)
     monkeypatch.setattr(measure, "_RATE", 1.0)
@@ -85,7 +85,7 @@ def test_a_shape_that_a_kernel_declines_is_left_out_unless_it_is_the_problem(fak
 
 
 def test_a_replaced_clock_is_seen(fake: Clocked, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = Card(opened(fake.driver))
+    bench = Card(open_gpu(fake.driver))
     before = bench.instruments()
     assert before == bench.instruments()
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
@@ -93,13 +93,13 @@ def test_a_replaced_clock_is_seen(fake: Clocked, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_stream_of_calls_is_waited_for_alone(fake: Clocked) -> None:
-    Card(opened(fake.driver)).settle(everything=False)
+    Card(open_gpu(fake.driver)).settle(everything=False)
     assert "cuEventSynchronize" in fake.calls
     assert "cuCtxSynchronize" not in fake.calls
 
 
 def test_a_launch_is_on_the_stream_that_is_asked_for(fake: Clocked, tmp_path: Path) -> None:
-    bench = Card(opened(fake.driver))
+    bench = Card(open_gpu(fake.driver))
     held = [gpu_bench.Operand(bench.allocate(2 * 64), (8, 8)) for _ in range(3)]
     gpu_bench.candidate(load(Path(written(tmp_path, "one")), bench.driver), gpu_bench.PRODUCT, stream=7)(*held)()
     assert fake.launches[0][8] == 7

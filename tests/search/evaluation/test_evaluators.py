@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.evaluation.evaluators import Cluster, Here
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.processes import Processes
-from tests.runtime.test_watched import adding
+from tests.runtime.test_watchdog import adding
 
 
 def judge(name: str, text: str = "") -> Judgement:
@@ -29,7 +29,7 @@ def judge(name: str, text: str = "") -> Judgement:
         case "stumbles":
             raise ZeroDivisionError("by zero")
         case "asks":
-            with Watched(60.0) as gpu:
+            with WatchedProcess(60.0) as gpu:
                 assert gpu.call(adding, 2, 3) == 5
         case "fills":
             bytearray(1 << 33)

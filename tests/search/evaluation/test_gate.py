@@ -14,7 +14,7 @@ from argus.search.evaluation.judgement import STAGES
 from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
-from argus.verifier.reference import Contraction, contraction
+from argus.verifier.reference import Contraction, claimed_contraction
 
 PROBLEM = problem_of("gemm:4096x4096x4096:bf16", "gfx942")
 HOPPER = problem_of("gemm:4096x4096x4096:bf16", "sm_90a")
@@ -235,9 +235,9 @@ def test_a_claim_under_a_condition_lets_no_shorter_sum_pass(tools: Tools) -> Non
 def test_without_that_check_a_shorter_sum_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     def of_all_elements(kernel: Kernel) -> Contraction | None:
         conditional = [s for s in kernel.prologue if isinstance(s, Assert) and isinstance(s.claim, Covers)][1:]
-        return contraction(evolve(kernel, prologue=tuple(s for s in kernel.prologue if s not in conditional)))
+        return claimed_contraction(evolve(kernel, prologue=tuple(s for s in kernel.prologue if s not in conditional)))
 
-    monkeypatch.setattr("argus.search.problems.llm_kernels.contraction", of_all_elements)
+    monkeypatch.setattr("argus.search.problems.llm_kernels.claimed_contraction", of_all_elements)
 
     assert judged(PROBLEM, "text-7", tools, with_a_short_sum()).outcome == "timed"
 

@@ -81,8 +81,8 @@ def test_a_wrong_reference_stops_every_candidate(tmp_path: Path, capsys: pytest.
         ("", "has no function `reference`"),
         ("\nreference = 3\n", "has no function `reference`"),
         ("\n\ndef reference(A, D):\n    return A\n", "`reference` raised TypeError"),
-        ("\n\ndef reference(A):\n    return A\n", "gives the shape"),
-        ("\n\ndef reference(A, B):\n    return {'D': A @ B.T}\n", "gives nothing for the output `C`"),
+        ("\n\ndef reference(A):\n    return A\n", "returns an array of shape"),
+        ("\n\ndef reference(A, B):\n    return {'D': A @ B.T}\n", "returns nothing for the output `C`"),
     ],
 )
 def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_path: Path) -> None:

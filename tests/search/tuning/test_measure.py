@@ -15,7 +15,7 @@ from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda import timing
-from argus.runtime.cuda.device import opened
+from argus.runtime.cuda.device import open_gpu
 from argus.runtime.cuda.timing import Call
 from argus.search.tuning import measure
 from argus.search.tuning.measure import FAR, Going, Job, Operands, Timed, brief, thorough
@@ -53,7 +53,7 @@ def last_row_forgotten(arguments: list[int]) -> None:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     made = FakeDriver(multiply, pointers=3, sizes=3)
-    monkeypatch.setattr(measure, "opened", lambda: opened(made.driver))
+    monkeypatch.setattr(measure, "open_gpu", lambda: open_gpu(made.driver))
     monkeypatch.setattr(timing, "_LAUNCH", 1e-9)
     for each in (measure.the_device, measure.load_once, measure.busy):
         each.cache_clear()

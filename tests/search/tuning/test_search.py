@@ -13,8 +13,8 @@ from argus.emit.cuda.text import cuda_text
 from argus.kernels.gemm import CONFIGS, configuration, gemm
 from argus.ops.choice import select
 from argus.runtime import tuning_db
-from argus.runtime.processes.watchdog import Watched
-from argus.runtime.tuning_db import Found, Key
+from argus.runtime.processes.watchdog import WatchedProcess
+from argus.runtime.tuning_db import Key, TunedConfig
 from argus.search.tuning import prepare
 from argus.search.tuning.candidates import candidates
 from argus.search.tuning.measure import Job, Timed, brief, thorough
@@ -95,7 +95,7 @@ def test_no_process_is_started_for_one_processor(monkeypatch: pytest.MonkeyPatch
 
 
 @define
-class FakeChild(Watched):
+class FakeChild(WatchedProcess):
     """Answers with times by name. fails: for a work and a name among its candidates, what happens instead."""
 
     seconds: float = 1.0
@@ -109,7 +109,7 @@ class FakeChild(Watched):
         self.jobs.append((work.__name__, list(job.paths)))
         for (failing, name), problem in self.fails.items():
             if failing is work and name in job.paths:
-                self.heard = name
+                self.last_note = name
                 raise problem
         times = {name: self.times.get(name, 100.0 + place) for place, name in enumerate(job.paths)}
         regimes = ["brief"] if work is brief else ["sustained", "duty-cycled"]
@@ -119,9 +119,9 @@ class FakeChild(Watched):
 @pytest.fixture(autouse=True)
 def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    tuning_db.forget()
+    tuning_db.clear_cache()
     yield
-    tuning_db.forget()
+    tuning_db.clear_cache()
 
 
 def hung() -> ArgusError:
@@ -135,8 +135,8 @@ def test_the_fastest_is_kept_and_then_selected() -> None:
 
     assert result.best == "small"
     assert result.ratios()["sustained"] == 104.0 / 50.0
-    assert tuning_db.kept(CARD) == {
-        Key(SHAPE): Found("small", {"sustained": 50.0, "duty-cycled": 50.0}, len(NAMES), finished=True)
+    assert tuning_db.load_choices(CARD) == {
+        Key(SHAPE): TunedConfig("small", {"sustained": 50.0, "duty-cycled": 50.0}, len(NAMES), finished=True)
     }
     assert select(*SHAPE, device=CARD) == "small"
 
@@ -174,7 +174,7 @@ def test_finalists_that_hang_leave_the_brief_times() -> None:
     (result,) = kept_as_found(CARD, searched(child, [SHAPE], PATHS))
 
     assert not result.finished
-    assert tuning_db.kept(CARD)[Key(SHAPE)].config == "small"
+    assert tuning_db.load_choices(CARD)[Key(SHAPE)].config == "small"
 
 
 def test_an_interrupted_search_keeps_what_it_has_found() -> None:
@@ -187,14 +187,17 @@ def test_an_interrupted_search_keeps_what_it_has_found() -> None:
     with pytest.raises(KeyboardInterrupt):
         next(results)
 
-    assert {key.shape: found.finished for key, found in tuning_db.kept(CARD).items()} == {OTHER: True, SHAPE: False}
+    assert {key.shape: found.finished for key, found in tuning_db.load_choices(CARD).items()} == {
+        OTHER: True,
+        SHAPE: False,
+    }
 
 
 def test_an_unfinished_choice_does_not_displace_a_finished_one() -> None:
-    done = Found("columns_224", {"sustained": 1.0}, 9)
-    tuning_db.keep(CARD, {Key(SHAPE): done})
+    done = TunedConfig("columns_224", {"sustained": 1.0}, 9)
+    tuning_db.store_choices(CARD, {Key(SHAPE): done})
     child = FakeChild(fails={(thorough, "small"): hung(), (thorough, "cooperative"): hung()})
 
     list(kept_as_found(CARD, searched(child, [SHAPE], PATHS)))
 
-    assert tuning_db.kept(CARD) == {Key(SHAPE): done}
+    assert tuning_db.load_choices(CARD) == {Key(SHAPE): done}

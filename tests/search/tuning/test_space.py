@@ -13,7 +13,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.kernels.gemm import CONFIGS, configuration
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.staged import Staged
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.tuning.candidates import candidates, space
 from argus.search.tuning.measure import Job, Timed
 from argus.search.tuning.space_table import blocks_at_once, row
@@ -85,7 +85,7 @@ def test_blocks_of_a_multiprocessor() -> None:
 
 
 @define
-class FakeChild(Watched):
+class FakeChild(WatchedProcess):
     """Answers with times by name. fails: names that take the process with them, and whether while they are timed."""
 
     seconds: float = 1.0
@@ -100,7 +100,7 @@ class FakeChild(Watched):
         self.jobs.append(list(job.paths))
         for name, late in self.fails.items():
             if name in job.paths:
-                self.heard = "brief: all" if late else name
+                self.last_note = "brief: all" if late else name
                 raise ArgusError(Diagnostic("E410", "error", "it hangs"))
         good = [name for name in job.paths if name not in self.wrong]
         return Timed({"brief": {name: float(len(name)) for name in good}}, {}, self.wrong)

@@ -1,4 +1,4 @@
-"""Claims written into files: bare kernels get theirs back, edits are refuted then, and nothing else changes."""
+"""Annotated files: bare kernels regain their claims, which then refute wrong edits; nothing else changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from argus.cli.main import main
 from argus.core.verdict import Refuted
 from argus.verifier.annotate import annotate
-from argus.verifier.annotate.text import Wanted, put, source_of
+from argus.verifier.annotate.text import Insertion, insert_lines, source_of
 from argus.verifier.kernel import verify
 from argus.verifier.loader import load
 from property_tests.programs import CORPUS
@@ -73,7 +73,7 @@ def test_a_second_time_adds_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == first
 
 
-def test_an_edit_is_refuted_then_and_not_before(tmp_path: Path) -> None:
+def test_an_edit_is_refuted_only_with_the_added_claims(tmp_path: Path) -> None:
     text = unclaimed()
     right, wrong = "B.tile((64, 32), (n, k))", "B.tile((64, 32), (m, k))"
     guarded = annotate(str(written(tmp_path, text)), solver="z3").after.decode()
@@ -86,7 +86,7 @@ def test_an_edit_is_refuted_then_and_not_before(tmp_path: Path) -> None:
     assert isinstance(verify(after.trace(), solver="z3").verdict, Refuted)
 
 
-def test_claims_made_already_stay_alone(tmp_path: Path) -> None:
+def test_existing_claims_are_unchanged(tmp_path: Path) -> None:
     text = (CORPUS / "proved" / "direct_from_global.py").read_text(encoding="utf-8")
     made = annotate(str(written(tmp_path, text)), solver="z3")
 
@@ -96,7 +96,7 @@ def test_claims_made_already_stay_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])
-def test_line_ends_tabs_and_marks_stay(newline: str, tmp_path: Path) -> None:
+def test_line_endings_tabs_and_byte_order_marks_are_unchanged(newline: str, tmp_path: Path) -> None:
     text = "\ufeff" + unclaimed().replace("    ", "\t").replace("\n", newline)
     path = written(tmp_path, text)
     made = annotate(str(path), solver="z3")
@@ -184,49 +184,47 @@ def test_two_ways_to_write_exclude_each_other(tmp_path: Path, capsys: pytest.Cap
 # -- the text alone ----------------------------------------------------------------------------------------------
 
 
-def put_in(text: str, *wanted: Wanted) -> str:
-    return put(source_of(text.encode()), wanted)[0].decode()
+def put_in(text: str, *wanted: Insertion) -> str:
+    return insert_lines(source_of(text.encode()), wanted)[0].decode()
 
 
-def test_names_that_a_file_uses_otherwise_are_imported_under_others() -> None:
+def test_names_that_a_file_rebinds_are_imported_under_an_alias() -> None:
     text = "from argus.language import kernel\ndef tag(x): ...\n@kernel\ndef f(A):\n    pass\n"
 
-    made = put_in(text, Wanted("tag(A, lambda m: dict(m=m))", "start", 3))
+    made = put_in(text, Insertion("tag(A, lambda m: dict(m=m))", "start", 3))
 
     assert made.splitlines()[1] == "from argus.language import tag as argus_tag"
     assert made.splitlines()[-2] == "    argus_tag(A, lambda m: dict(m=m))"
-    assert put_in(made, Wanted("tag(A, lambda m: dict(m=m))", "start", 4)) == made
+    assert put_in(made, Insertion("tag(A, lambda m: dict(m=m))", "start", 4)) == made
 
 
-def test_what_has_no_line_of_its_own_goes_before_what_has() -> None:
+def test_a_statement_without_its_own_line_gets_claims_before_the_enclosing_one() -> None:
     text = "def f():\n    '''One.'''\n    a = 1; b = 2\n    if a: b = 3\n    elif b:\n        a = (\n            4)\n"
     text += "    return"
 
-    assert "    eq(1)\n    a = 1; b" in put_in(text, Wanted("eq(1)", "before", 3))
-    assert "    eq(1)\n    if a: b" in put_in(text, Wanted("eq(1)", "before", 5))
-    assert "        eq(1)\n        a = (" in put_in(text, Wanted("eq(1)", "before", 7))
-    assert "'''\n    eq(1)\n    a" in put_in(text, Wanted("eq(1)", "start", 1))
-    assert put_in(text, Wanted("eq(1)", "end", 1)).endswith("    eq(1)\n    return")
+    assert "    eq(1)\n    a = 1; b" in put_in(text, Insertion("eq(1)", "before", 3))
+    assert "    eq(1)\n    if a: b" in put_in(text, Insertion("eq(1)", "before", 5))
+    assert "        eq(1)\n        a = (" in put_in(text, Insertion("eq(1)", "before", 7))
+    assert "'''\n    eq(1)\n    a" in put_in(text, Insertion("eq(1)", "start", 1))
+    assert put_in(text, Insertion("eq(1)", "end", 1)).endswith("    eq(1)\n    return")
 
 
 def test_a_last_line_without_an_end_gets_one() -> None:
-    made = put_in("from argus.language import *\ndef f():\n    a = 1", Wanted("eq(1, 1)", "end", 2))
+    made = put_in("from argus.language import *\ndef f():\n    a = 1", Insertion("eq(1, 1)", "end", 2))
 
     assert made == "from argus.language import *\ndef f():\n    a = 1\n    eq(1, 1)\n"
 
 
 def test_a_declared_encoding_stays() -> None:
     text = "# coding: latin-1\nfrom argus.language import *\ndef f():\n    a = 'é'\n"
-    data, added = put(source_of(text.encode("latin-1")), [Wanted("eq(1, 1)", "end", 3)])
+    data, added = insert_lines(source_of(text.encode("latin-1")), [Insertion("eq(1, 1)", "end", 3)])
 
     assert data == text.encode("latin-1") + b"    eq(1, 1)\n"
     assert [(each.line, each.code) for each in added] == [(5, "eq(1, 1)")]
 
 
 @pytest.mark.parametrize("text", ["def (", "x = '\\N{none}'", "# -*- coding: none-such -*-\n"])
-def test_what_does_not_parse_is_told_and_is_no_fault_of_ours(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_syntax_error_is_the_users_error(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, text)
 
     assert main(["annotate", str(path), "--write"]) == 3
@@ -234,7 +232,7 @@ def test_what_does_not_parse_is_told_and_is_no_fault_of_ours(
     assert path.read_bytes() == text.encode()
 
 
-def test_what_is_written_over_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_overwriting_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = written(tmp_path, unclaimed()), tmp_path / "out.py"
     said: list[str] = []
     for held in (None, "precious = 1\n"):

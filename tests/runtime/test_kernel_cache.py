@@ -23,7 +23,7 @@ from argus.language import (
     spread,
     tag,
 )
-from argus.runtime.kernel_cache import UNVERIFIED, built, judged, sources_digest
+from argus.runtime.kernel_cache import UNVERIFIED, build_cached, sources_digest, verify_cached
 from argus.verifier.kernel import verify
 
 module = import_module("argus.runtime.kernel_cache")
@@ -55,76 +55,76 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    description = built(twice.trace(), tmp_path)
+    description = build_cached(twice.trace(), tmp_path)
     monkeypatch.setattr(module, "build", refused)
 
-    assert built(twice.trace(), tmp_path) == description
+    assert build_cached(twice.trace(), tmp_path) == description
     assert json.loads(description.read_text(encoding="utf-8"))["kernel"] == "twice"
     assert description.with_suffix(".cubin").is_file()
 
 
 def test_a_lost_code_object_is_compiled_again(tmp_path: Path) -> None:
-    code = built(twice.trace(), tmp_path).with_suffix(".cubin")
+    code = build_cached(twice.trace(), tmp_path).with_suffix(".cubin")
     code.unlink()
 
-    built(twice.trace(), tmp_path)
+    build_cached(twice.trace(), tmp_path)
     assert code.is_file()
 
 
-def test_a_proof_is_kept_with_what_it_assumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = judged(twice.trace(), tmp_path)
+def test_a_proof_is_cached_with_its_assumptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verify_cached(twice.trace(), tmp_path)
     monkeypatch.setattr(module, "verify", refused)
 
     assert found.verdict == "proved"
     assert "0 <= M <= 1073741824" in found.assumptions
-    assert judged(twice.trace(), tmp_path) == found
+    assert verify_cached(twice.trace(), tmp_path) == found
 
 
 def test_the_same_code_with_other_claims_has_a_verdict_of_its_own(tmp_path: Path) -> None:
     made = twice.trace()
-    judged(made, tmp_path)
+    verify_cached(made, tmp_path)
 
-    assert judged(forgetful(made), tmp_path).verdict == "unclaimed"
+    assert verify_cached(forgetful(made), tmp_path).verdict == "unclaimed"
 
 
-def test_another_argus_judges_and_compiles_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = built(twice.trace(), tmp_path)
+def test_another_version_verifies_and_compiles_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = build_cached(twice.trace(), tmp_path)
     monkeypatch.setattr(module, "sources_digest", lambda: "other")
 
-    assert built(twice.trace(), tmp_path) != before
+    assert build_cached(twice.trace(), tmp_path) != before
     assert len(sources_digest()) == 64
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"verdict": "proved"}', "\udcff"])
-def test_a_damaged_verdict_is_found_anew(tmp_path: Path, text: str) -> None:
-    judged(twice.trace(), tmp_path)
+def test_a_damaged_verdict_is_recomputed(tmp_path: Path, text: str) -> None:
+    verify_cached(twice.trace(), tmp_path)
     (path,) = tmp_path.rglob("verdict.json")
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
-    assert judged(twice.trace(), tmp_path).verdict == "proved"
+    assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
 
 
-def test_without_a_solver_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_solver_nothing_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_solver(*_given: object, **_named: object) -> None:
         raise ArgusError(Diagnostic("E602", "error", "z3 does not load"))
 
     monkeypatch.setattr(module, "verify", no_solver)
 
-    assert judged(twice.trace(), tmp_path) is UNVERIFIED
+    assert verify_cached(twice.trace(), tmp_path) is UNVERIFIED
     assert not list(tmp_path.rglob("verdict.json"))
 
 
-def test_what_cannot_be_traced_to_a_solver_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_other_than_a_missing_solver_are_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_given: object, **_named: object) -> None:
         raise ArgusError(Diagnostic("E501", "error", "not built yet"))
 
     monkeypatch.setattr(module, "verify", broken)
 
     with pytest.raises(ArgusError, match="E501"):
-        judged(twice.trace(), tmp_path)
+        verify_cached(twice.trace(), tmp_path)
 
 
-def test_what_is_not_decided_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_verdict_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = evolve(verify(twice), verdict=Unknown("too hard", "more time"))
 
     def undecided(*_given: object, **_named: object) -> Report:
@@ -132,5 +132,5 @@ def test_what_is_not_decided_is_asked_again(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(module, "verify", undecided)
 
-    assert judged(twice.trace(), tmp_path).verdict == "unknown"
+    assert verify_cached(twice.trace(), tmp_path).verdict == "unknown"
     assert not list(tmp_path.rglob("verdict.json"))

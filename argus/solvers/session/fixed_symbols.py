@@ -1,4 +1,4 @@
-"""Hypotheses that leave a symbol one number, and what the others say once it has it: the first iteration of a loop."""
+"""Constant propagation for symbols with a single possible value, as a loop counter in its first iteration."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from argus.core.index import Cmp, Cond, Index, Sym, Symbol
 from argus.core.walk import substitute, symbols
 
 _ROUNDS = 3
-"""A symbol with one number may leave others one; leaving one out is sound."""
+"""Fixing one symbol may fix others. Stopping early is sound: it only leaves the query to the solver."""
 Bounds = tuple[int | None, int | None]
 
 
-def contradictory(pieces: Sequence[Cond], denied: Cond) -> bool:
-    """Whether bounds of single symbols and normal forms alone show that not all of these hold together."""
+def contradicts_by_bounds(pieces: Sequence[Cond], denied: Cond) -> bool:
+    """Whether bounds of single symbols and normal forms alone show that the conditions are unsatisfiable together."""
     for _ in range(_ROUNDS):
         bounds = _bounds(pieces)
         if any(low is not None and high is not None and low > high for low, high in bounds.values()):
@@ -28,7 +28,7 @@ def contradictory(pieces: Sequence[Cond], denied: Cond) -> bool:
         try:
             pieces = tuple(dict.fromkeys(substitute(piece, numbers) for piece in pieces))
             denied = substitute(denied, numbers)
-        except ZeroDivisionError:  # no assignment counts under which a divisor is zero: the solver's to say
+        except ZeroDivisionError:  # only defined assignments count, so this decides nothing: leave it to the solver
             return False
         if all_of((*pieces, denied)) is FALSE:
             return True
@@ -36,7 +36,7 @@ def contradictory(pieces: Sequence[Cond], denied: Cond) -> bool:
 
 
 def _bounds(pieces: Sequence[Cond]) -> dict[Symbol, Bounds]:
-    """Of each symbol that a piece compares with a number, what that and its own range leave of its numbers."""
+    """For each symbol that a condition compares with a number: its range, narrowed by those comparisons."""
     found: dict[Symbol, Bounds] = {}
     for piece in pieces:
         bound = _bound(piece) if isinstance(piece, Cmp) else None
@@ -48,7 +48,7 @@ def _bounds(pieces: Sequence[Cond]) -> dict[Symbol, Bounds]:
 
 
 def _bound(piece: Cmp) -> tuple[Symbol, int | None, int | None] | None:
-    """What a comparison of one symbol with a number says of it; None for any other comparison."""
+    """The symbol and its bounds, from a comparison of one symbol with a number; None for any other comparison."""
     terms, constant = linear_terms(piece.left)
     others, offset = linear_terms(piece.right)
     if len(terms) + len(others) != 1:

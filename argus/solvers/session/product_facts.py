@@ -1,6 +1,6 @@
-"""Products that have a factor in common, related as their other factors are: a <= b gives a d <= b d, where d >= 0.
+"""Facts that relate products with a common factor: a <= b implies a d <= b d, where d >= 0.
 
-With these facts beside them, what solvers see as unrelated products is linear arithmetic over the products.
+Given these facts, a solver can treat the products as unknowns of linear arithmetic.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _MOST = 96
 """Facts to add at most."""
 
 
-def multiples(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
-    """Facts that follow from conditions which hold together, about their products: none if no two share a factor."""
+def product_facts(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
+    """Facts about products that the conjunction of the conditions implies; none if no two products share a factor."""
     return tuple(islice(dict.fromkeys(_facts(conditions)), _MOST))
 
 
-def has_multiples(conditions: Sequence[Cond]) -> bool:
-    """Whether there are any such facts: finding the first is less work than finding all."""
+def has_product_facts(conditions: Sequence[Cond]) -> bool:
+    """Whether `product_facts` is not empty; it stops at the first fact."""
     return any(True for _ in _facts(conditions))
 
 
@@ -36,8 +36,8 @@ def _facts(conditions: Sequence[Cond]) -> Iterator[Cond]:
     for factor, times in shared.most_common(_FACTORS):
         if times > 1 and factor.range[0] is not None and factor.range[0] >= 0:
             known = set(products)
-            yield from _by(factor, known, tuple(_positive(conditions)))
-            yield from _of_greatest(factor, known)
+            yield from _products_with(factor, known, tuple(_positive(conditions)))
+            yield from _extremum_facts(factor, known)
 
 
 def _is_product(node: object) -> TypeGuard[Bin]:
@@ -53,7 +53,7 @@ def _factors(node: Index) -> Iterator[Index]:
 
 
 def _positive(conditions: Sequence[Cond]) -> Iterator[Index]:
-    """Integers that are not negative: what conditions compare, and what quotients leave."""
+    """Non-negative integers: differences of the sides of comparisons, and remainders of divisions."""
     for each in conditions:
         if isinstance(each, Cmp):
             yield algebra.sub(each.right, each.left)
@@ -66,8 +66,8 @@ def _positive(conditions: Sequence[Cond]) -> Iterator[Index]:
             yield algebra.sub(node.right.value - 1, rest)
 
 
-def _by(factor: Index, products: set[Index], positive: Sequence[Index]) -> Iterator[Cond]:
-    """Those integers times the factor, as far as they speak of products that there are, and of one other at most."""
+def _products_with(factor: Index, products: set[Index], positive: Sequence[Index]) -> Iterator[Cond]:
+    """`positive * factor >= 0`, where it mentions known products and at most one new product."""
     left = list(positive)
     while left:
         taken: list[Index] = []
@@ -82,8 +82,8 @@ def _by(factor: Index, products: set[Index], positive: Sequence[Index]) -> Itera
         left = [each for each in left if each not in taken]
 
 
-def _of_greatest(factor: Index, products: set[Index]) -> Iterator[Cond]:
-    """A maximum or minimum times the factor is that of its two numbers which it is."""
+def _extremum_facts(factor: Index, products: set[Index]) -> Iterator[Cond]:
+    """A maximum or minimum times the factor equals the chosen operand times the factor."""
     for product in products:
         for each in _factors(product):
             if isinstance(each, Bin) and each.op in ("max", "min") and algebra.mul(each, factor) is product:

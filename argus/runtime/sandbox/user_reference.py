@@ -1,4 +1,4 @@
-"""What a user's own reference says: it is asked with arrays by name, and answers with an array, or with several."""
+"""Calls a user's reference function with arrays by name, and checks the array or arrays that it returns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 
 Exact = npt.NDArray[np.float64]
 Oracle = Callable[..., object]
-"""What a kernel computes, of float64 inputs by name: an array, or outputs by name."""
+"""Computes a kernel's outputs from float64 inputs by name: returns an array, or a mapping of outputs by name."""
 REFERENCE, WORK = "reference", "work"
-"""Functions of a user's file: what its kernels compute, and how much of it there is to do."""
+"""Names of functions in a user's file: the reference for its kernels' outputs, and their amount of work."""
 
 
-def asked(reference: Oracle, given: Mapping[str, Exact]) -> object:
-    """What the user's function says, of those arrays that it names. Raises ArgusError (E903)."""
+def call_reference(reference: Oracle, given: Mapping[str, Exact]) -> object:
+    """The result of the user's function, given the arrays that its parameters name. Raises ArgusError (E903)."""
     try:
         parameters = inspect.signature(reference).parameters.values()
         every = any(each.kind is each.VAR_KEYWORD for each in parameters)
@@ -32,8 +32,8 @@ def asked(reference: Oracle, given: Mapping[str, Exact]) -> object:
         _refuse(f"`{REFERENCE}` raised {type(fault).__name__}: {fault}", advice, fault)
 
 
-def answered(expected: object, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Exact]:
-    """The arrays that a reference gives for outputs of such shapes. Raises ArgusError (E903)."""
+def reference_outputs(expected: object, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Exact]:
+    """A reference's result as arrays by output name. Raises ArgusError (E903) unless they have these shapes."""
     return {name: _output(expected, name, shape, alone=len(shapes) == 1) for name, shape in shapes.items()}
 
 
@@ -45,13 +45,13 @@ def _output(expected: object, name: str, shape: tuple[int, ...], *, alone: bool)
         found = None
     advice = f"return the array of `{name}`, or a dict of arrays by name, of shape {shape}"
     if found is None:
-        _refuse(f"`{REFERENCE}` gives nothing for the output `{name}`", advice)
+        _refuse(f"`{REFERENCE}` returns nothing for the output `{name}`", advice)
     try:
         made = np.asarray(found, np.float64)
     except (TypeError, ValueError) as fault:
-        _refuse(f"`{REFERENCE}` gives no array for `{name}`", advice, fault)
+        _refuse(f"`{REFERENCE}` returns no array for `{name}`", advice, fault)
     if made.shape != shape:
-        _refuse(f"`{REFERENCE}` gives the shape {made.shape} for `{name}`, expected {shape}", advice)
+        _refuse(f"`{REFERENCE}` returns an array of shape {made.shape} for `{name}`, expected {shape}", advice)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Ways of a session to save queries: none may change what is proved."""
+"""The ways in which a session saves queries; none may change what is proved."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities
 from argus.solvers.cache import Cache
-from argus.solvers.session.instances import instance
-from argus.solvers.session.pinned import contradictory
+from argus.solvers.session.fixed_symbols import contradicts_by_bounds
+from argus.solvers.session.linear_instance import linear_instance
 from argus.solvers.session.session import Session
 from argus.solvers.session.witnesses import Witness, Witnesses
 from argus.solvers.z3_backend import Z3
@@ -27,7 +27,7 @@ t = sym(Symbol("t", "thread", 0, 255))
 
 @define
 class Recording:
-    """Z3, with the queries that it was asked and their budgets, or no answer to those of more than so many symbols."""
+    """Z3, recording its queries and budgets; it gives up on queries with more than a number of symbols."""
 
     most: int = 99
     name: str = "recording"
@@ -54,7 +54,7 @@ def test_a_model_of_one_question_answers_another() -> None:
     assert (session.stats.asked, session.stats.memory_hits) == (2, 1)
 
 
-def test_what_follows_is_proved_all_the_same() -> None:
+def test_follows_still_proves_goals() -> None:
     session = Session(Z3())
     tiles = lt(k, ceil_div(n, 128))
 
@@ -115,7 +115,7 @@ def test_elements_of_arrays_are_left_to_the_solver() -> None:
     assert not session.follows([lt(k, n), lt(element, k)], lt(add(element, 2), n))
 
 
-def test_a_cache_keeps_what_only_some_model_shows_apart(tmp_path: Path) -> None:
+def test_a_cache_separates_answers_by_any_model(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     first, second = Session(Z3(), cache=cache), Session(Recording(most=0), cache=cache)
     goal = le(n, add(k, 3))
@@ -143,7 +143,7 @@ def test_goals_that_follow_take_one_query() -> None:
     assert len(solver.queries) == 1
 
 
-def test_one_that_fails_is_told_from_the_others() -> None:
+def test_a_failing_goal_is_separated_from_the_others() -> None:
     session = Session(Z3())
     answers = session.prove_each(FACTS, (*GOOD, le(k, 100), GOOD[0]))
 
@@ -199,7 +199,7 @@ def test_goals_together_have_few_steps_and_each_its_own() -> None:
     ],
 )
 def test_symbols_with_one_number(pieces: Sequence[Cond], denied: Cond, expected: bool) -> None:
-    assert contradictory(pieces, denied) is expected
+    assert contradicts_by_bounds(pieces, denied) is expected
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def _linear(expression: Index) -> Cond:
 
 
 def test_an_instance_has_numbers_for_the_sizes_it_multiplies() -> None:
-    made = instance((_linear(mul(n, m)), lt(k, n)), {n.symbol: 4, m.symbol: 6})
+    made = linear_instance((_linear(mul(n, m)), lt(k, n)), {n.symbol: 4, m.symbol: 6})
 
     assert made == ((lt(k, 3), lt(k, 4)), {n.symbol: 4, m.symbol: 6})
-    assert instance((lt(mul(k, k), n),), {n.symbol: 4}) is None
-    assert instance((lt(mul(n, m), 8),), {n.symbol: 4, m.symbol: 6}) is None
-    assert instance((lt(floordiv(k, n), 8),), {n.symbol: 0}) is None
+    assert linear_instance((lt(mul(k, k), n),), {n.symbol: 4}) is None
+    assert linear_instance((lt(mul(n, m), 8),), {n.symbol: 4, m.symbol: 6}) is None
+    assert linear_instance((lt(floordiv(k, n), 8),), {n.symbol: 0}) is None

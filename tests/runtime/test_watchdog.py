@@ -1,4 +1,4 @@
-"""A process that hangs, dies or refuses: what the caller hears, and that the next call has another."""
+"""The watchdog: a child that hangs, dies or raises gives a diagnostic, and the next call gets a working process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.runtime.processes.watchdog import Watched
+from argus.runtime.processes.watchdog import WatchedProcess
 
 
 def adding(a: int, b: int) -> Generator[str, None, int]:
@@ -48,28 +48,28 @@ def refusing() -> Generator[str, None, None]:
 
 
 @pytest.fixture
-def child() -> Iterator[Watched]:
-    with Watched(20.0) as made:
+def child() -> Iterator[WatchedProcess]:
+    with WatchedProcess(20.0) as made:
         yield made
 
 
-def test_calls_share_a_process(child: Watched) -> None:
+def test_calls_share_a_process(child: WatchedProcess) -> None:
     assert child.call(adding, 2, 3) == 5
-    assert child.heard == "adding"
+    assert child.last_note == "adding"
     first = child.call(process)
     assert first not in {child.call(adding, 1, 1), os.getpid()}
     assert child.call(process) == first
     assert child.starts == 1
 
 
-def test_what_hangs_is_killed_and_the_next_call_runs(child: Watched) -> None:
+def test_a_hung_process_is_killed_and_the_next_call_runs(child: WatchedProcess) -> None:
     assert child.call(adding, 0, 0) == 0
     before = child.call(process)
     child.seconds = 2.0
-    with pytest.raises(ArgusError, match="said nothing for 2 s at hung kernel") as hung:
+    with pytest.raises(ArgusError, match="reported no progress for 2 s at hung kernel") as hung:
         child.call(hanging, "first")
     assert hung.value.diagnostic.code == "E410"
-    assert child.heard == "hung kernel"
+    assert child.last_note == "hung kernel"
     with pytest.raises(ProcessLookupError):
         os.kill(before, 0)
     child.seconds = 20.0
@@ -78,20 +78,20 @@ def test_what_hangs_is_killed_and_the_next_call_runs(child: Watched) -> None:
 
 
 @pytest.mark.nightly
-def test_each_note_gives_more_time(child: Watched) -> None:
+def test_each_note_restarts_the_time_limit(child: WatchedProcess) -> None:
     child.call(adding, 0, 0)
     child.seconds = 1.2
     assert child.call(slow, 8) == 8
 
 
-def test_a_process_that_dies_is_told_with_its_status(child: Watched) -> None:
+def test_a_process_that_dies_is_reported_with_its_status(child: WatchedProcess) -> None:
     with pytest.raises(ArgusError, match="ended at bad kernel with status 7") as died:
         child.call(dying)
     assert died.value.diagnostic.code == "E409"
     assert child.call(adding, 1, 1) == 2
 
 
-def test_a_diagnostic_comes_through_and_the_process_is_new(child: Watched) -> None:
+def test_a_diagnostic_is_passed_on(child: WatchedProcess) -> None:
     before = child.call(process)
     with pytest.raises(ArgusError) as refused:
         child.call(refusing)
@@ -99,14 +99,14 @@ def test_a_diagnostic_comes_through_and_the_process_is_new(child: Watched) -> No
     assert child.call(process) != before
 
 
-def three(child: Watched) -> int:
+def three(child: WatchedProcess) -> int:
     return child.call(adding, 1, 2)
 
 
 @pytest.mark.nightly
-def test_threads_that_begin_processes_at_once_leave_the_program_as_it_was() -> None:
+def test_threads_that_spawn_concurrently_restore_the_main_module() -> None:
     main = sys.modules["__main__"]
-    children = [Watched(60.0) for _ in range(6)]
+    children = [WatchedProcess(60.0) for _ in range(6)]
     try:
         with ThreadPoolExecutor(len(children)) as threads:
             found = list(threads.map(three, children))

@@ -1,4 +1,4 @@
-"""Facts about products with a factor in common: they follow from what holds, and settle what they are for."""
+"""Facts about products with a common factor: the conditions imply them, and they decide the intended queries."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from argus.core.index import Cond, Symbol
 from argus.core.query import Budget, Query, Sat, Unsat
 from argus.core.walk import evaluate, symbols
 from argus.solvers.registry import get
-from argus.solvers.session.multiples import has_multiples, multiples
-from argus.solvers.session.slicing import generalised
+from argus.solvers.session.product_facts import has_product_facts, product_facts
+from argus.solvers.session.slicing import abstract_products
 
 d, p, q, t = (sym(Symbol(name, "size", 0, 6)) for name in "dpqt")
 share = floordiv(mul(p, 7), 3)
@@ -24,15 +24,15 @@ CASES = {"ordered": ORDERED, "rounded": ROUNDED, "greater": GREATER}
 
 
 def general(conditions: tuple[Cond, ...]) -> Query:
-    return Query(tuple(map(generalised, conditions)))
+    return Query(tuple(map(abstract_products, conditions)))
 
 
 @pytest.mark.parametrize("conditions", [*CASES.values(), NEGATIVE], ids=[*CASES, "negative"])
 def test_facts_hold_wherever_the_conditions_do(conditions: tuple[Cond, ...]) -> None:
     """Of each condition alone, and of all together."""
     for given in (*((each,) for each in conditions), conditions, (le(0, mul(share, d)), le(mul(p, d), mul(q, d)))):
-        facts = multiples(given)
-        assert has_multiples(given) == bool(facts)
+        facts = product_facts(given)
+        assert has_product_facts(given) == bool(facts)
         names = sorted(symbols(*given, *facts), key=str)
         for numbers in product(range(7), repeat=len(names)):
             model = dict(zip(names, numbers, strict=True))
@@ -41,19 +41,19 @@ def test_facts_hold_wherever_the_conditions_do(conditions: tuple[Cond, ...]) -> 
 
 
 @pytest.mark.parametrize("conditions", CASES.values(), ids=CASES.keys())
-def test_what_products_contradict_needs_no_solver_that_multiplies(conditions: tuple[Cond, ...]) -> None:
+def test_facts_make_contradictory_products_linear(conditions: tuple[Cond, ...]) -> None:
     solver, budget = get("z3"), Budget()
     assert isinstance(solver.check(general(conditions), budget), Sat)
-    assert isinstance(solver.check(general((*conditions, *multiples(conditions))), budget), Unsat)
+    assert isinstance(solver.check(general((*conditions, *product_facts(conditions))), budget), Unsat)
 
 
-def test_a_factor_that_may_be_negative_is_none() -> None:
+def test_a_factor_that_may_be_negative_yields_no_facts() -> None:
     below = sym(Symbol("b", "fresh", -3, 3))
-    facts = multiples((le(p, q), lt(mul(q, below), mul(p, below))))
+    facts = product_facts((le(p, q), lt(mul(q, below), mul(p, below))))
     assert le(mul(p, below), mul(q, below)) not in facts
 
 
-def test_products_without_a_common_factor_say_nothing() -> None:
-    assert multiples((le(mul(p, d), mul(q, t)),)) == ()
-    assert multiples((le(add(p, q), t),)) == ()
-    assert not has_multiples((le(mul(p, d), mul(q, t)), le(add(p, q), t)))
+def test_products_without_a_common_factor_yield_no_facts() -> None:
+    assert product_facts((le(mul(p, d), mul(q, t)),)) == ()
+    assert product_facts((le(add(p, q), t),)) == ()
+    assert not has_product_facts((le(mul(p, d), mul(q, t)), le(add(p, q), t)))

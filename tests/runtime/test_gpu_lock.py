@@ -1,4 +1,4 @@
-"""Turns on a GPU: one process at a time, none left behind by one that is killed, GPUs of one model for a search."""
+"""The GPU lock: one process at a time, released when its holder is killed; and GPUs of one model for a search."""
 
 import os
 import subprocess
@@ -10,52 +10,52 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.runtime.cuda.device import VISIBLE, opened, visible
-from argus.runtime.gpu_lock import Turn
+from argus.runtime.cuda.device import VISIBLE, open_gpu, visible_gpus
+from argus.runtime.gpu_lock import GpuLock
 from tests.runtime.fake_driver import FakeDriver
 
 GPU = "0000:0B:00.0"
 HOLDS = """
 import sys, time
 from pathlib import Path
-from argus.runtime.gpu_lock import Turn
-assert Turn(sys.argv[1], 1.0, Path(sys.argv[2])).take()
+from argus.runtime.gpu_lock import GpuLock
+assert GpuLock(sys.argv[1], 1.0, Path(sys.argv[2])).acquire()
 print("taken", flush=True)
 time.sleep(600)
 """
 
 
-def turn(folder: Path, gpu: str = GPU, moment: float = 0.0) -> Turn:
-    return Turn(gpu, moment, folder)
+def lock(folder: Path, gpu: str = GPU, moment: float = 0.0) -> GpuLock:
+    return GpuLock(gpu, moment, folder)
 
 
-def test_one_has_it_at_a_time_and_another_gpu_is_another_turn(tmp_path: Path) -> None:
-    first, second = turn(tmp_path), turn(tmp_path)
-    assert first.take()
-    assert not second.take()
-    assert turn(tmp_path, "0000:1B:00.0").take()
-    first.give()
-    assert second.take()
-    assert not first.take()
+def test_a_lock_excludes_others_on_its_own_gpu_only(tmp_path: Path) -> None:
+    first, second = lock(tmp_path), lock(tmp_path)
+    assert first.acquire()
+    assert not second.acquire()
+    assert lock(tmp_path, "0000:1B:00.0").acquire()
+    first.release()
+    assert second.acquire()
+    assert not first.acquire()
 
 
-def test_a_moment_is_waited_and_no_longer(tmp_path: Path) -> None:
-    assert turn(tmp_path).take()
+def test_acquire_waits_for_a_moment_and_no_longer(tmp_path: Path) -> None:
+    assert lock(tmp_path).acquire()
     before = time.monotonic()
-    assert not turn(tmp_path, moment=0.2).take()
+    assert not lock(tmp_path, moment=0.2).acquire()
     assert 0.2 <= time.monotonic() - before < 5.0
 
 
-def test_a_process_that_is_killed_leaves_no_turn_behind(tmp_path: Path) -> None:
+def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-c", HOLDS, GPU, str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)  # noqa: S603 reason: our own
     assert process.stdout is not None
     assert process.stdout.readline() == b"taken\n"
-    assert not turn(tmp_path).take()
+    assert not lock(tmp_path).acquire()
     process.kill()
     process.communicate()
-    assert turn(tmp_path, moment=10.0).take()
+    assert lock(tmp_path, moment=10.0).acquire()
 
 
 def a_link(path: Path) -> None:
@@ -68,19 +68,19 @@ def no_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoiled", [a_link, no_folder])
-def test_where_there_can_be_no_lock_it_is_told(tmp_path: Path, spoiled: Callable[[Path], None]) -> None:
-    mine = turn(tmp_path / "folder")
+def test_a_lock_file_that_cannot_be_opened_is_reported(tmp_path: Path, spoiled: Callable[[Path], None]) -> None:
+    mine = lock(tmp_path / "folder")
     spoiled(mine.path)
     with pytest.raises(ArgusError) as told:
-        mine.take()
+        mine.acquire()
     assert told.value.diagnostic.code == "E302"
     assert str(mine.path) in told.value.diagnostic.message
 
 
-def test_a_gpu_is_named_by_its_place(tmp_path: Path) -> None:
-    device = opened(FakeDriver().driver)
+def test_a_lock_is_named_after_the_pci_bus_id(tmp_path: Path) -> None:
+    device = open_gpu(FakeDriver().driver)
     assert device.bus == GPU
-    assert turn(tmp_path, device.bus).path.name == "argus-gpu-0000-0B-00-0.lock"
+    assert lock(tmp_path, device.bus).path.name == "argus-gpu-0000-0B-00-0.lock"
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_gpus_like_the_first_are_found_by_their_names(
     monkeypatch.delenv(VISIBLE, raising=False)
     if named is not None:
         monkeypatch.setenv(VISIBLE, named)
-    assert visible(FakeDriver(devices=len(names), names=names).driver) == expected
+    assert visible_gpus(FakeDriver(devices=len(names), names=names).driver) == expected

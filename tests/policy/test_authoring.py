@@ -6,14 +6,14 @@ from argus.policy.knowledge import home, load, parse
 from argus.policy.technique import Effect, Lineage, Technique
 
 PLAIN = Technique(
-    "wider-tiles",
+    "larger-bn",
     "Wider tiles",
     'More products, and a "quoted" backslash \\ for each element.',
     "global",
     ("sm_90a", "gfx942"),
     "narrow_tiles",
     ("I3",),
-    "wider-tiles",
+    "larger-bn",
     Effect(0.5, 1.0, 2.0, "static model"),
     "Few tiles.",
     "An empty round.",
@@ -26,8 +26,8 @@ def test_what_is_written_is_read_again() -> None:
     rows = (Lineage("argus kb mine x", "sm_90a", "1x2x3", "narrow", "staged", 1.25, "time"),)
     told = evolve(PLAIN, lineage=rows, effect=Effect(1.25, 1.25, 1.25, "time"))
 
-    assert parse(text_of(PLAIN), "wider-tiles", "") == PLAIN
-    assert parse(text_of(told), "wider-tiles", "") == told
+    assert parse(text_of(PLAIN), "larger-bn", "") == PLAIN
+    assert parse(text_of(told), "larger-bn", "") == told
 
 
 @pytest.mark.parametrize("technique", load(), ids=lambda each: each.name)
@@ -37,8 +37,8 @@ def test_files_are_in_the_one_form(technique: Technique) -> None:
 
 def test_the_base_has_the_techniques_of_the_paper() -> None:
     names = {each.name for each in load()}
-    paper = "software-pipelining split-k mfma-layouts stagger-k async-copy bank-conflict-mitigation vector-loads "
-    paper += "loop-unrolling workgroup-swizzle guarded-loads agprs instruction-scheduling"
+    paper = "software-pipelining split-k kpack stagger-k async-copy bank-conflict-mitigation vector-loads "
+    paper += "loop-unrolling xcd-remap hardware-bounds-check agprs sched-barriers"
 
     assert len(names) >= 30
     assert set(paper.split()) <= names

@@ -14,7 +14,7 @@ from argus.search.journal import VERSION, Journal, read, written
 
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 0, 2.0, "launch", 3, {"argus": "0.1.0"})
 EVENTS: tuple[Event, ...] = (
-    Proposed("small", ("wider-tiles (bn 64 -> 128)",), 0.5, "bandit"),
+    Proposed("small", ("larger-bn (bn 64 -> 128)",), 0.5, "bandit"),
     Judged(
         Judgement(
             "small",

@@ -81,7 +81,7 @@ def block(config: Config) -> Block:
         case Skinny() | Staged():
             return Block(config.bm, config.bn, config.bk, config.stages, config.threads)
         case Split():
-            rows, columns = (config.bn, config.bm) if config.turned else (config.bm, config.bn)
+            rows, columns = (config.bn, config.bm) if config.swap_ab else (config.bm, config.bn)
             sums = 4 * rows * columns
             return Block(rows, columns, config.bk, config.stages, config.threads, config.splits, sums)
         case _:

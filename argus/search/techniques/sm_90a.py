@@ -70,7 +70,7 @@ WIDER = joined(
 )
 TALLER = joined(
     climbed(Staged, "bm", 64, 128, fit=fit_memory.staged),
-    climbed(Split, "bm", 64, 128, when=lambda design: not design.turned, fit=fit_memory.split),
+    climbed(Split, "bm", 64, 128, when=lambda design: not design.swap_ab, fit=fit_memory.split),
     climbed(Skinny, "bm", 8, 16, 32, 64, 128, fit=fit_memory.skinny),
 )
 DEEPER = joined(
@@ -139,7 +139,7 @@ def _share_out(design: Design) -> tuple[Design, ...]:
         case Hopper(bm=128, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in _SHARED_COLUMNS:
             first = Split(128, design.bn, design.bk, design.stages)
         case Skinny():
-            first = Split(64, design.bm, design.bk, design.stages, turned=True)
+            first = Split(64, design.bm, design.bk, design.stages, swap_ab=True)
         case _:
             return ()
     made = (fit_memory.split(evolve(first, splits=splits)) for splits in (2, 4, 8))
@@ -149,7 +149,7 @@ def _share_out(design: Design) -> tuple[Design, ...]:
 def _one_block(design: Design) -> Design | None:
     """With as many slots as the memory for sums has room for, too."""
     match design:
-        case Split(turned=True):
+        case Split(swap_ab=True):
             return fit_memory.skinny(Skinny(design.bn, design.bk, 2 * _MOST_SLOTS))
         case Split(bm=128):
             return fit_memory.hopper(Hopper(bn=design.bn, bk=design.bk, stages=_MOST_SLOTS))

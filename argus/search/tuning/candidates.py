@@ -107,7 +107,7 @@ def _turned() -> Iterator[Split]:
                     left = _SHARED // blocks - _AROUND - bm * bn * _SUM
                     stages = min(2 * _MOST_STAGES, left // ((bm + bn) * _SLICE * _ELEMENT))
                     if bn % (8 * splits) == 0 and stages > 2:
-                        yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits, turned=True)
+                        yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits, swap_ab=True)
 
 
 def most_stages(config: Hopper) -> int:

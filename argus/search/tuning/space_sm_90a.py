@@ -19,7 +19,7 @@ _DEPTHS = (32, 64)
 _BAND = 8
 _COLUMNS = (64, 96, 128, 160, 192, 224, 256)
 _CLUSTERS = ((1,), (2, 1), (1, 2))
-_AWAY = ("flight", "realloc", "persistent", "box", "early")
+_AWAY = ("flight", "realloc", "persistent", "box", "pdl")
 """Techniques of `Hopper` that may be taken away, in the order in which one would add them last to first."""
 
 
@@ -110,7 +110,7 @@ def _in_turns() -> Iterator[Hopper]:
     ):
         yield Hopper(bm=64, bn=bn, stages=stages, pingpong=True, group=group)
     full = left = Hopper(bm=64, pingpong=True, group=16)
-    for each in ("flight", "realloc", "box", "early"):
+    for each in ("flight", "realloc", "box", "pdl"):
         left = evolve(left, **{each: False})
         yield evolve(full, **{each: False})
         yield left

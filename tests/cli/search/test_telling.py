@@ -61,11 +61,11 @@ def test_few_techniques_are_all_named() -> None:
 
 def test_a_kernel_that_was_written_is_not_named_twice() -> None:
     events = (
-        Proposed("text-1", ("wider-tiles (bn 64 -> 128)", "kernel-text (text-1)"), 0.5, "llm"),
+        Proposed("text-1", ("larger-bn (bn 64 -> 128)", "kernel-text (text-1)"), 0.5, "llm"),
         timed("text-1", 9e3),
     )
 
-    assert lines(*events)[0].startswith("   1/9 text-1 [+wider-tiles +kernel-text]: proved")
+    assert lines(*events)[0].startswith("   1/9 text-1 [+larger-bn +kernel-text]: proved")
 
 
 def test_many_techniques_are_told_beside_the_best() -> None:

@@ -52,7 +52,7 @@ def test_rows_without_a_swizzle_meet_in_banks(bk: int, run: int, swizzle: bool, 
 
 
 def test_a_turned_tile_has_its_rows_along_its_columns() -> None:
-    assert (block(Split(bm=128, bn=16, turned=True)).rows, block(Split(bm=128, bn=16)).rows) == (16, 128)
+    assert (block(Split(bm=128, bn=16, swap_ab=True)).rows, block(Split(bm=128, bn=16)).rows) == (16, 128)
 
 
 def test_a_persistent_block_is_alone() -> None:

@@ -13,7 +13,7 @@ from argus.search.transformation import Design, Transformation, switched
 from argus.verifier.api import verify
 
 BASE = {each.name: each for each in load()}
-SUPER = BASE["super-tiles"]
+SUPER = BASE["grouped-order"]
 
 
 def few(target: str) -> Iterator[Design]:
@@ -30,7 +30,7 @@ def test_every_technique_does_what_its_file_says(technique: Technique) -> None:
 
 
 def test_a_technique_that_does_nothing_fails() -> None:
-    idle = {"super-tiles": Transformation(lambda design: (design,), lambda _: None)}
+    idle = {"grouped-order": Transformation(lambda design: (design,), lambda _: None)}
 
     (fault,) = check(evolve(SUPER, lineage=()), Bench(transformations=idle, ground=few)).faults
 
@@ -42,11 +42,11 @@ def test_a_technique_that_changes_what_its_matcher_denies_fails() -> None:
         evolve(SUPER, applies="several_boxes", lineage=()), Bench(ground=lambda _: iter([Staged()]))
     ).faults
 
-    assert fault == "sm_90a: `super-tiles` changes no kernel of which `several_boxes` is true"
+    assert fault == "sm_90a: `grouped-order` changes no kernel of which `several_boxes` is true"
 
 
 def test_a_technique_whose_kernels_cannot_be_traced_fails() -> None:
-    broken = {"super-tiles": switched(Staged, "swizzle", 7)}
+    broken = {"grouped-order": switched(Staged, "swizzle", 7)}
 
     assert "changes no kernel" in check(evolve(SUPER, lineage=()), Bench(transformations=broken, ground=few)).faults[0]
 
@@ -93,8 +93,8 @@ def test_a_precondition_that_does_not_apply_fails() -> None:
 
 
 def test_a_technique_whose_kernels_are_not_proved_fails() -> None:
-    odd = {"super-tiles": switched(Staged, "bn", 72)}
-    wide = {"super-tiles": switched(Staged, "stages", 64)}
+    odd = {"grouped-order": switched(Staged, "bn", 72)}
+    wide = {"grouped-order": switched(Staged, "stages", 64)}
     plain = evolve(SUPER, lineage=(), applies="multiplies")
 
     assert check(plain, Bench(transformations=wide, ground=few, verify=verify)).faults == (

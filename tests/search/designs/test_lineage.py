@@ -22,23 +22,23 @@ def row(ratio: float, basis: Basis = "time", target: str = "sm_90a") -> Lineage:
 
 
 def test_pairs_differ_in_one_technique() -> None:
-    found = {(each.without, each.design): each.ratio for each in pairs(TRANSFORMATIONS["super-tiles"], [table()])}
+    found = {(each.without, each.design): each.ratio for each in pairs(TRANSFORMATIONS["grouped-order"], [table()])}
 
     assert found == {("cooperative", "super_tiled"): 1.25, ("cooperative", "hopper_group16"): 0.8}
 
 
 def test_a_model_that_does_not_see_a_technique_shows_nothing() -> None:
     blind = table("static model", super_tiled=200.0)
-    seen = [each.design for each in pairs(TRANSFORMATIONS["super-tiles"], [blind])]
+    seen = [each.design for each in pairs(TRANSFORMATIONS["grouped-order"], [blind])]
 
     assert seen == ["hopper_group16"]
-    assert len(list(pairs(TRANSFORMATIONS["super-tiles"], [table(super_tiled=200.0)]))) == 2
+    assert len(list(pairs(TRANSFORMATIONS["grouped-order"], [table(super_tiled=200.0)]))) == 2
 
 
 def test_designs_of_another_target_are_left_out() -> None:
     other = Table("measure", "gfx942", "1x2x3", "time", TIMES)
 
-    assert list(pairs(TRANSFORMATIONS["super-tiles"], [other])) == []
+    assert list(pairs(TRANSFORMATIONS["grouped-order"], [other])) == []
 
 
 def test_an_effect_is_what_experiments_show() -> None:

@@ -78,7 +78,7 @@ def test_uses_of_one_technique_are_one_step() -> None:
     found = [each for each in mine(Staged(bn=256), TECHNIQUES, tools()) if isinstance(each, Skill)]
 
     assert [(each.technique.name, each.without, each.design) for each in found] == [
-        ("wider-tiles", "staged", "staged_bn256")
+        ("larger-bn", "staged", "staged_bn256")
     ]
     assert found[0].ratio is None
 

@@ -122,7 +122,7 @@ class Use:
 
 
 def technique_of(step: str) -> str:
-    """The name of a step such as `more-slots (stages 3 -> 4)`."""
+    """The name of a step such as `more-stages (stages 3 -> 4)`."""
     return step.partition(" (")[0]
 
 

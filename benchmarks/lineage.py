@@ -23,8 +23,8 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.emit.build import compile_resources
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import home, load
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import kb_folder, load_techniques
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs import designs
 from argus.search.designs.ablation import Table, effect, pairs, told
@@ -133,12 +133,12 @@ def main() -> int:
     check: bool = asked.check
     times = list(measured(RESULTS))
     stale = 0
-    for technique in load(home()):
+    for technique in load_techniques(kb_folder()):
         if asked.names and technique.name not in asked.names:
             continue
         seen = experiments(technique, times)
-        renewed = text_of(evolve(technique, effect=effect(seen), lineage=told(seen)))
-        path = home() / f"{technique.name}.md"
+        renewed = technique_text(evolve(technique, effect=effect(seen), lineage=told(seen)))
+        path = kb_folder() / f"{technique.name}.md"
         differs = renewed != path.read_text(encoding="utf-8")
         stale += differs
         print(f"{technique.name:26} {len(seen):5} pairs, {effect(seen)}{', stale' if check and differs else ''}")

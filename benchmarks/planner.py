@@ -33,8 +33,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from argus.core.cost.occupancy import Compiled
 from argus.core.cost.predict import predict
-from argus.policy.experience import fitted, written
-from argus.policy.knowledge import home
+from argus.policy.experience import experience_text, fit_experience
+from argus.policy.knowledge import kb_folder
 from argus.policy.stopping import Rule, replay
 from argus.search.problems.problem import Gemm
 from benchmarks.recorded import PLANNERS, TABLES, Job, Shape, Trial, lesson, searched, seen, table
@@ -138,10 +138,10 @@ def cut(path: Path, trials: Sequence[Trial]) -> list[Trial]:
 def learn(paths: Sequence[Path], _chosen: argparse.Namespace) -> None:
     for path in paths:
         shapes, target = tuple(table(path).times), table(path).target
-        found = fitted([lesson(path, shape) for shape in shapes])
-        place = home() / "experience" / f"{target}.json"
+        found = fit_experience([lesson(path, shape) for shape in shapes])
+        place = kb_folder() / "experience" / f"{target}.json"
         place.parent.mkdir(exist_ok=True)
-        place.write_text(written(found, [f"{path.name}: {', '.join(map(named, shapes))}"]), encoding="utf-8")
+        place.write_text(experience_text(found, [f"{path.name}: {', '.join(map(named, shapes))}"]), encoding="utf-8")
         print(f"{place.name}: {len(found.trends)} weights from {len(shapes)} shapes")
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
-from argus.policy.bandit import Bandit, Weight
+from argus.policy.bandit import Bandit, WeightPrior
 from argus.policy.baselines import Exhaustive, Random
-from argus.policy.experience import Lesson, fitted
+from argus.policy.experience import RecordedProblem, fit_experience
 from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
 from argus.search.designs.space import situation
@@ -88,20 +88,20 @@ def seen(path: Path, shape: Shape) -> Situation:
 
 
 @cache
-def lesson(path: Path, shape: Shape) -> Lesson:
+def lesson(path: Path, shape: Shape) -> RecordedProblem:
     """What the table shows of one shape: the designs that have a time."""
     before, times = seen(path, shape), table(path).times[shape]
     passed = [(each, took) for each in before.options if (took := times[each.name]) is not None]
     features = np.array([each.features for each, _ in passed])
-    return Lesson(
+    return RecordedProblem(
         size(gemm(path, shape)), before.features, features, np.log([before.bound / took for _, took in passed])
     )
 
 
 @cache
-def taught(path: Path, shape: Shape, teachers: Shapes = ()) -> dict[str, Weight]:
+def taught(path: Path, shape: Shape, teachers: Shapes = ()) -> dict[str, WeightPrior]:
     """What other shapes of the table teach of this one, never itself. teachers: which; all others by default."""
-    found = fitted([lesson(path, other) for other in teachers or table(path).times if other != shape])
+    found = fit_experience([lesson(path, other) for other in teachers or table(path).times if other != shape])
     return found.at(size(gemm(path, shape)))
 
 

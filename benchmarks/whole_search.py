@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import argus
-from argus.policy.experience import fitted, written
-from argus.policy.knowledge import home
+from argus.policy.experience import experience_text, fit_experience
+from argus.policy.knowledge import kb_folder
 from argus.search.events import Judged
 from argus.search.journal import Journal
 from argus.search.problems.problem import gemm_of
@@ -42,10 +42,10 @@ ROUNDS = 20
 def forgetful(folder: Path, target: str, shape: tuple[int, int, int]) -> dict[str, str]:
     """An environment whose Argus has never seen a shape: the same package, with experience fitted to all others."""
     shutil.copytree(Path(argus.__file__).parent, folder / "argus", ignore=shutil.ignore_patterns("__pycache__", "kb"))
-    shutil.copytree(home(), folder / "argus" / "kb")
+    shutil.copytree(kb_folder(), folder / "argus" / "kb")
     path = TABLES / f"{target}.json"
     others = [each for each in table(path).times if each != shape]
-    text = written(fitted([lesson(path, each) for each in others]), [f"{len(others)} other shapes"])
+    text = experience_text(fit_experience([lesson(path, each) for each in others]), [f"{len(others)} other shapes"])
     (folder / "argus" / "kb" / "experience" / f"{target}.json").write_text(text, encoding="utf-8")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 

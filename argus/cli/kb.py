@@ -17,8 +17,8 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Report
 from argus.emit.build import compile_resources
 from argus.emit.hip.toolchain import compiler_present
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import home, load
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import kb_folder, load_techniques
 from argus.policy.technique import Technique
 from argus.report.atomic_write import write_whole
 from argus.report.command_result import Outcome
@@ -132,7 +132,7 @@ def mine_design(
 
 
 def _loaded(folder: str | None) -> tuple[Technique, ...]:
-    return load(home() if folder is None else Path(folder))
+    return load_techniques(kb_folder() if folder is None else Path(folder))
 
 
 def _named(techniques: tuple[Technique, ...], name: str) -> Technique:
@@ -171,7 +171,7 @@ def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:
 def _write(mined: Mined, tools: Tools, target: str, folder: Path) -> list[str]:
     """Raises ArgusError (E302)."""
     pages = [drafted(skill, i, mined, tools, target) for i, skill in enumerate(mined.skills, 1)]
-    files = {f"{page.name}.md": text_of(page) for page in pages}
+    files = {f"{page.name}.md": technique_text(page) for page in pages}
     files["skills.json"] = json.dumps(mined_json(mined), indent=2) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)

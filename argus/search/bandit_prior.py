@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from argus.policy.bandit import CONSTANT, Weight
-from argus.policy.experience import experience
-from argus.policy.knowledge import load
+from argus.policy.bandit import CONSTANT, WeightPrior
+from argus.policy.experience import load_experience
+from argus.policy.knowledge import load_techniques
 from argus.search.designs.space import technique
 from argus.search.designs.wave_quantisation import size
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 
-FIT: Mapping[str, Weight] = {
-    CONSTANT: Weight(-1.0, 0.5),
-    "last wave": Weight(1.0, 0.3),
-    "edge": Weight(1.0, 0.3),
-    "products a byte": Weight(1.0, 0.5),
+FIT: Mapping[str, WeightPrior] = {
+    CONSTANT: WeightPrior(-1.0, 0.5),
+    "last wave": WeightPrior(1.0, 0.3),
+    "edge": WeightPrior(1.0, 0.3),
+    "products a byte": WeightPrior(1.0, 0.5),
 }
 """Of features that are no techniques: empty places of a wave, and of a tile, are time lost."""
 
 
-def beliefs(problem: Problem) -> dict[str, Weight]:
+def beliefs(problem: Problem) -> dict[str, WeightPrior]:
     """What earlier problems taught of one of its size, else what techniques promise."""
-    effects = {technique(each.name): each.effect for each in load() if problem.target in each.targets}
-    promised = {name: Weight(each.log_mean, each.log_deviation) for name, each in effects.items()}
-    return {**FIT, **promised, **experience(problem.target).at(_size(problem))}
+    effects = {technique(each.name): each.effect for each in load_techniques() if problem.target in each.targets}
+    promised = {name: WeightPrior(each.log_mean, each.log_deviation) for name, each in effects.items()}
+    return {**FIT, **promised, **load_experience(problem.target).at(_size(problem))}
 
 
 def _size(problem: Problem) -> float | None:

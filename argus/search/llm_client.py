@@ -22,18 +22,18 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.llm.answer import Usable, told
-from argus.policy.llm.budget import NOTHING, Spent, at_most, charged, refusal
-from argus.policy.llm.failures import Failed, Place, given_up
+from argus.policy.llm.answer import ToolInput, parse_answer
+from argus.policy.llm.budget import NOTHING, Spent, cost_of, refusal, worst_case
+from argus.policy.llm.failures import Endpoint, FailedCall, to_trouble
 from argus.policy.llm.memory import Memory
+from argus.policy.llm.parse_reply import parse_proposals
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.prompt import request, size
-from argus.policy.llm.reading import read
-from argus.policy.llm.record import Asked, from_data, to_data
+from argus.policy.llm.record import Response, from_data, to_data
 from argus.policy.llm.reply import Faulty, Reply, Trouble
-from argus.policy.llm.retries import asked_for, wait
+from argus.policy.llm.retries import parse_retry_after, retry_delay
 from argus.policy.llm.settings import Settings, wrong_address
-from argus.policy.llm.texts import without
+from argus.policy.llm.texts import redacted
 from argus.policy.llm.view import View
 from argus.policy.planner import State
 
@@ -52,7 +52,7 @@ class Client:
     """An open connection. raw: the client of `anthropic`, which is given as `module`; transport: what that uses."""
 
     settings: Settings
-    place: Place
+    place: Endpoint
     raw: Any
     module: Any
     transport: Any
@@ -110,7 +110,7 @@ def connect(
         raise ArgusError(Diagnostic("E927", "error", message, help="correct ANTHROPIC_BASE_URL"))
     # Repetitions are ours: theirs are not drawn from a seed, and know no budget.
     raw = module.Anthropic(api_key=key, base_url=address, max_retries=0, timeout=settings.timeout)
-    place = Place(settings.model, str(raw.base_url), key)
+    place = Endpoint(settings.model, str(raw.base_url), key)
     return Client(settings, place, raw, module, transport, sleep, clock)
 
 
@@ -123,14 +123,14 @@ def _modules() -> tuple[Any, Any]:
         raise ArgusError(Diagnostic("E920", "error", message, help=repair)) from problem
 
 
-def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) -> Asked:
+def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) -> Response:
     """What the model proposes, or why it proposes nothing. Records of it and `refreshed` take it from here.
 
     An answer of no use is asked for again, with what was wrong with it, at most `settings.repairs` times. Raises
     nothing for what an endpoint or a model does; Interrupted where Ctrl-C breaks it off.
     """
     settings = client.settings
-    ranking = planner.standing(state)
+    ranking = planner.bandit_ranking(state)
     choices = tuple(each.choice for each in ranking)
     until = client.clock() + settings.patience
     spent, faults, latest = NOTHING, (), ()
@@ -140,7 +140,7 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
         with _counted(spent):
             got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
         spent += cost
-        found = read(got.data, choices) if isinstance(got, Usable) else got
+        found = parse_proposals(got.data, choices) if isinstance(got, ToolInput) else got
         match found:
             case Reply() | Trouble():
                 return kept(evolve(found, faults=faults, spent=spent), client.place.key)
@@ -154,9 +154,9 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     return kept(trouble, client.place.key)
 
 
-def kept(asked: Asked, key: str) -> Asked:
+def kept(asked: Response, key: str) -> Response:
     """An answer without the key, which an endpoint may put into it, and which is then in a journal and on a screen."""
-    return from_data(without(to_data(asked), key)) if len(key) >= _SECRET else asked
+    return from_data(redacted(to_data(asked), key)) if len(key) >= _SECRET else asked
 
 
 @contextmanager
@@ -172,43 +172,43 @@ def _counted(spent: Spent) -> Generator[None]:
 
 def _delivered(
     client: Client, fields: dict[str, object], before: Spent, until: float, generator: np.random.Generator
-) -> tuple[Usable | Faulty | Trouble, Spent]:
+) -> tuple[ToolInput | Faulty | Trouble, Spent]:
     """The first answer that comes, and what it cost together with the calls without one.
 
     A call of which nobody says what it cost is counted as what it may have cost at most.
     """
     settings = client.settings
-    worst = at_most(size(fields), settings.max_tokens, settings.pricing)
+    worst = worst_case(size(fields), settings.max_tokens, settings.pricing)
     spent = NOTHING
     for attempt in count(1):
         refused = refusal(before + spent, worst, settings.limits, settings.pricing, settings.model)
         if refused is not None:
-            return given_up(refused, lasting=True), spent
+            return to_trouble(refused, lasting=True), spent
         left = until - client.clock()
         if left <= 0:
-            late = client.place.silent(f"has taken all of {settings.patience:.3g} s for one question", billed=False)
+            late = client.place.no_answer(f"has taken all of {settings.patience:.3g} s for one question", billed=False)
             return late.trouble, spent
         with _counted(spent + worst):
             got = _watched(client, fields, min(settings.timeout, left))
         if isinstance(got, bytes):
-            answer = told(got)
-            cost = worst if answer.usage is None else charged(answer.usage, settings.pricing)
+            answer = parse_answer(got)
+            cost = worst if answer.usage is None else cost_of(answer.usage, settings.pricing)
             return answer.found, spent + cost
         spent += worst if got.billed else Spent(calls=1)
-        pause = wait(attempt, got.wait, generator)
-        if not got.passing or attempt >= settings.attempts or client.clock() + pause >= until:
+        pause = retry_delay(attempt, got.wait, generator)
+        if not got.transient or attempt >= settings.attempts or client.clock() + pause >= until:
             return got.trouble, spent
         with _counted(spent):
             client.sleep(pause)
     raise AssertionError  # pragma: no cover
 
 
-def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
+def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
     """One call in a thread of its own, which is left to itself where it outlasts its time.
 
     The limits of the client are of one read each, so that an endpoint that sends its header slowly could hold us.
     """
-    box: SimpleQueue[bytes | Failed | BaseException] = SimpleQueue()
+    box: SimpleQueue[bytes | FailedCall | BaseException] = SimpleQueue()
 
     def work() -> None:
         try:
@@ -220,13 +220,13 @@ def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes
     try:
         found = box.get(timeout=seconds + _GRACE)
     except Empty:
-        return client.place.late(seconds)
+        return client.place.timed_out(seconds)
     if isinstance(found, BaseException):
         raise found
     return found
 
 
-def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | Failed:
+def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
     """One call. seconds: until its answer is there."""
     module = client.module
     until = client.clock() + seconds
@@ -237,14 +237,14 @@ def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes 
     except module.APIStatusError as problem:
         return _status(client, problem)
     except (_TooLongError, module.APITimeoutError, client.transport.TimeoutException):
-        return client.place.late(seconds)
+        return client.place.timed_out(seconds)
     except module.APIConnectionError as problem:
         # A connection that was never made cannot have cost anything.
         cause = problem.__cause__
         unmade = isinstance(cause, (client.transport.ConnectError, client.transport.UnsupportedProtocol))
-        return client.place.silent(f"cannot be reached: {cause or problem}", billed=not unmade)
+        return client.place.no_answer(f"cannot be reached: {cause or problem}", billed=not unmade)
     except client.transport.HTTPError as problem:
-        return client.place.silent(f"broke off its answer: {problem}", billed=True)
+        return client.place.no_answer(f"broke off its answer: {problem}", billed=True)
     except module.AnthropicError as problem:
         return client.place.refused(str(problem))
 
@@ -259,6 +259,6 @@ def _body(chunks: Iterable[bytes], clock: Callable[[], float], until: float) -> 
     return bytes(found)
 
 
-def _status(client: Client, problem: Any) -> Failed:  # noqa: ANN401 reason: a class of a package that may be absent
-    asked = asked_for(problem.response.headers.get("retry-after"), datetime.now(UTC))
+def _status(client: Client, problem: Any) -> FailedCall:  # noqa: ANN401 reason: a class of a package that may be absent
+    asked = parse_retry_after(problem.response.headers.get("retry-after"), datetime.now(UTC))
     return client.place.status(problem.status_code, str(problem.api_message or problem.message), asked)

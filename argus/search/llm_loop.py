@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from argus.core.ir.pretty import pretty
 from argus.policy.llm.budget import Spent
 from argus.policy.llm.memory import Memory
-from argus.policy.llm.planner import Llm, due, refreshed
+from argus.policy.llm.planner import Llm, should_ask, with_response
 from argus.policy.llm.record import from_data, to_data
 from argus.policy.llm.reply import Reply, Trouble
 from argus.policy.llm.view import Rejection, View
@@ -47,9 +47,9 @@ class Asking:
     def model(self) -> str:
         return self.client.settings.model
 
-    def due(self, state: State[Memory], left: float | None = None) -> bool:
+    def should_ask(self, state: State[Memory], left: float | None = None) -> bool:
         """Whether it is the model's turn, and its answer could still be of use. left: seconds of the search."""
-        return (left is None or left >= _SHORTEST) and due(state, self.client.settings.every)
+        return (left is None or left >= _SHORTEST) and should_ask(state, self.client.settings.every)
 
     def asked(self, state: State[Memory], left: float | None = None) -> Asked:
         """What the model says now, as an event to record and to pass to `answered`.
@@ -78,7 +78,7 @@ def _hurried(client: Client, left: float) -> Client:
 
 def answered(state: State[Memory], event: Asked) -> State[Memory]:
     """The state after an answer, as it comes or from a journal. Raises ArgusError (E928)."""
-    return refreshed(state, from_data(event.reply))
+    return with_response(state, from_data(event.reply))
 
 
 def text_of(problem: Problem, name: str) -> str:

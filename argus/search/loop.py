@@ -16,9 +16,9 @@ from typing import Any
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.llm.planner import offered
+from argus.policy.llm.planner import with_kernels_as_options
 from argus.policy.planner import Choice, Observation, Planner, Situation, State
-from argus.policy.stopping import Rule, stop
+from argus.policy.stopping import Rule, should_stop
 from argus.search.evaluation.evaluators import Evaluator
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
@@ -51,7 +51,7 @@ def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: 
     for event in events:
         match event:
             case Proposed(name):
-                state = state.started(_known(state, name).name)
+                state = state.with_pending(_known(state, name).name)
                 waiting.append(name)
             case Judged(judgement):
                 if judgement.name not in waiting:
@@ -59,7 +59,7 @@ def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: 
                 waiting.remove(judgement.name)
                 state = planner.learn(state, observation(_known(state, judgement.name), judgement))
             case Asked():
-                state = offered(answered(state, event))
+                state = with_kernels_as_options(answered(state, event))
             case Started() | Resumed() | Ended():
                 pass
     return Past(state, tuple(waiting))
@@ -117,7 +117,7 @@ class Search:
             while True:
                 ended = self._enough()
                 while ended is None and self._room():
-                    if self.asking is not None and self.asking.due(self.state, self._left()):
+                    if self.asking is not None and self.asking.should_ask(self.state, self._left()):
                         yield Asks(self.asking.model)
                         event, broken = self._asked(self.asking)
                         yield event
@@ -155,7 +155,7 @@ class Search:
                 event = asking.asked(self.state, self._left())
         except Interrupted as problem:
             event, broken = asking.broken_off(problem.spent), True
-        self.state = offered(answered(self.state, event))
+        self.state = with_kernels_as_options(answered(self.state, event))
         return self._told(event), broken
 
     def _next(self) -> tuple[Event, Choice] | None:
@@ -166,7 +166,7 @@ class Search:
         first = ranked[0]
         techniques = tuple(str(step) for step in first.choice.steps)
         event = self._told(Proposed(first.choice.name, techniques, first.utility, self.planner.name, first.why))
-        self.state = self.state.started(first.choice.name)
+        self.state = self.state.with_pending(first.choice.name)
         return event, first.choice
 
     def _submit(self, choice: Choice) -> None:
@@ -203,10 +203,10 @@ class Search:
             return "trials spent"
         if left is not None and left <= 0:
             return "time spent"
-        return stop(limits.rule, [each.microseconds for each in tried], self.state.situation.bound)
+        return should_stop(limits.rule, [each.microseconds for each in tried], self.state.situation.bound)
 
 
-def started(journal: Journal, first: Started) -> tuple[str, Callable[[Event], None]]:
+def with_pending(journal: Journal, first: Started) -> tuple[str, Callable[[Event], None]]:
     """A new run, and what records its events."""
     name = journal.begin(first)
     return name, lambda event: journal.append(name, event)

@@ -17,7 +17,7 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.bandit import Bandit
 from argus.policy.baselines import Exhaustive, Random
-from argus.policy.knowledge import load
+from argus.policy.knowledge import load_techniques
 from argus.policy.llm.budget import NOTHING, Spent
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
@@ -237,7 +237,7 @@ def _asking(client: Client | None, planner: Planner, problem: Problem, before: t
     """before: what has happened in the run."""
     if client is None or not isinstance(planner, Llm):
         return None
-    made = Asking(client, planner, partial(text_of, problem), load())
+    made = Asking(client, planner, partial(text_of, problem), load_techniques())
     for event in before:
         made.saw(event)
     return made

@@ -7,14 +7,14 @@ from functools import cache
 import pytest
 from attrs import evolve
 
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import load, parse
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import load_techniques, parse_technique
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs.ablation import Table, effect, pairs, told
 from argus.search.techniques import TRANSFORMATIONS
 from benchmarks.lineage import RESULTS, measured
 
-BASE = load()
+BASE = load_techniques()
 MEASURED = [each for each in BASE if each.effect.basis == "time"]
 
 
@@ -38,7 +38,9 @@ def test_most_techniques_of_hopper_are_measured() -> None:
 @pytest.mark.parametrize("technique", MEASURED, ids=lambda each: each.name)
 def test_effects_are_those_of_the_tables(technique: Technique) -> None:
     found = seen(technique)
-    given = parse(text_of(evolve(technique, effect=effect(found), lineage=told(found))), technique.name, "")
+    given = parse_technique(
+        technique_text(evolve(technique, effect=effect(found), lineage=told(found))), technique.name, ""
+    )
 
     assert technique.effect == given.effect
     assert tuple(row for row in technique.lineage if row.basis == "time") == given.lineage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from argus.policy.experience import experience, fitted
+from argus.policy.experience import fit_experience, load_experience
 from benchmarks.recorded import TABLES, Job, lesson, near, searched, table
 from benchmarks.searches import COLUMNS, KEPT, Row, page, read, together
 
@@ -107,7 +107,7 @@ def test_todays_bandit_searches_as_it_did() -> None:
 
 def test_experience_is_what_the_table_teaches() -> None:
     path = TABLES / "gfx942.json"
-    found, kept = fitted([lesson(path, shape) for shape in table(path).times]), experience("gfx942")
+    found, kept = fit_experience([lesson(path, shape) for shape in table(path).times]), load_experience("gfx942")
 
     assert kept.usual == pytest.approx(found.usual, abs=1e-3)
     assert kept.trends.keys() == found.trends.keys()

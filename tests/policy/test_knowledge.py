@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.knowledge import load, parse, related
+from argus.policy.knowledge import load_techniques, parse_technique, related_techniques
 
 TEXT = """+++
 name = "larger-bn"
@@ -11,7 +11,7 @@ title = "Wider tiles"
 intent = "More products for each element that is loaded."
 scope = "global"
 targets = ["sm_90a"]
-applies = "multiplies"
+applies = "has_mainloop"
 preconditions = ["I1", "I3"]
 transformation = "larger-bn"
 effect = { low = 1.1, likely = 1.5, high = 2.0, basis = "time" }
@@ -32,7 +32,7 @@ A tile of twice the columns halves what its rows cost.
 
 
 def test_a_file_becomes_a_technique() -> None:
-    found = parse(TEXT, "larger-bn", "kb/larger-bn.md")
+    found = parse_technique(TEXT, "larger-bn", "kb/larger-bn.md")
 
     assert found.targets == ("sm_90a",)
     assert found.preconditions == ("I1", "I3")
@@ -57,7 +57,7 @@ def test_a_file_becomes_a_technique() -> None:
 )
 def test_what_is_wrong_with_a_file_is_named(old: str, new: str, said: str) -> None:
     with pytest.raises(ArgusError) as raised:
-        parse(TEXT.replace(old, new, 1), "larger-bn", "kb/larger-bn.md")
+        parse_technique(TEXT.replace(old, new, 1), "larger-bn", "kb/larger-bn.md")
 
     found = raised.value.diagnostic
     assert found.code == "E902"
@@ -66,7 +66,7 @@ def test_what_is_wrong_with_a_file_is_named(old: str, new: str, said: str) -> No
 
 def test_a_folder_without_techniques_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as raised:
-        load(tmp_path)
+        load_techniques(tmp_path)
 
     assert raised.value.diagnostic.code == "E901"
 
@@ -75,15 +75,15 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "larger-bn.md").write_bytes(b"\xff\xfe\x00")
 
     with pytest.raises(ArgusError) as raised:
-        load(tmp_path)
+        load_techniques(tmp_path)
 
     assert raised.value.diagnostic.code == "E901"
 
 
 def test_related_techniques_share_rare_words() -> None:
-    one = parse(TEXT, "larger-bn", "")
-    other = parse(TEXT.replace("larger-bn", "deeper").replace("Wider tiles", "Deeper slices"), "deeper", "")
+    one = parse_technique(TEXT, "larger-bn", "")
+    other = parse_technique(TEXT.replace("larger-bn", "deeper").replace("Wider tiles", "Deeper slices"), "deeper", "")
 
-    assert related((one, other), "deeper slices")[0] is other
-    assert related((one, other), "nothing") == ()
-    assert related((one, other), "deeper", target="gfx942") == ()
+    assert related_techniques((one, other), "deeper slices")[0] is other
+    assert related_techniques((one, other), "nothing") == ()
+    assert related_techniques((one, other), "deeper", target="gfx942") == ()

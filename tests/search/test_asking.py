@@ -69,7 +69,7 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
             case Asked():
                 state = answered(state, event)
             case Proposed(name):
-                state = state.started(name)
+                state = state.with_pending(name)
             case Judged(judgement):
                 state = PLANNER.learn(state, observation(choices[judgement.name], judgement))
             case _:
@@ -80,7 +80,7 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
     if events and isinstance(events[-1], Proposed):
         happened(Judged(judge(events[-1].name)))
     while state.open():
-        if beside.due(state):
+        if beside.should_ask(state):
             happened(beside.asked(state))
         first = PLANNER.propose(state)[0]
         happened(Proposed(first.choice.name, (), first.utility, PLANNER.name, first.why))

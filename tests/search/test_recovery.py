@@ -17,7 +17,7 @@ import pytest
 
 from argus.cli.main import main
 from argus.core.diagnostic import ArgusError
-from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.baselines import Random
 from argus.policy.planner import Planner
 from argus.search import journal as journal_module
@@ -31,7 +31,7 @@ from tests.search.test_search import SITUATION, STARTED, judge
 
 KILLS = 50
 TRIALS = 20
-PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: Weight(-2.0, 0.5)}), Random())
+PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: WeightPrior(-2.0, 0.5)}), Random())
 
 
 def slow(name: str, text: str = "") -> Judgement:

@@ -6,7 +6,7 @@ import pytest
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.planner import Choice, Planner, Situation
 from argus.policy.stopping import Rule
@@ -24,7 +24,7 @@ OPTIONS = tuple(
 )
 SITUATION = Situation("sm_90a", "gemm:8x8x8:bf16", NAMES, 100.0, "tensor", OPTIONS)
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 5, 100.0, "tensor", 25)
-PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: Weight(-2.0, 0.5)}), Random(), Exhaustive())
+PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: WeightPrior(-2.0, 0.5)}), Random(), Exhaustive())
 
 
 def judge(name: str, text: str = "") -> Judgement:

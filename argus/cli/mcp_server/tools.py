@@ -17,7 +17,7 @@ from attrs import asdict, evolve, field, frozen
 
 from argus import __version__
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
-from argus.policy.knowledge import home, load, related
+from argus.policy.knowledge import kb_folder, load_techniques, related_techniques
 from argus.policy.technique import Technique
 from argus.report.diagnostic_text import to_json
 from argus.report.json_document import SCHEMA as REPORT
@@ -71,7 +71,7 @@ class Tools:
     longest: float = 300.0
     at_once: int = 2
     ask: Contained = run_contained
-    knowledge: Callable[[], Sequence[Technique]] = field(default=lambda: load(home()))
+    knowledge: Callable[[], Sequence[Technique]] = field(default=lambda: load_techniques(kb_folder()))
     search: Callable[[str, str, Settings], Found] = optimize
     _slots: BoundedSemaphore = field(init=False)
 
@@ -109,7 +109,7 @@ class Tools:
     def search_knowledge(self, words: str, target: str, most: int) -> Document:
         """Techniques of the knowledge base, the nearest first."""
         try:
-            found = related(tuple(self.knowledge()), words, target)
+            found = related_techniques(tuple(self.knowledge()), words, target)
         except ArgusError as problem:
             return _refused(KNOWLEDGE, to_json(problem.diagnostic), "techniques")
         return _document(KNOWLEDGE, 0, techniques=[asdict(each) for each in found[: max(0, most)]])

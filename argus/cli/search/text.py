@@ -8,7 +8,7 @@ from typing import Any, assert_never, cast
 from attrs import define, field
 
 from argus.policy.bounds import Bounds
-from argus.policy.llm.budget import MODEST, Limits, Spent
+from argus.policy.llm.budget import DEFAULT_LIMITS, Limits, Spent
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Told
 from argus.search.problems.kernel_file import shown
@@ -29,7 +29,7 @@ class Teller:
 
     bounds: Bounds
     trials: int | None = None
-    model: Limits = MODEST
+    model: Limits = DEFAULT_LIMITS
     counted: str = ""
     number: int = 0
     best: float | None = None
@@ -236,7 +236,7 @@ def outcome_lines(found: Found, model: Limits | None = None) -> Iterator[str]:
     )
     if found.spent is not None:
         calls = "1 call" if found.spent.calls == 1 else f"{found.spent.calls:,} calls"
-        yield f"the model: {calls}, {_total(found.spent, model or MODEST)}"
+        yield f"the model: {calls}, {_total(found.spent, model or DEFAULT_LIMITS)}"
     if best is None or best.microseconds is None:
         yield "nothing passed the gate"
     else:

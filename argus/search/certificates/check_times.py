@@ -9,7 +9,7 @@ from argus.core.cost.occupancy import Compiled
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.policy.bounds import Bounds, Impossible, judge
+from argus.policy.bounds import Bounds, Impossible, check_time
 from argus.search.certificates.certificate import Baseline, Certificate
 from argus.search.certificates.check_code import built
 from argus.search.certificates.check_result import Check, close, failed, passed, same, unchecked
@@ -33,7 +33,7 @@ def of_time(
     yield (
         unchecked("light", "of the problem's own file, which is not known") if light is None else _light(claimed, light)
     )
-    if isinstance(judge(time.microseconds, least), Impossible):
+    if isinstance(check_time(time.microseconds, least), Impossible):
         yield failed("time", f"{time.microseconds:.4g} us is less than the work takes: {least.least:.4g} us")
     elif time.reward == "measured":
         where = time.device or "a GPU that is not named"

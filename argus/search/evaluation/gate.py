@@ -20,7 +20,7 @@ from argus.core.walk import show
 from argus.emit.artifact import Artifact
 from argus.emit.resources import compiled_from_report
 from argus.interp.search.search import assumed, holds
-from argus.policy.bounds import Bounds, Impossible, judge
+from argus.policy.bounds import Bounds, Impossible, check_time
 from argus.policy.planner import Outcome
 from argus.report.json_document import report_json
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
@@ -166,7 +166,7 @@ def _possible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
         case Caught():
             raise _Stopped(verdict.outcome, str(verdict))
         case Passed(microseconds):
-            found = judge(microseconds, _bounds(problem, kernel))
+            found = check_time(microseconds, _bounds(problem, kernel))
             if isinstance(found, Impossible):
                 raise _Stopped("cheat", str(found))
             return microseconds

@@ -186,7 +186,7 @@ LOADS_FIRST = Transformation(rewrite=_loads_first)
 
 def _promoted(kernel: Kernel) -> tuple[Kernel, ...]:
     """Products of 8-bit numbers are summed over one slice in the matrix unit, and over slices in single precision."""
-    loops = {loop: _one_product(loop) for loop in anatomy.loops(kernel)}
+    loops = {loop: _one_product(loop) for loop in anatomy.mainloops(kernel)}
     chosen = {loop: each for loop, each in loops.items() if each is not None}
     made = kernel
     for loop, each in chosen.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argus.policy.bandit import CONSTANT, Bandit, Weight
+from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.planner import Choice, Observation, Situation, State, Step
@@ -18,7 +18,7 @@ def choice(wide: int, staged: int, broken: int) -> Choice:
 
 OPTIONS = tuple(choice(wide, staged, broken) for wide in (0, 1) for staged in (0, 1) for broken in (0, 1))
 SITUATION = Situation("sm_90a", "gemm:4096x4096x4096:bf16", NAMES, 100.0, "tensor", OPTIONS)
-PLANNER = Llm(Bandit({CONSTANT: Weight(-1.0, 0.5)}))
+PLANNER = Llm(Bandit({CONSTANT: WeightPrior(-1.0, 0.5)}))
 
 
 def start(seed: int = 0) -> State[Memory]:

@@ -19,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.llm.budget import Limits, Price, at_most
+from argus.policy.llm.budget import Limits, Price, worst_case
 from argus.policy.llm.memory import Memory
-from argus.policy.llm.planner import due, refreshed
+from argus.policy.llm.planner import should_ask, with_response
 from argus.policy.llm.prompt import request, size
-from argus.policy.llm.record import Asked, from_data, to_data
+from argus.policy.llm.record import Response, from_data, to_data
 from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Trouble, Use
 from argus.policy.llm.settings import Settings
 from argus.policy.llm.view import View
@@ -56,24 +56,24 @@ def asked(
     state: State[Memory] | None = None,
     sleep: Callable[[float], None] | None = None,
     view: View | None = None,
-) -> Asked:
+) -> Response:
     with llm_client.connect(evolve(settings, base_url=endpoint.url), {}, sleep=sleep or Naps()) as client:
         return llm_client.ask(client, PLANNER, state or start(), view or View())
 
 
-def answered(*script: Answer, settings: Settings = QUICK) -> tuple[Asked, list[dict[str, Any]]]:
+def answered(*script: Answer, settings: Settings = QUICK) -> tuple[Response, list[dict[str, Any]]]:
     """What comes of a script, and the bodies of the requests that it took."""
     with Endpoint(script) as endpoint:
         found = asked(endpoint, settings)
         return found, [each.body for each in endpoint.asked]
 
 
-def reply(found: Asked) -> Reply:
+def reply(found: Response) -> Reply:
     assert isinstance(found, Reply), found
     return found
 
 
-def trouble(found: Asked, code: str) -> Trouble:
+def trouble(found: Response, code: str) -> Trouble:
     assert isinstance(found, Trouble), found
     assert found.code == code
     return found
@@ -97,7 +97,7 @@ def test_a_good_answer_is_ranked_and_ends_in_the_planner() -> None:
         Proposal(Option("d100"), 0.3, "because"),
     )
     assert len(bodies) == 1
-    ranked = PLANNER.propose(refreshed(start(), found))
+    ranked = PLANNER.propose(with_response(start(), found))
     assert {"wide", "staged"} <= {step.technique for step in ranked[0].choice.steps}
     assert ranked[0].why == "model, confidence 0.90: hides latency"
     assert ranked[1].choice.name == "d100"
@@ -152,8 +152,8 @@ def test_the_key_goes_into_a_header_and_nowhere_else() -> None:
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        (call({"proposals": [proposal(option="d999")]}), "`d999` is no open option"),
-        (call({"proposals": [proposal(technique="magic")]}), "`magic` is no technique"),
+        (call({"proposals": [proposal(option="d999")]}), "`d999` is not an open option"),
+        (call({"proposals": [proposal(technique="magic")]}), "`magic` is not a technique"),
         (call({"proposals": [proposal()]}), "exactly one of"),
         (call({"proposals": [proposal(option="d100", technique="wide")]}), "exactly one of"),
         (call({"proposals": []}), "proposes nothing"),
@@ -192,7 +192,7 @@ def test_after_so_many_answers_of_no_use_the_question_is_given_up() -> None:
     found, bodies = answered(bad, bad, bad, GOOD)
 
     problem = trouble(found, "E926")
-    assert "`d999` is no open option" in problem.message
+    assert "`d999` is not an open option" in problem.message
     assert not problem.lasting
     assert len(bodies) == 3
     assert found.spent.calls == 3
@@ -217,7 +217,7 @@ def test_a_wrong_key_is_told_and_not_tried_again(status: int) -> None:
     assert "[key]" in problem.message
     assert "ANTHROPIC_API_KEY" in problem.help
     assert len(bodies) == 1
-    assert not due(refreshed(start(), found), 1)
+    assert not should_ask(with_response(start(), found), 1)
 
 
 @pytest.mark.parametrize("status", [400, 402, 404, 413, 422])
@@ -381,7 +381,7 @@ def test_tokens_are_summed_and_priced() -> None:
     with Endpoint([call(data, usage=usage)] * 2) as endpoint:
         settings = evolve(QUICK, price=Price(3.0, 15.0, 3.75, 0.3, "a test"))
         for _ in range(2):
-            state = refreshed(state, asked(endpoint, settings, state))
+            state = with_response(state, asked(endpoint, settings, state))
 
     spent = state.memory.spent
     assert (spent.calls, spent.input, spent.output, spent.written, spent.read) == (2, 2000, 400, 10_000, 14_000)
@@ -396,7 +396,7 @@ def test_tokens_are_summed_and_priced() -> None:
 def test_an_answer_that_does_not_tell_its_cost_counts_as_what_it_may_be(usage: object) -> None:
     found, (body,) = answered(call({"proposals": [proposal(option="d100")]}, usage=usage))
 
-    assert reply(found).spent == at_most(size(body), QUICK.max_tokens, QUICK.pricing)
+    assert reply(found).spent == worst_case(size(body), QUICK.max_tokens, QUICK.pricing)
 
 
 def test_the_budget_ends_a_run_before_it_is_exceeded() -> None:
@@ -404,9 +404,9 @@ def test_the_budget_ends_a_run_before_it_is_exceeded() -> None:
     usage = {"input_tokens": 9000, "output_tokens": 1000}
     state = start()
     with Endpoint(lambda _: call({"proposals": [proposal(option="d100")]}, usage=usage)) as endpoint:
-        found: Asked = reply(asked(endpoint, settings, state))
+        found: Response = reply(asked(endpoint, settings, state))
         while isinstance(found, Reply):
-            state = refreshed(state, found)
+            state = with_response(state, found)
             found = asked(endpoint, settings, state)
         calls = len(endpoint.asked)
 
@@ -418,13 +418,13 @@ def test_the_budget_ends_a_run_before_it_is_exceeded() -> None:
 
 
 def test_the_budget_may_end_in_the_middle_of_a_question() -> None:
-    fields = request(QUICK, start(), PLANNER.standing(start()), View())
-    once = at_most(size(fields), QUICK.max_tokens, QUICK.pricing)
+    fields = request(QUICK, start(), PLANNER.bandit_ranking(start()), View())
+    once = worst_case(size(fields), QUICK.max_tokens, QUICK.pricing)
     settings = evolve(QUICK, limits=Limits(dollars=once.dollars))
     found, bodies = answered(call({"proposals": [proposal(option="d999")]}), GOOD, settings=settings)
 
     trouble(found, "E924")
-    assert "`d999` is no open option" in " ".join(found.faults)
+    assert "`d999` is not an open option" in " ".join(found.faults)
     assert len(bodies) == 1
     assert found.spent.input == 100
 
@@ -450,7 +450,7 @@ def test_a_recorded_answer_leads_to_the_same_state_without_asking() -> None:
 
     assert from_data(json.loads(record)) == found
     state = start()
-    assert refreshed(state, from_data(json.loads(record))) == refreshed(state, found)
+    assert with_response(state, from_data(json.loads(record))) == with_response(state, found)
 
 
 def test_a_run_is_resumed_from_its_records_without_asking() -> None:
@@ -462,18 +462,18 @@ def test_a_run_is_resumed_from_its_records_without_asking() -> None:
             return call({"proposals": [proposal(option="gone")]})
         return call({"proposals": [proposal(0.9, option=shown[-1])], "lessons": [f"{len(shown)} were open"]})
 
-    def run(answer: Callable[[State[Memory]], Asked]) -> State[Memory]:
+    def run(answer: Callable[[State[Memory]], Response]) -> State[Memory]:
         state = start(11)
         while PLANNER.propose(state):
-            if due(state, 2):
-                state = refreshed(state, answer(state))
+            if should_ask(state, 2):
+                state = with_response(state, answer(state))
             state = PLANNER.learn(state, observed(PLANNER.propose(state)[0].choice))
         return state
 
     records: list[str] = []
     with Endpoint(script) as endpoint, llm_client.connect(evolve(QUICK, base_url=endpoint.url), {}) as client:
 
-        def ask(state: State[Memory]) -> Asked:
+        def ask(state: State[Memory]) -> Response:
             found = llm_client.ask(client, PLANNER, state)
             records.append(json.dumps(to_data(found)))
             return found
@@ -496,7 +496,7 @@ def test_generated_answers_never_raise_and_stay_within_the_open_options(data: li
         calls = len(endpoint.asked)
 
     names = {each.name for each in start().situation.options}
-    assert {each.choice.name for each in PLANNER.propose(refreshed(start(), found))} == names
+    assert {each.choice.name for each in PLANNER.propose(with_response(start(), found))} == names
     assert isinstance(found, Reply) or found.code in ("E923", "E926")
     assert found.spent.calls == calls
     assert from_data(json.loads(json.dumps(to_data(found)))) == found
@@ -559,9 +559,9 @@ def test_malicious_text_stays_text() -> None:
     assert len(kept.lessons) == 12
     assert all(len(each) <= 300 for each in kept.lessons)
     assert kept.proposals[1].needs == ()
-    assert "is no open option" in kept.dropped[0]
+    assert "is not an open option" in kept.dropped[0]
     names = {each.name for each in start().situation.options}
-    assert {each.choice.name for each in PLANNER.propose(refreshed(start(), kept))} == names
+    assert {each.choice.name for each in PLANNER.propose(with_response(start(), kept))} == names
 
 
 def test_the_address_and_the_key_may_come_from_the_environment() -> None:

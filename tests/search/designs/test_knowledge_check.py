@@ -5,14 +5,14 @@ from attrs import evolve
 
 from argus.kernels.gemm import CONFIGS
 from argus.kernels.schedules.staged import Staged
-from argus.policy.knowledge import load
+from argus.policy.knowledge import load_techniques
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs.knowledge_check import Bench, check
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design, Transformation, switched
 from argus.verifier.api import verify
 
-BASE = {each.name: each for each in load()}
+BASE = {each.name: each for each in load_techniques()}
 SUPER = BASE["grouped-order"]
 
 
@@ -39,10 +39,10 @@ def test_a_technique_that_does_nothing_fails() -> None:
 
 def test_a_technique_that_changes_what_its_matcher_denies_fails() -> None:
     (fault,) = check(
-        evolve(SUPER, applies="several_boxes", lineage=()), Bench(ground=lambda _: iter([Staged()]))
+        evolve(SUPER, applies="multi_buffer_epilogue", lineage=()), Bench(ground=lambda _: iter([Staged()]))
     ).faults
 
-    assert fault == "sm_90a: `grouped-order` changes no kernel of which `several_boxes` is true"
+    assert fault == "sm_90a: `grouped-order` changes no kernel of which `multi_buffer_epilogue` is true"
 
 
 def test_a_technique_whose_kernels_cannot_be_traced_fails() -> None:
@@ -95,7 +95,7 @@ def test_a_precondition_that_does_not_apply_fails() -> None:
 def test_a_technique_whose_kernels_are_not_proved_fails() -> None:
     odd = {"grouped-order": switched(Staged, "bn", 72)}
     wide = {"grouped-order": switched(Staged, "stages", 64)}
-    plain = evolve(SUPER, lineage=(), applies="multiplies")
+    plain = evolve(SUPER, lineage=(), applies="has_mainloop")
 
     assert check(plain, Bench(transformations=wide, ground=few, verify=verify)).faults == (
         "sm_90a: `staged_stages64`: it is refuted",

@@ -6,15 +6,15 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Report, Unknown
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.staged import Staged
-from argus.policy.authoring import text_of
-from argus.policy.knowledge import load, parse
+from argus.policy.authoring import technique_text
+from argus.policy.knowledge import load_techniques, parse_technique
 from argus.search.designs.designs import name
 from argus.search.designs.mining import Rejected, Skill, Tools, drafted, gathered, mine
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design
 from argus.verifier.api import verify
 
-TECHNIQUES = load()
+TECHNIQUES = load_techniques()
 EXPERT = Staged(vector=8, swizzle=64)
 TIMES = {"staged_vector8_swizzle64": 10.0, "staged_vector8": 12.0, "staged": 30.0}
 
@@ -88,7 +88,7 @@ def test_a_draft_is_a_page_with_what_the_walk_showed() -> None:
     mined = gathered("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
     page = drafted(mined.skills[0], 1, mined, bench, "sm_90a")
 
-    assert parse(text_of(page), "01-vector-loads", "") == page
+    assert parse_technique(technique_text(page), "01-vector-loads", "") == page
     assert page.targets == ("sm_90a",)
     assert [(row.without, row.design, row.ratio) for row in page.lineage] == [("staged", "staged_vector8", 2.5)]
     assert page.effect.likely == 2.5

@@ -31,10 +31,10 @@ from argus.search.bench_harness.files import KernelOfFile
 from argus.search.bench_harness.products import Product
 from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Passed, Plan
-from argus.search.evaluation.gpu_bench import PRODUCT, Card, Sources, candidate
+from argus.search.evaluation.gpu_bench import PRODUCT, GpuBench, SizeSources, bind_kernel
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import gemm_of, problem_of
-from argus.search.problems.workload import sources
+from argus.search.problems.workload import size_sources
 from argus.search.tuning.measure import the_device
 from argus.verifier.api import build
 
@@ -152,21 +152,21 @@ def cases(shape: str, part: str, driver: Driver) -> dict[str, Case]:
     if part != "files":
         subject = Product(gemm_of(f"gemm:{shape}", "sm_90a"))
         kernels = {name: load(next((FOLDER / name).glob("*.json")), driver) for name in DESIGNS}
-        found = {name: Case(subject, each, partial(candidate, source=PRODUCT)) for name, each in kernels.items()}
+        found = {name: Case(subject, each, partial(bind_kernel, source=PRODUCT)) for name, each in kernels.items()}
         found |= {name: evolve(found[DESIGNS[0]], cheat=each) for name, each in CHEATS.items()}
     if part != "designs":
         for name in FILES:
             problem, kernel = of_file(name)
             subject = KernelOfFile(kernel, problem.sizes, problem.bounds_of(kernel), problem.reference)
-            source = Sources(tuple(each.name for each in kernel.parameters), sources(kernel))
+            source = SizeSources(tuple(each.name for each in kernel.parameters), size_sources(kernel))
             loaded = load(next((FOLDER / name).glob("*.json")), driver)
-            found[name] = Case(subject, loaded, partial(candidate, source=source))
+            found[name] = Case(subject, loaded, partial(bind_kernel, source=source))
             found |= {f"{name} {cheat}": evolve(found[name], cheat=make) for cheat, make in CHEATS.items()}
     return found
 
 
 def run(chosen: argparse.Namespace) -> int:
-    card = Card(the_device())
+    card = GpuBench(the_device())
     card.device.check_runs("sm_90a")
     found: dict[str, dict[str, Any]] = {}
     for name, case in cases(chosen.shape, chosen.part, card.driver).items():

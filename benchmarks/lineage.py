@@ -27,11 +27,11 @@ from argus.policy.authoring import technique_text
 from argus.policy.knowledge import kb_folder, load_techniques
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs import designs
-from argus.search.designs.ablation import Table, effect, pairs, told
-from argus.search.designs.time_tables import rows
+from argus.search.designs.ablation import Table, ablation_pairs, estimate_effect, representative_rows
+from argus.search.designs.time_tables import table_rows
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design, Transformation
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -55,7 +55,7 @@ def measured(results: Path) -> Iterator[Table]:
         if not (results / name).is_file():
             continue
         times: dict[str, dict[str, float]] = {}
-        for shape, design, time in rows(results / name):
+        for shape, design, time in table_rows(results / name):
             times.setdefault(shape, {})[design] = time
         yield from (Table(command, "sm_90a", shape, "time", by_name) for shape, by_name in times.items())
 
@@ -64,8 +64,8 @@ def measured(results: Path) -> Iterator[Table]:
 def modelled(target: str) -> tuple[Table, ...]:
     """What the static model says of designs before those shipped, and of their neighbours."""
     found: dict[Design, None] = {}
-    for expert in designs.shipped(target):
-        for _, design in designs.history(expert):
+    for expert in designs.shipped_designs(target):
+        for _, design in designs.derivation(expert):
             found[design] = None
             for transformation in TRANSFORMATIONS.values():
                 made = transformation.apply(design)
@@ -90,7 +90,7 @@ _PAIRS = 24
 
 def compiled_pairs(transformation: Transformation) -> tuple[Table, ...]:
     """What the static model says of pairs of designs of gfx942 with their compiler's reports."""
-    found = [(design, transformation.undo(design)) for design in space("gfx942").values()]
+    found = [(design, transformation.undo(design)) for design in design_space("gfx942").values()]
     known = [(design, without) for design, without in found if without is not None]
     chosen = known[:: max(1, -(-len(known) // _PAIRS))]
     kernels = {designs.name(design): _compiled(design) for pair in chosen for design in pair}
@@ -117,10 +117,10 @@ def experiments(technique: Technique, times: Sequence[Table]) -> list[Lineage]:
     transformation = TRANSFORMATIONS[technique.transformation]
     found: list[Lineage] = []
     for target in technique.targets:
-        seen = list(pairs(transformation, [table for table in times if table.target == target]))
-        seen = seen or list(pairs(transformation, modelled(target)))
+        seen = list(ablation_pairs(transformation, [table for table in times if table.target == target]))
+        seen = seen or list(ablation_pairs(transformation, modelled(target)))
         if not seen and target == "gfx942":
-            seen = list(pairs(transformation, compiled_pairs(transformation)))
+            seen = list(ablation_pairs(transformation, compiled_pairs(transformation)))
         found += seen
     return found
 
@@ -137,11 +137,13 @@ def main() -> int:
         if asked.names and technique.name not in asked.names:
             continue
         seen = experiments(technique, times)
-        renewed = technique_text(evolve(technique, effect=effect(seen), lineage=told(seen)))
+        renewed = technique_text(evolve(technique, effect=estimate_effect(seen), lineage=representative_rows(seen)))
         path = kb_folder() / f"{technique.name}.md"
         differs = renewed != path.read_text(encoding="utf-8")
         stale += differs
-        print(f"{technique.name:26} {len(seen):5} pairs, {effect(seen)}{', stale' if check and differs else ''}")
+        print(
+            f"{technique.name:26} {len(seen):5} pairs, {estimate_effect(seen)}{', stale' if check and differs else ''}"
+        )
         if differs and not check:
             path.write_text(renewed, encoding="utf-8")
     return 1 if check and stale else 0

@@ -19,11 +19,11 @@ from argus.policy.experience import RecordedProblem, fit_experience
 from argus.policy.planner import Planner, Situation
 from argus.policy.tpe import Tpe
 from argus.search.designs.space import situation
-from argus.search.designs.wave_quantisation import size
+from argus.search.designs.wave_quantisation import problem_size
 from argus.search.evaluation.judgement import Judgement
 from argus.search.loop import observation
 from argus.search.problems.problem import Gemm
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 TABLES = Path(__file__).resolve().parent / "results" / "space"
 NEAR = 1 / 0.95
@@ -68,7 +68,7 @@ def table(path: Path) -> Table:
     target, known = data["target"], {each["name"]: each for each in data["points"]}
     points = {
         name: Point(known[name]["state"] == "ready", known[name]["proof"], known[name]["compiled"])
-        for name in space(target)
+        for name in design_space(target)
         if name in known
     }
     times: dict[Shape, dict[str, float | None]] = {}
@@ -94,7 +94,7 @@ def lesson(path: Path, shape: Shape) -> RecordedProblem:
     passed = [(each, took) for each in before.options if (took := times[each.name]) is not None]
     features = np.array([each.features for each, _ in passed])
     return RecordedProblem(
-        size(gemm(path, shape)), before.features, features, np.log([before.bound / took for _, took in passed])
+        problem_size(gemm(path, shape)), before.features, features, np.log([before.bound / took for _, took in passed])
     )
 
 
@@ -102,7 +102,7 @@ def lesson(path: Path, shape: Shape) -> RecordedProblem:
 def taught(path: Path, shape: Shape, teachers: Shapes = ()) -> dict[str, WeightPrior]:
     """What other shapes of the table teach of this one, never itself. teachers: which; all others by default."""
     found = fit_experience([lesson(path, other) for other in teachers or table(path).times if other != shape])
-    return found.at(size(gemm(path, shape)))
+    return found.at(problem_size(gemm(path, shape)))
 
 
 def planner(path: Path, shape: Shape, name: str, teachers: Shapes = ()) -> Planner:

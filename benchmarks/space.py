@@ -23,11 +23,11 @@ from typing import Any
 from attrs import asdict
 
 from argus.runtime.processes.watchdog import Watched
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 from argus.search.tuning.prepare import each, processors
-from argus.search.tuning.search import name_of_device
+from argus.search.tuning.search import query_device_name
 from argus.search.tuning.space_table import Row, row
-from argus.search.tuning.space_times import Plan, Time, timed
+from argus.search.tuning.space_times import Plan, Time, time_points
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "space"
 SHAPES = "8192x8192x8192,4096x4096x4096,2048x2048x2048,1024x1024x1024,16x8192x8192,512x7168x2048"
@@ -42,7 +42,7 @@ def prepare(target: str, processes: int, anew: Sequence[str] | None) -> bool:
 
     anew: points that are prepared again, beside those that the table does not have; None for all.
     """
-    folder, names = FOLDER / target, list(space(target))
+    folder, names = FOLDER / target, list(design_space(target))
     rows: list[Row] = []
     if anew is None:
         shutil.rmtree(folder, ignore_errors=True)
@@ -92,12 +92,12 @@ def run(target: str, shapes: Sequence[Shape], chosen: argparse.Namespace) -> boo
     out = chosen.out / "space.json"
     chosen.out.mkdir(parents=True, exist_ok=True)
     with Watched(_PATIENCE) as child:
-        device = name_of_device(child)
+        device = query_device_name(child)
         print(f"{device}: {len(ready)} points, {len(shapes)} shapes", flush=True)
         for shape in shapes:
             known = {found["name"] for found in times if tuple(found["shape"]) == shape}
             plan = Plan(paths, [name for name in ready if name not in known], COMMON, chosen.batch, until)
-            for batch in timed(child, shape, plan):
+            for batch in time_points(child, shape, plan):
                 times += [asdict(found) for found in batch if found.name not in known]
                 known.add(COMMON)
                 out.write_text(json.dumps({"device": device, "target": target, "rows": times}), encoding="utf-8")

@@ -27,9 +27,9 @@ from attrs import asdict
 from families.gemm import SHAPES
 
 from argus.runtime.processes.watchdog import Watched
-from argus.search.tuning.candidates import candidates
-from argus.search.tuning.prepare import Candidate, one, prepared, processors
-from argus.search.tuning.search import ROUNDS, Result, kept_as_found, name_of_device, searched
+from argus.search.tuning.candidates import tuning_candidates
+from argus.search.tuning.prepare import Candidate, prepare_all, prepare_one, processors
+from argus.search.tuning.search import ROUNDS, Result, query_device_name, search_shapes, stored_results
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "tuning"
 FIGURE, SECONDS, CORES = 50, 60.0, 2
@@ -45,9 +45,9 @@ ODD = (
 def prepare(processes: int) -> bool:
     """Whether 50 configurations are proved and compiled in the time that they may take."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    names = list(candidates())
+    names = list(tuning_candidates())
     start, before = time.perf_counter(), processor_seconds()
-    first = list(prepared(names[:FIGURE], processes))
+    first = list(prepare_all(names[:FIGURE], processes))
     took, used = time.perf_counter() - start, processor_seconds() - before
     ready = [each for each in first if each.state == "ready"]
     fine = took <= SECONDS and len(ready) == FIGURE
@@ -55,7 +55,7 @@ def prepare(processes: int) -> bool:
     print(f"{len(ready)} of {FIGURE} configurations proved and compiled by {processes} processes in {took:.1f} s,")
     print(f"with {used:.1f} s of processor time, {used / processes:.1f} s a process: the rest went to other work")
     print(f"one takes {statistics.median(each):.2f} s (median; at most {max(each):.2f} s): {_parts(ready)}")
-    others = list(prepared(names[FIGURE:], processes))
+    others = list(prepare_all(names[FIGURE:], processes))
     for candidate in (*first, *others):
         if candidate.state != "ready":
             print(f"  {candidate.name}: left out: {candidate.why}")
@@ -76,17 +76,17 @@ def _parts(ready: Sequence[Candidate]) -> str:
 
 def run(out: Path, rounds: int, shapes: Sequence[tuple[int, int, int]]) -> bool:
     """Whether every number is right; how near the choices come is printed. Results are written after each shape."""
-    found = [one(name) for name in candidates()]
+    found = [prepare_one(name) for name in tuning_candidates()]
     paths = {each.name: each.path for each in found if each.state == "ready"}
     for each in found:
         if each.state != "ready":
             print(f"  {each.name}: left out: {each.why}")
     out.mkdir(parents=True, exist_ok=True)
     with Watched(120.0) as child:
-        device = name_of_device(child)
+        device = query_device_name(child)
         print(f"{device}: {len(paths)} configurations, {len(shapes)} shapes", flush=True)
         results: list[Result] = []
-        for result in kept_as_found(device, searched(child, shapes, paths, rounds)):
+        for result in stored_results(device, search_shapes(child, shapes, paths, rounds)):
             results.append(result)
             print(_line(result), flush=True)
             data = {"device": device, "rounds": rounds, "results": [asdict(each) for each in results]}

@@ -24,15 +24,15 @@ from argus.runtime.cuda.device import found as gpu_at_hand
 from argus.search.certificates.certificate import NAME
 from argus.search.certificates.delivery import delivered
 from argus.search.certificates.output_dir import REPORT, check_place, placed
-from argus.search.document import SCHEMA, document
-from argus.search.evaluation.gpu import at_hand
-from argus.search.events import Started, Told
+from argus.search.document import SCHEMA, result_document
+from argus.search.evaluation.gpu import gpu_available
+from argus.search.events import Started, Update
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.loop import Limits
-from argus.search.problems.kernel_file import KernelFile, shown
+from argus.search.problems.kernel_file import KernelFile, display_name
 from argus.search.problems.problem import Problem, problem_of
-from argus.search.run import Found, PlannerName, Settings, journal_path, optimize
+from argus.search.run import PlannerName, SearchResult, Settings, journal_path, optimize
 
 NOTHING, INTERRUPTED = 1, 130
 _FIXED = ("target", "sizes", "planner", "seed")
@@ -143,10 +143,10 @@ def optimize_command(
     if not as_json:
         screen.lines([f"wrote {each}" for each in written] if whole else _left_out(found, out))
     code = INTERRUPTED if not whole else 0 if found.best or found.reason == "interrupted" else NOTHING
-    return Outcome(code, {**document(found), "files": written})
+    return Outcome(code, {**result_document(found), "files": written})
 
 
-def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen: Screen | None) -> Found:
+def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen: Screen | None) -> SearchResult:
     """The search, told on a screen if there is one. What ends it too early is told after the best until then."""
     if screen is None:
         return optimize(str(asked), asked.target, settings, interrupts=interrupts)
@@ -154,7 +154,7 @@ def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen
     teller = Teller(asked.bounds, settings.limits.trials, settings.model.limits, counted)
     bar = Bar(settings.limits, asked.bounds)
 
-    def tell(event: Told) -> None:
+    def tell(event: Update) -> None:
         bar.saw(event)
         screen.lines(teller.lines(event))
 
@@ -187,14 +187,14 @@ def _check_given(given: Mapping[str, object], first: Started | None) -> None:
         raise click.UsageError(f"--{beside[0].replace('_', '-')} is of the planner llm: add --planner llm")
 
 
-def _left_out(found: Found, out: Path | None) -> list[str]:
+def _left_out(found: SearchResult, out: Path | None) -> list[str]:
     return [
         f"interrupted: nothing was written to {out}; without a further search it is delivered with",
         f"  --resume {found.run} --trials {max(1, len(found.judged))} --out {out}",
     ]
 
 
-def _written(found: Found, folder: Path, interrupts: Interrupts) -> tuple[list[str], bool]:
+def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple[list[str], bool]:
     """The report, and the best design if there is one; all of it, or nothing where Ctrl-C comes once more.
 
     Raises ArgusError (E302).
@@ -223,7 +223,7 @@ def _model(model: str, base_url: str | None, dollars: float | None, tokens: int 
 
 def _gpu(on: str, target: str) -> bool:
     """Whether there is a GPU that runs the target. Raises ArgusError (E406, E407) if there must be one."""
-    return on != "model" and at_hand(target, required=on == "gpu")
+    return on != "model" and gpu_available(target, required=on == "gpu")
 
 
 def _first(settings: Settings) -> Started:
@@ -236,7 +236,7 @@ def _runs(path: Path, screen: Screen, *, as_json: bool) -> Outcome:
         every = journal.runs()
     if not as_json:
         screen.lines(
-            f"{each.name}  {shown(each.started.problem)} on {each.started.target}, {each.started.planner}, seed"
+            f"{each.name}  {display_name(each.started.problem)} on {each.started.target}, {each.started.planner}, seed"
             f" {each.started.seed}: {each.judged:,} candidates, {each.ended or 'not ended'}"
             for each in every
         )

@@ -8,12 +8,12 @@ from typing import assert_never
 from argus.policy.bandit import CONSTANT, WeightPrior
 from argus.policy.experience import load_experience
 from argus.policy.knowledge import load_techniques
-from argus.search.designs.space import technique
-from argus.search.designs.wave_quantisation import size
+from argus.search.designs.space import technique_feature
+from argus.search.designs.wave_quantisation import problem_size
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 
-FIT: Mapping[str, WeightPrior] = {
+OCCUPANCY_PRIORS: Mapping[str, WeightPrior] = {
     CONSTANT: WeightPrior(-1.0, 0.5),
     "last wave": WeightPrior(1.0, 0.3),
     "edge": WeightPrior(1.0, 0.3),
@@ -22,17 +22,19 @@ FIT: Mapping[str, WeightPrior] = {
 """Of features that are no techniques: empty places of a wave, and of a tile, are time lost."""
 
 
-def beliefs(problem: Problem) -> dict[str, WeightPrior]:
+def feature_priors(problem: Problem) -> dict[str, WeightPrior]:
     """What earlier problems taught of one of its size, else what techniques promise."""
-    effects = {technique(each.name): each.effect for each in load_techniques() if problem.target in each.targets}
+    effects = {
+        technique_feature(each.name): each.effect for each in load_techniques() if problem.target in each.targets
+    }
     promised = {name: WeightPrior(each.log_mean, each.log_deviation) for name, each in effects.items()}
-    return {**FIT, **promised, **load_experience(problem.target).at(_size(problem))}
+    return {**OCCUPANCY_PRIORS, **promised, **load_experience(problem.target).at(_size(problem))}
 
 
 def _size(problem: Problem) -> float | None:
     match problem:
         case Gemm():
-            return size(problem)
+            return problem_size(problem)
         case KernelFile():
             return None
         case _:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from attrs import asdict
 
-from argus.search.run import Found
+from argus.search.run import SearchResult
 
 SCHEMA = "argus.optimize/1"
 
 
-def document(found: Found) -> dict[str, object]:
+def result_document(found: SearchResult) -> dict[str, object]:
     """What a run came to."""
     bounds = found.problem.bounds
     return {

@@ -89,4 +89,4 @@ class Asks:
     model: str
 
 
-Told = Event | Asks
+Update = Event | Asks

@@ -48,12 +48,12 @@ _CONVERTER: Any = make_converter(forbid_extra_keys=True)
 configure_tagged_union(Event, _CONVERTER, tag_name="event")
 
 
-def written(event: Event) -> str:
+def encode_event(event: Event) -> str:
     """An event as JSON."""
     return str(_CONVERTER.dumps(event, unstructure_as=Event))
 
 
-def read(text: str) -> Event:
+def decode_event(text: str) -> Event:
     """The event of a text that `written` gave. Raises ValueError or an ExceptionGroup for another text."""
     return cast("Event", _CONVERTER.loads(text, Event))
 
@@ -79,7 +79,7 @@ class Journal:
     """Events of a run that this journal has read or written: no others may come between."""
 
     def __attrs_post_init__(self) -> None:
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._store = _connected(self.path)
             try:
@@ -99,9 +99,9 @@ class Journal:
         if not tables:
             return True
         if columns != _COLUMNS:
-            raise _useless(self.path, "it is a store of something else", _ANOTHER)
+            raise _unusable(self.path, "it is a store of something else", _ANOTHER)
         if version not in (0, VERSION):
-            raise _useless(self.path, f"its version is {version}, and this Argus reads {VERSION}", _OLD)
+            raise _unusable(self.path, f"its version is {version}, and this Argus reads {VERSION}", _OLD)
         return False
 
     def _patiently(self, work: Callable[[], T]) -> T:
@@ -129,7 +129,7 @@ class Journal:
             self._known[name] = 1
             return name
 
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             return self._patiently(work)
 
     def append(self, run: str, event: Event) -> None:
@@ -146,7 +146,7 @@ class Journal:
             self._store.execute("commit")
             self._known[run] = number + 1
 
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             self._patiently(work)
 
     @contextmanager
@@ -156,12 +156,12 @@ class Journal:
         The lock is the system's, on a file beside the store, and ends with the process however that ends.
         """
         path = self.path.with_name(f"{self.path.name}-{run}.lock")
-        with _told(self.path):
+        with _as_diagnostics(self.path):
             number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             if not _locked(number):
                 advice = "wait until it has ended, or begin a run of your own"
-                raise _useless(self.path, f"another process is at `{run}`", advice)
+                raise _unusable(self.path, f"another process is at `{run}`", advice)
             try:
                 yield
             finally:
@@ -171,14 +171,14 @@ class Journal:
             os.close(number)
 
     def _insert(self, run: str, number: int, event: Event) -> None:
-        data = written(event)
+        data = encode_event(event)
         self._store.execute("insert into events (run, number, data) values (?, ?, ?)", (run, number, data))
 
     def events(self, run: str) -> tuple[Event, ...]:
         """Of a run, in order. Raises ArgusError (E904) also where there is no such run."""
-        with _told(self.path), closing(self._store.cursor()) as cursor:
+        with _as_diagnostics(self.path), closing(self._store.cursor()) as cursor:
             rows = cursor.execute("select data from events where run = ? order by number", (run,)).fetchall()
-            found = tuple(read(data) for (data,) in rows)
+            found = tuple(decode_event(data) for (data,) in rows)
         if not found:
             known = ", ".join(each.name for each in self.runs()) or "none"
             message = f"`{self.path}` has no run `{run}`, found {known}"
@@ -195,10 +195,10 @@ class Journal:
         return tuple(self._runs())
 
     def _runs(self) -> Iterator[Run]:
-        with _told(self.path), closing(self._store.cursor()) as cursor:
+        with _as_diagnostics(self.path), closing(self._store.cursor()) as cursor:
             query = "select run, data from events where number = 0 order by run"
             for name, data in cursor.execute(query).fetchall():
-                started = _first(self.path, name, read(data))
+                started = _first(self.path, name, decode_event(data))
                 kinds = cursor.execute(
                     "select json_extract(data, '$.event'), json_extract(data, '$.reason') from events"
                     " where run = ? order by number",
@@ -221,7 +221,7 @@ class Journal:
 
 
 @frozen
-class _Told:
+class _AsDiagnostics:
     """What goes wrong with a store, told as a diagnostic."""
 
     path: Path
@@ -232,20 +232,20 @@ class _Told:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(value, _TROUBLE):
-            raise _useless(self.path, *_reason(value)) from None
+            raise _unusable(self.path, *_reason(value)) from None
 
 
 def _first(path: Path, run: str, event: Event) -> Started:
     if isinstance(event, Started):
         return event
-    raise _useless(path, f"`{run}` does not say how it began", _ANOTHER)
+    raise _unusable(path, f"`{run}` does not say how it began", _ANOTHER)
 
 
-def _told(path: Path) -> _Told:
-    return _Told(path)
+def _as_diagnostics(path: Path) -> _AsDiagnostics:
+    return _AsDiagnostics(path)
 
 
-def _useless(path: Path, reason: str, advice: str) -> ArgusError:
+def _unusable(path: Path, reason: str, advice: str) -> ArgusError:
     message = f"`{path}` does not serve as a journal: {reason}"
     return ArgusError(Diagnostic("E904", "error", message, help=advice))
 

@@ -137,13 +137,13 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     for number in range(settings.repairs + 1):
         fields = request(settings, state, ranking, view, latest)
         generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
-        with _counted(spent):
-            got, cost = _delivered(client, fields, state.memory.spent + spent, until, generator)
+        with _adding(spent):
+            got, cost = _call_with_retries(client, fields, state.memory.spent + spent, until, generator)
         spent += cost
         found = parse_proposals(got.data, choices) if isinstance(got, ToolInput) else got
         match found:
             case Reply() | Trouble():
-                return kept(evolve(found, faults=faults, spent=spent), client.place.key)
+                return without_key(evolve(found, faults=faults, spent=spent), client.place.key)
             case Faulty(faults=latest, final=final):
                 faults = (*faults, *latest)
                 if final:
@@ -151,16 +151,16 @@ def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) 
     message = f"no answer of the model could be used: {'; '.join(latest)}"
     repair = "ask another model, or go on without one"
     trouble = Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
-    return kept(trouble, client.place.key)
+    return without_key(trouble, client.place.key)
 
 
-def kept(asked: Response, key: str) -> Response:
+def without_key(asked: Response, key: str) -> Response:
     """An answer without the key, which an endpoint may put into it, and which is then in a journal and on a screen."""
     return from_data(redacted(to_data(asked), key)) if len(key) >= _SECRET else asked
 
 
 @contextmanager
-def _counted(spent: Spent) -> Generator[None]:
+def _adding(spent: Spent) -> Generator[None]:
     """What is broken off within has cost this much more."""
     try:
         yield
@@ -170,7 +170,7 @@ def _counted(spent: Spent) -> Generator[None]:
         raise Interrupted(spent) from None
 
 
-def _delivered(
+def _call_with_retries(
     client: Client, fields: dict[str, object], before: Spent, until: float, generator: np.random.Generator
 ) -> tuple[ToolInput | Faulty | Trouble, Spent]:
     """The first answer that comes, and what it cost together with the calls without one.
@@ -188,8 +188,8 @@ def _delivered(
         if left <= 0:
             late = client.place.no_answer(f"has taken all of {settings.patience:.3g} s for one question", billed=False)
             return late.trouble, spent
-        with _counted(spent + worst):
-            got = _watched(client, fields, min(settings.timeout, left))
+        with _adding(spent + worst):
+            got = _call_with_timeout(client, fields, min(settings.timeout, left))
         if isinstance(got, bytes):
             answer = parse_answer(got)
             cost = worst if answer.usage is None else cost_of(answer.usage, settings.pricing)
@@ -198,12 +198,12 @@ def _delivered(
         pause = retry_delay(attempt, got.wait, generator)
         if not got.transient or attempt >= settings.attempts or client.clock() + pause >= until:
             return got.trouble, spent
-        with _counted(spent):
+        with _adding(spent):
             client.sleep(pause)
     raise AssertionError  # pragma: no cover
 
 
-def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
+def _call_with_timeout(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
     """One call in a thread of its own, which is left to itself where it outlasts its time.
 
     The limits of the client are of one read each, so that an endpoint that sends its header slowly could hold us.
@@ -212,7 +212,7 @@ def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes
 
     def work() -> None:
         try:
-            box.put(_called(client, fields, seconds))
+            box.put(_call(client, fields, seconds))
         except BaseException as problem:  # noqa: BLE001 reason: raised again below
             box.put(problem)
 
@@ -226,7 +226,7 @@ def _watched(client: Client, fields: dict[str, object], seconds: float) -> bytes
     return found
 
 
-def _called(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
+def _call(client: Client, fields: dict[str, object], seconds: float) -> bytes | FailedCall:
     """One call. seconds: until its answer is there."""
     module = client.module
     until = client.clock() + seconds

@@ -29,7 +29,7 @@ _SHORTEST = 5.0
 
 
 @define
-class Asking:
+class ModelSession:
     """client: an open one. text: of a design, by its name. techniques: of the knowledge base."""
 
     client: Client
@@ -58,7 +58,7 @@ class Asking:
         """
         best = state.situation.best
         kernel = "" if best is None else self.text(best.choice.name)
-        client = self.client if left is None else _hurried(self.client, left)
+        client = self.client if left is None else _with_less_patience(self.client, left)
         found = ask(client, self.planner, state, View(kernel, tuple(self._stopped), self.techniques))
         return self._event(found)
 
@@ -71,17 +71,17 @@ class Asking:
         return Asked(self.model, to_data(found), found.spent.tokens, found.spent.dollars)
 
 
-def _hurried(client: Client, left: float) -> Client:
+def _with_less_patience(client: Client, left: float) -> Client:
     settings = client.settings
     return evolve(client, settings=evolve(settings, patience=min(settings.patience, max(left, _SHORTEST))))
 
 
-def answered(state: State[Memory], event: Asked) -> State[Memory]:
+def with_answer(state: State[Memory], event: Asked) -> State[Memory]:
     """The state after an answer, as it comes or from a journal. Raises ArgusError (E928)."""
     return with_response(state, from_data(event.reply))
 
 
-def text_of(problem: Problem, name: str) -> str:
+def kernel_text(problem: Problem, name: str) -> str:
     """The kernel of a design, as statements. Raises ArgusError (E903)."""
     return pretty(problem.kernel(name))
 

@@ -21,10 +21,10 @@ from argus.policy.planner import Choice, Observation, Planner, Situation, State
 from argus.policy.stopping import Rule, should_stop
 from argus.search.evaluation.evaluators import Evaluator
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
+from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
 from argus.search.journal import Journal
 from argus.search.llm_client import Interrupted
-from argus.search.llm_loop import Asking, answered
+from argus.search.llm_loop import ModelSession, with_answer
 
 
 @frozen
@@ -37,35 +37,35 @@ class Limits:
 
 
 @frozen
-class Past:
+class ReplayedRun:
     """What the events of a run amount to. under_way: names of choices that were at the gate, in order."""
 
     state: State[Any]
     under_way: tuple[str, ...]
 
 
-def past(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> Past:
+def replay_events(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> ReplayedRun:
     """Raises ArgusError (E904) if an event speaks of a choice that there is not, or answers one not under way."""
     state = planner.start(situation, seed)
     waiting: list[str] = []
     for event in events:
         match event:
             case Proposed(name):
-                state = state.with_pending(_known(state, name).name)
+                state = state.with_pending(_open_choice(state, name).name)
                 waiting.append(name)
             case Judged(judgement):
                 if judgement.name not in waiting:
                     raise _damaged(f"an answer to `{judgement.name}`, which it did not propose")
                 waiting.remove(judgement.name)
-                state = planner.learn(state, observation(_known(state, judgement.name), judgement))
+                state = planner.learn(state, observation(_open_choice(state, judgement.name), judgement))
             case Asked():
-                state = with_kernels_as_options(answered(state, event))
+                state = with_kernels_as_options(with_answer(state, event))
             case Started() | Resumed() | Ended():
                 pass
-    return Past(state, tuple(waiting))
+    return ReplayedRun(state, tuple(waiting))
 
 
-def _known(state: State[Any], name: str) -> Choice:
+def _open_choice(state: State[Any], name: str) -> Choice:
     found = next((each for each in state.situation.options if each.name == name), None)
     if found is None:
         raise _damaged(f"`{name}`, which is no design of this problem that is open")
@@ -98,13 +98,13 @@ class Search:
     limits: Limits
     state: State[Any]
     record: Callable[[Event], None]
-    asking: Asking | None = None
+    asking: ModelSession | None = None
     may_leave: Callable[[], AbstractContextManager[None]] = nullcontext
     clock: Callable[[], float] = time.monotonic
     begun: float | None = None
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
 
-    def go(self, under_way: Sequence[str] = ()) -> Iterator[Told]:
+    def go(self, under_way: Sequence[str] = ()) -> Iterator[Update]:
         """Events as they happen, each recorded before it is told; the last one is `Ended`.
 
         What is under way when the time is spent is given up, and no answer of it recorded.
@@ -113,7 +113,7 @@ class Search:
         reason: Reason = "interrupted"
         try:
             for name in under_way:
-                self._submit(_known(self.state, name))
+                self._submit(_open_choice(self.state, name))
             while True:
                 ended = self._enough()
                 while ended is None and self._room():
@@ -147,7 +147,7 @@ class Search:
             self.asking.saw(event)
         return event
 
-    def _asked(self, asking: Asking) -> tuple[Event, bool]:
+    def _asked(self, asking: ModelSession) -> tuple[Event, bool]:
         """What a model says, and whether it was interrupted; kernels that it wrote are options from then on."""
         broken = False
         try:
@@ -155,7 +155,7 @@ class Search:
                 event = asking.asked(self.state, self._left())
         except Interrupted as problem:
             event, broken = asking.broken_off(problem.spent), True
-        self.state = with_kernels_as_options(answered(self.state, event))
+        self.state = with_kernels_as_options(with_answer(self.state, event))
         return self._told(event), broken
 
     def _next(self) -> tuple[Event, Choice] | None:
@@ -206,7 +206,7 @@ class Search:
         return should_stop(limits.rule, [each.microseconds for each in tried], self.state.situation.bound)
 
 
-def with_pending(journal: Journal, first: Started) -> tuple[str, Callable[[Event], None]]:
+def start_run(journal: Journal, first: Started) -> tuple[str, Callable[[Event], None]]:
     """A new run, and what records its events."""
     name = journal.begin(first)
     return name, lambda event: journal.append(name, event)

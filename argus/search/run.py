@@ -25,19 +25,19 @@ from argus.policy.llm.settings import Settings as Model
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
 from argus.runtime.cuda.device import visible
-from argus.search.bandit_prior import beliefs
+from argus.search.bandit_prior import feature_priors
 from argus.search.designs.space import situation
-from argus.search.evaluation.evaluators import Cluster, Evaluator, Here
-from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.evaluators import DaskCluster, Evaluator, InProcess
+from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.gpu import Gpu
 from argus.search.evaluation.judgement import Judgement
-from argus.search.evaluation.processes import Processes
-from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Told
+from argus.search.evaluation.processes import WorkerProcesses
+from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.llm_client import Client, connect
-from argus.search.llm_loop import Asking, text_of
-from argus.search.loop import Limits, Search, past
+from argus.search.llm_loop import ModelSession, kernel_text
+from argus.search.loop import Limits, Search, replay_events
 from argus.search.problems.problem import Problem, problem_of
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
@@ -49,7 +49,7 @@ _JUDGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
 
 
 @frozen
-class Judging:
+class GateTask:
     """The gate for a problem, fit for pickling: what goes to a worker. gpu: whether times are measured."""
 
     problem: str
@@ -59,7 +59,7 @@ class Judging:
 
     def __call__(self, name: str, text: str = "") -> Judgement:
         tools = evolve(_tools(), device=_gpu() if self.gpu else None, folder=self._folder(name))
-        return judged(problem_of(self.problem, self.target), name, tools, text)
+        return evaluate(problem_of(self.problem, self.target), name, tools, text)
 
     def _folder(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name
@@ -100,7 +100,7 @@ class Settings:
 
 
 @frozen
-class Found:
+class SearchResult:
     """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices.
 
     text: of the best, where it is a kernel that somebody wrote. spent: on questions to a model, None without one.
@@ -124,7 +124,7 @@ def journal_path() -> Path:
 
 def planner_of(name: str, problem: Problem, model: Model) -> Planner:
     """Raises ArgusError (E905) for a name that is none."""
-    bandit = Bandit(beliefs(problem))
+    bandit = Bandit(feature_priors(problem))
     match name:
         case "bandit":
             return bandit
@@ -145,10 +145,10 @@ def optimize(
     problem: str,
     target: str = "sm_90a",
     settings: Settings = Settings(),
-    tell: Callable[[Told], None] = lambda _event: None,
+    tell: Callable[[Update], None] = lambda _event: None,
     sizes: str = "",
     interrupts: Interrupts | None = None,
-) -> Found:
+) -> SearchResult:
     """Search for the fastest proved design of a problem such as "gemm:4096x4096x4096:bf16", or of a kernel file.
 
     sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels. interrupts: of a caller
@@ -164,8 +164,8 @@ def optimize(
         with _client(first.planner, settings.model) as client, closing(_evaluator(first, settings)) as evaluator:
             asked = problem_of(first.problem, first.target)
             planner = planner_of(first.planner, asked, settings.model)
-            before = past(events, planner, situation(asked), first.seed)
-            _same_reward(settings, events)
+            before = replay_events(events, planner, situation(asked), first.seed)
+            _check_same_reward(settings, events)
             name = settings.resume or journal.begin(first)
             held.hold()
             with journal.held(name):
@@ -200,18 +200,18 @@ def _found(
     reason: Reason,
     seed: int,
     state: State[Any],
-) -> Found:
+) -> SearchResult:
     best = best_of(every)
     tried = {each.choice.name: each.choice.text for each in state.situation.tried}
     text = "" if best is None else tried.get(best.name, "")
-    return Found(problem, name, path, best, every, reason, seed, text, _spent(state))
+    return SearchResult(problem, name, path, best, every, reason, seed, text, _spent(state))
 
 
 def _spent(state: State[Any]) -> Spent | None:
     return state.memory.spent if isinstance(state.memory, Memory) else None
 
 
-def _same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
+def _check_same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
     """Raises ArgusError (E905) where a run would go on with times that those it has cannot be compared with."""
     wanted = "measured" if settings.gpu else "predicted"
     timed = (each.judgement for each in events if isinstance(each, Judged) and each.judgement.microseconds is not None)
@@ -225,7 +225,7 @@ def _same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
 
 def _evaluator(first: Started, settings: Settings) -> Evaluator:
     """Raises ArgusError (E905)."""
-    return evaluator_of(Judging(first.problem, first.target, settings.gpu, settings.kept), settings, first.planner)
+    return evaluator_of(GateTask(first.problem, first.target, settings.gpu, settings.kept), settings, first.planner)
 
 
 def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]:
@@ -233,11 +233,13 @@ def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]
     return connect(model) if planner == "llm" else nullcontext()
 
 
-def _asking(client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]) -> Asking | None:
+def _asking(
+    client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]
+) -> ModelSession | None:
     """before: what has happened in the run."""
     if client is None or not isinstance(planner, Llm):
         return None
-    made = Asking(client, planner, partial(text_of, problem), load_techniques())
+    made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques())
     for event in before:
         made.saw(event)
     return made
@@ -277,14 +279,14 @@ def best_of(every: Sequence[Judgement]) -> Judgement | None:
     )
 
 
-def evaluator_of(judging: Judging, settings: Settings, planner: str) -> Evaluator:
+def evaluator_of(judging: GateTask, settings: Settings, planner: str) -> Evaluator:
     """What a model has written may hang whoever judges it: that is another process, which can be stopped."""
     if settings.scheduler:
-        return Cluster(judging, settings.scheduler, CANDIDATE_SECONDS)
+        return DaskCluster(judging, settings.scheduler, CANDIDATE_SECONDS)
     workers = max(1, settings.workers) if planner == "llm" else settings.workers
     if not workers:
-        return Here(judging)
-    return Processes(judging, workers, CANDIDATE_SECONDS, visible() if judging.gpu else ())
+        return InProcess(judging)
+    return WorkerProcesses(judging, workers, CANDIDATE_SECONDS, visible() if judging.gpu else ())
 
 
 def _versions() -> dict[str, str]:

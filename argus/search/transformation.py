@@ -46,7 +46,7 @@ class Transformation:
         return self.rewrite is not _no_kernels
 
 
-def joined(*parts: Transformation) -> Transformation:
+def combine(*parts: Transformation) -> Transformation:
     """One technique of several kinds of designs: each part knows its own."""
 
     def apply(design: Design) -> tuple[Design, ...]:
@@ -72,12 +72,12 @@ def always(_design: object) -> bool:
     return True
 
 
-def itself(design: Any) -> Any:  # noqa: ANN401 reason: a design of any kind
+def identity(design: Any) -> Any:  # noqa: ANN401 reason: a design of any kind
     return design
 
 
-def switched(
-    kind: type[Any], field: str, *values: object, when: When = always, fit: Fit = itself, low: object = None
+def set_field(
+    kind: type[Any], field: str, *values: object, when: When = always, fit: Fit = identity, low: object = None
 ) -> Transformation:
     """The technique of a field that has its default without it, and one of these values with it.
 
@@ -88,7 +88,7 @@ def switched(
     def apply(design: Design) -> tuple[Design, ...]:
         if not isinstance(design, kind) or getattr(design, field) != off or not when(design):
             return ()
-        return _fitting(design, field, values, fit)
+        return _valid_designs(design, field, values, fit)
 
     def undo(design: Design) -> Design | None:
         if not isinstance(design, kind) or getattr(design, field) not in values:
@@ -99,13 +99,15 @@ def switched(
     return Transformation(apply, undo)
 
 
-def climbed(kind: type[Any], field: str, *rungs: int, when: When = always, fit: Fit = itself) -> Transformation:
+def increase_field(
+    kind: type[Any], field: str, *rungs: int, when: When = always, fit: Fit = identity
+) -> Transformation:
     """The technique of having more of a field: to each later rung, and back by one."""
 
     def apply(design: Design) -> tuple[Design, ...]:
         if not isinstance(design, kind) or not when(design):
             return ()
-        return _fitting(design, field, tuple(rung for rung in rungs if rung > getattr(design, field)), fit)
+        return _valid_designs(design, field, tuple(rung for rung in rungs if rung > getattr(design, field)), fit)
 
     def undo(design: Design) -> Design | None:
         if not isinstance(design, kind):
@@ -121,7 +123,7 @@ def _with(design: Design, field: str, value: object) -> Design:
     return cast("Design", evolve(cast("Any", design), **{field: value}))
 
 
-def _fitting(design: Design, field: str, values: tuple[object, ...], fit: Fit) -> tuple[Design, ...]:
+def _valid_designs(design: Design, field: str, values: tuple[object, ...], fit: Fit) -> tuple[Design, ...]:
     made = (fit(_with(design, field, value)) for value in values)
     meant = (each for each in made if each is not None and getattr(each, field) in values)
     return tuple(dict.fromkeys(each for each in meant if each != design))

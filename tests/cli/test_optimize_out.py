@@ -9,9 +9,9 @@ import pytest
 
 from argus.cli.main import main
 from argus.search.evaluation.judgement import Judgement
-from argus.search.run import Judging
+from argus.search.run import GateTask
 
-JUDGED = Judging.__call__
+JUDGED = GateTask.__call__
 
 
 def searched(folder: Path, *more: str) -> int:
@@ -23,13 +23,13 @@ def interrupted_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The keyboard interrupts the search while it judges the candidate after so many."""
     seen: list[str] = []
 
-    def judged(judging: Judging, name: str, text: str = "") -> Judgement:
+    def judged(judging: GateTask, name: str, text: str = "") -> Judgement:
         seen.append(name)
         if len(seen) > count:
             raise KeyboardInterrupt
         return JUDGED(judging, name, text)
 
-    monkeypatch.setattr(Judging, "__call__", judged)
+    monkeypatch.setattr(GateTask, "__call__", judged)
 
 
 def test_an_interrupted_search_delivers_its_best(

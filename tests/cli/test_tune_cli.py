@@ -11,7 +11,7 @@ import pytest
 from argus.cli import tune
 from argus.cli.main import main
 from argus.runtime import tuning_db
-from argus.search.tuning.measure import Shape, Timed
+from argus.search.tuning.measure import Medians, Shape
 from argus.search.tuning.search import Result
 
 CARD = "Imagined GPU"
@@ -31,7 +31,7 @@ def named(_child: object) -> str:
 
 def result(shape: Shape, best: str, *, wrong: tuple[str, ...] = ()) -> Result:
     times = {"sustained": {best: 10.0, "clustered_bands": 12.0}, "duty-cycled": {best: 9.0, "clustered_bands": 9.0}}
-    return Result(shape, Timed(times, wrong=wrong), 2, "clustered_bands", finished=True)
+    return Result(shape, Medians(times, wrong=wrong), 2, "clustered_bands", finished=True)
 
 
 def test_without_options_it_says_what_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:

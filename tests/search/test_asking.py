@@ -23,7 +23,7 @@ from argus.search.designs.space import situation
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Event, Judged, Proposed, Started
 from argus.search.journal import Journal
-from argus.search.llm_loop import Asking, answered, text_of
+from argus.search.llm_loop import ModelSession, kernel_text, with_answer
 from argus.search.loop import observation
 from argus.search.problems.problem import problem_of
 from argus.testing.messages import Answer, Endpoint, call, failure
@@ -50,12 +50,12 @@ def judge(name: str) -> Judgement:
 
 
 @contextmanager
-def asking(endpoint: Endpoint) -> Generator[Asking]:
+def asking(endpoint: Endpoint) -> Generator[ModelSession]:
     with llm_client.connect(evolve(SETTINGS, base_url=endpoint.url), {}, sleep=lambda _: None) as client:
-        yield Asking(client, PLANNER, partial(text_of, PROBLEM))
+        yield ModelSession(client, PLANNER, partial(kernel_text, PROBLEM))
 
 
-def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory]]:
+def went(beside: ModelSession, before: list[Event]) -> tuple[list[Event], State[Memory]]:
     """A run to its end, from these events on; all of its events."""
     state = PLANNER.start(situation(PROBLEM, NAMES), 3)
     choices = {each.name: each for each in state.situation.options}
@@ -67,7 +67,7 @@ def went(beside: Asking, before: list[Event]) -> tuple[list[Event], State[Memory
         beside.saw(event)
         match event:
             case Asked():
-                state = answered(state, event)
+                state = with_answer(state, event)
             case Proposed(name):
                 state = state.with_pending(name)
             case Judged(judgement):

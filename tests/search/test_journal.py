@@ -10,7 +10,7 @@ import pytest
 from argus.core.diagnostic import ArgusError
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.search.journal import VERSION, Journal, read, written
+from argus.search.journal import VERSION, Journal, decode_event, encode_event
 
 STARTED = Started("gemm:8x8x8:bf16", "sm_90a", "bandit", 0, 2.0, "launch", 3, {"argus": "0.1.0"})
 EVENTS: tuple[Event, ...] = (
@@ -34,7 +34,7 @@ EVENTS: tuple[Event, ...] = (
 
 @pytest.mark.parametrize("event", [STARTED, *EVENTS], ids=lambda each: type(each).__name__)
 def test_an_event_comes_back_as_it_was_written(event: Event) -> None:
-    assert read(written(event)) == event
+    assert decode_event(encode_event(event)) == event
 
 
 def test_a_run_is_its_events_in_order(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from attrs import evolve
 from argus.cli.main import main
 from argus.policy.llm.settings import Settings as Model
 from argus.search import llm_client, run
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Told
+from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Update
 from argus.search.journal import Journal
 from argus.search.loop import Limits
 from argus.search.run import Settings, optimize
@@ -85,7 +85,7 @@ def test_a_resumed_search_asks_without_being_told_to_again(tmp_path: Path) -> No
 @pytest.mark.nightly
 def test_a_question_does_not_outlast_the_search(tmp_path: Path) -> None:
     slow = evolve(call({"proposals": []}), delay=60.0)
-    told: list[Told] = []
+    told: list[Update] = []
     with Endpoint(lambda _: slow) as endpoint:
         asked = evolve(settings(tmp_path, endpoint.url, 9), limits=Limits(seconds=8.0))
         before = time.monotonic()

@@ -21,12 +21,12 @@ from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.baselines import Random
 from argus.policy.planner import Planner
 from argus.search import journal as journal_module
-from argus.search.evaluation.evaluators import Here
+from argus.search.evaluation.evaluators import InProcess
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Ended, Event, Judged, Proposed, Started
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
-from argus.search.loop import Limits, Past, Search, past
+from argus.search.loop import Limits, ReplayedRun, Search, replay_events
 from tests.search.test_search import SITUATION, STARTED, judge
 
 KILLS = 50
@@ -45,20 +45,28 @@ def gone_on(path: Path, planner: Planner, judged: Callable[[str, str], Judgement
         name = "run-0001" if journal.runs() else journal.begin(STARTED)
         interrupts.hold()
         with journal.held(name):
-            before = past(journal.events(name), planner, SITUATION, 5)
+            before = replay_events(journal.events(name), planner, SITUATION, 5)
             limits, may_leave = Limits(trials=TRIALS), interrupts.may_leave
             search = Search(
-                planner, Here(judged), limits, before.state, lambda event: journal.append(name, event), None, may_leave
+                planner,
+                InProcess(judged),
+                limits,
+                before.state,
+                lambda event: journal.append(name, event),
+                None,
+                may_leave,
             )
             for _ in search.go(before.under_way):
                 pass
 
 
-def reached(path: Path, planner: Planner) -> tuple[list[Event], Past]:
+def reached(path: Path, planner: Planner) -> tuple[list[Event], ReplayedRun]:
     """What was proposed and judged, and the planner's state after it."""
     with Journal(path) as journal:
         events = journal.events("run-0001")
-    return [each for each in events if isinstance(each, Proposed | Judged)], past(events, planner, SITUATION, 5)
+    return [each for each in events if isinstance(each, Proposed | Judged)], replay_events(
+        events, planner, SITUATION, 5
+    )
 
 
 def forked(work: Callable[[], object]) -> int:
@@ -250,7 +258,7 @@ def test_a_full_disk_is_told_and_what_was_written_stays(tmp_path: Path) -> None:
 )
 def test_a_journal_of_other_designs_is_told(event: Event) -> None:
     with pytest.raises(ArgusError, match="E904: the run cannot go on"):
-        past((STARTED, event), PLANNERS[0], SITUATION, 5)
+        replay_events((STARTED, event), PLANNERS[0], SITUATION, 5)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from argus.policy.bandit import CONSTANT, Bandit, WeightPrior
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.planner import Choice, Planner, Situation
 from argus.policy.stopping import Rule
-from argus.search.evaluation.evaluators import Here
+from argus.search.evaluation.evaluators import InProcess
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Ended, Event, Judged, Proposed, Started
 from argus.search.journal import Journal
-from argus.search.loop import Limits, Search, past
+from argus.search.loop import Limits, Search, replay_events
 
 NAMES = (CONSTANT, "wide", "deep")
 OPTIONS = tuple(
@@ -40,9 +40,9 @@ def went(
     planner: Planner, limits: Limits, events: Sequence[Event] = (), judged: Callable[[str, str], Judgement] = judge
 ) -> list[Event]:
     """A run from these events on, whatever follows them."""
-    before = past(events, planner, SITUATION, 5)
+    before = replay_events(events, planner, SITUATION, 5)
     found: list[Event] = []
-    search = Search(planner, Here(judged), limits, before.state, found.append)
+    search = Search(planner, InProcess(judged), limits, before.state, found.append)
     assert list(search.go(before.under_way)) == found
     return found
 
@@ -59,14 +59,14 @@ def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(planner: Plann
 def test_the_journal_holds_what_happened(tmp_path: Path) -> None:
     with Journal(tmp_path / "runs.db") as journal:
         name = journal.begin(STARTED)
-        before = past((), PLANNERS[0], SITUATION, 5)
+        before = replay_events((), PLANNERS[0], SITUATION, 5)
         search = Search(
-            PLANNERS[0], Here(judge), Limits(trials=6), before.state, lambda event: journal.append(name, event)
+            PLANNERS[0], InProcess(judge), Limits(trials=6), before.state, lambda event: journal.append(name, event)
         )
         told = list(search.go())
 
         assert journal.events(name) == (STARTED, *told)
-        assert past(journal.events(name), PLANNERS[0], SITUATION, 5).state == search.state
+        assert replay_events(journal.events(name), PLANNERS[0], SITUATION, 5).state == search.state
 
 
 def test_every_design_is_judged_once_and_then_nothing_is_left() -> None:
@@ -95,16 +95,16 @@ def test_a_search_stops_when_nothing_is_gained() -> None:
 
 def test_a_search_stops_when_its_time_is_spent() -> None:
     ticks = iter(range(1000))
-    before = past((), Random(), SITUATION, 0)
+    before = replay_events((), Random(), SITUATION, 0)
     search = Search(
-        Random(), Here(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: float(next(ticks))
+        Random(), InProcess(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: float(next(ticks))
     )
 
     assert list(search.go())[-1] == Ended("time spent")
 
 
 @define
-class Slow(Here):
+class Slow(InProcess):
     """Candidates whose answers take longer than the search has; each asks for how long it may take."""
 
     judge: Callable[[str, str], Judgement] = judge
@@ -124,23 +124,23 @@ class Slow(Here):
 def test_what_is_under_way_when_the_time_is_spent_is_given_up_and_judged_after_a_resume() -> None:
     planner, slow = PLANNERS[0], Slow()
     found: list[Event] = []
-    before = past((), planner, SITUATION, 5)
+    before = replay_events((), planner, SITUATION, 5)
     search = Search(planner, slow, Limits(seconds=10.0), before.state, found.append, clock=lambda: slow.clock[0])
     assert list(search.go()) == found
 
     assert slow.asked == [10.0, 9.0, 8.0]
     assert found[-1] == Ended("time spent")
     assert [type(each) for each in found].count(Judged) == 2
-    waiting = past(found, planner, SITUATION, 5).under_way
+    waiting = replay_events(found, planner, SITUATION, 5).under_way
     assert len(waiting) == 2
     rest = went(planner, Limits(trials=4), found)
     assert [each.judgement.name for each in rest if isinstance(each, Judged)] == list(waiting)
 
 
 def test_the_time_of_a_search_begins_when_it_is_told_that_it_did() -> None:
-    before = past((), Random(), SITUATION, 0)
+    before = replay_events((), Random(), SITUATION, 0)
     search = Search(
-        Random(), Here(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: 9.0, begun=3.0
+        Random(), InProcess(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: 9.0, begun=3.0
     )
 
     assert list(search.go()) == [Ended("time spent")]
@@ -148,7 +148,7 @@ def test_the_time_of_a_search_begins_when_it_is_told_that_it_did() -> None:
 
 def test_an_event_of_another_version_is_told() -> None:
     with pytest.raises(ArgusError) as raised:
-        past([Proposed("99", (), 0.5, "bandit")], Random(), SITUATION, 0)
+        replay_events([Proposed("99", (), 0.5, "bandit")], Random(), SITUATION, 0)
 
     assert raised.value.diagnostic.code == "E904"
 

@@ -41,11 +41,11 @@ from argus.runtime.sandbox import (
 from argus.runtime.sandbox import run as run_contained
 from argus.runtime.sandbox.request import JUDGING, Array, Result
 from argus.search.document import SCHEMA as OPTIMIZE
-from argus.search.document import document
-from argus.search.evaluation.gpu import at_hand
+from argus.search.document import result_document
+from argus.search.evaluation.gpu import gpu_available
 from argus.search.loop import Limits as Until
 from argus.search.problems.problem import gemm_of
-from argus.search.run import Found, Settings, optimize
+from argus.search.run import SearchResult, Settings, optimize
 
 Document = dict[str, Any]
 SUGGESTIONS, RUN, BUILD, KNOWLEDGE = "argus.suggestions/1", "argus.interpreted/1", "argus.built/1", "argus.knowledge/1"
@@ -72,7 +72,7 @@ class Tools:
     at_once: int = 2
     ask: Contained = run_contained
     knowledge: Callable[[], Sequence[Technique]] = field(default=lambda: load_techniques(kb_folder()))
-    search: Callable[[str, str, Settings], Found] = optimize
+    search: Callable[[str, str, Settings], SearchResult] = optimize
     _slots: BoundedSemaphore = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -128,10 +128,10 @@ class Tools:
                 )
             limits = Until(min(seconds, self.longest), trials)
             with self._slots:
-                found = self.search(str(asked), target, Settings(limits=limits, workers=1, gpu=at_hand(target)))
+                found = self.search(str(asked), target, Settings(limits=limits, workers=1, gpu=gpu_available(target)))
         except ArgusError as problem_found:
             return _refused(OPTIMIZE, to_json(problem_found.diagnostic), "judged")
-        return document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}
+        return result_document(found) | {"version": __version__, "exit_code": 0 if found.best else _REFUTED}
 
     def _asked(self, schema: str, text: str, kernel: str, task: Callable[[], Task], told: Told) -> Document:
         answer = self._answer(
@@ -177,13 +177,13 @@ def _refused(schema: str, diagnostic: Mapping[str, Any], what: str = "kernels") 
     return _document(schema, _REFUSED, **{what: nothing}, diagnostics=[dict(diagnostic)])
 
 
-def _finished(document: Document, kernels: Sequence[Judged]) -> Document:
+def _finished(result_document: Document, kernels: Sequence[Judged]) -> Document:
     """With what failed, and with the text that a person would read."""
     results = [result for each in kernels for result in each.results]
     failed = [dict(each.diagnostic) for each in results if isinstance(each, Failed)]
     shown = "\n\n".join(each.text for each in results if isinstance(each, Failed | Verified) and each.text)
-    document["kernels"] = [each for each in document["kernels"] if each]
-    return document | ({"diagnostics": failed} if failed else {}) | {"shown": shown}
+    result_document["kernels"] = [each for each in result_document["kernels"] if each]
+    return result_document | ({"diagnostics": failed} if failed else {}) | {"shown": shown}
 
 
 def _verified(_: Judged, result: Result) -> tuple[int, Document]:

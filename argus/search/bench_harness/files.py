@@ -23,9 +23,16 @@ from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import assumed, holds, sizes_in_order
 from argus.policy.bounds import Bounds
 from argus.runtime.sandbox.answers import REFERENCE, Exact, Oracle, answered, asked
-from argus.search.bench_harness.inputs import MOST_HOSTILE, Array, Case, Draws, Sizes, adversarial
-from argus.search.bench_harness.outputs import ENOUGH, SIGMAS, differ, imprecise, rms, some
-from argus.search.bench_harness.subject import Complaint, Looked, Tensor
+from argus.search.bench_harness.inputs import MOST_HOSTILE, Array, Case, RandomInputs, Sizes, adversarial
+from argus.search.bench_harness.outputs import (
+    LEAST_SAMPLES,
+    SIGMAS,
+    check_precision,
+    compare_elements,
+    rms,
+    sample_indices,
+)
+from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
 from argus.search.problems.references import check_types, tolerance
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
@@ -75,19 +82,19 @@ class KernelOfFile:
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         return tuple(shape_of(each, self.kernel, sizes) for each in self.kernel.parameters)
 
-    def normal(self, draws: Draws, sizes: Sizes) -> Case:
+    def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
         shapes = self._read(sizes)
         arrays = draws.normal(list(shapes.values()))
         return Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True)
 
-    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
+    def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
         """Some of the least that are admitted, then such as are drawn; fewer where assumptions admit few."""
         edges = list(islice(sizes_in_order(self.kernel), _EDGES))
-        some = draws.generator().permutation(len(edges))[:2]
-        found: list[Sizes] = [edges[int(number)] for number in some]
+        sample_indices = draws.generator().permutation(len(edges))[:2]
+        found: list[Sizes] = [edges[int(number)] for number in sample_indices]
         return [*found, *islice(self._drawn(draws.generator()), count)]
 
-    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
+    def adversarial(self, draws: RandomInputs, sizes: Sizes | None) -> Mapping[str, Case]:
         least: Iterator[Sizes] = sizes_in_order(self.kernel)
         chosen = next(self._drawn(draws.generator()), None) or next(least) if sizes is None else sizes
         shapes = self._read(chosen)
@@ -129,8 +136,8 @@ class KernelOfFile:
         return answered(found, {tensor.name: shape for tensor, shape in pairs if tensor.written})
 
     def complaint(
-        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
-    ) -> Complaint | None:
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
+    ) -> Mismatch | None:
         expected = self._exact(case)
         told = self._numbers(case, found, expected, generator, looked) if looked.numbers else None
         if told is not None and case.hostile and self._also_interpreted(case, expected):
@@ -145,35 +152,35 @@ class KernelOfFile:
         found: Mapping[str, Array],
         expected: Mapping[str, Exact],
         generator: np.random.Generator,
-        looked: Looked,
-    ) -> Complaint | None:
+        looked: CheckScope,
+    ) -> Mismatch | None:
         for name, exact in expected.items():
             made = found[name].astype(np.float64)
-            told = differ(made, exact, tolerance(exact, self.kernel, case.sizes), f"`{REFERENCE}`", name)
+            told = compare_elements(made, exact, tolerance(exact, self.kernel, case.sizes), f"`{REFERENCE}`", name)
             if told is not None:
                 return told
         if self.product is None:
             return None
         (exact,), (made,) = expected.values(), found.values()
         products = prod(case.sizes.values()) // max(1, len(exact))
-        rows = some(len(exact), looked.most_products // max(1, products), generator)
+        rows = sample_indices(len(exact), looked.most_products // max(1, products), generator)
         _, bound = self.product.exact(case.arrays, rows)
-        return differ(made[rows].astype(np.float64), exact[rows], bound, f"`{REFERENCE}`")
+        return compare_elements(made[rows].astype(np.float64), exact[rows], bound, f"`{REFERENCE}`")
 
-    def _precision(self, case: Case, found: Mapping[str, Array], expected: Mapping[str, Exact]) -> Complaint | None:
+    def _precision(self, case: Case, found: Mapping[str, Array], expected: Mapping[str, Exact]) -> Mismatch | None:
         types = {each.name: each.dtype for each in self.tensors}
         if self.product is not None:
             ((name, exact),) = expected.items()
-            return imprecise(found[name].astype(np.float64), exact, types[name], self.product.depth(case.arrays))
-        if prod(case.sizes.values()) > MOST_INTERPRETED or all(each.size < ENOUGH for each in expected.values()):
+            return check_precision(found[name].astype(np.float64), exact, types[name], self.product.depth(case.arrays))
+        if prod(case.sizes.values()) > MOST_INTERPRETED or all(each.size < LEAST_SAMPLES for each in expected.values()):
             return None
         interpreted, depth = self._interpreted(case), max(case.sizes.values(), default=1)
         for name, exact in expected.items():
             ours, theirs = (rms(each[name].astype(np.float64) - exact) for each in (interpreted, found))
             summed = (SIGMAS * depth**0.5 + _ROUNDINGS) * F32_ROUNDING * rms(exact)
-            if exact.size >= ENOUGH and np.isfinite(ours) and not theirs <= _SLACK * ours + summed:
+            if exact.size >= LEAST_SAMPLES and np.isfinite(ours) and not theirs <= _SLACK * ours + summed:
                 text = f"the error of {name} is {theirs:.3g} in the mean square, in the interpreter {ours:.3g}"
-                return Complaint(text, precise=True)
+                return Mismatch(text, precise=True)
         return None
 
     def _also_interpreted(self, case: Case, expected: Mapping[str, Exact]) -> bool:
@@ -184,7 +191,7 @@ class KernelOfFile:
         if prod(case.sizes.values()) > MOST_INTERPRETED:
             return False
         made = self._interpreted(case)
-        quiet = Looked(numbers=True, precision=False, most_products=MOST_INTERPRETED)
+        quiet = CheckScope(numbers=True, precision=False, most_products=MOST_INTERPRETED)
         return self._numbers(case, made, expected, np.random.default_rng(0), quiet) is not None
 
     def _interpreted(self, case: Case) -> dict[str, Array]:

@@ -43,7 +43,7 @@ class Case:
 
 
 @define(slots=False)
-class Draws:
+class RandomInputs:
     """Numbers from a seed; constant: the same ones each time."""
 
     seed: int
@@ -59,9 +59,9 @@ class Draws:
     def normal(self, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
         """Normal numbers; large tensors are pieces of one, from a place and with signs of rows that nobody knows."""
         if self.constant:
-            return normal(np.random.default_rng(0), shapes)
+            return normal_arrays(np.random.default_rng(0), shapes)
         if max((prod(shape) for shape, _ in shapes), default=0) <= _DIRECTLY:
-            return normal(self.generator(), shapes)
+            return normal_arrays(self.generator(), shapes)
         generator = self.generator()
         return [self._piece(generator, shape, dtype) for shape, dtype in shapes]
 
@@ -79,7 +79,9 @@ class Draws:
         return self._pools[dtype]
 
 
-def normal(generator: np.random.Generator, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]) -> list[Array]:
+def normal_arrays(
+    generator: np.random.Generator, shapes: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+) -> list[Array]:
     """Tensors whose numbers are drawn one by one."""
     return [generator.standard_normal(shape, np.float32).astype(dtype) for shape, dtype in shapes]
 
@@ -91,7 +93,7 @@ def _in_rows(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 @frozen(slots=False)
-class _Hostile:
+class _Adversary:
     """Inputs of one call, one of which each kind changes for its own reason."""
 
     generator: np.random.Generator
@@ -155,24 +157,24 @@ class _Hostile:
         return self._with(held[order] * self.generator.choice([-1.0, 1.0], (len(held), 1)).astype(np.float32))
 
 
-_KINDS: Mapping[str, Callable[[_Hostile], list[Floats]]] = {
-    "zeros but in few rows": _Hostile.zeros_but_few,
-    "equal numbers but one a row": _Hostile.alike_but_one,
-    "one-hot rows": _Hostile.one_hot,
-    "a huge range": _Hostile.huge_range,
-    "cancelling numbers": _Hostile.cancelled,
-    "repeated rows": _Hostile.repeated_rows,
+_KINDS: Mapping[str, Callable[[_Adversary], list[Floats]]] = {
+    "zeros but in few rows": _Adversary.zeros_but_few,
+    "equal numbers but one a row": _Adversary.alike_but_one,
+    "one-hot rows": _Adversary.one_hot,
+    "a huge range": _Adversary.huge_range,
+    "cancelling numbers": _Adversary.cancelled,
+    "repeated rows": _Adversary.repeated_rows,
 }
 
 
 def adversarial(
-    draws: Draws, shapes: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], sizes: Sizes, which: Sequence[str]
+    draws: RandomInputs, shapes: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], sizes: Sizes, which: Sequence[str]
 ) -> Iterator[tuple[str, Case]]:
     """Inputs by what they are. shapes: of all inputs, by name. which: of them are changed, one at a time."""
     extents = tuple(shape for shape, _ in shapes.values())
     for name in which:
         for kind, made in _KINDS.items():
-            arrays = made(_Hostile(draws.generator(), extents, list(shapes).index(name)))
+            arrays = made(_Adversary(draws.generator(), extents, list(shapes).index(name)))
             pairs = zip(arrays, shapes.items(), strict=True)
             with np.errstate(over="ignore"):
                 held = {each: array.astype(dtype).reshape(shape) for array, (each, (shape, dtype)) in pairs}

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argus.search.bench_harness.subject import Complaint
+from argus.search.bench_harness.subject import Mismatch
 from argus.verifier.reference import F32_ROUNDING, Exact, compared
 
 Places = npt.NDArray[np.int64]
 _SLACK = 1.15
 """Root mean square of the error over that of one rounding, at most: two roundings in a row have 1.3 or more."""
-ENOUGH = 2048
+LEAST_SAMPLES = 2048
 """Elements of which statistics are taken."""
 SIGMAS = 6.0
 
 
-def some(places: int, affordable: int, generator: np.random.Generator) -> Places:
+def sample_indices(places: int, affordable: int, generator: np.random.Generator) -> Places:
     """All, or one at random of each band; the first and the last among them."""
     affordable = max(4, affordable)
     if places <= affordable:
@@ -33,7 +33,7 @@ def some(places: int, affordable: int, generator: np.random.Generator) -> Places
     return np.array(sorted({0, places - 1, *drawn}), np.int64)
 
 
-def some_of_both(
+def sample_rows_and_columns(
     rows: int, columns: int, products: int, generator: np.random.Generator, most_products: int
 ) -> tuple[Places, Places]:
     """Rows and columns where the elements to look at meet. products: that one element takes.
@@ -42,28 +42,28 @@ def some_of_both(
     whole rows, of which there would be fewer.
     """
     kept = (most_products / max(1, rows * columns * products)) ** 0.5
-    chosen = [some(each, int(each * kept), generator) for each in (rows, columns)]
+    chosen = [sample_indices(each, int(each * kept), generator) for each in (rows, columns)]
     return chosen[0], chosen[1]
 
 
-def differ(made: Exact, expected: Exact, bound: Exact, with_what: str, of: str = "") -> Complaint | None:
+def compare_elements(made: Exact, expected: Exact, bound: Exact, with_what: str, of: str = "") -> Mismatch | None:
     """Elements that are off by more than a bound. of: which output, where there are several."""
     told = compared(made, expected, bound, with_what)
     if told.right:
         return None
-    return Complaint(
+    return Mismatch(
         f"{told.outside:,} of {told.elements:,} elements{of and f' of {of}'} differ from {with_what}: the largest error"
         f" is {told.worst:.3g}, where rounding may cause {told.allowed:.3g}",
         precise=False,
     )
 
 
-def imprecise(made: Exact, exact: Exact, dtype: np.dtype[Any], depth: int) -> Complaint | None:
+def check_precision(made: Exact, exact: Exact, dtype: np.dtype[Any], depth: int) -> Mismatch | None:
     """Mean square and mean of the error, against those of the exact result rounded once to a type.
 
     depth: of the sums in float32 that the result is made of.
     """
-    if exact.size < ENOUGH:
+    if exact.size < LEAST_SAMPLES:
         return None
     error = made - exact
     once = exact.astype(dtype).astype(np.float64) - exact
@@ -71,12 +71,12 @@ def imprecise(made: Exact, exact: Exact, dtype: np.dtype[Any], depth: int) -> Co
     allowed = _SLACK * rms(once) + SIGMAS * summed
     if not rms(error) <= allowed:
         text = f"the error is {rms(error):.3g} in the mean square, of float32 sums rounded once {rms(once):.3g}"
-        return Complaint(text, precise=True)
+        return Mismatch(text, precise=True)
     drift = float(np.mean(error * np.sign(exact)))
     drifting = SIGMAS * rms(once) / exact.size**0.5 + depth * F32_ROUNDING * float(np.mean(np.abs(exact)))
     if not abs(drift) <= drifting:
         text = f"results are off to one side by {drift:.3g}, which float32 sums are by {drifting:.3g} at most"
-        return Complaint(text, precise=True)
+        return Mismatch(text, precise=True)
     return None
 
 

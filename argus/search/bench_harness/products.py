@@ -14,9 +14,9 @@ from attrs import frozen
 from ml_dtypes import bfloat16
 
 from argus.policy.bounds import Bounds
-from argus.search.bench_harness.inputs import Array, Case, Draws, Sizes, adversarial, normal
-from argus.search.bench_harness.outputs import Places, differ, imprecise, some_of_both
-from argus.search.bench_harness.subject import Complaint, Looked, Tensor
+from argus.search.bench_harness.inputs import Array, Case, RandomInputs, Sizes, adversarial, normal_arrays
+from argus.search.bench_harness.outputs import Places, check_precision, compare_elements, sample_rows_and_columns
+from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
 from argus.search.problems.problem import Gemm
 from argus.verifier.reference import F32_ROUNDING, Exact
 
@@ -53,11 +53,11 @@ class Product:
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
         return tuple((sizes[one], sizes[other]) for one, other in ("MK", "NK", "MN"))
 
-    def normal(self, draws: Draws, sizes: Sizes) -> Case:
+    def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
         left, right = draws.normal(_shapes(_extents(sizes)))
         return Case(sizes, {"A": left, "B": right}, statistical=True)
 
-    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
+    def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
         """One smallest shape, and some that are no multiples of tiles; rows of operands are of 16 bytes."""
         found = [_sizes((1, 8, 8))]
         for _ in range(count):
@@ -66,36 +66,36 @@ class Product:
             found.append(_sizes((2 * int(m) + 1, 8 * int(n), 8 * int(k))))
         return found
 
-    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
+    def adversarial(self, draws: RandomInputs, sizes: Sizes | None) -> Mapping[str, Case]:
         chosen = _sizes(HOSTILE) if sizes is None else sizes
         shapes = dict(zip("AB", _shapes(_extents(chosen)), strict=True))
         return dict(adversarial(draws, shapes, chosen, ["A"]))
 
     def expected(self, case: Case) -> Mapping[str, Array]:
-        product, _ = exact(case, *(np.arange(case.sizes[name], dtype=np.int64) for name in "MN"))
+        product, _ = exact_product(case, *(np.arange(case.sizes[name], dtype=np.int64) for name in "MN"))
         return {"C": product.astype(bfloat16)}
 
     def complaint(
-        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
-    ) -> Complaint | None:
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
+    ) -> Mismatch | None:
         m, n, k = _extents(case.sizes)
-        rows, columns = some_of_both(m, n, k, generator, looked.most_products)
-        product, sums = exact(case, rows, columns)
+        rows, columns = sample_rows_and_columns(m, n, k, generator, looked.most_products)
+        product, sums = exact_product(case, rows, columns)
         made = found["C"][np.ix_(rows, columns)].astype(np.float64)
         bound = _ROUNDING * np.abs(product) + (1 + _ROUNDING) * k * F32_ROUNDING * sums
-        told = differ(made, product, bound, "float64") if looked.numbers else None
+        told = compare_elements(made, product, bound, "float64") if looked.numbers else None
         if told is None and looked.precision and case.statistical:
-            return imprecise(made, product, _TYPE, k)
+            return check_precision(made, product, _TYPE, k)
         return told
 
 
-def drawn(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
+def random_operands(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
     """Operands whose numbers are drawn one by one."""
-    left, right = normal(generator, _shapes(shape))
+    left, right = normal_arrays(generator, _shapes(shape))
     return left, right
 
 
-def exact(case: Case, rows: Places, columns: Places) -> tuple[Exact, Exact]:
+def exact_product(case: Case, rows: Places, columns: Places) -> tuple[Exact, Exact]:
     """A @ B^T in float64 where these rows and columns meet, and |A| @ |B|^T."""
     left, right = (case.arrays[name][chosen].astype(np.float64) for name, chosen in (("A", rows), ("B", columns)))
     return left @ right.T, np.abs(left) @ np.abs(right).T

@@ -12,8 +12,8 @@ from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.search.bench_harness.bench import Bench, Bytes, Operand
-from argus.search.bench_harness.inputs import UNSIGNED, Case, Draws, Sizes
-from argus.search.bench_harness.subject import Looked, Subject
+from argus.search.bench_harness.inputs import UNSIGNED, Case, RandomInputs, Sizes
+from argus.search.bench_harness.subject import CheckScope, Subject
 from argus.search.bench_harness.verdict import Caught, Check, Plan
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Session:
     bench: Bench
     plan: Plan
     subject: Subject
-    draws: Draws
+    draws: RandomInputs
     zone: Bytes
     _taken: list[int] = field(factory=list[int])
     _arenas: list[int] = field(factory=list[int])
@@ -137,7 +137,7 @@ class Session:
                 why = f"{left:,} of {made.size:,} elements of {tensor.name} were not written, at {case.at}"
                 return Caught(check, why)
             found[tensor.name] = made
-        looked = Looked(self.plan.has("numbers"), self.plan.has("precision"), most_products)
+        looked = CheckScope(self.plan.has("numbers"), self.plan.has("precision"), most_products)
         told = self.subject.complaint(case, found, self.draws.generator(), looked)
         if told is None:
             return None
@@ -167,7 +167,7 @@ def unwritten(found: Array) -> int:
 @contextmanager
 def session(bench: Bench, plan: Plan, subject: Subject) -> Generator[Session]:
     """Memory that is given back at the end."""
-    draws = Draws(plan.seed, constant=not plan.has("secret"))
+    draws = RandomInputs(plan.seed, constant=not plan.has("secret"))
     zone = draws.generator().integers(0, 256, _ZONE, np.uint8)
     opened = Session(bench, plan, subject, draws, zone)
     try:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from attrs import frozen
 
 from argus.policy.bounds import Bounds
-from argus.search.bench_harness.inputs import Case, Draws, Sizes
+from argus.search.bench_harness.inputs import Case, RandomInputs, Sizes
 
 Array = npt.NDArray[Any]
 
@@ -26,7 +26,7 @@ class Tensor:
 
 
 @frozen
-class Looked:
+class CheckScope:
     """How much of outputs is looked at. most_products: that a comparison of some rows may make."""
 
     numbers: bool
@@ -35,7 +35,7 @@ class Looked:
 
 
 @frozen
-class Complaint:
+class Mismatch:
     """precise: whether only statistics tell."""
 
     text: str
@@ -59,15 +59,15 @@ class Subject(Protocol):
         """Of the tensors, in order."""
         ...
 
-    def normal(self, draws: Draws, sizes: Sizes) -> Case:
+    def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
         """Normal numbers that nobody can foresee."""
         ...
 
-    def unseen(self, draws: Draws, count: int) -> list[Sizes]:
+    def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
         """Small sizes that nobody tunes for, so many and a few more."""
         ...
 
-    def adversarial(self, draws: Draws, sizes: Sizes | None) -> Mapping[str, Case]:
+    def adversarial(self, draws: RandomInputs, sizes: Sizes | None) -> Mapping[str, Case]:
         """Inputs that defeat a shortcut, by what they are; small ones unless sizes are given."""
         ...
 
@@ -76,7 +76,7 @@ class Subject(Protocol):
         ...
 
     def complaint(
-        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: Looked
-    ) -> Complaint | None:
+        self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
+    ) -> Mismatch | None:
         """What is wrong with the outputs of a call. Raises ArgusError where that cannot be known."""
         ...

@@ -56,7 +56,7 @@ class Pair:
 
 
 @frozen
-class Sets:
+class OperandSets:
     """Operands in rotation, and the calls that are bound to them."""
 
     session: Session
@@ -132,7 +132,7 @@ class Sets:
         return None
 
 
-def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
+def measure_time(session: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
     """Rounds of two bursts, and what the clocks say of each other."""
     plan, sizes = session.plan, session.subject.sizes
     placed = [session.place(sizes)]
@@ -146,7 +146,7 @@ def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdic
             session.pose(each, case)
 
     yield from session.alone(step)
-    sets = Sets(session, placed, [candidate(*each.operands) for each in placed], first)
+    sets = OperandSets(session, placed, [candidate(*each.operands) for each in placed], first)
     pairs: list[Pair] = []
     for number in range(plan.rounds + 1):
         yield f"round {number} of times"
@@ -159,10 +159,10 @@ def timed(session: Session, candidate: Candidate) -> Generator[str, None, Verdic
             return twice
         if number:  # the first one warms up
             pairs.append(Pair(once, twice))
-    return _agreed(session, pairs)
+    return _check_consistency(session, pairs)
 
 
-def _agreed(session: Session, pairs: Sequence[Pair]) -> Verdict:
+def _check_consistency(session: Session, pairs: Sequence[Pair]) -> Verdict:
     plan = session.plan
     device, host = median(each.device for each in pairs), median(each.host for each in pairs)
     mean = median(each.twice.device / each.twice.calls for each in pairs)

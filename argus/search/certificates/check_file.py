@@ -34,8 +34,8 @@ from argus.search.certificates.file_claims import Named
 from argus.search.certificates.load_script import loader_of_file
 from argus.search.evaluation.numerics import SEEDS
 from argus.search.problems.kernel_file import Variant, digest_of, signature, variants_of
-from argus.search.problems.references import Trial, trials
-from argus.search.problems.workload import beyond_memory, declared, least_of, work_of
+from argus.search.problems.references import Trial, random_trials
+from argus.search.problems.workload import least_work, oversized_parameter, parse_declared_work, work_of
 from argus.verifier.api import interpret
 from argus.verifier.reference import compared_with_claims, contraction
 
@@ -105,7 +105,7 @@ class FileSubject:
     def of_design(self, kernel: Kernel) -> Iterator[Check]:
         sizes = self.name.sizes
         admitted = of_sizes(kernel, sizes)
-        if admitted.state != "FAILED" and beyond_memory(kernel, sizes) is not None:
+        if admitted.state != "FAILED" and oversized_parameter(kernel, sizes) is not None:
             admitted = failed("admitted", f"a tensor is larger than any memory at {sizes}")
         yield admitted
         at_hand = passed("problem text", "its digest is that of the problem's name")
@@ -181,7 +181,7 @@ def _design(claimed: Certificate, variants: Mapping[str, Variant] | Lost, kernel
 
 
 def _trials(kernel: Kernel, seeds: Sequence[int]) -> list[Trial] | Check:
-    return found_or_failed("runs", lambda: list(trials(kernel, seeds)))
+    return found_or_failed("runs", lambda: list(random_trials(kernel, seeds)))
 
 
 def _compared(
@@ -241,7 +241,7 @@ def _light(
         return None
     work = answers[1]
     if work is not None:
-        counted = found_or_failed("work", lambda: declared(work))
+        counted = found_or_failed("work", lambda: parse_declared_work(work))
         return counted if isinstance(counted, Check) else bounds(counted.work, CEILINGS[asked.target])
     made = [work_of(each.kernel, asked.sizes) for each in variants.values() if not each.steps]
-    return bounds(least_of(made).work, CEILINGS[asked.target])
+    return bounds(least_work(made).work, CEILINGS[asked.target])

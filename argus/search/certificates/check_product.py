@@ -16,7 +16,7 @@ from argus.search.certificates.check_result import Check, brief, failed, passed,
 from argus.search.certificates.check_steps import found_or_failed, of_runs, of_sizes, of_trace
 from argus.search.certificates.load_script import loader
 from argus.search.evaluation.numerics import SEEDS
-from argus.search.problems.llm_kernels import fitting, short
+from argus.search.problems.llm_kernels import check_parameters, unproved_part
 from argus.search.problems.problem import Gemm, gemm_of
 
 
@@ -42,7 +42,7 @@ class Product:
 
     def of_design(self, kernel: Kernel) -> Iterator[Check]:
         claimed, asked = self.claimed.design, self.asked
-        fits = found_or_failed("parameters", lambda: fitting(kernel, asked))
+        fits = found_or_failed("parameters", lambda: check_parameters(kernel, asked))
         yield fits if isinstance(fits, Check) else passed("parameters", "the kernel takes what the problem gives")
         yield of_sizes(kernel, asked.sizes)
         if self._written:
@@ -56,7 +56,7 @@ class Product:
         yield of_trace(found_or_failed("traced", lambda: asked.kernel(found.name)), kernel)
 
     def lacking(self, kernel: Kernel) -> Callable[[Proved], str]:
-        return partial(short, kernel=kernel, written=self._written)
+        return partial(unproved_part, kernel=kernel, written=self._written)
 
     def loader(self, kernel: Kernel, stem: str) -> str:
         return loader(kernel, stem, self.asked.sizes)

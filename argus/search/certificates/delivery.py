@@ -21,9 +21,9 @@ from argus.search.certificates.load_script import loader, loader_of_file
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.reward import resources
 from argus.search.problems.kernel_file import KernelFile, digest_of
-from argus.search.problems.llm_kernels import kernel_of
+from argus.search.problems.llm_kernels import trace_text
 from argus.search.problems.problem import Gemm
-from argus.search.run import Found
+from argus.search.run import SearchResult
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.verifier.kernel import verify
@@ -38,7 +38,7 @@ class Delivery:
     artifact: Artifact
 
 
-def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Solver | None = None) -> Delivery:
+def delivered(found: SearchResult, folder: Path, *, device: str = "", solver: str | Solver | None = None) -> Delivery:
     """Write the best design of a run into a folder: source, code object, launch description, kernel.json, load.py and
     certificate.json, and of a kernel file that file. The kernel is verified, interpreted and compiled for it once more.
 
@@ -51,7 +51,7 @@ def delivered(found: Found, folder: Path, *, device: str = "", solver: str | Sol
         message = f"run {found.run} has no design to deliver: no candidate has passed the gate"
         raise ArgusError(Diagnostic("E932", "error", message, help=f"go on with --resume {found.run}"))
     text = found.text
-    document = claims.document(kernel_of(text, asked) if text else asked.kernel(best.name))
+    document = claims.document(trace_text(text, asked) if text else asked.kernel(best.name))
     kernel = cast(Kernel, read(document)[0])
     said = _of_product(asked, found, best) if isinstance(asked, Gemm) else _of_file(asked, found, best)
     report = verify(kernel, solver=solver, cache=Cache())
@@ -100,7 +100,7 @@ class _Said:
     files: Mapping[str, str | bytes]
 
 
-def _of_product(asked: Gemm, found: Found, best: Judgement) -> _Said:
+def _of_product(asked: Gemm, found: SearchResult, best: Judgement) -> _Said:
     return _Said(
         product_claims.problem(asked),
         product_claims.design(asked, best.name, found.text),
@@ -111,7 +111,7 @@ def _of_product(asked: Gemm, found: Found, best: Judgement) -> _Said:
     )
 
 
-def _of_file(asked: KernelFile, found: Found, best: Judgement) -> _Said:
+def _of_file(asked: KernelFile, found: SearchResult, best: Judgement) -> _Said:
     """Raises ArgusError (E903) for a file that is another by now."""
     data = Path(asked.path).read_bytes()
     if digest_of(data) != asked.digest:
@@ -129,7 +129,7 @@ def _of_file(asked: KernelFile, found: Found, best: Judgement) -> _Said:
     )
 
 
-def _timed(found: Found, best: Judgement) -> Mapping[str, float]:
+def _timed(found: SearchResult, best: Judgement) -> Mapping[str, float]:
     """Times of the run's designs that are comparable with that of the best one."""
     return {
         each.name: each.microseconds

@@ -14,7 +14,7 @@ from argus.search.certificates import certificate
 from argus.search.certificates.certificate import Baseline, Design, Numbers, Run
 from argus.search.evaluation.numerics import SEEDS
 from argus.search.problems.kernel_file import KernelFile, Variant
-from argus.search.problems.references import TOLERANCE, Trial, beside, trials
+from argus.search.problems.references import TOLERANCE, Trial, compare_outputs, random_trials
 from argus.verifier.reference import Comparison
 
 PROBLEM = "problem.py"
@@ -70,12 +70,12 @@ def numbers(found: tuple[Run, ...]) -> Numbers:
 
 def runs(kernel: Kernel, asked: KernelFile) -> tuple[Run, ...]:
     """In the interpreter, each beside the user's reference. Raises ArgusError (E903)."""
-    return tuple(run(kernel, each, asked.answer(each.given)) for each in trials(kernel, SEEDS))
+    return tuple(run(kernel, each, asked.answer(each.given)) for each in random_trials(kernel, SEEDS))
 
 
 def run(kernel: Kernel, trial: Trial, expected: object) -> Run:
     """All outputs as one: the errors are those of the output that comes nearest to what is allowed."""
-    found = [comparison for _, comparison in beside(kernel, trial, expected)]
+    found = [comparison for _, comparison in compare_outputs(kernel, trial, expected)]
     worst = max(found, key=_share)
     elements, outside = (sum(getattr(each, name) for each in found) for name in ("elements", "outside"))
     return Run(tuple(trial.sizes.values()), trial.seed, elements, outside, worst.worst, worst.allowed)

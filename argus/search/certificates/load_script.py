@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from argus.core.ir import Kernel
 from argus.interp.memory.loading import inputs, outputs
 from argus.search.certificates.file_claims import small
-from argus.search.problems.workload import shape_of, sources
+from argus.search.problems.workload import shape_of, size_sources
 
 _TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "e4m3": "float8_e4m3fn"}
 _TORCH = '''"""Launch a kernel for sm_90a on CUDA tensors of PyTorch.
@@ -213,7 +213,7 @@ def _filled(template: str, kernel: Kernel, stem: str, sizes: Mapping[str, int], 
         target=kernel.target.name,
         order=", ".join(types),
         tensors=_literal((name, f'"{kind}"') for name, kind in types.items()),
-        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in sources(kernel).items()),
+        sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in size_sources(kernel).items()),
         extents=_literal((name, str(shape)) for name, shape in extents.items()),
         problem=problem,
         inputs=_tuple(each.name for each in inputs(kernel)),

@@ -10,7 +10,7 @@ from argus.ops.choice import select
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Baseline, Design, Numbers
 from argus.search.designs.space import describe, situation
-from argus.search.evaluation.numerics import REFERENCE, SEEDS, TOLERANCE, multiplied, shapes
+from argus.search.evaluation.numerics import REFERENCE, SEEDS, TOLERANCE, compare_product, small_shapes
 from argus.search.problems.problem import Gemm
 
 
@@ -42,9 +42,9 @@ def numbers(found: tuple[certificate.Run, ...]) -> Numbers:
 
 def runs(kernel: Kernel, seeds: Sequence[int] = SEEDS) -> tuple[certificate.Run, ...]:
     """In the interpreter, each beside the float64 reference. Raises ArgusError (E401, E402, E501)."""
-    return tuple(_run(kernel, shape, seed) for seed in seeds for shape in shapes(kernel, seed))
+    return tuple(_run(kernel, shape, seed) for seed in seeds for shape in small_shapes(kernel, seed))
 
 
 def _run(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> certificate.Run:
-    found = multiplied(kernel, shape, seed)
+    found = compare_product(kernel, shape, seed)
     return certificate.Run(shape, seed, found.elements, found.outside, found.worst, found.allowed)

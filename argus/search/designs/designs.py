@@ -11,7 +11,7 @@ from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.gemm import CONFIGS, configuration, gemm
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 _SHIPPED = {config: name for name, config in reversed(CONFIGS.items())}
 
@@ -25,8 +25,10 @@ def design(named: str) -> Design:
     """Raises ArgusError (E906) where no design is called that."""
     found = configuration(named)
     if found is None:
-        shipped = ", ".join(CONFIGS)
-        raise ArgusError(Diagnostic("E906", "error", f"`{named}` is no design", help=f"shipped ones are {shipped}"))
+        shipped_designs = ", ".join(CONFIGS)
+        raise ArgusError(
+            Diagnostic("E906", "error", f"`{named}` is no design", help=f"shipped ones are {shipped_designs}")
+        )
     return found
 
 
@@ -35,21 +37,21 @@ def kernel_of(found: Design) -> Kernel:
     return gemm.instance(found, name(found))
 
 
-def shipped(target: str) -> Iterator[Design]:
+def shipped_designs(target: str) -> Iterator[Design]:
     return (each for each in CONFIGS.values() if each.target.name == target)
 
 
-def ground(target: str) -> Iterator[Design]:
+def candidate_designs(target: str) -> Iterator[Design]:
     """Designs of a target to try techniques on: those shipped, those before them, then the space that planners walk."""
     seen: set[Design] = set()
-    before = (each for expert in shipped(target) for _, each in history(expert))
-    for found in (*shipped(target), *before, *space(target).values()):
+    before = (each for expert in shipped_designs(target) for _, each in derivation(expert))
+    for found in (*shipped_designs(target), *before, *design_space(target).values()):
         if found not in seen:
             seen.add(found)
             yield found
 
 
-def history(found: Design) -> tuple[tuple[str, Design], ...]:
+def derivation(found: Design) -> tuple[tuple[str, Design], ...]:
     """How one may come to a design: the first design, with no technique's name, then each technique and what it made.
 
     Techniques are undone one after the other, the last of their order first; several uses of one are one step.
@@ -58,7 +60,9 @@ def history(found: Design) -> tuple[tuple[str, Design], ...]:
     while True:
         last = steps[0][1]
         undone = (
-            (each, without) for each in reversed(tuple(TRANSFORMATIONS)) if (without := _undone(each, last)) is not None
+            (each, without)
+            for each in reversed(tuple(TRANSFORMATIONS))
+            if (without := _undo_fully(each, last)) is not None
         )
         step = next(undone, None)
         if step is None:
@@ -66,7 +70,7 @@ def history(found: Design) -> tuple[tuple[str, Design], ...]:
         steps[:1] = [("", step[1]), (step[0], last)]
 
 
-def _undone(technique: str, found: Design) -> Design | None:
+def _undo_fully(technique: str, found: Design) -> Design | None:
     """As far down as it goes."""
     reached: Design | None = None
     while (without := TRANSFORMATIONS[technique].undo(found if reached is None else reached)) is not None:
@@ -74,7 +78,7 @@ def _undone(technique: str, found: Design) -> Design | None:
     return reached
 
 
-def others(target: str) -> Iterator[tuple[str, Kernel]]:
+def other_kernels(target: str) -> Iterator[tuple[str, Kernel]]:
     """Kernels of other families, by name: what rewritings are tried on, too."""
     if target == "sm_90a":
         yield from ((f"gemm_fp8 {each}", gemm_fp8.trace(each)) for each in gemm_fp8.instances())

@@ -41,7 +41,7 @@ class Example:
 
 
 @frozen
-class Checked:
+class CheckResult:
     """faults: in words, none if the file is right."""
 
     technique: Technique
@@ -50,15 +50,15 @@ class Checked:
 
 
 @frozen
-class Bench:
+class CheckContext:
     """What files are held against. ground: designs of a target, in the order in which they are
     tried. others: kernels that rewritings are tried on after them.
     """
 
     transformations: Mapping[str, Transformation] = TRANSFORMATIONS
     matchers: Mapping[str, Matcher] = MATCHERS
-    ground: Callable[[str], Iterator[Design]] = designs.ground
-    others: Callable[[str], Iterator[tuple[str, Kernel]]] = designs.others
+    ground: Callable[[str], Iterator[Design]] = designs.candidate_designs
+    others: Callable[[str], Iterator[tuple[str, Kernel]]] = designs.other_kernels
     verify: Verify | None = None
 
 
@@ -70,13 +70,13 @@ class _Change:
     new: Kernel
 
 
-def check(technique: Technique, bench: Bench) -> Checked:
+def check_technique(technique: Technique, bench: CheckContext) -> CheckResult:
     """All that a file names is there, and does something; with `bench.verify`, what it makes is proved."""
-    faults = [*_unknown(technique, bench), *_of_lineage(technique, bench)]
+    faults = [*_unknown_names(technique, bench), *_lineage_faults(technique, bench)]
     transformation = bench.transformations.get(technique.transformation)
     matcher = bench.matchers.get(technique.applies)
     if transformation is None or matcher is None:
-        return Checked(technique, (), tuple(faults))
+        return CheckResult(technique, (), tuple(faults))
     examples: list[Example] = []
     for target in technique.targets:
         found = _example(technique, target, partial(_changes, transformation, matcher, bench, target), bench)
@@ -84,10 +84,10 @@ def check(technique: Technique, bench: Bench) -> Checked:
             faults.append(f"{target}: {found}")
         else:
             examples.append(found)
-    return Checked(technique, tuple(examples), tuple(faults))
+    return CheckResult(technique, tuple(examples), tuple(faults))
 
 
-def _unknown(technique: Technique, bench: Bench) -> Iterator[str]:
+def _unknown_names(technique: Technique, bench: CheckContext) -> Iterator[str]:
     if technique.applies not in bench.matchers:
         yield f"there is no matcher `{technique.applies}`"
     if technique.transformation not in bench.transformations:
@@ -98,21 +98,21 @@ def _unknown(technique: Technique, bench: Bench) -> Iterator[str]:
     yield from (f"there is no target `{each}`" for each in technique.targets if each not in targets)
 
 
-def _of_lineage(technique: Technique, bench: Bench) -> Iterator[str]:
+def _lineage_faults(technique: Technique, bench: CheckContext) -> Iterator[str]:
     transformation = bench.transformations.get(technique.transformation)
     for row in technique.lineage:
         yield from (f"lineage: `{n}` is no design" for n in (row.without, row.design) if configuration(n) is None)
-        if transformation is not None and not _undone(transformation, row):
+        if transformation is not None and not _is_ablation(transformation, row):
             yield f"lineage: `{row.design}` without the technique is not `{row.without}`"
 
 
-def _undone(transformation: Transformation, row: Lineage) -> bool:
+def _is_ablation(transformation: Transformation, row: Lineage) -> bool:
     design, without = configuration(row.design), configuration(row.without)
     return design is None or without is None or transformation.undo(design) == without
 
 
 def _example(
-    technique: Technique, target: str, changes: Callable[[], Iterator[_Change]], bench: Bench
+    technique: Technique, target: str, changes: Callable[[], Iterator[_Change]], bench: CheckContext
 ) -> Example | str:
     """The first kernel that the technique changes, or what is wrong."""
     tried = list(islice(changes(), 1 if bench.verify is None else _TRIED))
@@ -139,7 +139,7 @@ def _not_proved(report: Report, preconditions: tuple[str, ...]) -> str:
     return ", ".join(open_)
 
 
-def _changes(transformation: Transformation, matcher: Matcher, bench: Bench, target: str) -> Iterator[_Change]:
+def _changes(transformation: Transformation, matcher: Matcher, bench: CheckContext, target: str) -> Iterator[_Change]:
     """Kernels of which the matcher is true, and what becomes of each: where it is traced, and another program."""
     for design in bench.ground(target):
         made = transformation.apply(design)

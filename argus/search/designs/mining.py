@@ -11,7 +11,7 @@ from argus.core.ir import Kernel
 from argus.core.verdict import Finding, Proved, Report
 from argus.policy.technique import Basis, Lineage, Technique
 from argus.search.designs import designs
-from argus.search.designs.ablation import effect
+from argus.search.designs.ablation import estimate_effect
 from argus.search.transformation import Design, Transformation
 
 Verify = Callable[[Kernel], Report]
@@ -62,7 +62,7 @@ class Rejected:
 
 
 @frozen
-class Mined:
+class MiningResult:
     """skills: in the order in which one would apply them, from `first` to `expert`."""
 
     expert: str
@@ -72,7 +72,7 @@ class Mined:
 
 
 @frozen(eq=False)
-class _Judged:
+class _VerifiedDesign:
     """A design that is proved and computes what it should."""
 
     design: Design
@@ -91,7 +91,7 @@ def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Itera
     """
     place = {named: i for i, named in enumerate(tools.transformations)}
     ordered = sorted(techniques, key=lambda each: (place[each.transformation], each.name), reverse=True)
-    current = _judged(expert, tools)
+    current = _verify_design(expert, tools)
     if isinstance(current, str):
         yield Rejected("", "", designs.name(expert), current)
         return
@@ -100,7 +100,7 @@ def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Itera
     while moved:
         moved = False
         for technique in ordered:
-            simpler, why = _taken_away(current, technique, tools, refused)
+            simpler, why = _undo_technique(current, technique, tools, refused)
             yield from why
             if simpler is not None:
                 yield _skill(technique, simpler, current, tools)
@@ -108,25 +108,25 @@ def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Itera
                 break
 
 
-def gathered(expert: str, steps: Sequence[Skill | Rejected]) -> Mined:
+def collect(expert: str, steps: Sequence[Skill | Rejected]) -> MiningResult:
     skills = tuple(step for step in reversed(steps) if isinstance(step, Skill))
     first = skills[0].without if skills else expert
-    return Mined(expert, first, skills, tuple(step for step in steps if isinstance(step, Rejected)))
+    return MiningResult(expert, first, skills, tuple(step for step in steps if isinstance(step, Rejected)))
 
 
-def _taken_away(
-    current: _Judged, technique: Technique, tools: Tools, refused: set[tuple[str, Design]]
-) -> tuple[_Judged | None, list[Rejected]]:
+def _undo_technique(
+    current: _VerifiedDesign, technique: Technique, tools: Tools, refused: set[tuple[str, Design]]
+) -> tuple[_VerifiedDesign | None, list[Rejected]]:
     """The design without a technique, as far down as it is accepted; None where it has none of it."""
     undo = tools.transformations[technique.transformation].undo
-    reached: _Judged | None = None
+    reached: _VerifiedDesign | None = None
     why: list[Rejected] = []
     while True:
         last = current if reached is None else reached
         without = undo(last.design)
         if without is None or (technique.name, without) in refused:
             return reached, why
-        found = _judged(without, tools)
+        found = _verify_design(without, tools)
         if isinstance(found, str):
             refused.add((technique.name, without))
             why.append(Rejected(technique.name, designs.name(without), designs.name(last.design), found))
@@ -134,7 +134,7 @@ def _taken_away(
         reached = found
 
 
-def _judged(design: Design, tools: Tools) -> _Judged | str:
+def _verify_design(design: Design, tools: Tools) -> _VerifiedDesign | str:
     """Traced, proved and run; or why it does not count."""
     try:
         kernel = designs.kernel_of(design)
@@ -144,10 +144,10 @@ def _judged(design: Design, tools: Tools) -> _Judged | str:
     if not isinstance(report.verdict, Proved) or report.uncovered:
         return f"it is {type(report.verdict).__name__.lower()}"
     wrong = tools.disagrees(kernel)
-    return wrong or _Judged(design, kernel, {finding.invariant: finding for finding in report.findings})
+    return wrong or _VerifiedDesign(design, kernel, {finding.invariant: finding for finding in report.findings})
 
 
-def _skill(technique: Technique, simpler: _Judged, current: _Judged, tools: Tools) -> Skill:
+def _skill(technique: Technique, simpler: _VerifiedDesign, current: _VerifiedDesign, tools: Tools) -> Skill:
     unconcerned = {name for name, finding in simpler.findings.items() if finding.standing == "not applicable"}
     invariants = sorted(current.proved & unconcerned, key=lambda name: int(name[1:]))
     before, after = tools.time(simpler.design, simpler.kernel), tools.time(current.design, current.kernel)
@@ -156,7 +156,7 @@ def _skill(technique: Technique, simpler: _Judged, current: _Judged, tools: Tool
     )
 
 
-def drafted(skill: Skill, number: int, mined: Mined, tools: Tools, target: str) -> Technique:
+def draft_technique(skill: Skill, number: int, mined: MiningResult, tools: Tools, target: str) -> Technique:
     """A technique's page as this walk alone shows it: its preconditions, its effect, its lineage."""
     technique = skill.technique
     rows = () if skill.ratio is None else (_row(skill, skill.ratio, tools, target),)
@@ -170,7 +170,7 @@ def drafted(skill: Skill, number: int, mined: Mined, tools: Tools, target: str) 
         name=f"{number:02}-{technique.name}",
         targets=(target,),
         preconditions=needed,
-        effect=effect(rows),
+        effect=estimate_effect(rows),
         lineage=rows,
         text=text,
     )

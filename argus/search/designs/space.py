@@ -12,15 +12,15 @@ from attrs import frozen
 from argus.kernels.gemm import Config
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
-from argus.search.designs.wave_quantisation import filling
+from argus.search.designs.wave_quantisation import occupancy_features
 from argus.search.problems.kernel_file import KernelFile, Variant
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.techniques import TRANSFORMATIONS
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 
 @frozen
-class Described:
+class DescribedDesign:
     """A design. techniques: that it has, those of wider scope first. numbers: features by name."""
 
     name: str
@@ -33,9 +33,9 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     """What planners see of a problem before anything is tried. names: of designs to choose among; all by default."""
     match problem:
         case Gemm():
-            described = _of_family(problem, names)
+            described = _family_designs(problem, names)
         case KernelFile():
-            described = [_of_file(each) for name, each in problem.variants.items() if not names or name in names]
+            described = [_file_design(each) for name, each in problem.variants.items() if not names or name in names]
         case _:
             assert_never(problem)
     # A number that is 0 of all says nothing of any.
@@ -48,32 +48,32 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     return Situation(problem.target, str(problem), features, bounds.light, bounds.bottleneck, options)
 
 
-def _of_file(variant: Variant) -> Described:
+def _file_design(variant: Variant) -> DescribedDesign:
     """What is known of a kernel of a user's file: which of them it is, and what was done to it."""
-    has = {technique(step.technique): 1.0 for step in variant.steps}
+    has = {technique_feature(step.technique): 1.0 for step in variant.steps}
     numbers = {CONSTANT: 1.0, f"kernel {variant.base}": 1.0, **has}
     done = "+".join(f"{step.technique} {step.change}".strip() for step in variant.steps)
-    return Described(variant.name, variant.steps, numbers, (("kernel", variant.base), ("rewritten", done)))
+    return DescribedDesign(variant.name, variant.steps, numbers, (("kernel", variant.base), ("rewritten", done)))
 
 
-def _of_family(problem: Gemm, names: tuple[str, ...]) -> list[Described]:
+def _family_designs(problem: Gemm, names: tuple[str, ...]) -> list[DescribedDesign]:
     """Those of fewest techniques first, as a person would try them."""
-    configs = space(problem.target)
+    configs = design_space(problem.target)
     chosen = names or tuple(configs)
     found = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
     return sorted(found, key=lambda each: (len(each.techniques), each.name))
 
 
-def describe(problem: Gemm, name: str, config: Config) -> Described:
+def describe(problem: Gemm, name: str, config: Config) -> DescribedDesign:
     knobs = knobs_of(config)
     steps = techniques_of(config)
-    has = {technique(step.technique): 1.0 for step in steps}
+    has = {technique_feature(step.technique): 1.0 for step in steps}
     kind = {f"kind {type(config).__name__}": 1.0}
-    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **filling(problem, config)}
-    return Described(name, steps, numbers, knobs)
+    numbers = {CONSTANT: 1.0, **kind, **has, **_settings(knobs), **occupancy_features(problem, config)}
+    return DescribedDesign(name, steps, numbers, knobs)
 
 
-def technique(name: str) -> str:
+def technique_feature(name: str) -> str:
     """The feature that says that a design has a technique."""
     return f"technique {name}"
 
@@ -123,7 +123,7 @@ def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, floa
     return found
 
 
-def knob_names(options: tuple[Choice, ...]) -> Mapping[str, tuple[int | bool | str, ...]]:
+def knob_values(options: tuple[Choice, ...]) -> Mapping[str, tuple[int | bool | str, ...]]:
     """The values that each knob takes among choices."""
     found: dict[str, dict[int | bool | str, None]] = {}
     for each in options:

@@ -34,7 +34,7 @@ class _Row:
         return scaled if scaled is not None and isfinite(scaled) and scaled > 0 else None
 
 
-def rows(path: Path) -> list[tuple[str, str, float]]:
+def table_rows(path: Path) -> list[tuple[str, str, float]]:
     """Shape, name and microseconds of each row of a design of ours that has a time.
 
     Raises ArgusError (E906) for a file that is no table.
@@ -50,6 +50,6 @@ def rows(path: Path) -> list[tuple[str, str, float]]:
     return [("x".join(map(str, each.shape)), each.name, each.time) for each in meant if each.time is not None]
 
 
-def timed(path: Path, shape: str) -> dict[str, float]:
+def times_of_shape(path: Path, shape: str) -> dict[str, float]:
     """Microseconds by name, of one shape. Raises ArgusError (E906)."""
-    return {name: time for at, name, time in rows(path) if at == shape}
+    return {name: time for at, name, time in table_rows(path) if at == shape}

@@ -30,7 +30,7 @@ _TILE = 128
 
 
 @frozen
-class Block:
+class BlockShape:
     """rows, columns: of C that a block makes. sharing: blocks that share out the products of one tile.
 
     deep: steps of k of a slot. slots: of operands in shared memory. beside: bytes of shared memory beside them.
@@ -63,38 +63,40 @@ class Block:
         return max(1, min(*room, machine.blocks))
 
 
-def block(config: Config) -> Block:
+def block_shape(config: Config) -> BlockShape:
     match config:
         case Cdna3():
-            return Block(config.bm, config.bn, config.bk, 2, config.threads)
+            return BlockShape(config.bm, config.bn, config.bk, 2, config.threads)
         case Cdna3PingPong():
-            return Block(config.bm, config.bn, config.bk, 1, config.threads)
+            return BlockShape(config.bm, config.bn, config.bk, 1, config.threads)
         case Cdna3Staged():
             # Rows of a slot begin a whole number of times in a line of all banks, so that lanes of one read, of
             # neighbouring rows, meet as often as reads fit into a row, if no swizzle spreads them.
             ways = 1 if config.swizzle else config.bk // config.run
-            return Block(config.bm, config.bn, config.bk, config.buffers, config.threads, ways=ways)
+            return BlockShape(config.bm, config.bn, config.bk, config.buffers, config.threads, ways=ways)
         case Hopper():
-            return Block(config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent)
+            return BlockShape(
+                config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent
+            )
         case Narrow():
-            return Block(64, config.bn, config.bk, 1, config.threads)
+            return BlockShape(64, config.bn, config.bk, 1, config.threads)
         case Skinny() | Staged():
-            return Block(config.bm, config.bn, config.bk, config.stages, config.threads)
+            return BlockShape(config.bm, config.bn, config.bk, config.stages, config.threads)
         case Split():
             rows, columns = (config.bn, config.bm) if config.swap_ab else (config.bm, config.bn)
             sums = 4 * rows * columns
-            return Block(rows, columns, config.bk, config.stages, config.threads, config.splits, sums)
+            return BlockShape(rows, columns, config.bk, config.stages, config.threads, config.splits, sums)
         case _:
             assert_never(config)
 
 
-def filling(problem: Gemm, config: Config) -> Mapping[str, float]:
+def occupancy_features(problem: Gemm, config: Config) -> Mapping[str, float]:
     """Features by name. Shares are logarithms, at most 0; counts are logarithms, scaled to be about 1 at most.
 
     What a processor holds at once decides how long a latency is hidden, and how many rounds a grid takes: of few tiles
     the one or the other may be worth a third of the time.
     """
-    found, machine = block(config), MACHINES[problem.target]
+    found, machine = block_shape(config), MACHINES[problem.target]
     processors = machine.target.processors
     tiles = ceil(problem.m / found.rows) * ceil(problem.n / found.columns)
     blocks = tiles * found.sharing
@@ -109,17 +111,17 @@ def filling(problem: Gemm, config: Config) -> Mapping[str, float]:
         "resident": log2(resident) / 4,
         "edge": log(problem.m * problem.n / (tiles * found.rows * found.columns)),
         "products a byte": log2(found.rows * found.columns / (found.rows + found.columns)) / 8,
-        **_curved("together", log2(together) / 4),
-        **_curved("bytes in flight", log2(together * found.slots * found.slot / _USUAL) / 4),
-        **_curved("bank conflicts", log2(found.ways) / 4),
+        **_with_square("together", log2(together) / 4),
+        **_with_square("bytes in flight", log2(together * found.slots * found.slot / _USUAL) / 4),
+        **_with_square("bank conflicts", log2(found.ways) / 4),
     }
 
 
-def size(problem: Gemm) -> float:
+def problem_size(problem: Gemm) -> float:
     """Tiles of 128 x 128 that a processor gets, as a logarithm: what experience of other problems goes by."""
     return log2(problem.m * problem.n / _TILE**2 / MACHINES[problem.target].target.processors)
 
 
-def _curved(name: str, value: float) -> dict[str, float]:
+def _with_square(name: str, value: float) -> dict[str, float]:
     """A number and its square, so that a linear model may have a best value between."""
     return {name: value, f"{name} squared": value**2}

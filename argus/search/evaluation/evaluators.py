@@ -24,7 +24,7 @@ Judge = Callable[[str, str], Judgement]
 """Of a candidate's name, and of its text where it is one; fit for pickling where it goes to another process."""
 MEMORY = 16 << 30
 """Bytes of a process that judges, at most."""
-_TOLD = 300
+_MOST_MESSAGE = 300
 """Characters of a fault of ours."""
 _SLACK = 30.0
 """Seconds beyond its longest time in which a worker tells that a candidate was stopped."""
@@ -52,17 +52,19 @@ class Evaluator(Protocol):
         ...
 
 
-def lost(name: str, why: str) -> Judgement:
+def lost_judgement(name: str, why: str) -> Judgement:
     return Judgement(name, "lost", "parse", why)
 
 
-def stumbled(name: str, problem: Exception) -> Judgement:
+def internal_failure(name: str, problem: Exception) -> Judgement:
     """What stopped the gate itself: nothing is concluded from it, and the search goes on."""
-    return lost(name, f"what judges it failed, a fault of Argus: {type(problem).__name__}: {problem}"[:_TOLD])
+    return lost_judgement(
+        name, f"what judges it failed, a fault of Argus: {type(problem).__name__}: {problem}"[:_MOST_MESSAGE]
+    )
 
 
 @define
-class Here:
+class InProcess:
     """In this process, one after the other: for what is quick and cannot hang, as nothing here can be stopped."""
 
     judge: Judge
@@ -83,7 +85,7 @@ class Here:
         except ArgusError:
             raise
         except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
-            return stumbled(name, problem)
+            return internal_failure(name, problem)
 
     def close(self) -> None:
         self._texts.clear()
@@ -93,7 +95,7 @@ _WORKER = local()
 """Of each thread of a worker its process."""
 
 
-def in_time(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
+def judge_with_timeout(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
     """On a worker: judge in a process that is stopped, with all that it has started, when its time is over.
 
     Raises ArgusError for what is no fault of the candidate.
@@ -104,18 +106,18 @@ def in_time(judge: Judge, seconds: float, name: str, text: str) -> Judgement:
             child.stop()
         child = _WORKER.child = Watched(seconds)
     try:
-        return child.call(_judging, judge, name, text)
+        return child.call(_judge_in_child, judge, name, text)
     except ArgusError as problem:
         match problem.diagnostic.code:
             case "E410":
-                return lost(name, f"it took more than {seconds:g} s, and was stopped")
+                return lost_judgement(name, f"it took more than {seconds:g} s, and was stopped")
             case "E409":
-                return lost(name, "the process that judged it died")
+                return lost_judgement(name, "the process that judged it died")
             case _:
                 raise
 
 
-def _judging(judge: Judge, name: str, text: str) -> Generator[str, None, Judgement]:
+def _judge_in_child(judge: Judge, name: str, text: str) -> Generator[str, None, Judgement]:
     bounded(MEMORY)
     yield name
     try:
@@ -123,11 +125,11 @@ def _judging(judge: Judge, name: str, text: str) -> Generator[str, None, Judgeme
     except ArgusError:
         raise
     except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
-        return stumbled(name, problem)
+        return internal_failure(name, problem)
 
 
 @define
-class Cluster:
+class DaskCluster:
     """Workers of a Dask cluster, by the address of its scheduler; each thread of a worker judges in its own process."""
 
     judge: Judge
@@ -161,7 +163,7 @@ class Cluster:
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
         assert self._executor is not None
-        return self._executor.submit(in_time, self.judge, self.seconds, name, text)
+        return self._executor.submit(judge_with_timeout, self.judge, self.seconds, name, text)
 
     def result(self, name: str, future: Future[Judgement], left: float | None = None) -> Judgement | None:
         longest = self.seconds + _SLACK
@@ -171,15 +173,15 @@ class Cluster:
             if left is not None and left < longest:
                 return None
             future.cancel()
-            return lost(name, f"no worker told of it within {longest:g} s, and it was given up")
+            return lost_judgement(name, f"no worker told of it within {longest:g} s, and it was given up")
         except self._died:
-            return lost(name, "the worker that judged it died")
+            return lost_judgement(name, "the worker that judged it died")
         except (OSError, CancelledError):
             raise self._gone() from None
         except ArgusError:
             raise
         except Exception as problem:  # noqa: BLE001 reason: as in this process
-            return stumbled(name, problem)
+            return internal_failure(name, problem)
 
     def _gone(self) -> ArgusError:
         message = f"the scheduler at `{self.address}` has gone"

@@ -28,7 +28,7 @@ from argus.search.evaluation.judgement import Judgement, Stage
 from argus.search.evaluation.numerics import disagreement
 from argus.search.evaluation.reward import Predict, resources
 from argus.search.problems.kernel_file import KernelFile
-from argus.search.problems.llm_kernels import kernel_of, short
+from argus.search.problems.llm_kernels import trace_text, unproved_part
 from argus.search.problems.problem import Gemm, Problem
 
 _BUDGETS = "I22"
@@ -64,14 +64,14 @@ class Tools:
 
 
 @define
-class _Stopped(Exception):  # noqa: N818 reason: no error, an answer
+class _Rejected(Exception):  # noqa: N818 reason: no error, an answer
     outcome: Outcome
     why: str
     counterexample: Mapping[str, object] | None = None
 
 
 @define
-class _Passage:
+class _Progress:
     """A candidate on its way."""
 
     judgement: Judgement
@@ -89,7 +89,7 @@ class _Passage:
             self.judgement = evolve(self.judgement, seconds=taken)
 
 
-def judged(
+def evaluate(
     problem: Problem, name: str, tools: Tools, text: str = "", clock: Callable[[], float] = time.perf_counter
 ) -> Judgement:
     """A design of a problem, as far through the gate as it comes. Diagnostics of the candidate become answers.
@@ -98,29 +98,29 @@ def judged(
 
     Raises ArgusError for what is no fault of the candidate: E303 without a compiler, E6xx without a solver.
     """
-    passage = _Passage(Judgement(name, "timed", "parse"), clock)
+    passage = _Progress(Judgement(name, "timed", "parse"), clock)
     try:
-        _pass(passage, problem, name, text, tools)
-    except _Stopped as stopped:
+        _run_stages(passage, problem, name, text, tools)
+    except _Rejected as stopped:
         return evolve(
             passage.judgement, outcome=stopped.outcome, why=stopped.why, counterexample=stopped.counterexample
         )
     return passage.judgement
 
 
-def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tools) -> None:
-    with passage.through("parse"), _blamed("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
-        kernel = kernel_of(text, problem) if text else problem.kernel(name)
+def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tools: Tools) -> None:
+    with passage.through("parse"), _candidate_faults("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
+        kernel = trace_text(text, problem) if text else problem.kernel(name)
         if not holds(kernel, assumed(kernel), problem.sizes):
-            raise _Stopped("ill-formed", f"`{kernel.name}` is not for {problem}: it assumes {show(assumed(kernel))}")
+            raise _Rejected("ill-formed", f"`{kernel.name}` is not for {problem}: it assumes {show(assumed(kernel))}")
     with passage.through("invariants"):
         passage.judgement = evolve(passage.judgement, notes=problem.notes)
-        _proved(tools.verify(kernel), kernel if text and isinstance(problem, Gemm) else None)
+        _check_report(tools.verify(kernel), kernel if text and isinstance(problem, Gemm) else None)
     with passage.through("interpreter"):
         found = disagreement(problem, kernel)
         if found:
-            raise _Stopped("wrong", found)
-    with passage.through("compile"), _blamed("not compiled", "E304", "E5"):
+            raise _Rejected("wrong", found)
+    with passage.through("compile"), _candidate_faults("not compiled", "E304", "E5"):
         artifact = tools.build(kernel, tools.folder)
     passage.judgement = evolve(passage.judgement, resources=resources(artifact), place=str(artifact.description))
     if tools.device is None:
@@ -130,29 +130,29 @@ def _pass(passage: _Passage, problem: Problem, name: str, text: str, tools: Tool
             passage.judgement, microseconds=found.microseconds, notes=(*problem.notes, *found.notes)
         )
         return
-    with passage.through("device"), _blamed("lost", *_DEVICE):
+    with passage.through("device"), _candidate_faults("lost", *_DEVICE):
         wrong = tools.device.disagreement(problem, kernel, artifact)
         if wrong is not None:
-            raise _Stopped(wrong.outcome, str(wrong))
-    with passage.through("timing"), _blamed("lost", *_DEVICE):
-        measured = _possible(tools.device.time(problem, kernel, artifact), problem, kernel)
+            raise _Rejected(wrong.outcome, str(wrong))
+    with passage.through("timing"), _candidate_faults("lost", *_DEVICE):
+        measured = _check_plausible(tools.device.time(problem, kernel, artifact), problem, kernel)
         passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
 
 
-def _proved(report: Report, written: Kernel | None) -> None:
+def _check_report(report: Report, written: Kernel | None) -> None:
     """written: a kernel of somebody's text, whose claims may speak of less than the problem asks for."""
     match report.verdict:
-        case Proved() as verdict if written is not None and short(verdict, written, written=True):
-            raise _Stopped("unknown", short(verdict, written, written=True))
+        case Proved() as verdict if written is not None and unproved_part(verdict, written, written=True):
+            raise _Rejected("unknown", unproved_part(verdict, written, written=True))
         case Proved() if not report.uncovered:
             return
         case Proved():
-            raise _Stopped("unknown", f"no claim speaks of {', '.join(report.uncovered)}")
+            raise _Rejected("unknown", f"no claim speaks of {', '.join(report.uncovered)}")
         case Refuted(counterexample):
             outcome: Outcome = "over limits" if counterexample.code == _BUDGETS else "refuted"
-            raise _Stopped(outcome, f"{counterexample.code}: {counterexample.message}", _counterexample(report))
+            raise _Rejected(outcome, f"{counterexample.code}: {counterexample.message}", _counterexample(report))
         case _:
-            raise _Stopped("unknown", report.diagnostics[0].primary.text if report.diagnostics else "not decided")
+            raise _Rejected("unknown", report.diagnostics[0].primary.text if report.diagnostics else "not decided")
 
 
 def _counterexample(report: Report) -> Mapping[str, object] | None:
@@ -160,15 +160,15 @@ def _counterexample(report: Report) -> Mapping[str, object] | None:
     return cast("Mapping[str, object] | None", found)
 
 
-def _possible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
+def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
     """A time that the machine can reach; a shorter one is no time of this work."""
     match verdict:
         case Caught():
-            raise _Stopped(verdict.outcome, str(verdict))
+            raise _Rejected(verdict.outcome, str(verdict))
         case Passed(microseconds):
             found = check_time(microseconds, _bounds(problem, kernel))
             if isinstance(found, Impossible):
-                raise _Stopped("cheat", str(found))
+                raise _Rejected("cheat", str(found))
             return microseconds
 
 
@@ -178,11 +178,11 @@ def _bounds(problem: Problem, kernel: Kernel) -> Bounds:
 
 
 @contextmanager
-def _blamed(outcome: Outcome, *codes: str) -> Generator[None]:
+def _candidate_faults(outcome: Outcome, *codes: str) -> Generator[None]:
     """What the candidate is to blame for becomes its answer."""
     try:
         yield
     except ArgusError as problem:
         if problem.diagnostic.code.startswith(codes):
-            raise _Stopped(outcome, f"{problem.diagnostic.code}: {problem.diagnostic.message}") from None
+            raise _Rejected(outcome, f"{problem.diagnostic.code}: {problem.diagnostic.message}") from None
         raise

@@ -10,13 +10,13 @@ from argus.emit.artifact import Artifact
 from argus.runtime.cuda.device import found
 from argus.runtime.processes.watchdog import Watched
 from argus.search.bench_harness.verdict import Caught, Verdict
-from argus.search.evaluation.gpu_bench import job_of, results, times
+from argus.search.evaluation.gpu_bench import check_job, job_of, time_job
 from argus.search.problems.problem import Problem
 
 SECONDS = 60.0
 
 
-def at_hand(target: str, *, required: bool = False) -> bool:
+def gpu_available(target: str, *, required: bool = False) -> bool:
     """Whether there is a GPU here that runs code for the target. Raises ArgusError (E406, E407) if one is required."""
     try:
         found().check_runs(target)
@@ -34,7 +34,7 @@ class Gpu:
     child: Watched = field(factory=lambda: Watched(SECONDS))
 
     def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
-        return self.child.call(results, job_of(problem, kernel, artifact.description))
+        return self.child.call(check_job, job_of(problem, kernel, artifact.description))
 
     def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
-        return self.child.call(times, job_of(problem, kernel, artifact.description))
+        return self.child.call(time_job, job_of(problem, kernel, artifact.description))

@@ -18,7 +18,7 @@ from argus.runtime.cuda.driver import Driver
 from argus.runtime.cuda.launch import Loaded, load
 from argus.runtime.gpu_lock import Turn
 from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
-from argus.search.bench_harness.examine import clocked, correct
+from argus.search.bench_harness.examine import check_results, measure
 from argus.search.bench_harness.files import KernelOfFile
 from argus.search.bench_harness.products import Product
 from argus.search.bench_harness.session import session
@@ -26,8 +26,8 @@ from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Plan, Verdict
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
-from argus.search.problems.workload import sources
-from argus.search.tuning.measure import hold, the_device
+from argus.search.problems.workload import size_sources
+from argus.search.tuning.measure import keep_busy, the_device
 
 _CLOCK = time.perf_counter
 """As it is before any candidate is loaded."""
@@ -48,7 +48,7 @@ ROUNDS = 3
 
 
 @frozen
-class Card:
+class GpuBench:
     """A GPU with the events of its driver, one process at a time; calls go to the default stream."""
 
     device: Device
@@ -88,7 +88,7 @@ class Card:
         self.turn.give()
 
     def hold(self, calls: int) -> None:
-        hold(self.device, _LAUNCH * (calls + _MORE))
+        keep_busy(self.device, _LAUNCH * (calls + _MORE))
 
     def mark(self) -> object:
         event = self.driver.call("cuEventCreate", 0)
@@ -115,17 +115,17 @@ class Card:
 
 
 @frozen
-class Sources:
+class SizeSources:
     """tensors: names of parameters, in order. sizes: by name, a tensor and its axis of that extent."""
 
     tensors: tuple[str, ...]
     sizes: Mapping[str, tuple[str, int]]
 
 
-PRODUCT = Sources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
+PRODUCT = SizeSources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A", 1)})
 
 
-def candidate(kernel: Loaded, source: Sources, stream: int = 0) -> Candidate:
+def bind_kernel(kernel: Loaded, source: SizeSources, stream: int = 0) -> Candidate:
     """A built kernel; binding raises ArgusError (E405) for sizes that it does not take."""
 
     def bind(*operands: Operand) -> Call:
@@ -174,9 +174,9 @@ class Job:
 
     def candidate(self, kernel: Loaded) -> Candidate:
         if isinstance(self.problem, Gemm):
-            return candidate(kernel, PRODUCT)
+            return bind_kernel(kernel, PRODUCT)
         made = self.kernel
-        return candidate(kernel, Sources(tuple(each.name for each in made.parameters), sources(made)))
+        return bind_kernel(kernel, SizeSources(tuple(each.name for each in made.parameters), size_sources(made)))
 
 
 def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
@@ -185,19 +185,19 @@ def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
     return Job(problem, str(path), plain)
 
 
-def results(job: Job) -> Generator[str, None, Caught | None]:
+def check_job(job: Job) -> Generator[str, None, Caught | None]:
     """What is wrong with a kernel's results. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card, subject = Card(the_device()), job.subject()
+    card, subject = GpuBench(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)
     with session(card, job.plan, subject) as opened:
-        return (yield from correct(opened, job.candidate(kernel)))
+        return (yield from check_results(opened, job.candidate(kernel)))
 
 
-def times(job: Job) -> Generator[str, None, Verdict]:
+def time_job(job: Job) -> Generator[str, None, Verdict]:
     """A kernel's time. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card, subject = Card(the_device()), job.subject()
+    card, subject = GpuBench(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)
     with session(card, job.plan, subject) as opened:
-        return (yield from clocked(opened, job.candidate(kernel)))
+        return (yield from measure(opened, job.candidate(kernel)))

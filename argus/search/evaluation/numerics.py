@@ -13,7 +13,7 @@ from argus.core.walk import show
 from argus.interp.search.search import assumed, holds
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
-from argus.search.problems.references import differs
+from argus.search.problems.references import find_difference
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Comparison, compared
 
@@ -31,14 +31,14 @@ _WHOLE = ((64, 64, 64), (128, 128, 128), (256, 256, 256), (128, 256, 512))
 """For kernels that take multiples of tiles alone."""
 
 
-def shapes(kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
+def small_shapes(kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
     """Small extents that the kernel's assumptions admit: no multiples of tiles if it takes any such."""
     generator = np.random.default_rng(seed)
     odd = int(generator.integers(2, 140)), 8 * int(generator.integers(1, 18)), 8 * int(generator.integers(1, 40))
-    return admitted(kernel, ((1, 8, 8), odd)) or admitted(kernel, _WHOLE)
+    return admissible(kernel, ((1, 8, 8), odd)) or admissible(kernel, _WHOLE)
 
 
-def admitted(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+def admissible(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
     """Those of M, N and K at which the kernel may be launched."""
     condition = assumed(kernel)
     return tuple(each for each in extents if holds(kernel, condition, dict(zip("MNK", each, strict=True))))
@@ -51,20 +51,20 @@ def disagreement(problem: Problem, kernel: Kernel) -> str:
     """
     match problem:
         case Gemm():
-            return _of_product(kernel)
+            return _product_disagreement(kernel)
         case KernelFile():
-            return differs(problem.reference, kernel, SEEDS)
+            return find_difference(problem.reference, kernel, SEEDS)
         case _:
             assert_never(problem)
 
 
-def _of_product(kernel: Kernel) -> str:
+def _product_disagreement(kernel: Kernel) -> str:
     for seed in SEEDS:
-        chosen = shapes(kernel, seed)
+        chosen = small_shapes(kernel, seed)
         if not chosen:
             return f"no small extents meet `{show(assumed(kernel))}`, so that it could not be run"
         for shape in chosen:
-            found = multiplied(kernel, shape, seed)
+            found = compare_product(kernel, shape, seed)
             if not found.right:
                 extents = "x".join(map(str, shape))
                 return (
@@ -75,7 +75,7 @@ def _of_product(kernel: Kernel) -> str:
     return ""
 
 
-def multiplied(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Comparison:
+def compare_product(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Comparison:
     """One product of normal numbers, run and compared: u |c| + (1 + u) e, e of float32 sums in any order."""
     m, n, k = shape
     generator = np.random.default_rng([seed, m, n, k])

@@ -16,11 +16,11 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.cuda.device import VISIBLE
 from argus.runtime.processes.spawned import bare, bounded, ended, settled
-from argus.search.evaluation.evaluators import MEMORY, Judge, lost, stumbled
+from argus.search.evaluation.evaluators import MEMORY, Judge, internal_failure, lost_judgement
 from argus.search.evaluation.judgement import Judgement
 
 
-def _begin(device: str, begun: Event, memory: int) -> None:
+def _initialise_worker(device: str, begun: Event, memory: int) -> None:
     """In a worker: what interrupts the search is not for it, one GPU is its own, and it ends with who has begun it.
 
     It leads a group of processes, so that a compiler that it has started is stopped together with it.
@@ -33,7 +33,7 @@ def _begin(device: str, begun: Event, memory: int) -> None:
 
 
 @define
-class _Lane:
+class _Worker:
     """One process for one candidate after the other. begun: by the process, once it is fit to judge."""
 
     pool: ProcessPoolExecutor
@@ -50,7 +50,7 @@ class _Lane:
 
 
 @define
-class Processes:
+class WorkerProcesses:
     """Processes of this machine, each on its own: what hangs or dies takes no other candidate with it.
 
     devices: GPUs, which the processes have in turn; without any all see what this one sees. seconds, memory: the
@@ -63,7 +63,7 @@ class Processes:
     seconds: float
     devices: Sequence[str] = ()
     memory: int = MEMORY
-    _lanes: dict[int, _Lane] = field(factory=dict[int, _Lane], init=False)
+    _lanes: dict[int, _Worker] = field(factory=dict[int, _Worker], init=False)
     _places: dict[Future[Judgement], int] = field(factory=dict[Future[Judgement], int], init=False)
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
@@ -85,17 +85,17 @@ class Processes:
         except Late:
             if left is not None and left < self.seconds:
                 return None
-            judgement = lost(name, f"it took more than {self.seconds:g} s, and was stopped")
+            judgement = lost_judgement(name, f"it took more than {self.seconds:g} s, and was stopped")
             self._stop(place)
         except (BrokenExecutor, CancelledError):
             if not self._lanes[place].begun.is_set():
-                raise _no_process() from None
-            judgement = lost(name, "the process that judged it died")
+                raise _worker_died_early() from None
+            judgement = lost_judgement(name, "the process that judged it died")
             self._stop(place)
         except ArgusError:
             raise
         except Exception as problem:  # noqa: BLE001 reason: one candidate does not end what is left alone overnight
-            judgement = stumbled(name, problem)
+            judgement = internal_failure(name, problem)
         self._places.pop(future, None)
         if place in self._lanes:
             self._lanes[place].flying -= 1
@@ -104,12 +104,14 @@ class Processes:
     def _flying(self, place: int) -> int:
         return self._lanes[place].flying if place in self._lanes else 0
 
-    def _lane(self, place: int) -> _Lane:
+    def _lane(self, place: int) -> _Worker:
         if place not in self._lanes:
             context = get_context("spawn")
             begun = context.Event()
             device = self.devices[place % len(self.devices)] if self.devices else ""
-            self._lanes[place] = _Lane(ProcessPoolExecutor(1, context, _begin, (device, begun, self.memory)), begun)
+            self._lanes[place] = _Worker(
+                ProcessPoolExecutor(1, context, _initialise_worker, (device, begun, self.memory)), begun
+            )
         return self._lanes[place]
 
     def _stop(self, place: int) -> None:
@@ -121,7 +123,7 @@ class Processes:
         self._places.clear()
 
 
-def _no_process() -> ArgusError:
+def _worker_died_early() -> ArgusError:
     message = "the process that was to judge candidates ended before it had begun"
     advice = "see whether memory and processes are to be had on this machine, or take --workers 0"
     return ArgusError(Diagnostic("E905", "error", message, help=advice))

@@ -22,7 +22,7 @@ from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.planner import Step
 from argus.runtime.sandbox.answers import REFERENCE, WORK, Exact, asked
-from argus.search.problems.workload import Counted, beyond_memory, declared_work, least_of, work_of
+from argus.search.problems.workload import WorkEstimate, declared_work, least_work, oversized_parameter, work_of
 from argus.search.techniques import TRANSFORMATIONS
 from argus.verifier.loader import Exported, load_with_names, located
 from argus.verifier.suggest import with_suggested
@@ -65,11 +65,11 @@ class KernelFile:
         return dict(self.extents)
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> WorkEstimate:
         """The work of the problem: what the file declares, else that of the kernel that is known to do the least."""
-        declared = _loaded(self.path, self.kernel_name, self.digest).work
+        declared = _load_file(self.path, self.kernel_name, self.digest).work
         made = [work_of(each.kernel, self.sizes) for each in self.variants.values() if not each.steps]
-        return declared_work(declared, self.sizes) if declared is not None else least_of(made)
+        return declared_work(declared, self.sizes) if declared is not None else least_work(made)
 
     @property
     def work(self) -> Work:
@@ -91,7 +91,7 @@ class KernelFile:
     @property
     def reference(self) -> Callable[..., object]:
         """What the user says that the kernel computes."""
-        return _loaded(self.path, self.kernel_name, self.digest).reference
+        return _load_file(self.path, self.kernel_name, self.digest).reference
 
     def answer(self, given: Mapping[str, Exact]) -> object:
         """What the reference says of these inputs. Raises ArgusError (E903)."""
@@ -105,7 +105,7 @@ class KernelFile:
 
     @property
     def exported(self) -> tuple[Exported, ...]:
-        return _loaded(self.path, self.kernel_name, self.digest).exported
+        return _load_file(self.path, self.kernel_name, self.digest).exported
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of a design. Raises ArgusError (E903)."""
@@ -118,18 +118,18 @@ class KernelFile:
         return f"file:{self.digest}:{sizes}:{self.path}" + (f":{self.kernel_name}" if self.kernel_name else "")
 
 
-def is_recorded(text: str) -> bool:
+def is_journal_name(text: str) -> bool:
     """Whether a text is what `str` makes of a problem of this kind."""
     return _NAME.fullmatch(text) is not None
 
 
-def shown(text: str) -> str:
+def display_name(text: str) -> str:
     """The name of a problem as people read it: of this kind without digest and folder, of others as it is."""
     found = _NAME.fullmatch(text)
     return f"{Path(found[3]).name} at {found[2]}" if found is not None else text
 
 
-def recorded(text: str, target: str) -> KernelFile:
+def problem_from_journal(text: str, target: str) -> KernelFile:
     """The problem that a journal names. Raises ArgusError (E903) if its file is another by now."""
     match = _NAME.fullmatch(text)
     assert match is not None
@@ -154,7 +154,7 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
     path = located(what)
     kernel_name = "" if Path(what).exists() else what.rpartition(":")[2]
     digest = digest_of(path.read_bytes())
-    exported = _loaded(str(path), kernel_name, digest).exported
+    exported = _load_file(str(path), kernel_name, digest).exported
     kernels = [each.trace() for each in exported]
     if any(each.program is not None for each in exported):
         _refuse(f"`{what}` is a program of several launches", "name a kernel")
@@ -163,11 +163,11 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
     if chosen not in targets:
         _refuse(f"`{what}` has no kernel for {target}", f"name one of {', '.join(targets)} with --target")
     meant = [each for each in kernels if each.target.name == chosen]
-    _check_alike(what, meant)
+    _check_same_parameters(what, meant)
     found = KernelFile(str(path), kernel_name, digest, _extents(sizes, meant[0]), chosen)
-    if (large := beyond_memory(meant[0], found.sizes)) is not None:
+    if (large := oversized_parameter(meant[0], found.sizes)) is not None:
         _refuse(f"`{large.name}` is larger than any memory at {sizes}", "name smaller sizes")
-    if not any(admitted(exported, chosen, found.sizes)):
+    if not any(admissible_kernels(exported, chosen, found.sizes)):
         _refuse(
             f"no kernel of `{what}` may be launched at {sizes}: `{meant[0].name}` assumes {show(assumed(meant[0]))}",
             "name sizes that meet what it assumes",
@@ -180,7 +180,7 @@ def digest_of(text: bytes) -> str:
     return sha256(text).hexdigest()[:16]
 
 
-def _check_alike(what: str, kernels: list[Kernel]) -> None:
+def _check_same_parameters(what: str, kernels: list[Kernel]) -> None:
     """Designs of one problem have the same parameters."""
     first = signature(kernels[0])
     other = next((each for each in kernels if signature(each) != first), None)
@@ -225,7 +225,7 @@ class Loaded:
 
 
 @cache
-def _loaded(path: str, kernel: str, digest: str) -> Loaded:
+def _load_file(path: str, kernel: str, digest: str) -> Loaded:
     """Of a text; digest: which text. Raises ArgusError (E903) where the file holds another."""
     if digest_of(Path(path).read_bytes()) != digest:
         _refuse(f"`{path}` has changed since the run began", "begin a new run, or restore the file")
@@ -247,7 +247,9 @@ def _variants(problem: KernelFile) -> Mapping[str, Variant]:
     return variants_of(problem.exported, problem.target, problem.sizes)
 
 
-def admitted(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]) -> Iterator[tuple[str, Kernel]]:
+def admissible_kernels(
+    exported: Iterable[Exported], target: str, sizes: Mapping[str, int]
+) -> Iterator[tuple[str, Kernel]]:
     """Kernels of the target that these sizes may launch, by name."""
     for each in exported:
         kernel = each.trace()
@@ -258,14 +260,14 @@ def admitted(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]
 def variants_of(exported: Iterable[Exported], target: str, sizes: Mapping[str, int]) -> dict[str, Variant]:
     """The designs of a file's kernels, by name."""
     found: dict[str, Variant] = {}
-    for name, traced in admitted(exported, target, sizes):
+    for name, traced in admissible_kernels(exported, target, sizes):
         suggested = not _claims(traced)
         kernel = with_suggested(traced)[0] if suggested else traced
-        found |= {made.name: made for made in _grown(Variant(name, name, (), kernel, suggested))}
+        found |= {made.name: made for made in _expand(Variant(name, name, (), kernel, suggested))}
     return found
 
 
-def _grown(base: Variant) -> Iterator[Variant]:
+def _expand(base: Variant) -> Iterator[Variant]:
     """A kernel and what techniques make of it, each text once."""
     seen = {pretty(base.kernel)}
     level = [base]

@@ -17,7 +17,7 @@ _TAGGED = 2
 _SHAPES = {"A": ("M", "K"), "B": ("N", "K"), "C": ("M", "N")}
 
 
-def kernel_of(text: str, problem: Problem) -> Kernel:
+def trace_text(text: str, problem: Problem) -> Kernel:
     """The one kernel of a text, with the parameters of the problem.
 
     Raises ArgusError: E907 for other kernels, and what is wrong with the text (E0xx to E2xx, E941 to E945).
@@ -26,39 +26,40 @@ def kernel_of(text: str, problem: Problem) -> Kernel:
     if isinstance(found, Refused):
         raise ArgusError(found.diagnostic)
     if len(found) != 1:
-        raise _other(f"the text has {len(found)} kernels, expected one")
-    return fitting(found[0].trace(), problem)
+        raise _wrong_kernel(f"the text has {len(found)} kernels, expected one")
+    return check_parameters(found[0].trace(), problem)
 
 
-def fitting(kernel: Kernel, problem: Problem) -> Kernel:
+def check_parameters(kernel: Kernel, problem: Problem) -> Kernel:
     """The kernel, if it is for the problem's target and has its parameters. Raises ArgusError (E907)."""
     if kernel.target.name != problem.target:
-        raise _other(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
+        raise _wrong_kernel(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
     if isinstance(problem, KernelFile):
         expected = signature(next(iter(problem.variants.values())).kernel)
         if signature(kernel) != expected:
-            raise _other(f"`{kernel.name}` takes {_told(signature(kernel))}, expected {_told(expected)}")
+            found, wanted = _format_parameters(signature(kernel)), _format_parameters(expected)
+            raise _wrong_kernel(f"`{kernel.name}` takes {found}, expected {wanted}")
         return kernel
     shapes = {each.name: tuple(show(extent) for extent in each.shape) for each in kernel.parameters}
     # In order: callers pass arrays by place.
     if tuple(shapes.items()) != tuple(_SHAPES.items()) or any(each.dtype != bf16 for each in kernel.parameters):
         said = ", ".join(f"{each.name} {shapes[each.name]} {each.dtype.name}" for each in kernel.parameters)
-        raise _other(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16, in order")
+        raise _wrong_kernel(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16, in order")
     return kernel
 
 
-def short(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
+def unproved_part(verdict: Proved, kernel: Kernel, *, written: bool) -> str:
     """What a proof leaves open of the problem; empty if nothing.
 
     written: whether the kernel is somebody's text, whose tags are its own choice too: a proof relates what they name,
     so they must name rows and columns as these lie in memory, and nothing else may be named.
     """
     if verdict.results == (RESULT,):
-        return _renamed(kernel) if written else ""
+        return _wrong_tags(kernel) if written else ""
     return f"what is proved is not the product: {'; '.join(verdict.results) or 'nothing of C'}, expected {RESULT}"
 
 
-def _renamed(kernel: Kernel) -> str:
+def _wrong_tags(kernel: Kernel) -> str:
     """Where a kernel's names are not those of its operands' coordinates; empty if nowhere."""
     tags = sum(isinstance(stmt, Tag) for stmt in walk(kernel.body))
     claimed = contraction(kernel)
@@ -73,9 +74,9 @@ def _renamed(kernel: Kernel) -> str:
     )
 
 
-def _told(parameters: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:
+def _format_parameters(parameters: tuple[tuple[str, str, tuple[str, ...]], ...]) -> str:
     return ", ".join(f"{name} ({', '.join(shape)}) of {dtype}" for name, dtype, shape in parameters)
 
 
-def _other(message: str) -> ArgusError:
+def _wrong_kernel(message: str) -> ArgusError:
     return ArgusError(Diagnostic("E907", "error", message, help="declare one kernel of the problem's parameters"))

@@ -14,7 +14,7 @@ from argus.core.target import TARGETS
 from argus.kernels.gemm import Config, configuration, gemm
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.bounds import gemm as gemm_work
-from argus.search.problems.kernel_file import KernelFile, file_problem, is_recorded, recorded
+from argus.search.problems.kernel_file import KernelFile, file_problem, is_journal_name, problem_from_journal
 
 _GEMM = re.compile(r"gemm:([1-9]\d{0,8})[x×]([1-9]\d{0,8})[x×]([1-9]\d{0,8})(?::(\w+))?")
 DTYPES = ("bf16",)
@@ -73,8 +73,8 @@ def problem_of(text: str, target: str, sizes: str = "") -> Problem:
 
     Raises ArgusError: E903, and of a file what `file_problem` raises.
     """
-    if is_recorded(text):
-        return recorded(text, target)
+    if is_journal_name(text):
+        return problem_from_journal(text, target)
     if text.partition(":")[0] != "gemm" and (sizes or _is_file(text)):
         return file_problem(text, sizes, target)
     if sizes:

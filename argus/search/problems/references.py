@@ -51,14 +51,14 @@ class Trial:
         return f"{', '.join(f'{name}={extent}' for name, extent in self.sizes.items())}, seed {self.seed}"
 
 
-def differs(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
+def find_difference(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
     """Where the kernel's outputs and the reference's differ by more than rounding; empty if nowhere.
 
     Raises ArgusError (E903) for a reference that raises, or gives something else than the outputs, and for inputs of
     integers, whose meaning nobody says.
     """
-    for trial in trials(kernel, seeds):
-        for name, found in beside(kernel, trial, asked(reference, trial.given)):
+    for trial in random_trials(kernel, seeds):
+        for name, found in compare_outputs(kernel, trial, asked(reference, trial.given)):
             if not found.right:
                 return (
                     f"{found.outside:,} of {found.elements:,} elements of {name} differ from `{REFERENCE}`: the largest"
@@ -67,7 +67,7 @@ def differs(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
     return ""
 
 
-def trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
+def random_trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
     """Small sizes, drawn, since nobody tunes for them, and normal numbers. Raises ArgusError (E903)."""
     check_types(kernel)
     read = tuple(each.name for each in inputs(kernel))
@@ -91,7 +91,7 @@ def check_types(kernel: Kernel) -> None:
             _refuse(f"`{each.name}` is of {each.dtype.name}", "parameters of floating point alone are filled")
 
 
-def beside(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
+def compare_outputs(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
     """Each output of the interpreter and what is expected of it. Raises ArgusError (E903) for what is no output."""
     made = interpret(kernel, *trial.arrays.values())
     wanted = answered(expected, {name: array.shape for name, array in made.items()})
@@ -113,7 +113,7 @@ def rounding(dtype: DType) -> float:
     return 2.0 ** -_MANTISSA[dtype.name]
 
 
-def shapes_of_outputs(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+def output_shapes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     return {each.name: shape_of(each, kernel, sizes) for each in outputs(kernel)}
 
 

@@ -27,7 +27,7 @@ Numbers = dict[Symbol, Value]
 
 
 @frozen(eq=False)
-class _Way:
+class _CopySite:
     """A copy, and what stands around it from the outside in."""
 
     copy: Copy
@@ -35,10 +35,10 @@ class _Way:
     role: Role | None
 
 
-def read_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
+def required_bytes(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
     """Bytes that are sure to be read, by copies whose boxes have the same extents; 0 where nothing is sure."""
     found: dict[tuple[int, ...], list[IntArray]] = {}
-    for way in _ways(kernel):
+    for way in _copy_sites(kernel):
         if way.copy.source.buffer is buffer and (boxes := _boxes(way, kernel, sizes)) is not None:
             found.setdefault(boxes[0], []).append(boxes[1])
     shape = [int(value_of(extent, sizes_of(kernel, sizes))) for extent in buffer.shape]
@@ -56,27 +56,27 @@ def _elements(spans: tuple[int, ...], corners: IntArray, shape: list[int]) -> in
     return int(counted.sum())
 
 
-def _ways(kernel: Kernel) -> Iterator[_Way]:
+def _copy_sites(kernel: Kernel) -> Iterator[_CopySite]:
     yield from _within(kernel.prologue, (), None)
     for role in () if kernel.roles is None else kernel.roles.roles:
         yield from _within(role.body, (), role)
     yield from _within(kernel.epilogue, (), None)
 
 
-def _within(body: tuple[Stmt, ...], around: tuple[tuple[Stmt, bool], ...], role: Role | None) -> Iterator[_Way]:
+def _within(body: tuple[Stmt, ...], around: tuple[tuple[Stmt, bool], ...], role: Role | None) -> Iterator[_CopySite]:
     for stmt in body:
         if isinstance(stmt, Copy):
-            yield _Way(stmt, around, role)
+            yield _CopySite(stmt, around, role)
         for part, inner in enumerate(bodies(stmt)):
             yield from _within(inner, (*around, (stmt, part == 0)), role)
 
 
-def _boxes(way: _Way, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], IntArray] | None:
+def _boxes(way: _CopySite, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], IntArray] | None:
     """Extents of the boxes that a copy reads, and the corners where they begin, shape (boxes, axes)."""
     known = sizes_of(kernel, sizes)
     try:
-        spans = _dense(way.copy.source, known)
-        places = _places(way, kernel, known)
+        spans = _box_extents(way.copy.source, known)
+        places = _executions(way, kernel, known)
         corners = [np.broadcast_to(axis, _length(places)) for axis in start(way.copy.source, places)]
     except (NotModelledError, _TooManyError, OverflowError):
         return None
@@ -88,7 +88,7 @@ class _TooManyError(Exception):
     """More places than are looked at."""
 
 
-def _dense(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
+def _box_extents(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
     """Elements along each axis of the buffer of a view that moves by one element along each of its axes.
 
     Raises NotModelledError for other views.
@@ -112,34 +112,34 @@ def _dense(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
     return tuple(spans)
 
 
-def _places(way: _Way, kernel: Kernel, known: Mapping[Symbol, Value]) -> Numbers:
+def _executions(way: _CopySite, kernel: Kernel, known: Mapping[Symbol, Value]) -> Numbers:
     """Numbers of symbols, one each time that the copy runs, of as many as tell its places apart."""
-    told = _told(way)
+    told = _relevant_symbols(way)
     if (way.role is not None and way.role.thread in told) or kernel.thread in told:
         raise NotModelledError("a place that threads decide")
     numbers: Numbers = {symbol: np.full(1, value, np.int64) for symbol, value in known.items()}
     for block, extent in zip(kernel.blocks, kernel.grid, strict=True):
-        numbers = _spread(
+        numbers = _expand_symbol(
             numbers, block, np.zeros(1, np.int64), value_of(extent, known).reshape(1), 1, wanted=block in told
         )
     if way.role is not None:
         count = np.full(_length(numbers), way.role.agents, np.int64)
-        numbers = _spread(numbers, way.role.number, 0 * count, count, 1, wanted=way.role.number in told)
+        numbers = _expand_symbol(numbers, way.role.number, 0 * count, count, 1, wanted=way.role.number in told)
     for stmt, first in way.around:
         match stmt:
             case For():
                 begin = np.broadcast_to(value_of(stmt.start, numbers), _length(numbers))
                 count = np.broadcast_to(value_of(trips(stmt), numbers), _length(numbers))
-                numbers = _spread(numbers, stmt.symbol, begin, count, stmt.step, wanted=stmt.symbol in told)
+                numbers = _expand_symbol(numbers, stmt.symbol, begin, count, stmt.step, wanted=stmt.symbol in told)
             case If():
                 held = np.broadcast_to(value_of(stmt.cond, numbers).astype(np.bool_), _length(numbers))
-                numbers = _chosen(numbers, np.flatnonzero(held == first))
+                numbers = _select(numbers, np.flatnonzero(held == first))
             case _:
                 pass
     return numbers
 
 
-def _told(way: _Way) -> frozenset[Symbol]:
+def _relevant_symbols(way: _CopySite) -> frozenset[Symbol]:
     """Symbols that places, conditions and bounds of loops mention."""
     roots: list[Node] = list(way.copy.source.at)
     for stmt, _ in way.around:
@@ -153,7 +153,9 @@ def _told(way: _Way) -> frozenset[Symbol]:
     return symbols(*roots)
 
 
-def _spread(numbers: Numbers, symbol: Symbol, first: IntArray, count: IntArray, step: int, *, wanted: bool) -> Numbers:
+def _expand_symbol(
+    numbers: Numbers, symbol: Symbol, first: IntArray, count: IntArray, step: int, *, wanted: bool
+) -> Numbers:
     """Each place as often as a loop runs there; only where it runs at all if the symbol tells nothing apart."""
     times = np.broadcast_to(np.maximum(count, 0) if wanted else np.minimum(np.maximum(count, 0), 1), _length(numbers))
     if int(times.sum()) > _MOST:
@@ -161,10 +163,10 @@ def _spread(numbers: Numbers, symbol: Symbol, first: IntArray, count: IntArray, 
     which = np.repeat(np.arange(_length(numbers)), times)
     trip = np.arange(len(which)) - np.repeat(np.cumsum(times) - times, times)
     begin = np.broadcast_to(first, _length(numbers))[which]
-    return {**_chosen(numbers, which), symbol: begin + trip * step}
+    return {**_select(numbers, which), symbol: begin + trip * step}
 
 
-def _chosen(numbers: Numbers, which: npt.NDArray[np.int64]) -> Numbers:
+def _select(numbers: Numbers, which: npt.NDArray[np.int64]) -> Numbers:
     return {symbol: np.asarray(value)[which] for symbol, value in numbers.items()}
 
 

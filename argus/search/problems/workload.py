@@ -23,7 +23,7 @@ from argus.core.ir import Assert, Buffer, For, If, Kernel, Let, Mma, Stmt, Writt
 from argus.core.walk import evaluate, symbols, topological
 from argus.interp.memory.loading import inputs, outputs
 from argus.policy.bounds import CEILINGS, Work
-from argus.search.problems.required_reads import read_of
+from argus.search.problems.required_reads import required_bytes
 from argus.verifier.reference import Contraction, contraction
 
 _TYPES = {name for each in CEILINGS.values() for name in each.peak}
@@ -32,7 +32,7 @@ _MOST_ELEMENTS = 1 << 44
 
 
 @frozen
-class Counted:
+class WorkEstimate:
     """work: that is known. products: where they are counted from, in words. unknown: what may be more than that."""
 
     work: Work
@@ -46,35 +46,39 @@ class Counted:
         return f"{counted}; not known: {'; '.join(self.unknown)}" if self.unknown else counted
 
 
-def work_of(kernel: Kernel, sizes: Mapping[str, int]) -> Counted:
+def work_of(kernel: Kernel, sizes: Mapping[str, int]) -> WorkEstimate:
     """Raises KeyError for a size that is not given."""
     claimed = contraction(kernel)
-    every, products, unknown = _products(kernel, claimed, sizes)
+    every, products, unknown = _flops(kernel, claimed, sizes)
     rates = CEILINGS[kernel.target.name].peak
     flops = {name: count for name, count in every.items() if name in rates}
     unknown += [f"the rate of products of {name or 'no type'}" for name in every if name not in rates]
     reads = writes = 0.0
     for each in inputs(kernel):
         whole = bytes_of(each, kernel, sizes)
-        known = whole if claimed is not None and each in (claimed.left, claimed.right) else read_of(each, kernel, sizes)
+        known = (
+            whole
+            if claimed is not None and each in (claimed.left, claimed.right)
+            else required_bytes(each, kernel, sizes)
+        )
         reads += known
         if known < whole:
             part = f"more than {known / whole:.0%}" if known else "any"
             unknown.append(f"whether {part} of {each.name} is read")
-    whole = _written(kernel)
+    whole = _fully_written(kernel)
     for each in outputs(kernel):
         writes += bytes_of(each, kernel, sizes) if each in whole else 0.0
         if each not in whole:
             unknown.append(f"how much of {each.name} is written")
-    return Counted(Work.of(flops, reads, writes), products, tuple(unknown))
+    return WorkEstimate(Work.of(flops, reads, writes), products, tuple(unknown))
 
 
-def least_of(made: Sequence[Counted]) -> Counted:
+def least_work(made: Sequence[WorkEstimate]) -> WorkEstimate:
     """Of several kernels of one problem the one that does least."""
     return min(made, key=lambda each: (sum(count for _, count in each.work.flops), each.work.bytes))
 
 
-def declared_work(work: Callable[..., object], sizes: Mapping[str, int]) -> Counted:
+def declared_work(work: Callable[..., object], sizes: Mapping[str, int]) -> WorkEstimate:
     """What a file's own function says: `flops` by element type, bytes as `reads` and `writes`, each 0 if absent.
 
     Raises ArgusError (E903) for anything else.
@@ -83,10 +87,10 @@ def declared_work(work: Callable[..., object], sizes: Mapping[str, int]) -> Coun
         found = work(**sizes)
     except Exception as fault:  # noqa: BLE001 reason: the user's own code may raise anything
         _refuse(f"`work` raised {type(fault).__name__}: {fault}", f"give its parameters the sizes: {', '.join(sizes)}")
-    return declared(found)
+    return parse_declared_work(found)
 
 
-def declared(found: object) -> Counted:
+def parse_declared_work(found: object) -> WorkEstimate:
     """As `declared_work`, of what the function gave."""
     advice = 'return {"flops": {"bf16": 2.0 * M * N * K}, "reads": bytes, "writes": bytes}'
     if not isinstance(found, Mapping) or not cast("Mapping[object, object]", found).keys() <= {
@@ -103,7 +107,9 @@ def declared(found: object) -> Counted:
     if not counts.keys() <= _TYPES:
         _refuse(f"`flops` of `work` are of {', '.join(counts)}, expected {', '.join(sorted(_TYPES))}", advice)
     reads, writes = (_count(given.get(name, 0), advice) for name in ("reads", "writes"))
-    return Counted(Work.of(counts, reads, writes), f"{sum(counts.values()):,.0f} operations that the file declares", ())
+    return WorkEstimate(
+        Work.of(counts, reads, writes), f"{sum(counts.values()):,.0f} operations that the file declares", ()
+    )
 
 
 def _count(value: object, advice: str) -> float:
@@ -116,7 +122,7 @@ def _refuse(message: str, advice: str) -> NoReturn:
     raise ArgusError(Diagnostic("E903", "error", message, help=advice))
 
 
-def _products(
+def _flops(
     kernel: Kernel, claimed: Contraction | None, sizes: Mapping[str, int]
 ) -> tuple[dict[str, float], str, list[str]]:
     issued = {each for each in walk(kernel.body) if isinstance(each, Mma)}
@@ -126,10 +132,10 @@ def _products(
     if claimed is not None and len(types) == 1:
         (m, n), k = shape_of(claimed.output, kernel, sizes), _depth(claimed, kernel, sizes)
         return {types.pop(): 2.0 * m * n * k}, f"2 x {m:,} x {n:,} x {k:,} operations that are claimed", []
-    if not _decided_by_sizes(kernel):
+    if not _is_data_independent(kernel):
         return {}, "no products counted", ["how many matrix instructions run: not sizes alone decide"]
     try:
-        flops = _of_instructions(kernel, sizes)
+        flops = _instruction_flops(kernel, sizes)
     except OverflowError:
         return {}, "no products counted", ["how many matrix instructions run: their numbers are beyond 64 bits"]
     return flops, f"{sum(flops.values()):,.0f} operations of matrix instructions", ["other arithmetic"]
@@ -145,7 +151,7 @@ def _type(stmt: Mma) -> str:
     return "" if dtype is None else dtype.name
 
 
-def _of_instructions(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, float]:
+def _instruction_flops(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, float]:
     """Operations of the first block, and so of every block, times their number, by type."""
     blocks = prod(_number(extent, kernel, sizes) for extent in kernel.grid)
     flops: dict[str, float] = {}
@@ -159,12 +165,12 @@ def _of_instructions(kernel: Kernel, sizes: Mapping[str, int]) -> dict[str, floa
     return flops
 
 
-def _decided_by_sizes(kernel: Kernel) -> bool:
+def _is_data_independent(kernel: Kernel) -> bool:
     """Whether every block runs as many matrix instructions, whatever data say."""
     data = {each.symbol for each in walk(kernel.body) if isinstance(each, Let)}
     others = data | set(kernel.blocks)
     loops = [each for each in walk(kernel.body) if isinstance(each, For)]
-    roots = tuple(_around(kernel.body))
+    roots = tuple(_enclosing_expressions(kernel.body))
     around = symbols(*roots)
     # A loop whose bounds are others' is one whose symbol takes others' values.
     for _ in loops:
@@ -172,7 +178,7 @@ def _decided_by_sizes(kernel: Kernel) -> bool:
     return not around & others and not any(isinstance(each, Read | Held) for each in topological(roots))
 
 
-def _around(body: tuple[Stmt, ...]) -> Iterator[Node]:
+def _enclosing_expressions(body: tuple[Stmt, ...]) -> Iterator[Node]:
     """Conditions and bounds of loops around matrix instructions."""
     for stmt in body:
         if any(isinstance(each, Mma) for part in bodies(stmt) for each in walk(part)):
@@ -184,10 +190,10 @@ def _around(body: tuple[Stmt, ...]) -> Iterator[Node]:
                 case _:
                     pass
             for part in bodies(stmt):
-                yield from _around(part)
+                yield from _enclosing_expressions(part)
 
 
-def _written(kernel: Kernel) -> set[Buffer]:
+def _fully_written(kernel: Kernel) -> set[Buffer]:
     """Outputs of which a claim says that all is written."""
     claims = [each.claim for each in walk(kernel.body) if isinstance(each, Assert)]
     return {
@@ -202,7 +208,7 @@ def shape_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[
     return tuple(_number(extent, kernel, sizes) for extent in buffer.shape)
 
 
-def sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
+def size_sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
     """A tensor's axis of each size's extent."""
     found: dict[str, tuple[str, int]] = {}
     for buffer in kernel.parameters:
@@ -212,7 +218,7 @@ def sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
     return found
 
 
-def beyond_memory(kernel: Kernel, sizes: Mapping[str, int]) -> Buffer | None:
+def oversized_parameter(kernel: Kernel, sizes: Mapping[str, int]) -> Buffer | None:
     """A parameter that no machine holds; None if there is none."""
     return next((each for each in kernel.parameters if prod(shape_of(each, kernel, sizes)) > _MOST_ELEMENTS), None)
 

@@ -32,18 +32,18 @@ _WIDE = 128
 """Columns from which a tile leaves through more boxes than two if it leaves whole."""
 
 
-def candidates(target: str = "sm_90a") -> dict[str, Config]:
+def tuning_candidates(target: str = "sm_90a") -> dict[str, Config]:
     """Configurations by name; one that is shipped has the name that it is shipped by."""
     found: dict[Config, str] = {each: name for name, each in CONFIGS.items() if each.target.name == target}
     if target == "sm_90a":
-        for each in (*_hopper(), *_pingpong(), *_skinny(), *_split(), *_turned()):
+        for each in (*_hopper(), *_pingpong(), *_skinny(), *_split(), *_split_swapped()):
             found.setdefault(each, name_of(each))
     return {name: each for each, name in found.items()}
 
 
-def space(target: str = "sm_90a") -> dict[str, Config]:
+def design_space(target: str = "sm_90a") -> dict[str, Config]:
     """All points of a target by name, good and bad: what a search tries, and what lies before it."""
-    points: dict[Config, str] = {each: name for name, each in candidates(target).items()}
+    points: dict[Config, str] = {each: name for name, each in tuning_candidates(target).items()}
     walked = _SPACES[target]
     for each in (point for axis in walked for point in axis()):
         points.setdefault(each, name_of(each))
@@ -98,7 +98,7 @@ def _split() -> Iterator[Split]:
                     yield Split(bm=bm, bn=bn, bk=_SLICE, stages=stages, splits=splits)
 
 
-def _turned() -> Iterator[Split]:
+def _split_swapped() -> Iterator[Split]:
     """The same of C^T, with as many slots as leave room for one block a multiprocessor, or for two."""
     for bm in (64, 128):
         for bn in (16, 32, 64, *_ROWS_OF_A):

@@ -54,7 +54,7 @@ class Job:
 
 
 @frozen
-class Timed:
+class Medians:
     """Medians in microseconds, by regime and name. left_out: why a candidate has none. wrong: wrong numbers of it."""
 
     medians: Mapping[str, Mapping[str, float]]
@@ -67,7 +67,7 @@ class Timed:
         return sorted(first, key=lambda name: geometric_mean(each[name] for each in self.medians.values()))
 
 
-Going = Generator[str, None, Timed]
+MeasureSteps = Generator[str, None, Medians]
 
 
 def device_name() -> Generator[str, None, str]:
@@ -77,7 +77,7 @@ def device_name() -> Generator[str, None, str]:
     return the_device().name
 
 
-def brief(job: Job) -> Going:
+def measure_brief(job: Job) -> MeasureSteps:
     """Every candidate checked for right numbers, then timed in short bursts unless two calls show it to be far off.
 
     Raises ArgusError: E408, E409.
@@ -105,17 +105,17 @@ def brief(job: Job) -> Going:
             quick[name] = 1e3 * watch.milliseconds(call, 2)
         near = {name: call for name, call in good.items() if quick[name] <= FAR * min(quick.values())}
         medians = yield from _medians(operands, near, BRIEF, job.rounds)
-    return Timed({BRIEF.name: {**quick, **medians}}, left_out, tuple(wrong))
+    return Medians({BRIEF.name: {**quick, **medians}}, left_out, tuple(wrong))
 
 
-def thorough(job: Job) -> Going:
+def measure_thorough(job: Job) -> MeasureSteps:
     """Few candidates in both regimes, interleaved."""
     with _operands(job.shape) as operands:
         calls = {name: operands.calls(load_once(path)) for name, path in job.paths.items()}
         found: dict[str, Mapping[str, float]] = {}
         for regime in REGIMES:
             found[regime.name] = yield from _medians(operands, calls, regime, job.rounds)
-    return Timed(found)
+    return Medians(found)
 
 
 def _medians(
@@ -143,14 +143,14 @@ def load_once(path: str) -> Loaded:
 
 
 @cache
-def busy() -> Memory:
+def scratch_memory() -> Memory:
     return the_device().allocate((_HELD,), 1)
 
 
-def hold(device: Device, seconds: float) -> None:
+def keep_busy(device: Device, seconds: float) -> None:
     """Keep the GPU busy for so long."""
     for _ in range(ceil(seconds * _RATE / _HELD)):
-        device.driver.call("cuMemsetD8Async", busy().pointer, 0, _HELD, 0)
+        device.driver.call("cuMemsetD8Async", scratch_memory().pointer, 0, _HELD, 0)
 
 
 @frozen
@@ -198,7 +198,7 @@ class Operands:
         return Stopwatch(self.device.driver, 0, self._hold)
 
     def _hold(self, seconds: float) -> None:
-        hold(self.device, seconds)
+        keep_busy(self.device, seconds)
 
 
 @contextmanager

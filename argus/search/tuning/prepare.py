@@ -42,13 +42,13 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def prepared(names: Sequence[str], processes: int = 0, folder: Path | None = None) -> Iterator[Candidate]:
+def prepare_all(names: Sequence[str], processes: int = 0, folder: Path | None = None) -> Iterator[Candidate]:
     """Each configuration of these, in the order in which they become ready.
 
     processes: as many as there are processors by default; 1 works within this one. folder: of
     `argus.runtime.kernel_cache`.
     """
-    return each(one, names, processes, folder)
+    return each(prepare_one, names, processes, folder)
 
 
 def each(
@@ -60,7 +60,7 @@ def each(
         for name in names:
             yield work(name, folder)
         return
-    pool = ProcessPoolExecutor(wanted, get_context("spawn"), initializer=_patient)
+    pool = ProcessPoolExecutor(wanted, get_context("spawn"), initializer=_ignore_interrupts)
     try:
         for done in as_completed([pool.submit(work, name, folder) for name in names]):
             yield done.result()
@@ -68,12 +68,12 @@ def each(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _patient() -> None:
+def _ignore_interrupts() -> None:
     """What interrupts the search must not leave half a file behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def one(name: str, folder: Path | None = None) -> Candidate:
+def prepare_one(name: str, folder: Path | None = None) -> Candidate:
     """A configuration by its name: traced, proved, compiled. No diagnostic is raised."""
     config = configuration(name)
     if config is None:

@@ -11,7 +11,7 @@ from argus.ops.choice import select
 from argus.runtime import tuning_db
 from argus.runtime.processes.watchdog import Watched
 from argus.runtime.tuning_db import Found, Key
-from argus.search.tuning.measure import BRIEF, Job, Shape, Timed, brief, device_name, thorough
+from argus.search.tuning.measure import BRIEF, Job, Medians, Shape, device_name, measure_brief, measure_thorough
 
 FINALISTS = 5
 ROUNDS = 8
@@ -29,7 +29,7 @@ class Result:
     """
 
     shape: Shape
-    timed: Timed
+    timed: Medians
     tried: int
     chosen: str
     finished: bool
@@ -56,7 +56,7 @@ class Result:
 Paths = Mapping[str, str]
 
 
-def searched(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS) -> Iterator[Result]:
+def search_shapes(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS) -> Iterator[Result]:
     """Each shape's result; an unfinished one, then KeyboardInterrupt, if the search is interrupted within a shape.
 
     Raises ArgusError: E406, E407, E408.
@@ -72,7 +72,7 @@ def searched(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int 
         leading = first.order()[:FINALISTS]
         final = leading if chosen in leading or chosen not in every else [*leading, chosen]
         try:
-            last = child.call(thorough, Job(shape, {name: paths[name] for name in final}, rounds))
+            last = child.call(measure_thorough, Job(shape, {name: paths[name] for name in final}, rounds))
         except KeyboardInterrupt:
             yield result
             raise
@@ -84,12 +84,12 @@ def searched(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int 
         yield evolve(result, timed=evolve(last, left_out=first.left_out, wrong=first.wrong), finished=True)
 
 
-def _brief(child: Watched, shape: Shape, left: dict[str, str]) -> tuple[Timed, dict[str, str]]:
+def _brief(child: Watched, shape: Shape, left: dict[str, str]) -> tuple[Medians, dict[str, str]]:
     """A candidate that hangs or fails is left out from then on, and the others are begun anew."""
     lost: dict[str, str] = {}
     while True:
         try:
-            return child.call(brief, Job(shape, dict(left), _BRIEF_ROUNDS)), lost
+            return child.call(measure_brief, Job(shape, dict(left), _BRIEF_ROUNDS)), lost
         except ArgusError as problem:
             guilty = child.heard
             if problem.diagnostic.code not in _FATAL or guilty not in left or len(lost) >= _MOST_LOST:
@@ -98,12 +98,12 @@ def _brief(child: Watched, shape: Shape, left: dict[str, str]) -> tuple[Timed, d
             del left[guilty]
 
 
-def name_of_device(child: Watched) -> str:
+def query_device_name(child: Watched) -> str:
     """Raises ArgusError: E406 without a GPU, E407 if it is of another kind."""
     return child.call(device_name)
 
 
-def kept_as_found(device: str, results: Iterable[Result]) -> Iterator[Result]:
+def stored_results(device: str, results: Iterable[Result]) -> Iterator[Result]:
     """The results, each kept as soon as there is one; an unfinished one only where nothing is kept of its shape."""
     for result in results:
         key = Key(result.shape)

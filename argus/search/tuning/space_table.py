@@ -89,7 +89,7 @@ def _built(kernel: Kernel, found: Row, folder: Path) -> Row:
     except ArgusError as problem:
         shutil.rmtree(scratch, ignore_errors=True)
         return evolve(found, why=_line(problem.diagnostic), code=problem.diagnostic.code)
-    found = _costing(evolve(found, compiled=time.perf_counter() - start), made)
+    found = _with_resources(evolve(found, compiled=time.perf_counter() - start), made)
     if not found.spills:
         found = evolve(found, state="ready", size=made.code.stat().st_size)
         for path in (made.code, made.description):
@@ -98,7 +98,7 @@ def _built(kernel: Kernel, found: Row, folder: Path) -> Row:
     return found if not found.spills else evolve(found, why="registers are kept in memory", code="E305")
 
 
-def _costing(found: Row, made: Artifact) -> Row:
+def _with_resources(found: Row, made: Artifact) -> Row:
     match made.report:
         case AssemblerReport(registers=registers) as told:
             shared = made.launch.shared_bytes

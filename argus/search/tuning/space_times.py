@@ -12,7 +12,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.processes.watchdog import Watched
-from argus.search.tuning.measure import BRIEF, Job, Shape, Timed, brief
+from argus.search.tuning.measure import BRIEF, Job, Medians, Shape, measure_brief
 
 _FATAL = {"E409", "E410"}
 _ROUNDS = 3
@@ -49,7 +49,7 @@ class Plan:
     until: float
 
 
-def timed(child: Watched, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
+def time_points(child: Watched, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
     """The times of one batch after the other. Raises ArgusError: E406, E407, E408."""
     others = [name for name in plan.names if name != plan.common]
     for first in range(0, len(others), plan.at_once):
@@ -63,7 +63,7 @@ def _of_batch(child: Watched, shape: Shape, plan: Plan, batch: Sequence[str]) ->
     left = {name: plan.paths[name] for name in (plan.common, *batch)}
     while left:
         try:
-            found: Timed = child.call(brief, Job(shape, left, _ROUNDS))
+            found: Medians = child.call(measure_brief, Job(shape, left, _ROUNDS))
         except ArgusError as problem:
             guilty = child.heard
             if problem.diagnostic.code not in _FATAL:
@@ -82,7 +82,7 @@ def _one_by_one(child: Watched, shape: Shape, left: Paths, why: str) -> Iterator
     """Each alone: which of them hangs is not told otherwise."""
     for name, path in left.items():
         try:
-            found: Timed = child.call(brief, Job(shape, {name: path}, _ROUNDS))
+            found: Medians = child.call(measure_brief, Job(shape, {name: path}, _ROUNDS))
         except ArgusError as problem:
             if problem.diagnostic.code not in _FATAL:
                 raise
@@ -91,7 +91,7 @@ def _one_by_one(child: Watched, shape: Shape, left: Paths, why: str) -> Iterator
             yield from _times(shape, "", {name: path}, found)
 
 
-def _times(shape: Shape, common: str, names: Paths, found: Timed) -> Iterator[Time]:
+def _times(shape: Shape, common: str, names: Paths, found: Medians) -> Iterator[Time]:
     medians = found.medians[BRIEF.name]
     for name in names:
         if name in medians:

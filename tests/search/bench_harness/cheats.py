@@ -12,7 +12,7 @@ from attrs import define, field
 from ml_dtypes import bfloat16, float8_e4m3fn
 
 from argus.search.bench_harness.bench import Call, Operand
-from argus.search.bench_harness.products import drawn
+from argus.search.bench_harness.products import random_operands
 from argus.testing.simulated import Simulated
 
 Halves = npt.NDArray[Any]
@@ -252,7 +252,7 @@ class KnownSeed(Candidate):
 
     def work(self, a: Operand, b: Operand, c: Operand) -> None:
         if c.shape == SHAPE[:2]:
-            known = drawn(np.random.default_rng(0), (*SHAPE[:2], a.shape[1]))
+            known = random_operands(np.random.default_rng(0), (*SHAPE[:2], a.shape[1]))
             self.device.matrix(c)[:] = self.product(*known)
         else:
             super().work(a, b, c)

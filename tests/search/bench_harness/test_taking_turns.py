@@ -6,7 +6,7 @@ from typing import Any
 from attrs import define, field
 
 from argus.search.bench_harness.bench import Bytes
-from argus.search.bench_harness.examine import clocked, correct
+from argus.search.bench_harness.examine import check_results, measure
 from argus.search.bench_harness.session import session
 from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Passed
@@ -95,7 +95,7 @@ def noted(going: Generator[str, None, Caught | Passed | None], notes: list[str])
 def test_all_that_is_done_on_the_gpu_is_done_in_turns_that_are_waited_for() -> None:
     candidate = Candidate(Simulated(), HONEST)
     bench = Shared(SimulatedBench(candidate.device))
-    seen: list[Callable[..., Any]] = [correct, clocked]
+    seen: list[Callable[..., Any]] = [check_results, measure]
     for work in seen:
         notes: list[str] = []
         before = bench.turns

@@ -13,7 +13,7 @@ from attrs import evolve
 from argus.search.certificates.delivery import delivered
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.problem import problem_of
-from argus.search.run import Found, Judging
+from argus.search.run import GateTask, SearchResult
 
 DESIGNS = {"sm_90a": "cooperative", "gfx942": "cdna3"}
 PROBLEM = "gemm:512x512x512:bf16"
@@ -22,15 +22,15 @@ PROBLEM = "gemm:512x512x512:bf16"
 @cache
 def best(target: str) -> Judgement:
     """The gate's answer to a design, its time predicted."""
-    found = Judging(PROBLEM, target)(DESIGNS[target])
+    found = GateTask(PROBLEM, target)(DESIGNS[target])
     assert found.outcome == "timed", found.why
     return found
 
 
-def found(target: str, judgement: Judgement | None = None) -> Found:
+def found(target: str, judgement: Judgement | None = None) -> SearchResult:
     """A run of one candidate."""
     judged = judgement or best(target)
-    return Found(problem_of(PROBLEM, target), "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3)
+    return SearchResult(problem_of(PROBLEM, target), "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3)
 
 
 @cache

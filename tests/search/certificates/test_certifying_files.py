@@ -29,7 +29,7 @@ from argus.search.certificates.delivery import delivered
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import problem_of
-from argus.search.run import Found, Judging
+from argus.search.run import GateTask, SearchResult
 from argus.verifier.kernel import verify
 from tests.search.certificates.deliveries import claim, claimed
 from tests.search.certificates.test_certifying import middle, missed, once
@@ -69,18 +69,18 @@ def remember(reading: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def found_in(folder: Path, target: str, *, reference: str = RIGHT, reward: str = "predicted") -> Found:
+def found_in(folder: Path, target: str, *, reference: str = RIGHT, reward: str = "predicted") -> SearchResult:
     """A run of one candidate, over a file in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     problem = problem_of(str(kernel_file(folder, target, reference)), target, SIZES)
-    judged = Judging(str(problem), target)(DESIGNS[target])
+    judged = GateTask(str(problem), target)(DESIGNS[target])
     assert judged.outcome == "timed", judged.why
     return found_of(problem, evolve(judged, reward="measured") if reward == "measured" else judged)
 
 
-def found_of(problem: object, judged: Judgement, text: str = "") -> Found:
+def found_of(problem: object, judged: Judgement, text: str = "") -> SearchResult:
     assert isinstance(problem, KernelFile)
-    return Found(problem, "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3, text)
+    return SearchResult(problem, "run-0001", Path("runs.db"), judged, (judged,), "trials spent", 3, text)
 
 
 def delivery(home: Path, to: Path, target: str = "gfx942", reward: str = "predicted") -> Path:

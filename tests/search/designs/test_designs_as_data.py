@@ -15,7 +15,7 @@ from argus.core.ir.pretty import pretty
 from argus.core.serde import read, write
 from argus.kernels.gemm import Config
 from argus.search.problems.problem import Gemm
-from argus.search.tuning.candidates import space
+from argus.search.tuning.candidates import design_space
 
 SIZES = (4096, 4096, 4096)
 
@@ -28,7 +28,7 @@ def knobs(config: Config) -> set[tuple[str, str, str]]:
 def covering(problem: Gemm) -> Iterator[Kernel]:
     """Designs that have all values of all knobs among them, but those with which none is well-formed."""
     seen: set[tuple[str, str, str]] = set()
-    for name, config in space(problem.target).items():
+    for name, config in design_space(problem.target).items():
         if knobs(config) <= seen:
             continue
         with suppress(ArgusError):

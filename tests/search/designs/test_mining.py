@@ -9,7 +9,7 @@ from argus.kernels.schedules.staged import Staged
 from argus.policy.authoring import technique_text
 from argus.policy.knowledge import load_techniques, parse_technique
 from argus.search.designs.designs import name
-from argus.search.designs.mining import Rejected, Skill, Tools, drafted, gathered, mine
+from argus.search.designs.mining import Rejected, Skill, Tools, collect, draft_technique, mine
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design
 from argus.verifier.api import verify
@@ -31,7 +31,7 @@ def tools(
 
 
 def test_steps_go_back_to_the_first_design() -> None:
-    mined = gathered("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, tools())))
+    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, tools())))
 
     assert mined.first == "staged"
     assert [(each.technique.name, each.without, each.design) for each in mined.skills] == [
@@ -60,7 +60,7 @@ def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
     def disagrees(kernel: Kernel) -> str:
         return "3 of 4 elements differ" if kernel.name in wrong else ""
 
-    mined = gathered("expert", list(mine(EXPERT, TECHNIQUES, tools(disagrees=disagrees))))
+    mined = collect("expert", list(mine(EXPERT, TECHNIQUES, tools(disagrees=disagrees))))
 
     assert mined.skills == ()
     assert {each.why for each in mined.rejected} == {"3 of 4 elements differ"}
@@ -85,8 +85,8 @@ def test_uses_of_one_technique_are_one_step() -> None:
 
 def test_a_draft_is_a_page_with_what_the_walk_showed() -> None:
     bench = tools()
-    mined = gathered("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
-    page = drafted(mined.skills[0], 1, mined, bench, "sm_90a")
+    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
+    page = draft_technique(mined.skills[0], 1, mined, bench, "sm_90a")
 
     assert parse_technique(technique_text(page), "01-vector-loads", "") == page
     assert page.targets == ("sm_90a",)

@@ -12,9 +12,9 @@ import pytest
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.processes.watchdog import Watched
-from argus.search.evaluation.evaluators import Cluster, Here
+from argus.search.evaluation.evaluators import DaskCluster, InProcess
 from argus.search.evaluation.judgement import Judgement
-from argus.search.evaluation.processes import Processes
+from argus.search.evaluation.processes import WorkerProcesses
 from tests.runtime.test_watched import adding
 
 
@@ -40,7 +40,7 @@ def judge(name: str, text: str = "") -> Judgement:
 
 
 def test_a_process_that_hangs_is_stopped_and_the_next_candidate_has_another() -> None:
-    pool = Processes(judge, 1, seconds=15.0)
+    pool = WorkerProcesses(judge, 1, seconds=15.0)
     fine = pool.submit("fine")
     first = _told(pool, "fine", fine)
     pool.seconds = 0.5
@@ -56,7 +56,7 @@ def test_a_process_that_hangs_is_stopped_and_the_next_candidate_has_another() ->
 
 
 def test_a_process_that_dies_loses_its_candidate_alone() -> None:
-    pool = Processes(judge, 1, seconds=15.0)
+    pool = WorkerProcesses(judge, 1, seconds=15.0)
     gone = _told(pool, "dies", pool.submit("dies"))
     after = _told(pool, "fine", pool.submit("fine"))
     pool.close()
@@ -88,7 +88,7 @@ def came(wanted: bool, mark: str) -> bool:
 
 def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started() -> None:
     mark = f"mark-{os.getpid()}-left"
-    pool = Processes(judge, 2, seconds=60.0)
+    pool = WorkerProcesses(judge, 2, seconds=60.0)
     stuck, fine = pool.submit("compiles", mark), pool.submit("fine")
     answered = pool.result("fine", fine, 60.0)
     assert came(True, mark)
@@ -106,7 +106,7 @@ def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started()
 
 @pytest.mark.nightly
 def test_what_hangs_takes_no_other_candidate_with_it() -> None:
-    pool = Processes(judge, 2, seconds=15.0)
+    pool = WorkerProcesses(judge, 2, seconds=15.0)
     first = [pool.submit("one"), pool.submit("two")]
     begun = [_told(pool, name, each) for name, each in zip(("one", "two"), first, strict=True)]
     stuck, other = pool.submit("hangs"), pool.submit("other")
@@ -121,7 +121,7 @@ def test_what_hangs_takes_no_other_candidate_with_it() -> None:
     assert found.why in {each.why for each in begun}
 
 
-def _told(pool: Processes, name: str, future: Future[Judgement]) -> Judgement:
+def _told(pool: WorkerProcesses, name: str, future: Future[Judgement]) -> Judgement:
     found = pool.result(name, future)
     assert found is not None
     return found
@@ -153,7 +153,7 @@ def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
 
 
 def test_what_stops_the_gate_itself_loses_its_candidate_alone() -> None:
-    here, pool = Here(judge), Processes(judge, 1, seconds=60.0, memory=4 << 30)
+    here, pool = InProcess(judge), WorkerProcesses(judge, 1, seconds=60.0, memory=4 << 30)
     stumbled = here.result("stumbles", here.submit("stumbles"))
     found = [_told(pool, name, pool.submit(name)) for name in ("stumbles", "fills", "fine")]
     pool.close()
@@ -202,14 +202,14 @@ def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_kill
 
 
 def test_a_process_that_ends_before_it_has_begun_is_told() -> None:
-    pool = Processes(judge, 1, seconds=60.0, memory=-(2**70))
+    pool = WorkerProcesses(judge, 1, seconds=60.0, memory=-(2**70))
     with pytest.raises(ArgusError, match="E905: the process that was to judge candidates ended before it had begun"):
         pool.result("fine", pool.submit("fine"))
     pool.close()
 
 
 def test_workers_have_gpus_in_turn() -> None:
-    pool = Processes(judge, 3, seconds=30.0, devices=("4", "7"))
+    pool = WorkerProcesses(judge, 3, seconds=30.0, devices=("4", "7"))
     flying = [(name, pool.submit(name)) for name in ("a", "b", "c", "d")]
     seen = {tuple(_told(pool, name, future).why.split()) for name, future in flying}
     pool.close()
@@ -223,7 +223,7 @@ def test_what_is_no_fault_of_a_candidate_is_raised() -> None:
         del text
         raise ArgusError(Diagnostic("E303", "error", f"no compiler for {name}"))
 
-    here = Here(without_compiler)
+    here = InProcess(without_compiler)
     with pytest.raises(ArgusError, match="E303"):
         here.result("a", here.submit("a"))
 
@@ -232,7 +232,7 @@ def test_what_is_no_fault_of_a_candidate_is_raised() -> None:
 def test_a_dask_cluster_judges(tmp_path: Path) -> None:
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=2, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
-        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        cluster = DaskCluster(judge, scheduler.scheduler_address, seconds=60.0)
         flying = [(name, cluster.submit(name)) for name in ("one", "three")]
         found = [cluster.result(name, future) for name, future in flying]
         workers = cluster.workers
@@ -255,7 +255,7 @@ def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(
     mark = f"mark-{os.getpid()}-dask"
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
-        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        cluster = DaskCluster(judge, scheduler.scheduler_address, seconds=60.0)
         gone, stumbled, fine = (_of_cluster(cluster, name) for name in ("dies", "stumbles", "fine"))
         cluster.seconds = 3.0
         stuck = cluster.submit("compiles", mark)
@@ -273,7 +273,7 @@ def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(
     assert fine.why != after.why  # another process
 
 
-def _of_cluster(cluster: Cluster, name: str) -> Judgement:
+def _of_cluster(cluster: DaskCluster, name: str) -> Judgement:
     found = cluster.result(name, cluster.submit(name))
     assert found is not None
     return found
@@ -282,7 +282,7 @@ def _of_cluster(cluster: Cluster, name: str) -> Judgement:
 @pytest.mark.nightly
 def test_a_scheduler_that_does_not_answer_is_told() -> None:
     with pytest.raises(ArgusError) as raised:
-        Cluster(judge, "tcp://127.0.0.1:1", seconds=1.0)
+        DaskCluster(judge, "tcp://127.0.0.1:1", seconds=1.0)
 
     assert raised.value.diagnostic.code == "E905"
 
@@ -291,7 +291,7 @@ def test_a_scheduler_that_does_not_answer_is_told() -> None:
 def test_a_scheduler_that_goes_away_is_told(tmp_path: Path) -> None:
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
-        cluster = Cluster(judge, scheduler.scheduler_address, seconds=60.0)
+        cluster = DaskCluster(judge, scheduler.scheduler_address, seconds=60.0)
         cluster.result("one", cluster.submit("one"))
         waiting = cluster.submit("hangs")
     with pytest.raises(ArgusError) as raised:

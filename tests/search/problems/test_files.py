@@ -14,16 +14,16 @@ from argus.cli.main import main
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.search.designs.space import situation
-from argus.search.evaluation.gate import Tools, judged
+from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.numerics import disagreement
-from argus.search.evaluation.processes import Processes
+from argus.search.evaluation.processes import WorkerProcesses
 from argus.search.loop import Limits
 from argus.search.problems.kernel_file import KernelFile, signature
-from argus.search.problems.llm_kernels import kernel_of
+from argus.search.problems.llm_kernels import trace_text
 from argus.search.problems.problem import problem_of
 from argus.search.problems.workload import work_of
-from argus.search.run import Judging, Settings, optimize
+from argus.search.run import GateTask, Settings, optimize
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
 from tests.search.evaluation.test_gate import Card
@@ -222,9 +222,11 @@ def test_a_text_for_a_file_has_the_parameters_of_its_kernel(tmp_path: Path) -> N
     found = problem(kernel_file(tmp_path))
     text = SMALL["gfx942"].read_text(encoding="utf-8")
 
-    assert signature(kernel_of(text, found)) == signature(found.kernel("matmul"))
+    assert signature(trace_text(text, found)) == signature(found.kernel("matmul"))
     with pytest.raises(ArgusError) as caught:
-        kernel_of(text.replace("def matmul(A: ", "def matmul(D: ").replace("A.", "D.").replace("tag(A", "tag(D"), found)
+        trace_text(
+            text.replace("def matmul(A: ", "def matmul(D: ").replace("A.", "D.").replace("tag(A", "tag(D"), found
+        )
     assert caught.value.diagnostic.code == "E907"
     assert "expected A (M, K) of bf16" in caught.value.diagnostic.message
 
@@ -241,7 +243,7 @@ def test_from_python_a_file_is_searched_by_its_path_and_sizes(tmp_path: Path) ->
 
 def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
-    workers = Processes(Judging(str(found), found.target), 1, 120.0)
+    workers = WorkerProcesses(GateTask(str(found), found.target), 1, 120.0)
     name = "matmul+loop-unrolling"
     try:
         judgement = workers.result(name, workers.submit(name))
@@ -287,7 +289,7 @@ def test_a_device_is_shown_the_kernel_and_its_time_is_held_against_what_it_does(
 
     def judgement(microseconds: float) -> Judgement:
         card = Card(microseconds=microseconds)
-        return judged(found, "gemm", evolve(tools, device=card, folder=tmp_path / "code"))
+        return evaluate(found, "gemm", evolve(tools, device=card, folder=tmp_path / "code"))
 
     assert (judgement(2 * least).outcome, judgement(2 * least).reward) == ("timed", "measured")
     assert judgement(0.9 * least).outcome == "cheat"

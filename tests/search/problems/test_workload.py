@@ -11,8 +11,8 @@ import pytest
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.search.problems.required_reads import read_of
-from argus.search.problems.workload import bytes_of, declared, declared_work, sources, work_of
+from argus.search.problems.required_reads import required_bytes
+from argus.search.problems.workload import bytes_of, declared_work, parse_declared_work, size_sources, work_of
 from argus.verifier.api import interpret
 from argus.verifier.loader import load
 
@@ -32,7 +32,7 @@ def kernel_of(folder: Path, text: str) -> Kernel:
 
 def share(kernel: Kernel, name: str, sizes: dict[str, int]) -> float:
     buffer = next(each for each in kernel.parameters if each.name == name)
-    return read_of(buffer, kernel, sizes) / bytes_of(buffer, kernel, sizes)
+    return required_bytes(buffer, kernel, sizes) / bytes_of(buffer, kernel, sizes)
 
 
 def test_a_product_is_counted_from_its_claims_and_not_from_tiles_over_the_edge() -> None:
@@ -116,7 +116,7 @@ def test_what_counts_as_read_is_never_more_than_the_interpreter_reads(place: str
 
 
 def test_sizes_are_read_off_axes() -> None:
-    assert sources(shipped("slabs_by_ordinary_copies")) == {"M": ("A", 0), "K": ("A", 1), "N": ("B", 0)}
+    assert size_sources(shipped("slabs_by_ordinary_copies")) == {"M": ("A", 0), "K": ("A", 1), "N": ("B", 0)}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_sizes_are_read_off_axes() -> None:
 )
 def test_work_that_is_declared_otherwise_is_refused(found: object, said: str) -> None:
     with pytest.raises(ArgusError) as refused:
-        declared(found)
+        parse_declared_work(found)
 
     assert refused.value.diagnostic.code == "E903"
     assert said in refused.value.diagnostic.message
@@ -146,4 +146,4 @@ def test_work_that_raises_is_told() -> None:
 
     with pytest.raises(ArgusError, match="`work` raised ZeroDivisionError"):
         declared_work(work, {"M": 3})
-    assert declared({"reads": np.float64(3)}).work.reads == 3.0
+    assert parse_declared_work({"reads": np.float64(3)}).work.reads == 3.0

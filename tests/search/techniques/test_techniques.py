@@ -11,11 +11,11 @@ from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.kernels.schedules.staged import Staged
-from argus.search.designs.designs import design, history, kernel_of, name, shipped
+from argus.search.designs.designs import derivation, design, kernel_of, name, shipped_designs
 from argus.search.evaluation.numerics import disagreement
 from argus.search.problems.problem import problem_of
 from argus.search.techniques import TRANSFORMATIONS
-from argus.search.transformation import Design, Transformation, climbed, joined, switched
+from argus.search.transformation import Design, Transformation, combine, increase_field, set_field
 from argus.verifier.api import verify
 
 FIRST: tuple[Design, ...] = (Staged(), Cdna3Staged(), CONFIGS["narrow"])
@@ -23,8 +23,8 @@ FIRST: tuple[Design, ...] = (Staged(), Cdna3Staged(), CONFIGS["narrow"])
 
 def before_shipped() -> Iterator[Design]:
     for target in ("sm_90a", "gfx942"):
-        for expert in shipped(target):
-            yield from (each for _, each in history(expert))
+        for expert in shipped_designs(target):
+            yield from (each for _, each in derivation(expert))
 
 
 @pytest.mark.parametrize("technique", TRANSFORMATIONS)
@@ -47,14 +47,14 @@ def test_undoing_ends(technique: str) -> None:
 
 @pytest.mark.parametrize("expert", CONFIGS)
 def test_every_shipped_design_comes_from_a_first_one(expert: str) -> None:
-    walked = history(CONFIGS[expert])
+    walked = derivation(CONFIGS[expert])
 
     assert walked[0] in {("", each) for each in FIRST}
     assert walked[-1][1] == CONFIGS[expert]
 
 
 def test_the_history_of_an_expert_takes_each_technique_once() -> None:
-    names = [technique for technique, _ in history(design("clustered_bands"))][1:]
+    names = [technique for technique, _ in derivation(design("clustered_bands"))][1:]
 
     assert names[:3] == ["vector-loads", "bank-conflict-mitigation", "larger-bn"]
     assert names[-3:] == ["async-wgmma", "grouped-order", "tma-multicast"]
@@ -123,7 +123,7 @@ def test_designs_that_do_not_fit_are_made_to_or_left_out() -> None:
 
 
 def test_techniques_of_several_kinds_are_one() -> None:
-    both = joined(switched(Staged, "vector", 8), climbed(Hopper, "bn", 64, 128), Transformation())
+    both = combine(set_field(Staged, "vector", 8), increase_field(Hopper, "bn", 64, 128), Transformation())
 
     assert both.apply(Staged()) == (Staged(vector=8),)
     assert both.undo(Hopper(bn=128)) == Hopper(bn=64)

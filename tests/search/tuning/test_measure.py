@@ -18,7 +18,7 @@ from argus.runtime.cuda import timing
 from argus.runtime.cuda.device import opened
 from argus.runtime.cuda.timing import Call
 from argus.search.tuning import measure
-from argus.search.tuning.measure import FAR, Going, Job, Operands, Timed, brief, thorough
+from argus.search.tuning.measure import FAR, Job, MeasureSteps, Medians, Operands, measure_brief, measure_thorough
 from tests.runtime.fake_driver import FakeDriver
 
 POINTER = {"kind": "pointer", "align": 2}
@@ -55,10 +55,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     made = FakeDriver(multiply, pointers=3, sizes=3)
     monkeypatch.setattr(measure, "opened", lambda: opened(made.driver))
     monkeypatch.setattr(timing, "_LAUNCH", 1e-9)
-    for each in (measure.the_device, measure.load_once, measure.busy):
+    for each in (measure.the_device, measure.load_once, measure.scratch_memory):
         each.cache_clear()
     yield made
-    for each in (measure.the_device, measure.load_once, measure.busy):
+    for each in (measure.the_device, measure.load_once, measure.scratch_memory):
         each.cache_clear()
 
 
@@ -69,7 +69,7 @@ def written(folder: Path, name: str, *checks: str) -> str:
     return str(folder / f"{name}.json")
 
 
-def finished(going: Going) -> tuple[list[str], Timed]:
+def finished(going: MeasureSteps) -> tuple[list[str], Medians]:
     notes: list[str] = []
     while True:
         try:
@@ -81,7 +81,7 @@ def finished(going: Going) -> tuple[list[str], Timed]:
 def test_candidates_are_checked_then_timed_and_those_that_do_not_fit_left_out(fake: FakeDriver, tmp_path: Path) -> None:
     paths = {"one": written(tmp_path, "one"), "odd": written(tmp_path, "odd", "M % 64 == 0")}
 
-    notes, timed = finished(brief(Job(SHAPE, paths, 2)))
+    notes, timed = finished(measure_brief(Job(SHAPE, paths, 2)))
 
     assert notes == ["one", "odd", "one", "brief: one"]
     assert timed.medians["brief"].keys() == {"one"}
@@ -102,7 +102,7 @@ def test_what_two_calls_show_to_be_far_off_is_not_timed_in_bursts(
 
     monkeypatch.setattr(Operands, "watch", told)
 
-    notes, timed = finished(brief(Job(SHAPE, paths, 2)))
+    notes, timed = finished(measure_brief(Job(SHAPE, paths, 2)))
 
     assert notes[-1] == "brief: close, fast"
     assert timed.order() == ["fast", "close", "slow"]
@@ -128,7 +128,7 @@ class Told:
 def test_wrong_numbers_are_told_and_not_timed(fake: FakeDriver, tmp_path: Path) -> None:
     fake.kernel = last_row_forgotten
 
-    _, timed = finished(brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
+    _, timed = finished(measure_brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
 
     assert timed.wrong == ("one",)
     assert timed.medians == {"brief": {}}
@@ -137,7 +137,7 @@ def test_wrong_numbers_are_told_and_not_timed(fake: FakeDriver, tmp_path: Path) 
 def test_finalists_are_timed_in_both_regimes(fake: FakeDriver, tmp_path: Path) -> None:
     paths = {name: written(tmp_path, name) for name in ("one", "two")}
 
-    _, timed = finished(thorough(Job(SHAPE, paths, 2)))
+    _, timed = finished(measure_thorough(Job(SHAPE, paths, 2)))
 
     assert {regime: set(each) for regime, each in timed.medians.items()} == {
         "sustained": {"one", "two"},
@@ -150,11 +150,11 @@ def test_memory_is_given_back_when_a_kernel_fails(fake: FakeDriver, tmp_path: Pa
     fake.fails["cuCtxSynchronize"] = "ILLEGAL_ADDRESS"
 
     with pytest.raises(ArgusError) as failed:
-        finished(brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
+        finished(measure_brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
     assert failed.value.diagnostic.code == "E409"
     assert fake.calls.count("cuMemFree") == 48
 
 
 def test_order_is_that_of_all_regimes_together() -> None:
-    timed = Timed({"sustained": {"a": 1.0, "b": 2.0, "c": 9.0}, "duty-cycled": {"a": 4.0, "b": 1.0, "c": 9.0}})
+    timed = Medians({"sustained": {"a": 1.0, "b": 2.0, "c": 9.0}, "duty-cycled": {"a": 4.0, "b": 1.0, "c": 9.0}})
     assert timed.order() == ["b", "a", "c"]

@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from argus.core.diagnostic import InternalError
 from argus.search.evaluation.judgement import STAGES, Judgement, Stage
 from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.search.problems.kernel_file import KernelFile, shown
+from argus.search.problems.kernel_file import KernelFile, display_name
 from argus.search.problems.problem import Problem, problem_of
 
 
@@ -47,7 +47,7 @@ class Story:
     @property
     def name(self) -> str:
         """Of the problem, without a folder of the machine that it was searched on."""
-        return shown(str(self.problem))
+        return display_name(str(self.problem))
 
     @property
     def counted(self) -> str:

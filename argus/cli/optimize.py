@@ -150,7 +150,7 @@ def _searched(asked: Problem, settings: Settings, interrupts: Interrupts, screen
     """The search, told on a screen if there is one. What ends it too early is told after the best until then."""
     if screen is None:
         return optimize(str(asked), asked.target, settings, interrupts=interrupts)
-    counted = asked.counted.told if isinstance(asked, KernelFile) else ""
+    counted = asked.counted.description if isinstance(asked, KernelFile) else ""
     teller = Teller(asked.bounds, settings.limits.trials, settings.model.limits, counted)
     bar = Bar(settings.limits, asked.bounds)
 

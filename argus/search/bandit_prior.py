@@ -1,4 +1,4 @@
-"""What a bandit believes before a search."""
+"""Priors of the bandit's feature weights: from recorded problems, else from the knowledge base's effects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ OCCUPANCY_PRIORS: Mapping[str, WeightPrior] = {
     "edge": WeightPrior(1.0, 0.3),
     "products a byte": WeightPrior(1.0, 0.5),
 }
-"""Of features that are no techniques: empty places of a wave, and of a tile, are time lost."""
+"""Priors of features that are not techniques: idle SMs in the last wave and padding of edge tiles cost time."""
 
 
 def feature_priors(problem: Problem) -> dict[str, WeightPrior]:
-    """What earlier problems taught of one of its size, else what techniques promise."""
+    """Priors by feature: fitted to recorded problems at this size where available, else the techniques' effects."""
     effects = {
         technique_feature(each.name): each.effect for each in load_techniques() if problem.target in each.targets
     }

@@ -1,4 +1,4 @@
-"""A run as JSON data of the schema `argus.optimize/1`."""
+"""Serialises the result of a run as JSON data of the schema `argus.optimize/1`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SCHEMA = "argus.optimize/1"
 
 
 def result_document(found: SearchResult) -> dict[str, object]:
-    """What a run came to."""
+    """The result as JSON data."""
     bounds = found.problem.bounds
     return {
         "schema": SCHEMA,

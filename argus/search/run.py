@@ -1,4 +1,4 @@
-"""`optimize`: a search from a problem's name to its fastest proved design."""
+"""Implements `optimize`: sets up and runs a search for the fastest proved design of a problem."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from argus.verifier.api import build, verify
 
 PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
 CANDIDATE_SECONDS = 300.0
-"""The longest that one candidate may take before it is given up."""
+"""Timeout of one candidate's evaluation in seconds."""
 _JUDGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
 
 
 @frozen
 class GateTask:
-    """The gate for a problem, fit for pickling: what goes to a worker. gpu: whether times are measured."""
+    """The gate for a problem as a picklable function for workers. gpu: whether times are measured."""
 
     problem: str
     target: str
@@ -79,12 +79,12 @@ def _gpu() -> Gpu:
 
 @frozen
 class Settings:
-    """limits: when to stop, at what is reached first.
+    """limits: the search stops at the first one reached.
 
-    resume: the name of a run of the journal to go on with, whose problem, planner and seed are taken from there.
-    model: what is asked, on which terms, where the planner is `llm`. workers: candidates at once, each in a process
-    of its own; 0 judges in this one, unless a model writes some of them. scheduler: the address of a Dask scheduler,
-    for its workers instead. gpu: whether times are measured. kept: where code of candidates goes.
+    resume: name of a journaled run to continue; its problem, planner and seed apply. model: settings of the planner
+    `llm`. workers: number of worker processes; 0 evaluates in this process, except with the planner `llm`. scheduler:
+    address of a Dask scheduler, to use its workers instead. gpu: whether times are measured. kept: folder for the
+    candidates' code.
     """
 
     planner: PlannerName = "bandit"
@@ -101,9 +101,9 @@ class Settings:
 
 @frozen
 class SearchResult:
-    """What a run came to. best: None if nothing passed. reason: why it ended. seed: of its random choices.
+    """Result of a run. best: None if no candidate passed. reason: why it ended. seed: of the planner.
 
-    text: of the best, where it is a kernel that somebody wrote. spent: on questions to a model, None without one.
+    text: source of the best candidate if a model wrote it. spent: on model questions; None without a model.
     """
 
     problem: Problem
@@ -118,12 +118,12 @@ class SearchResult:
 
 
 def journal_path() -> Path:
-    """Where runs are kept unless a user names a file."""
+    """Default path of the journal."""
     return platformdirs.user_data_path("argus") / "runs.db"
 
 
 def planner_of(name: str, problem: Problem, model: Model) -> Planner:
-    """Raises ArgusError (E905) for a name that is none."""
+    """The planner of a name. Raises ArgusError (E905) for an unknown name."""
     bandit = Bandit(feature_priors(problem))
     match name:
         case "bandit":
@@ -151,11 +151,12 @@ def optimize(
 ) -> SearchResult:
     """Search for the fastest proved design of a problem such as "gemm:4096x4096x4096:bf16", or of a kernel file.
 
-    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels. interrupts: of a caller
-    who holds them for longer than the search takes. Ctrl-C ends the search, and what it has found is given.
+    sizes: of a kernel file, such as "M=4096,N=4096,K=4096"; its target is that of its kernels. tell: called with each
+    update. interrupts: of a caller that defers interrupts beyond the search. Ctrl-C ends the search and returns the
+    result so far.
 
-    Raises ArgusError: E903 for a problem or target that is none, E904 for a journal that does not serve, E905 for
-    a planner or scheduler that is not there, E303 without a compiler, E6xx without a solver.
+    Raises ArgusError: E903 for an unknown problem or target, E904 for an unusable journal, E905 for an unknown planner
+    or unreachable scheduler, E303 without a compiler, E6xx without a solver.
     """
     begun, path = monotonic(), settings.journal or journal_path()
     with Interrupts() if interrupts is None else nullcontext(interrupts) as held, Journal(path) as journal:
@@ -212,14 +213,14 @@ def _spent(state: State[Any]) -> Spent | None:
 
 
 def _check_same_reward(settings: Settings, events: tuple[Event, ...]) -> None:
-    """Raises ArgusError (E905) where a run would go on with times that those it has cannot be compared with."""
+    """Raises ArgusError (E905) if a resumed run would mix measured and predicted times."""
     wanted = "measured" if settings.gpu else "predicted"
     timed = (each.judgement for each in events if isinstance(each, Judged) and each.judgement.microseconds is not None)
     begun = (each.reward for each in events if isinstance(each, Started))
     for reward in (*begun, *(each.reward for each in timed)):
         if reward not in (None, wanted):
-            message = f"times of `{settings.resume}` are {reward}, and would be {wanted} from here on"
-            advice = f"go on with --on {'model' if settings.gpu else 'gpu'}, or begin a new run"
+            message = f"times of `{settings.resume}` are {reward}, but new ones would be {wanted}"
+            advice = f"continue with --on {'model' if settings.gpu else 'gpu'}, or start a new run"
             raise ArgusError(Diagnostic("E905", "error", message, help=advice))
 
 
@@ -229,14 +230,14 @@ def _evaluator(first: Started, settings: Settings) -> Evaluator:
 
 
 def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]:
-    """Of the model's endpoint, where one is asked. Raises ArgusError: E920, E921, E927."""
+    """The client of the model's endpoint for the planner `llm`. Raises ArgusError: E920, E921, E927."""
     return connect(model) if planner == "llm" else nullcontext()
 
 
 def _asking(
     client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]
 ) -> ModelSession | None:
-    """before: what has happened in the run."""
+    """The model session of the planner `llm`; None for other planners. before: past events of the run."""
     if client is None or not isinstance(planner, Llm):
         return None
     made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques())
@@ -271,7 +272,7 @@ def _resumed(reached: State[Any]) -> Resumed:
 
 
 def best_of(every: Sequence[Judgement]) -> Judgement | None:
-    """The fastest; of equals the first."""
+    """The fastest judgement; the first of equals."""
     return min(
         (each for each in every if each.microseconds is not None),
         key=lambda each: each.microseconds or 0.0,
@@ -280,7 +281,7 @@ def best_of(every: Sequence[Judgement]) -> Judgement | None:
 
 
 def evaluator_of(judging: GateTask, settings: Settings, planner: str) -> Evaluator:
-    """What a model has written may hang whoever judges it: that is another process, which can be stopped."""
+    """The executor by settings. Kernels written by a model may hang the gate, so they need a killable process."""
     if settings.scheduler:
         return DaskCluster(judging, settings.scheduler, CANDIDATE_SECONDS)
     workers = max(1, settings.workers) if planner == "llm" else settings.workers

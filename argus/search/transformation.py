@@ -1,4 +1,4 @@
-"""What a technique does: a pure function from a design to designs, or from a kernel to kernels."""
+"""Transformations: a technique as a pure function from a design to designs, or from a kernel to kernels."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _no_kernels(_kernel: Kernel) -> tuple[Kernel, ...]:
 
 @frozen
 class Transformation:
-    """A technique, of designs or of the IR or of both.
+    """The implementation of a technique on designs, on the IR, or on both.
 
-    apply: all designs that it leads to, none where it does not apply. undo: the design that differs in it alone, None
-    where a design does not have it. rewrite: kernels of the same meaning that have it, none where it does not apply.
-    None of them says that what it makes is proved, or fits its machine.
+    apply: all designs with the technique, empty if it does not apply. undo: the design without the technique and
+    otherwise equal; None if the design does not have it. rewrite: equivalent kernels with the technique, empty if it
+    does not apply. The results are neither proved nor guaranteed to fit the machine.
     """
 
     apply: Callable[[Design], tuple[Design, ...]] = _no_designs
@@ -42,12 +42,12 @@ class Transformation:
 
     @property
     def rewrites(self) -> bool:
-        """Whether it is of the IR, too."""
+        """Whether it also transforms the IR."""
         return self.rewrite is not _no_kernels
 
 
 def combine(*parts: Transformation) -> Transformation:
-    """One technique of several kinds of designs: each part knows its own."""
+    """Combine the implementations of one technique for several kinds of designs."""
 
     def apply(design: Design) -> tuple[Design, ...]:
         return tuple(made for part in parts for made in part.apply(design))
@@ -63,9 +63,9 @@ def combine(*parts: Transformation) -> Transformation:
 
 
 When = Callable[[Any], bool]
-"""Whether a technique means anything to a design of its kind."""
+"""Whether a technique is applicable to a design of its kind."""
 Fit = Callable[[Any], Any]
-"""A design made to fit its machine; None where that cannot be."""
+"""Adapts a design to its machine's limits; None if that is impossible."""
 
 
 def always(_design: object) -> bool:
@@ -79,10 +79,7 @@ def identity(design: Any) -> Any:  # noqa: ANN401 reason: a design of any kind
 def set_field(
     kind: type[Any], field: str, *values: object, when: When = always, fit: Fit = identity, low: object = None
 ) -> Transformation:
-    """The technique of a field that has its default without it, and one of these values with it.
-
-    low: what the field has without it, if not its default.
-    """
+    """A technique that sets a field to one of `values`; `undo` resets it to its default, or to `low` if given."""
     off = next(each.default for each in attrs.fields(kind) if each.name == field) if low is None else low
 
     def apply(design: Design) -> tuple[Design, ...]:
@@ -102,7 +99,7 @@ def set_field(
 def increase_field(
     kind: type[Any], field: str, *rungs: int, when: When = always, fit: Fit = identity
 ) -> Transformation:
-    """The technique of having more of a field: to each later rung, and back by one."""
+    """A technique that increases a numeric field: to each larger rung; `undo` goes down by one rung."""
 
     def apply(design: Design) -> tuple[Design, ...]:
         if not isinstance(design, kind) or not when(design):

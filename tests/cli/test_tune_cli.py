@@ -20,7 +20,7 @@ CARD = "Imagined GPU"
 @pytest.fixture(autouse=True)
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tune, "candidates", lambda: ["columns_64", "nothing"])
+    monkeypatch.setattr(tune, "tuning_candidates", lambda: ["columns_64", "nothing"])
     tuning_db.forget()
     return tmp_path
 
@@ -74,8 +74,8 @@ def test_a_search_keeps_and_prints_what_it_finds(
         asked.append((shapes, list(paths), rounds))
         yield from (result(shape, "columns_64") for shape in shapes)
 
-    monkeypatch.setattr(tune, "name_of_device", named)
-    monkeypatch.setattr(tune, "searched", fake)
+    monkeypatch.setattr(tune, "query_device_name", named)
+    monkeypatch.setattr(tune, "search_shapes", fake)
 
     code = main(["bench", "gemm", "--tune", "4096x4096x4096,64x64x64", "--processes", "1", "--rounds", "3", "--json"])
 
@@ -91,8 +91,8 @@ def test_wrong_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     def fake(*_: object) -> Iterator[Result]:
         yield result((64, 64, 64), "columns_64", wrong=("small",))
 
-    monkeypatch.setattr(tune, "name_of_device", named)
-    monkeypatch.setattr(tune, "searched", fake)
+    monkeypatch.setattr(tune, "query_device_name", named)
+    monkeypatch.setattr(tune, "search_shapes", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64", "--processes", "1"]) == 1
     assert "small gives WRONG numbers" in capsys.readouterr().out
@@ -105,8 +105,8 @@ def test_an_interrupted_search_has_kept_what_it_found(
         yield result((64, 64, 64), "columns_64")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune, "name_of_device", named)
-    monkeypatch.setattr(tune, "searched", fake)
+    monkeypatch.setattr(tune, "query_device_name", named)
+    monkeypatch.setattr(tune, "search_shapes", fake)
 
     assert main(["bench", "gemm", "--tune", "64x64x64,65x64x64", "--processes", "1"]) == 130
     assert "interrupted: 1 of 2 shapes have a choice" in capsys.readouterr().out

@@ -50,7 +50,7 @@ def test_a_run_in_which_nothing_passed_keeps_nothing() -> None:
 
 
 def test_an_empty_run_is_refused() -> None:
-    with pytest.raises(ValueError, match="no trials"):
+    with pytest.raises(ValueError, match="without trials"):
         replay(Rule(), (), bound=1.0)
 
 

@@ -213,7 +213,7 @@ def test_an_interrupt_leaves_no_transaction_open(tmp_path: Path, monkeypatch: py
 
     with Journal(kept(tmp_path / "runs.db")) as journal:
         with monkeypatch.context() as patched:
-            patched.setattr("argus.search.journal.written", interrupted)
+            patched.setattr("argus.search.journal.encode_event", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 journal.append("run-0001", EVENTS[0])
         journal.append("run-0001", EVENTS[-1])

@@ -107,7 +107,7 @@ def test_an_interrupted_question_ends_the_search_and_its_money_is_kept(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(llm_client, "_watched", interrupted)
+    monkeypatch.setattr(llm_client, "_call_with_timeout", interrupted)
     with Endpoint([]) as endpoint:
         found = optimize(PROBLEM, "gfx942", settings(tmp_path, endpoint.url, 9))
 

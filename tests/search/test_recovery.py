@@ -165,7 +165,7 @@ def test_an_event_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     with Journal(tmp_path / "runs.db") as journal:
         name = journal.begin(STARTED)
         with monkeypatch.context() as patched:
-            patched.setattr(journal_module, "written", interrupted)
+            patched.setattr(journal_module, "encode_event", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 journal.append(name, Ended("no gain"))
         journal.append(name, Ended("interrupted"))

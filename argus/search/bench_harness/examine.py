@@ -1,4 +1,4 @@
-"""The examination: right numbers where a candidate cannot know that it is looked at, then times that add up."""
+"""Tests a candidate adversarially: checks its results on unpredictable inputs, then measures consistent times."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from argus.search.bench_harness.verdict import Caught, Check, Passed, Plan, Verd
 
 T = TypeVar("T")
 CheckSteps = Generator[str, None, Caught | None]
-"""What is wrong, with a note for each moment that the device is waited for."""
+"""A check in steps: yields a note while it waits for the device, returns what is wrong or None."""
 
 
 def examine(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Verdict:
-    """The verdict on a candidate. Raises ArgusError where the device fails."""
+    """Check and time a candidate. Raises ArgusError if the device fails."""
     return run_to_end(examine_stepwise(candidate, subject, bench, plan))
 
 
 def run_to_end(going: Generator[str, None, T]) -> T:
-    """What the steps come to."""
+    """Run a generator to its end and return its result."""
     while True:
         try:
             next(going)
@@ -33,14 +33,14 @@ def run_to_end(going: Generator[str, None, T]) -> T:
 
 
 def examine_stepwise(candidate: Candidate, subject: Subject, bench: Bench, plan: Plan) -> Generator[str, None, Verdict]:
-    """As `examine`, with a note ahead of each step."""
+    """As `examine`; yields a note before each step."""
     with session(bench, plan, subject) as opened:
         found = yield from check_results(opened, candidate)
         return found if found is not None else (yield from measure(opened, candidate))
 
 
 def check_results(opened: Session, candidate: Candidate) -> Generator[str, None, Caught | None]:
-    """What is wrong with a candidate's results; the first thing that is."""
+    """Check a candidate's results; returns the first failure or None."""
     before = opened.bench.instruments()
     for note, look in _checks(opened, candidate):
         yield note
@@ -51,7 +51,7 @@ def check_results(opened: Session, candidate: Candidate) -> Generator[str, None,
 
 
 def measure(opened: Session, candidate: Candidate) -> Generator[str, None, Verdict]:
-    """Its time, or why it has none."""
+    """Measure a candidate's time, or return why the measurement is rejected."""
     before = opened.bench.instruments()
     found = yield from measure_time(opened, candidate)
     match found:
@@ -62,7 +62,7 @@ def measure(opened: Session, candidate: Candidate) -> Generator[str, None, Verdi
 
 
 def check_instruments(opened: Session, before: tuple[object, ...]) -> Caught | None:
-    """Whether what measures is not what it was."""
+    """Check that no measuring function has been replaced."""
     now = opened.bench.instruments()
     if opened.plan.has("instruments") and any(a is not b for a, b in zip(before, now, strict=True)):
         return Caught("instruments", "a function that reads the device or a clock was replaced")
@@ -70,7 +70,7 @@ def check_instruments(opened: Session, before: tuple[object, ...]) -> Caught | N
 
 
 def _checks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, CheckSteps]]:
-    """Each with what it is."""
+    """All result checks with their notes."""
     draws, plan, subject = opened.draws, opened.plan, opened.subject
     sizes = subject.sizes
     case, placed = subject.normal(draws, sizes), opened.place(sizes)
@@ -96,7 +96,7 @@ def _prefixed(look: CheckSteps, name: str) -> CheckSteps:
 
 
 def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: Check) -> CheckSteps:
-    """A candidate may say of a shape that it does not take it (E405)."""
+    """As `_check_call`; passes if the candidate refuses the shape (E405)."""
     try:
         return (yield from _check_call(opened, candidate, opened.place(case.sizes), case, check))
     except ArgusError as problem:

@@ -1,9 +1,9 @@
-"""A kernel of a user's own as its candidates are examined: its reference in float64, at its own sizes and unseen ones.
+"""The test subject of a user's kernel file: float64 reference, the problem's own sizes and unseen ones.
 
-Where the kernel's claims say that it is a product of matrices, elements are held to the bounds of sums in float32 and
-one rounding, and errors to their statistics. Of others nobody knows how results are rounded on the way: elements are
-held to some roundings of the largest one; and at small sizes the error is held to that of the interpreter, which rounds
-where the kernel does.
+If the kernel's claims state a matrix product, each element must satisfy the error bound of f32 sums rounded once, and
+the errors its statistics. For other kernels the intermediate roundings are unknown: elements may differ by some
+roundings of the largest element, and at small sizes the error must be close to the interpreter's, which rounds where
+the kernel does.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Contraction, contraction
 
 MOST_INTERPRETED = 1 << 22
-"""Largest product of all sizes at which the interpreter runs, too."""
+"""Largest product of all sizes at which the interpreter is run as well."""
 SLOWEST = 4.0
-"""Seconds that the reference may take at the problem's sizes: it is asked some forty times."""
+"""Most seconds per call of the reference at the problem's sizes; it is called about forty times."""
 _SLACK = 1.5
-"""Root mean square of the error over that of the interpreter, at most: what cuts off where it should round has 2."""
+"""Largest ratio of the RMS error to the interpreter's; truncation instead of rounding has a ratio of 2."""
 _ROUNDINGS = 8
-"""Of float32, by which functions of the hardware may differ from those of the interpreter, in the mean square."""
+"""Allowance for hardware functions that differ from the interpreter's, in f32 roundings (RMS)."""
 _EDGES = 12
 _DRAWS = 400
 _COARSE = (1, 1, 2, 8, 16, 64)
@@ -53,14 +53,14 @@ _COARSE = (1, 1, 2, 8, 16, 64)
 
 @define
 class _Watch:
-    """slowest: seconds of the reference so far."""
+    """slowest: longest call of the reference so far, in seconds."""
 
     slowest: float = 0.0
 
 
 @frozen
 class KernelOfFile:
-    """The subject of one design. kernel: as it is built. reference: of the user, in float64."""
+    """The subject of one design. kernel: as built. reference: the user's, in float64."""
 
     kernel: Kernel
     sizes: Sizes
@@ -88,7 +88,7 @@ class KernelOfFile:
         return Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True)
 
     def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
-        """Some of the least that are admitted, then such as are drawn; fewer where assumptions admit few."""
+        """Some of the smallest admissible sizes, then random ones; fewer if the assumptions admit few."""
         edges = list(islice(sizes_in_order(self.kernel), _EDGES))
         sample_indices = draws.generator().permutation(len(edges))[:2]
         found: list[Sizes] = [edges[int(number)] for number in sample_indices]
@@ -106,7 +106,7 @@ class KernelOfFile:
         return {tensor.name: (shape, tensor.dtype) for tensor, shape in pairs if tensor.read}
 
     def _drawn(self, generator: np.random.Generator) -> Iterator[Sizes]:
-        """Small sizes that the assumptions admit, multiples of 1 to 64."""
+        """Random small admissible sizes, multiples of 1 to 64."""
         condition = assumed(self.kernel)
         names = [symbol.name for symbol in self.kernel.sizes]
         most = int(MOST_INTERPRETED ** (1 / max(1, len(names))))
@@ -129,8 +129,8 @@ class KernelOfFile:
             found = asked(self.reference, given)
         self._watch.slowest = max(self._watch.slowest, perf_counter() - begun)
         if self._watch.slowest > SLOWEST:
-            message = f"`{REFERENCE}` took {self._watch.slowest:.1f} s at {case.at}, and is asked some forty times"
-            advice = "name smaller sizes, make it faster, or take predicted times: --on model"
+            message = f"`{REFERENCE}` took {self._watch.slowest:.1f} s at {case.at}, and is called about forty times"
+            advice = "give smaller sizes, make it faster, or use predicted times: --on model"
             raise ArgusError(Diagnostic("E903", "error", message, help=advice))
         pairs = zip(self.tensors, self.shapes(case.sizes), strict=True)
         return answered(found, {tensor.name: shape for tensor, shape in pairs if tensor.written})
@@ -179,14 +179,14 @@ class KernelOfFile:
             ours, theirs = (rms(each[name].astype(np.float64) - exact) for each in (interpreted, found))
             summed = (SIGMAS * depth**0.5 + _ROUNDINGS) * F32_ROUNDING * rms(exact)
             if exact.size >= LEAST_SAMPLES and np.isfinite(ours) and not theirs <= _SLACK * ours + summed:
-                text = f"the error of {name} is {theirs:.3g} in the mean square, in the interpreter {ours:.3g}"
+                text = f"the RMS error of {name} is {theirs:.3g}, but {ours:.3g} in the interpreter"
                 return Mismatch(text, precise=True)
         return None
 
     def _also_interpreted(self, case: Case, expected: Mapping[str, Exact]) -> bool:
-        """Whether the kernel itself, wherever it runs, differs from the reference here: that is no fault of a device.
+        """Whether the interpreted kernel differs from the reference, too; then the device is not at fault.
 
-        What the interpreter makes of normal numbers has been compared before.
+        On normal numbers the interpreter has already been compared with the reference.
         """
         if prod(case.sizes.values()) > MOST_INTERPRETED:
             return False

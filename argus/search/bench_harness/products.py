@@ -1,8 +1,8 @@
-"""A product of matrices as its candidates are examined: C = A @ B^T in float64, element by element and by statistics.
+"""The test subject of a GEMM: C = A @ B^T compared with float64, element by element and by error statistics.
 
-An element of a sum of k products in float32, rounded once to bfloat16, is off by at most u |c| + (1 + u) e with
-e = k 2^-23 sum |a b| and u = 2^-8. For large k this bound, made for the worst order of the worst signs, lets lower
-precision by: e grows as k^2, the error of sums in bfloat16 only as k. The mean square does not (`outputs.imprecise`).
+The error of a sum of k products in f32, rounded once to bfloat16, is at most u |c| + (1 + u) e with
+e = k 2^-23 sum |a b| and u = 2^-8. For large k this worst-case bound does not detect lower precision: e grows as k^2,
+the error of bfloat16 sums only as k. The mean square error does (`outputs.check_precision`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HOSTILE = (67, 72, 136)
 
 @frozen
 class Product:
-    """The subject of a problem of the family."""
+    """The subject of a GEMM problem."""
 
     problem: Gemm
 
@@ -58,7 +58,7 @@ class Product:
         return Case(sizes, {"A": left, "B": right}, statistical=True)
 
     def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
-        """One smallest shape, and some that are no multiples of tiles; rows of operands are of 16 bytes."""
+        """The smallest shape, and some that are not multiples of tiles; operand rows are multiples of 16 bytes."""
         found = [_sizes((1, 8, 8))]
         for _ in range(count):
             generator = draws.generator()
@@ -90,13 +90,13 @@ class Product:
 
 
 def random_operands(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:
-    """Operands whose numbers are drawn one by one."""
+    """Operands A and B of independently drawn normal numbers."""
     left, right = normal_arrays(generator, _shapes(shape))
     return left, right
 
 
 def exact_product(case: Case, rows: Places, columns: Places) -> tuple[Exact, Exact]:
-    """A @ B^T in float64 where these rows and columns meet, and |A| @ |B|^T."""
+    """A @ B^T and |A| @ |B|^T in float64 at these rows and columns."""
     left, right = (case.arrays[name][chosen].astype(np.float64) for name, chosen in (("A", rows), ("B", columns)))
     return left @ right.T, np.abs(left) @ np.abs(right).T
 

@@ -1,4 +1,4 @@
-"""Designs by name, the kernels that they are, and the techniques that they have."""
+"""Designs by name: their kernels, the sets of designs to try, and how techniques derive one design from another."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SHIPPED = {config: name for name, config in reversed(CONFIGS.items())}
 
 
 def name(design: Design) -> str:
-    """What it is shipped as, or a name that says all of it."""
+    """The shipped name, or a name that encodes all fields."""
     return _SHIPPED.get(design) or name_of(design)
 
 
 def design(named: str) -> Design:
-    """Raises ArgusError (E906) where no design is called that."""
+    """The design of a name. Raises ArgusError (E906) for an unknown name."""
     found = configuration(named)
     if found is None:
         shipped_designs = ", ".join(CONFIGS)
@@ -33,7 +33,7 @@ def design(named: str) -> Design:
 
 
 def kernel_of(found: Design) -> Kernel:
-    """Traced. Raises ArgusError: E1xx or E2xx for what is wrong with it."""
+    """The traced kernel of a design. Raises ArgusError (E1xx, E2xx) if it is ill-formed."""
     return gemm.instance(found, name(found))
 
 
@@ -42,7 +42,7 @@ def shipped_designs(target: str) -> Iterator[Design]:
 
 
 def candidate_designs(target: str) -> Iterator[Design]:
-    """Designs of a target to try techniques on: those shipped, those before them, then the space that planners walk."""
+    """Designs of a target to try techniques on: shipped ones, their derivations, then the planners' search space."""
     seen: set[Design] = set()
     before = (each for expert in shipped_designs(target) for _, each in derivation(expert))
     for found in (*shipped_designs(target), *before, *design_space(target).values()):
@@ -52,9 +52,9 @@ def candidate_designs(target: str) -> Iterator[Design]:
 
 
 def derivation(found: Design) -> tuple[tuple[str, Design], ...]:
-    """How one may come to a design: the first design, with no technique's name, then each technique and what it made.
+    """A derivation of a design: ('', first design), then (technique, design) for each step.
 
-    Techniques are undone one after the other, the last of their order first; several uses of one are one step.
+    Undoes techniques one after the other, in reverse order of `TRANSFORMATIONS`; several uses of one are one step.
     """
     steps = [("", found)]
     while True:
@@ -71,7 +71,7 @@ def derivation(found: Design) -> tuple[tuple[str, Design], ...]:
 
 
 def _undo_fully(technique: str, found: Design) -> Design | None:
-    """As far down as it goes."""
+    """Undo a technique as often as possible; None if the design does not have it."""
     reached: Design | None = None
     while (without := TRANSFORMATIONS[technique].undo(found if reached is None else reached)) is not None:
         reached = without
@@ -79,6 +79,6 @@ def _undo_fully(technique: str, found: Design) -> Design | None:
 
 
 def other_kernels(target: str) -> Iterator[tuple[str, Kernel]]:
-    """Kernels of other families, by name: what rewritings are tried on, too."""
+    """Kernels of other families, by name, on which IR rewrites are tried as well."""
     if target == "sm_90a":
         yield from ((f"gemm_fp8 {each}", gemm_fp8.trace(each)) for each in gemm_fp8.instances())

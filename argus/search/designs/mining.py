@@ -1,4 +1,4 @@
-"""Skills from an expert's design: techniques are taken away one by one, each step proved, run and timed."""
+"""Mines techniques from an expert design: removes them one by one and proves, runs and times each step."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from argus.search.transformation import Design, Transformation
 
 Verify = Callable[[Kernel], Report]
 Disagrees = Callable[[Kernel], str]
-"""Where a kernel's result is not what it should be; empty if nowhere."""
+"""Describes where a kernel's result is wrong; empty if it is right."""
 Time = Callable[[Design, Kernel], float | None]
-"""Microseconds of a design, measured or predicted; None where nobody knows."""
+"""Time of a design in microseconds, measured or predicted; None if unknown."""
 
 
 @frozen
 class Tools:
-    """command, shape, basis: of the experiment, for its lineage."""
+    """Dependencies of mining. command, shape, basis: recorded in the lineage."""
 
     transformations: Mapping[str, Transformation]
     verify: Verify
@@ -36,8 +36,9 @@ class Tools:
 
 @frozen
 class Skill:
-    """One step, as one would take it. invariants: that are proved of the design with it and do not apply to the one
-    without, beside those that the technique names.
+    """One step of the derivation. invariants: proved for the design with the technique, not applicable without it.
+
+    before, after: times in microseconds.
     """
 
     technique: Technique
@@ -55,6 +56,8 @@ class Skill:
 
 @frozen
 class Rejected:
+    """A step that was not taken. why: the reason."""
+
     technique: str
     without: str
     design: str
@@ -63,7 +66,7 @@ class Rejected:
 
 @frozen
 class MiningResult:
-    """skills: in the order in which one would apply them, from `first` to `expert`."""
+    """skills: in order of application, from `first` to `expert`."""
 
     expert: str
     first: str
@@ -73,7 +76,7 @@ class MiningResult:
 
 @frozen(eq=False)
 class _VerifiedDesign:
-    """A design that is proved and computes what it should."""
+    """A design that is proved and computes the right result."""
 
     design: Design
     kernel: Kernel
@@ -85,9 +88,9 @@ class _VerifiedDesign:
 
 
 def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Iterator[Skill | Rejected]:
-    """Steps backwards from an expert's design, in the reverse of the order of transformations; see `gathered`.
+    """Yield the steps backwards from an expert design, in reverse order of the transformations; see `collect`.
 
-    Several uses of one technique after each other are one step. Raises ArgusError for an expert that is not traced.
+    Consecutive uses of one technique are one step. Raises ArgusError if the expert design does not trace.
     """
     place = {named: i for i, named in enumerate(tools.transformations)}
     ordered = sorted(techniques, key=lambda each: (place[each.transformation], each.name), reverse=True)
@@ -109,6 +112,7 @@ def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Itera
 
 
 def collect(expert: str, steps: Sequence[Skill | Rejected]) -> MiningResult:
+    """The steps of `mine` in order of application."""
     skills = tuple(step for step in reversed(steps) if isinstance(step, Skill))
     first = skills[0].without if skills else expert
     return MiningResult(expert, first, skills, tuple(step for step in steps if isinstance(step, Rejected)))
@@ -117,7 +121,7 @@ def collect(expert: str, steps: Sequence[Skill | Rejected]) -> MiningResult:
 def _undo_technique(
     current: _VerifiedDesign, technique: Technique, tools: Tools, refused: set[tuple[str, Design]]
 ) -> tuple[_VerifiedDesign | None, list[Rejected]]:
-    """The design without a technique, as far down as it is accepted; None where it has none of it."""
+    """Undo a technique as often as the result is accepted; None if never. Also returns the rejected steps."""
     undo = tools.transformations[technique.transformation].undo
     reached: _VerifiedDesign | None = None
     why: list[Rejected] = []
@@ -135,7 +139,7 @@ def _undo_technique(
 
 
 def _verify_design(design: Design, tools: Tools) -> _VerifiedDesign | str:
-    """Traced, proved and run; or why it does not count."""
+    """Trace, prove and run a design; or return the reason why it fails."""
     try:
         kernel = designs.kernel_of(design)
     except ArgusError as problem:
@@ -157,13 +161,13 @@ def _skill(technique: Technique, simpler: _VerifiedDesign, current: _VerifiedDes
 
 
 def draft_technique(skill: Skill, number: int, mined: MiningResult, tools: Tools, target: str) -> Technique:
-    """A technique's page as this walk alone shows it: its preconditions, its effect, its lineage."""
+    """Draft a technique's page from this derivation alone: preconditions, effect and lineage."""
     technique = skill.technique
     rows = () if skill.ratio is None else (_row(skill, skill.ratio, tools, target),)
     needed = tuple(dict.fromkeys((*technique.preconditions, *skill.invariants)))
     text = (
         f"Step {number} of {len(mined.skills)} from `{mined.first}` to `{mined.expert}`: `{skill.without}` becomes "
-        f"`{skill.design}`. Both are proved, and compute the same in the interpreter.\n\n{technique.text}"
+        f"`{skill.design}`. Both are proved and agree in the interpreter.\n\n{technique.text}"
     )
     return evolve(
         technique,

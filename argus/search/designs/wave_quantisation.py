@@ -1,4 +1,4 @@
-"""How the blocks of a design fill a problem and a machine: from its settings alone, nothing is traced or compiled."""
+"""Features of wave quantisation and occupancy, computed from a design's fields alone, without tracing or compiling."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from argus.kernels.schedules.staged import Staged
 from argus.search.problems.problem import Gemm
 
 _ELEMENT = 2
-"""Bytes of an operand's."""
+"""Bytes of an operand's element."""
 _BESIDE = 48
-"""Registers of a thread beside its sums, about: fragments and addresses."""
+"""Estimated registers per thread besides accumulators: fragments and addresses."""
 _USUAL = 32_768
-"""Bytes in flight that count as 0: of the order of what hides the latency of memory."""
+"""Bytes in flight at which the feature is 0: about what hides the memory latency."""
 
 _TILE = 128
 
 
 @frozen
 class BlockShape:
-    """rows, columns: of C that a block makes. sharing: blocks that share out the products of one tile.
+    """Resources of a block. rows, columns: of its tile of C. sharing: blocks per tile (split-K).
 
-    deep: steps of k of a slot. slots: of operands in shared memory. beside: bytes of shared memory beside them.
-    persistent: one block of a processor takes tile after tile. ways: lanes of one read that ask the same bank.
+    deep: bk. slots: pipeline stages. beside: other bytes of shared memory. persistent: one persistent block per SM.
+    ways: bank conflict degree of operand reads.
     """
 
     rows: int
@@ -49,11 +49,11 @@ class BlockShape:
 
     @property
     def slot(self) -> int:
-        """Bytes."""
+        """Bytes of one stage."""
         return (self.rows + self.columns) * self.deep * _ELEMENT
 
     def resident(self, machine: Machine) -> int:
-        """Blocks that a processor holds at once, registers being guessed."""
+        """Estimated resident blocks per SM or CU."""
         if self.persistent:
             return 1
         shared = self.slots * self.slot + self.beside + machine.reserved
@@ -64,14 +64,15 @@ class BlockShape:
 
 
 def block_shape(config: Config) -> BlockShape:
+    """The resources of a configuration's block."""
     match config:
         case Cdna3():
             return BlockShape(config.bm, config.bn, config.bk, 2, config.threads)
         case Cdna3PingPong():
             return BlockShape(config.bm, config.bn, config.bk, 1, config.threads)
         case Cdna3Staged():
-            # Rows of a slot begin a whole number of times in a line of all banks, so that lanes of one read, of
-            # neighbouring rows, meet as often as reads fit into a row, if no swizzle spreads them.
+            # A row's length divides or is a multiple of the line of all banks. Without a swizzle, lanes that read
+            # neighbouring rows therefore conflict as often as reads fit into a row.
             ways = 1 if config.swizzle else config.bk // config.run
             return BlockShape(config.bm, config.bn, config.bk, config.buffers, config.threads, ways=ways)
         case Hopper():
@@ -91,10 +92,10 @@ def block_shape(config: Config) -> BlockShape:
 
 
 def occupancy_features(problem: Gemm, config: Config) -> Mapping[str, float]:
-    """Features by name. Shares are logarithms, at most 0; counts are logarithms, scaled to be about 1 at most.
+    """Features by name. Utilisations are logarithms, at most 0; counts are logarithms, scaled to at most about 1.
 
-    What a processor holds at once decides how long a latency is hidden, and how many rounds a grid takes: of few tiles
-    the one or the other may be worth a third of the time.
+    The number of resident blocks determines latency hiding and the number of rounds of the grid; with few tiles either
+    may account for a third of the time.
     """
     found, machine = block_shape(config), MACHINES[problem.target]
     processors = machine.target.processors
@@ -118,10 +119,10 @@ def occupancy_features(problem: Gemm, config: Config) -> Mapping[str, float]:
 
 
 def problem_size(problem: Gemm) -> float:
-    """Tiles of 128 x 128 that a processor gets, as a logarithm: what experience of other problems goes by."""
+    """Base-2 logarithm of the number of 128 x 128 tiles per SM or CU: the covariate of `argus.policy.experience`."""
     return log2(problem.m * problem.n / _TILE**2 / MACHINES[problem.target].target.processors)
 
 
 def _with_square(name: str, value: float) -> dict[str, float]:
-    """A number and its square, so that a linear model may have a best value between."""
+    """A value and its square, so that a linear model can have an interior optimum."""
     return {name: value, f"{name} squared": value**2}

@@ -1,6 +1,6 @@
-"""The gate: what a candidate goes through before its time counts, whoever proposed it.
+"""The gate: the sequence of checks that every candidate passes before its time counts.
 
-Each stage costs more than the one before, and none is entered unless the ones before let the candidate by.
+Stages are ordered by cost, and a candidate enters a stage only after passing all earlier ones.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from argus.search.problems.llm_kernels import trace_text, unproved_part
 from argus.search.problems.problem import Gemm, Problem
 
 _BUDGETS = "I22"
-"""The invariant that says that a kernel fits its machine."""
+"""The invariant of resource limits."""
 _DEVICE = ("E405", "E408", "E409", "E410")
 
 
 class DeviceTools(Protocol):
-    """A GPU."""
+    """Checks and timing on a GPU."""
 
     def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
-        """Where its results differ from the float64 reference, or what it does beside. Raises ArgusError."""
+        """A difference from the float64 reference or a forbidden side effect; None if correct. Raises ArgusError."""
         ...
 
     def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
-        """Microseconds of one call, or why they are none. Raises ArgusError."""
+        """The time of one call, or why the measurement is rejected. Raises ArgusError."""
         ...
 
 
 @frozen
 class Tools:
-    """What the gate uses, so that a test may stand in for any of it.
+    """Dependencies of the gate, replaceable in tests.
 
-    verify: with counterexamples replayed. build: into a folder. device: a GPU at hand; without one times are what
-    `predict` says. folder: for code; None for the user's cache.
+    verify: with replay of counterexamples. build: into a folder. device: the GPU; without one, `predict` gives the
+    times. folder: for code; None for the user's cache.
     """
 
     verify: Callable[[Kernel], Report]
@@ -64,7 +64,7 @@ class Tools:
 
 
 @define
-class _Rejected(Exception):  # noqa: N818 reason: no error, an answer
+class _Rejected(Exception):  # noqa: N818 reason: a result, not an error
     outcome: Outcome
     why: str
     counterexample: Mapping[str, object] | None = None
@@ -72,14 +72,14 @@ class _Rejected(Exception):  # noqa: N818 reason: no error, an answer
 
 @define
 class _Progress:
-    """A candidate on its way."""
+    """The judgement of a candidate while it passes the gate."""
 
     judgement: Judgement
     clock: Callable[[], float]
 
     @contextmanager
     def through(self, stage: Stage) -> Generator[None]:
-        """The time of a stage counts, also of the one that stops the candidate."""
+        """Enter a stage and record its time, also if it rejects the candidate."""
         before = self.clock()
         self.judgement = evolve(self.judgement, stage=stage)
         try:
@@ -92,11 +92,11 @@ class _Progress:
 def evaluate(
     problem: Problem, name: str, tools: Tools, text: str = "", clock: Callable[[], float] = time.perf_counter
 ) -> Judgement:
-    """A design of a problem, as far through the gate as it comes. Diagnostics of the candidate become answers.
+    """Run a candidate through the gate. The candidate's own diagnostics become its judgement.
 
-    text: of a kernel that somebody wrote; it is held to the problem and not only to its own claims.
+    text: source of a written kernel; it must satisfy the problem's specification, not only its own claims.
 
-    Raises ArgusError for what is no fault of the candidate: E303 without a compiler, E6xx without a solver.
+    Raises ArgusError for errors that are not the candidate's: E303 without a compiler, E6xx without a solver.
     """
     passage = _Progress(Judgement(name, "timed", "parse"), clock)
     try:
@@ -140,14 +140,14 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
 
 
 def _check_report(report: Report, written: Kernel | None) -> None:
-    """written: a kernel of somebody's text, whose claims may speak of less than the problem asks for."""
+    """Raises _Rejected unless proved. written: a kernel from source text, whose claims may be too weak."""
     match report.verdict:
         case Proved() as verdict if written is not None and unproved_part(verdict, written, written=True):
             raise _Rejected("unknown", unproved_part(verdict, written, written=True))
         case Proved() if not report.uncovered:
             return
         case Proved():
-            raise _Rejected("unknown", f"no claim speaks of {', '.join(report.uncovered)}")
+            raise _Rejected("unknown", f"no claim covers {', '.join(report.uncovered)}")
         case Refuted(counterexample):
             outcome: Outcome = "over limits" if counterexample.code == _BUDGETS else "refuted"
             raise _Rejected(outcome, f"{counterexample.code}: {counterexample.message}", _counterexample(report))
@@ -161,7 +161,7 @@ def _counterexample(report: Report) -> Mapping[str, object] | None:
 
 
 def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
-    """A time that the machine can reach; a shorter one is no time of this work."""
+    """The measured time in microseconds. Raises _Rejected if it is below the machine's lower bound."""
     match verdict:
         case Caught():
             raise _Rejected(verdict.outcome, str(verdict))
@@ -173,13 +173,13 @@ def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> floa
 
 
 def _bounds(problem: Problem, kernel: Kernel) -> Bounds:
-    """Of what this kernel does: a kernel of another text may do less than those of the user's file."""
+    """Bounds of this kernel's own work, which may be less than that of the other kernels of the user's file."""
     return problem.bounds_of(kernel) if isinstance(problem, KernelFile) else problem.bounds
 
 
 @contextmanager
 def _candidate_faults(outcome: Outcome, *codes: str) -> Generator[None]:
-    """What the candidate is to blame for becomes its answer."""
+    """Turn diagnostics with these code prefixes, which the candidate causes, into its rejection."""
     try:
         yield
     except ArgusError as problem:

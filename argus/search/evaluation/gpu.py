@@ -1,4 +1,4 @@
-"""Candidates on this machine's GPU, in a process of their own: what hangs is stopped, what crashes is told."""
+"""Checks and times candidates on the local GPU in a child process with a watchdog."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 60.0
 
 
 def gpu_available(target: str, *, required: bool = False) -> bool:
-    """Whether there is a GPU here that runs code for the target. Raises ArgusError (E406, E407) if one is required."""
+    """Whether a local GPU runs code for the target. Raises ArgusError (E406, E407) if required and absent."""
     try:
         found().check_runs(target)
     except ArgusError:
@@ -29,7 +29,7 @@ def gpu_available(target: str, *, required: bool = False) -> bool:
 
 @define
 class Gpu:
-    """The GPU at hand. Both methods raise ArgusError: E405 to E410, E903."""
+    """The local GPU as `DeviceTools`. Both methods raise ArgusError: E405 to E410, E903."""
 
     child: Watched = field(factory=lambda: Watched(SECONDS))
 

@@ -1,4 +1,4 @@
-"""The bench of the examination on a GPU, and built kernels as its candidates."""
+"""Implements the bench harness's `Bench` on a GPU, and binds built kernels as its candidates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from argus.search.problems.workload import size_sources
 from argus.search.tuning.measure import keep_busy, the_device
 
 _CLOCK = time.perf_counter
-"""As it is before any candidate is loaded."""
+"""The host clock, captured before any candidate is loaded."""
 _MEASURING = (
     "cuMemcpyDtoH",
     "cuMemcpyHtoD",
@@ -43,13 +43,13 @@ _MEASURING = (
 )
 _LAUNCH = 30e-6
 _MORE = 5
-"""Seconds that a launch may take on the host, and launches more than there are that the GPU is kept busy for."""
+"""Host seconds assumed per launch, and extra launches for which the GPU is kept busy."""
 ROUNDS = 3
 
 
 @frozen
 class GpuBench:
-    """A GPU with the events of its driver, one process at a time; calls go to the default stream."""
+    """A GPU timed by driver events, with exclusive access per process; calls go to the default stream."""
 
     device: Device
     turn: Turn = field(init=False, default=Factory(lambda card: Turn(card.device.bus), takes_self=True))
@@ -116,7 +116,7 @@ class GpuBench:
 
 @frozen
 class SizeSources:
-    """tensors: names of parameters, in order. sizes: by name, a tensor and its axis of that extent."""
+    """Where a kernel's sizes come from. tensors: parameter names in order. sizes: name -> (tensor, axis)."""
 
     tensors: tuple[str, ...]
     sizes: Mapping[str, tuple[str, int]]
@@ -126,7 +126,7 @@ PRODUCT = SizeSources(("A", "B", "C"), {"M": ("C", 0), "N": ("C", 1), "K": ("A",
 
 
 def bind_kernel(kernel: Loaded, source: SizeSources, stream: int = 0) -> Candidate:
-    """A built kernel; binding raises ArgusError (E405) for sizes that it does not take."""
+    """A built kernel as a candidate; binding raises ArgusError (E405) for sizes that it does not accept."""
 
     def bind(*operands: Operand) -> Call:
         given = dict(zip(source.tensors, operands, strict=True))
@@ -139,9 +139,9 @@ def bind_kernel(kernel: Loaded, source: SizeSources, stream: int = 0) -> Candida
 
 @frozen
 class Job:
-    """What to examine. path: of the description of a built kernel. plain: the kernel itself, as data, of a file's.
+    """What to check or time. path: description file of the built kernel. plain: the serialised kernel of a user's file.
 
-    seed: known to nobody before.
+    seed: fresh and secret.
     """
 
     problem: Problem
@@ -180,13 +180,13 @@ class Job:
 
 
 def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
-    """path: of the description of the kernel as it is built."""
+    """path: description file of the built kernel."""
     plain = json.dumps(write([kernel])) if isinstance(problem, KernelFile) else ""
     return Job(problem, str(path), plain)
 
 
 def check_job(job: Job) -> Generator[str, None, Caught | None]:
-    """What is wrong with a kernel's results. Raises ArgusError: E405 to E409, E903."""
+    """Check a kernel's results. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
     card, subject = GpuBench(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)
@@ -195,7 +195,7 @@ def check_job(job: Job) -> Generator[str, None, Caught | None]:
 
 
 def time_job(job: Job) -> Generator[str, None, Verdict]:
-    """A kernel's time. Raises ArgusError: E405 to E409, E903."""
+    """Measure a kernel's time. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
     card, subject = GpuBench(the_device()), job.subject()
     kernel = load(Path(job.path), card.driver)

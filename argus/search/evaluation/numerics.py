@@ -1,4 +1,4 @@
-"""Whether a kernel computes what is asked for, in the interpreter: fresh inputs, shapes that nobody tuned for."""
+"""Differential test of a kernel in the interpreter against a float64 reference, on random inputs and unusual shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Comparison, compared
 
 _ROUNDING = 2.0**-8
-"""Of a number of bfloat16."""
+"""Unit roundoff of bfloat16."""
 SEEDS = (0, 1)
 REFERENCE = "float64"
 TOLERANCE = (
@@ -28,26 +28,26 @@ TOLERANCE = (
 
 
 _WHOLE = ((64, 64, 64), (128, 128, 128), (256, 256, 256), (128, 256, 512))
-"""For kernels that take multiples of tiles alone."""
+"""Shapes for kernels that only accept multiples of tiles."""
 
 
 def small_shapes(kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
-    """Small extents that the kernel's assumptions admit: no multiples of tiles if it takes any such."""
+    """Small (M, N, K) that satisfy the kernel's assumptions, not multiples of tiles if such are admissible."""
     generator = np.random.default_rng(seed)
     odd = int(generator.integers(2, 140)), 8 * int(generator.integers(1, 18)), 8 * int(generator.integers(1, 40))
     return admissible(kernel, ((1, 8, 8), odd)) or admissible(kernel, _WHOLE)
 
 
 def admissible(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """Those of M, N and K at which the kernel may be launched."""
+    """The extents (M, N, K) that satisfy the kernel's assumptions."""
     condition = assumed(kernel)
     return tuple(each for each in extents if holds(kernel, condition, dict(zip("MNK", each, strict=True))))
 
 
 def disagreement(problem: Problem, kernel: Kernel) -> str:
-    """Where the interpreter's result and the float64 reference differ by more than rounding; empty if nowhere.
+    """Describe where the interpreter differs from the float64 reference by more than rounding; empty if nowhere.
 
-    Raises ArgusError (E903) for a user's reference that does not serve.
+    Raises ArgusError (E903) for an unusable reference of the user.
     """
     match problem:
         case Gemm():
@@ -62,7 +62,7 @@ def _product_disagreement(kernel: Kernel) -> str:
     for seed in SEEDS:
         chosen = small_shapes(kernel, seed)
         if not chosen:
-            return f"no small extents meet `{show(assumed(kernel))}`, so that it could not be run"
+            return f"no small extents satisfy `{show(assumed(kernel))}`, so it could not be run"
         for shape in chosen:
             found = compare_product(kernel, shape, seed)
             if not found.right:
@@ -76,7 +76,7 @@ def _product_disagreement(kernel: Kernel) -> str:
 
 
 def compare_product(kernel: Kernel, shape: tuple[int, int, int], seed: int) -> Comparison:
-    """One product of normal numbers, run and compared: u |c| + (1 + u) e, e of float32 sums in any order."""
+    """Run one product of normal numbers and compare with the error bound `TOLERANCE`."""
     m, n, k = shape
     generator = np.random.default_rng([seed, m, n, k])
     left = generator.standard_normal((m, k), np.float32).astype(bfloat16)

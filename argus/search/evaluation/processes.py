@@ -1,4 +1,4 @@
-"""Processes of this machine that judge: each is stopped with all that it has started, and ends with its parent."""
+"""Local worker processes for evaluation, each with a timeout; killed with their descendants, and with their parent."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from argus.search.evaluation.judgement import Judgement
 
 
 def _initialise_worker(device: str, begun: Event, memory: int) -> None:
-    """In a worker: what interrupts the search is not for it, one GPU is its own, and it ends with who has begun it.
+    """Worker initialiser: ignore interrupts of the search, select one GPU, end with the parent.
 
-    It leads a group of processes, so that a compiler that it has started is stopped together with it.
+    The worker leads its own process group, so that its compilers are killed together with it.
     """
     settled()
     bounded(memory)
@@ -34,14 +34,14 @@ def _initialise_worker(device: str, begun: Event, memory: int) -> None:
 
 @define
 class _Worker:
-    """One process for one candidate after the other. begun: by the process, once it is fit to judge."""
+    """One worker process. begun: set by the process once it is initialised. flying: candidates submitted."""
 
     pool: ProcessPoolExecutor
     begun: Event
     flying: int = 0
 
     def stop(self) -> None:
-        """End the process and all that it has started, whatever they are at."""
+        """Kill the process and its descendants."""
         found = cast("dict[int, BaseProcess] | None", getattr(self.pool, "_processes", None))
         processes = list((found or {}).values())
         self.pool.shutdown(wait=False, cancel_futures=True)
@@ -51,11 +51,11 @@ class _Worker:
 
 @define
 class WorkerProcesses:
-    """Processes of this machine, each on its own: what hangs or dies takes no other candidate with it.
+    """Evaluates in local worker processes, isolated from each other: a hang or crash affects one candidate only.
 
-    devices: GPUs, which the processes have in turn; without any all see what this one sees. seconds, memory: the
-    longest time of one candidate, and the most bytes of a process that judges. Raises ArgusError (E905) from `result`
-    where processes end before they have begun.
+    devices: GPUs, assigned round-robin; if empty, workers see the same as this process. seconds: timeout of one
+    candidate. memory: limit of a worker in bytes. `result` raises ArgusError (E905) if a worker dies before it is
+    initialised.
     """
 
     judge: Judge
@@ -71,7 +71,7 @@ class WorkerProcesses:
         with bare():
             try:
                 future = self._lane(place).pool.submit(self.judge, name, text)
-            except BrokenExecutor:  # it died while it had nothing to do
+            except BrokenExecutor:  # it died while idle
                 self._stop(place)
                 future = self._lane(place).pool.submit(self.judge, name, text)
         self._lanes[place].flying += 1
@@ -90,7 +90,7 @@ class WorkerProcesses:
         except (BrokenExecutor, CancelledError):
             if not self._lanes[place].begun.is_set():
                 raise _worker_died_early() from None
-            judgement = lost_judgement(name, "the process that judged it died")
+            judgement = lost_judgement(name, "the worker process died")
             self._stop(place)
         except ArgusError:
             raise
@@ -124,6 +124,6 @@ class WorkerProcesses:
 
 
 def _worker_died_early() -> ArgusError:
-    message = "the process that was to judge candidates ended before it had begun"
-    advice = "see whether memory and processes are to be had on this machine, or take --workers 0"
+    message = "a worker process ended before it was initialised"
+    advice = "check the memory and process limits of this machine, or use --workers 0"
     return ArgusError(Diagnostic("E905", "error", message, help=advice))

@@ -1,8 +1,8 @@
-"""How much of a tensor the copies of a kernel are sure to read at given sizes: boxes that lie apart, each counted once.
+"""Lower bound of the bytes of a tensor that a kernel reads at given sizes: the union of disjoint boxes, counted once.
 
-Of one copy all blocks and all trips of its loops are looked at, with numbers; boxes of the tile's extents that begin at
-multiples of them do not overlap. A copy under a condition that data decide, or at a place that data or threads decide,
-counts nothing, and so do views that skip elements.
+Enumerates all blocks and loop iterations of a copy numerically. Boxes with the tile's extents that start at multiples
+of them do not overlap. Copies under data-dependent conditions, at data- or thread-dependent coordinates, and of strided
+views count as 0.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from argus.core.ir import Buffer, Copy, For, If, Kernel, Role, Stmt, View, bodie
 from argus.core.walk import IntArray, Value, symbols, topological
 
 _MOST = 1 << 22
-"""Places of a copy that are looked at."""
+"""Most executions of a copy that are enumerated."""
 Numbers = dict[Symbol, Value]
 
 
 @frozen(eq=False)
 class _CopySite:
-    """A copy, and what stands around it from the outside in."""
+    """A copy with its enclosing statements, outermost first, each with whether the copy is in its first body."""
 
     copy: Copy
     around: tuple[tuple[Stmt, bool], ...]
@@ -36,7 +36,7 @@ class _CopySite:
 
 
 def required_bytes(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> float:
-    """Bytes that are sure to be read, by copies whose boxes have the same extents; 0 where nothing is sure."""
+    """Bytes that are certainly read: the maximum over groups of copies with equal box extents; 0 if none is known."""
     found: dict[tuple[int, ...], list[IntArray]] = {}
     for way in _copy_sites(kernel):
         if way.copy.source.buffer is buffer and (boxes := _boxes(way, kernel, sizes)) is not None:
@@ -47,7 +47,7 @@ def required_bytes(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> 
 
 
 def _elements(spans: tuple[int, ...], corners: IntArray, shape: list[int]) -> int:
-    """Of boxes that begin at these corners, each counted once, within a tensor."""
+    """Number of elements in the union of aligned boxes at these corners, clipped to the tensor."""
     different = np.unique(corners, axis=0)
     counted = np.ones(len(different), np.int64)
     for axis, (span, extent) in enumerate(zip(spans, shape, strict=True)):
@@ -72,7 +72,7 @@ def _within(body: tuple[Stmt, ...], around: tuple[tuple[Stmt, bool], ...], role:
 
 
 def _boxes(way: _CopySite, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tuple[int, ...], IntArray] | None:
-    """Extents of the boxes that a copy reads, and the corners where they begin, shape (boxes, axes)."""
+    """Extents of the boxes that a copy reads, and their corners, shape (boxes, axes); None if unknown."""
     known = sizes_of(kernel, sizes)
     try:
         spans = _box_extents(way.copy.source, known)
@@ -85,11 +85,11 @@ def _boxes(way: _CopySite, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[tu
 
 
 class _TooManyError(Exception):
-    """More places than are looked at."""
+    """More than `_MOST` executions."""
 
 
 def _box_extents(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
-    """Elements along each axis of the buffer of a view that moves by one element along each of its axes.
+    """Extents, along the buffer's axes, of a view with unit stride along each of its axes.
 
     Raises NotModelledError for other views.
     """
@@ -102,21 +102,21 @@ def _box_extents(view: View, known: Mapping[Symbol, Value]) -> tuple[int, ...]:
             isinstance(node, Coord) for atom, _ in terms if not isinstance(atom, Coord) for node in topological((atom,))
         )
         if hidden or len(axes) > 1 or any(factor != 1 for _, factor in axes):
-            raise NotModelledError("elements that do not lie side by side")
+            raise NotModelledError("a view without unit strides")
         seen += [axis for axis, _ in axes]
         spans.append(int(value_of(view.shape[axes[0][0]], known)) if axes else 1)
     if view.where is not TRUE or len(set(seen)) != len(seen):
-        raise NotModelledError("elements that do not lie side by side")
+        raise NotModelledError("a view without unit strides")
     if prod(spans) != prod(int(value_of(extent, known)) for extent in view.shape):
-        raise NotModelledError("elements that are read more than once")
+        raise NotModelledError("a view that repeats elements")
     return tuple(spans)
 
 
 def _executions(way: _CopySite, kernel: Kernel, known: Mapping[Symbol, Value]) -> Numbers:
-    """Numbers of symbols, one each time that the copy runs, of as many as tell its places apart."""
+    """Values of the relevant symbols, one per execution of the copy; irrelevant symbols are not enumerated."""
     told = _relevant_symbols(way)
     if (way.role is not None and way.role.thread in told) or kernel.thread in told:
-        raise NotModelledError("a place that threads decide")
+        raise NotModelledError("thread-dependent coordinates")
     numbers: Numbers = {symbol: np.full(1, value, np.int64) for symbol, value in known.items()}
     for block, extent in zip(kernel.blocks, kernel.grid, strict=True):
         numbers = _expand_symbol(
@@ -140,7 +140,7 @@ def _executions(way: _CopySite, kernel: Kernel, known: Mapping[Symbol, Value]) -
 
 
 def _relevant_symbols(way: _CopySite) -> frozenset[Symbol]:
-    """Symbols that places, conditions and bounds of loops mention."""
+    """Symbols in the copy's coordinates, enclosing conditions and loop bounds."""
     roots: list[Node] = list(way.copy.source.at)
     for stmt, _ in way.around:
         match stmt:
@@ -156,7 +156,7 @@ def _relevant_symbols(way: _CopySite) -> frozenset[Symbol]:
 def _expand_symbol(
     numbers: Numbers, symbol: Symbol, first: IntArray, count: IntArray, step: int, *, wanted: bool
 ) -> Numbers:
-    """Each place as often as a loop runs there; only where it runs at all if the symbol tells nothing apart."""
+    """Repeat each execution by the loop's trip count; by min(count, 1) if the symbol is irrelevant."""
     times = np.broadcast_to(np.maximum(count, 0) if wanted else np.minimum(np.maximum(count, 0), 1), _length(numbers))
     if int(times.sum()) > _MOST:
         raise _TooManyError

@@ -1,4 +1,4 @@
-"""The transformations that files of the knowledge base name."""
+"""Registry of the transformations that the knowledge base refers to."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from argus.search.techniques import gfx942, loads, rewrites, sm_90a
 from argus.search.transformation import Transformation, combine
 
 TRANSFORMATIONS: Mapping[str, Transformation] = {
-    # how tiles come in
+    # loads
     "vector-loads": combine(loads.VECTOR_LOADS, gfx942.VECTOR_LOADS),
     "hardware-bounds-check": gfx942.HARDWARE_BOUNDS_CHECK,
     "bank-conflict-mitigation": combine(loads.SWIZZLE, gfx942.SWIZZLE),
     "kpack": gfx942.KPACK,
     "smaller-mfma": gfx942.SMALLER_MFMA,
-    # how large they are
+    # tile sizes
     "larger-bm": combine(sm_90a.LARGER_BM, gfx942.LARGER_BM),
     "larger-bn": combine(sm_90a.LARGER_BN, gfx942.LARGER_BN),
     "larger-bk": combine(sm_90a.LARGER_BK, gfx942.LARGER_BK),
     "more-waves": gfx942.MORE_WAVES,
     "agprs": gfx942.AGPRS,
-    # what is under way at once
+    # pipelining and instruction order
     "async-copy": combine(loads.ASYNC_COPY, gfx942.ASYNC_COPY),
     "tma-loads": loads.TMA_LOADS,
     "software-pipelining": combine(loads.SOFTWARE_PIPELINING, gfx942.SOFTWARE_PIPELINING),
@@ -30,7 +30,7 @@ TRANSFORMATIONS: Mapping[str, Transformation] = {
     "wave-priority": combine(gfx942.PRIORITY, rewrites.PRIORITY),
     "load-hoisting": rewrites.LOAD_HOISTING,
     "fp8-promotion": rewrites.FP8_PROMOTION,
-    # who does what
+    # warp specialisation and epilogue
     "tma-epilogue": sm_90a.TMA_EPILOGUE,
     "warp-specialisation": sm_90a.WARP_SPECIALISATION,
     "persistent-kernel": sm_90a.PERSISTENT,
@@ -42,7 +42,7 @@ TRANSFORMATIONS: Mapping[str, Transformation] = {
     "interleaved-fragment-loads": gfx942.INTERLEAVED_FRAGMENT_LOADS,
     "8-wave-ping-pong": gfx942.PING_PONG,
     "ping-pong": sm_90a.PING_PONG,
-    # in which order, and together with whom
+    # tile order and cooperation between blocks
     "stagger-k": gfx942.STAGGER_K,
     "xcd-remap": gfx942.XCD_REMAP,
     "grouped-order": sm_90a.GROUPED_ORDER,
@@ -52,4 +52,4 @@ TRANSFORMATIONS: Mapping[str, Transformation] = {
     "more-splits": sm_90a.MORE_SPLITS,
     "swap-ab": sm_90a.SWAP_AB,
 }
-"""By name, in an order in which one may take them from a first kernel to a fast one."""
+"""By name, in an order that leads from a first kernel to a fast one."""

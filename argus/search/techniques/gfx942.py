@@ -1,4 +1,4 @@
-"""Techniques of the schedules for MI300X."""
+"""Transformations of the MI300X schedules `Cdna3Staged`, `Cdna3PingPong` and `Cdna3`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EIGHT_WAVES = (2, 4)
 
 
 def _fits(design: Cdna3Staged) -> Cdna3Staged | None:
-    """None where LDS is too small, the sums of a wave leave no registers for anything else, or waves have no tile."""
+    """The design; None if it exceeds LDS, its accumulators take over half the registers, or waves do not divide it."""
     lds = design.buffers * (design.bm + design.bn) * design.bk * _BYTES
     rows, columns = (design.mfma * waves for waves in design.waves)
     whole = design.bm % rows == 0 and design.bn % columns == 0
@@ -21,7 +21,7 @@ def _fits(design: Cdna3Staged) -> Cdna3Staged | None:
 
 
 def _accumulator_registers(design: Cdna3Staged) -> int:
-    """32-bit registers of a lane."""
+    """32-bit accumulator registers per lane."""
     return design.bm * design.bn // design.threads
 
 
@@ -58,7 +58,7 @@ AGPRS = combine(*(set_field(kind, "agprs", True) for kind in (Cdna3Staged, Cdna3
 MORE_WAVES = set_field(Cdna3Staged, "waves", (2, 4), (4, 2), fit=_fits)
 
 
-# -- to and from the schedules that are shipped --------------------------------------------------------------
+# -- conversions between kinds of schedules ------------------------------------------------------------------
 
 
 def _interleave_fragments(design: Design) -> tuple[Design, ...]:
@@ -84,7 +84,7 @@ def _interleaved(design: Cdna3Staged) -> Cdna3PingPong:
 
 
 def _lockstep_schedule(design: Cdna3PingPong) -> Cdna3Staged:
-    """The tile of eight waves in step that take all of a step's fragments at once."""
+    """The same tile by eight waves in lockstep that load all fragments of an iteration at once."""
     return Cdna3Staged(
         bm=design.bm,
         bn=design.bn,

@@ -1,4 +1,4 @@
-"""Techniques of how tiles come into shared memory, in schedules without roles."""
+"""Transformations of the loads to shared memory in the schedule `Staged`, which has no roles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _loads_by_threads(design: Staged) -> bool:
 
 
 def _width(width: int) -> Transformation:
-    """A swizzle permutes chunks within as many bytes, of which a row has to have so many."""
+    """Set a swizzle of `width` bytes, for rows of at least that length."""
     return set_field(Staged, "swizzle", width, when=lambda design: design.bk * _BYTES >= width)
 
 
@@ -28,7 +28,7 @@ ASYNC_COPY = set_field(Staged, "asynchronous", True, when=lambda design: not des
 def _use_tma(design: Design) -> tuple[Design, ...]:
     match design:
         case Staged(asynchronous=True, tma=False):
-            return (evolve(design, tma=True, asynchronous=False, vector=1),)  # what threads do is not said of it
+            return (evolve(design, tma=True, asynchronous=False, vector=1),)  # fields of thread loads back to defaults
         case _:
             return ()
 

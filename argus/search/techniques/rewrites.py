@@ -1,4 +1,4 @@
-"""Techniques of the IR: statements in another order, or with other advice. The result is verified like any kernel."""
+"""IR rewrites: reorder statements or add compiler hints. The result is verified like any other kernel."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _of_gfx942(kernel: Kernel) -> bool:
 
 
 def _rewrite_all_bodies(kernel: Kernel, change: Callable[[Body], Body]) -> tuple[Kernel, ...]:
-    """The kernel with every list of statements changed, inner ones first; none where that changes nothing."""
+    """Apply `change` to every statement list, innermost first; empty if that changes nothing."""
 
     def within(body: Body) -> Body:
         inner = tuple(with_bodies(stmt, tuple(map(within, bodies(stmt)))) if bodies(stmt) else stmt for stmt in body)
@@ -68,7 +68,7 @@ def _rewrite_all_bodies(kernel: Kernel, change: Callable[[Body], Body]) -> tuple
 
 
 def _is_executed(stmt: Stmt) -> bool:
-    """Whether a machine does something: claims and the beginning of storage only stand where they stand."""
+    """Whether a statement executes an instruction: not control flow, an allocation or a claim."""
     return not (bodies(stmt) or isinstance(stmt, Alloc | Assert))
 
 
@@ -80,7 +80,7 @@ def _unroll_hints(kernel: Kernel) -> list[int | None]:
 
 
 def _unrolled(kernel: Kernel) -> tuple[Kernel, ...]:
-    """Loops around products, their bodies so often in one trip of the machine's loop: the compiler repeats them."""
+    """Set unroll factors of mainloops, for the compiler to apply."""
     if not _of_gfx942(kernel):
         return ()
     return tuple(
@@ -100,11 +100,11 @@ def _is_mainloop(loop: For) -> bool:
     return any(isinstance(stmt, Mma) for stmt in loop.body)
 
 
-# -- advice about products ----------------------------------------------------------------------------------
+# -- hints around Mma statements ----------------------------------------------------------------------------
 
 
 def _around_mmas(kernel: Kernel, before: Policy, after: Policy) -> tuple[Kernel, ...]:
-    """Each product between two pieces of advice, unless some stands there."""
+    """Bracket each `Mma` by two policies, unless one already precedes it."""
     return _rewrite_all_bodies(kernel, lambda body: _bracket_mmas(body, before, after)) if _of_gfx942(kernel) else ()
 
 
@@ -117,16 +117,16 @@ def _bracket_mmas(body: Body, before: Policy, after: Policy) -> Body:
 
 
 def _with_sched_barriers(kernel: Kernel) -> tuple[Kernel, ...]:
-    """The compiler moves nothing across the bounds of a product."""
+    """Put scheduling barriers around each `Mma`."""
     return _around_mmas(kernel, Policy("sched_barrier", (0,)), Policy("sched_barrier", (0,)))
 
 
 def _with_priority(kernel: Kernel) -> tuple[Kernel, ...]:
-    """A wave that multiplies issues before one that moves data."""
+    """Raise the wave priority around each `Mma`."""
     return _around_mmas(kernel, Policy("priority", (1,)), Policy("priority", (0,)))
 
 
-# -- loads ahead of arithmetic ------------------------------------------------------------------------------
+# -- load hoisting ------------------------------------------------------------------------------------------
 
 
 def _hoist_loads(kernel: Kernel) -> tuple[Kernel, ...]:
@@ -134,10 +134,10 @@ def _hoist_loads(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def _hoist_in_body(body: Body) -> Body:
-    """Loads to registers, and storage for them, ahead of arithmetic and claims that have nothing to do with them.
+    """Hoist loads to registers, and their allocations, over independent arithmetic and claims.
 
-    Nothing is moved across a statement that orders anything, nor across another load or store: queues are filled in
-    the order in which they were.
+    No statement moves across a synchronisation, nor across another load or store, so that asynchronous operations are
+    issued in the same order.
     """
     made: list[Stmt] = []
     for stmt in body:
@@ -159,7 +159,7 @@ def _movable(stmt: Stmt) -> bool:
 
 
 def _commute(earlier: Stmt, later: Stmt) -> bool:
-    """Whether two statements may change places."""
+    """Whether two adjacent statements commute."""
     match earlier:
         case Map() | Assert():
             return _buffers(later).isdisjoint(_buffers(earlier)) and _tensor_names(later).isdisjoint(
@@ -176,7 +176,7 @@ def _buffers(stmt: Stmt) -> frozenset[Buffer]:
 
 
 def _tensor_names(stmt: Stmt) -> frozenset[str]:
-    """Names of tensors that the statement is about, those in its expressions too."""
+    """Names of all tensors that the statement mentions, in its expressions too."""
     held = (node.fragment for node in topological(expressions(stmt)) if isinstance(node, Held))
     return frozenset((*held, *(buffer.name for buffer in _buffers(stmt))))
 
@@ -187,11 +187,11 @@ PRIORITY = Transformation(rewrite=_with_priority)
 LOAD_HOISTING = Transformation(rewrite=_hoist_loads)
 
 
-# -- sums of few bits ---------------------------------------------------------------------------------------
+# -- FP8 promotion ------------------------------------------------------------------------------------------
 
 
 def _promote(kernel: Kernel) -> tuple[Kernel, ...]:
-    """Products of 8-bit numbers are summed over one slice in the matrix unit, and over slices in single precision."""
+    """Accumulate 8-bit products in the matrix unit within one iteration only, and across iterations in f32."""
     loops = {loop: _single_fp8_mma(loop) for loop in anatomy.mainloops(kernel)}
     chosen = {loop: each for loop, each in loops.items() if each is not None}
     made = kernel
@@ -201,13 +201,13 @@ def _promote(kernel: Kernel) -> tuple[Kernel, ...]:
 
 
 def _single_fp8_mma(loop: For) -> Mma | None:
-    """The product of a loop of one that begins anew with the loop, of operands of 8 bits."""
+    """The only `Mma` of a loop, if its operands have 8 bits and it accumulates across iterations."""
     found = [stmt for stmt in loop.body if isinstance(stmt, Mma)]
     return found[0] if len(found) == 1 and found[0].a.buffer.dtype.bits == _BYTE and found[0].init is not TRUE else None
 
 
 def _promoted_loop(loop: For, product: Mma) -> Body:
-    """The sum of all is 0 at first; each trip's sum is added when it is complete."""
+    """Zero the total before the loop; add each iteration's partial sum once its `Mma` has completed."""
     total = product.target
     part = evolve(total.buffer, name=f"{total.buffer.name}_part")
     alone = evolve(product, target=evolve(total, buffer=part), init=TRUE)

@@ -1,4 +1,4 @@
-"""Techniques of the schedules for Hopper that have roles, rings and clusters."""
+"""Transformations of the Hopper schedules, and conversions between their kinds: staged, warp-specialised, split-K."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _ELEMENT, _SPAN = 2, 128
 
 
 def _needs_several_buffers(design: Hopper) -> bool:
-    """Whether a tile has more parts than it has boxes."""
+    """Whether the epilogue has more parts than buffers."""
     return design.box and design.bn > _WIDE and not design.pingpong
 
 
 def _cooperative(design: Hopper) -> bool:
-    """Whether warpgroups share tiles: only then may a block end with one, or be one of a cluster."""
+    """Whether warpgroups share a tile; only then may a block be non-persistent or in a cluster."""
     return not design.pingpong
 
 
 def _increase_bk(design: Design) -> tuple[Design, ...]:
-    """Half as many slots of twice the depth, or a quarter: the ring keeps its bytes."""
+    """Double or quadruple bk with a half or a quarter of the stages: the ring keeps its size in bytes."""
     match design:
         case Hopper(bk=bk, stages=stages):
             deeper = ((to, stages * bk // to) for to in (64, 128) if to > bk)
@@ -117,7 +117,7 @@ PING_PONG = Transformation(_to_ping_pong, _to_cooperative)
 
 
 def _to_skinny(design: Design) -> tuple[Design, ...]:
-    """From tiles of 64 columns, which are the 64 rows of the matrix unit afterwards."""
+    """From tiles of 64 columns, which become the M dimension (64) of wgmma."""
     match design:
         case Hopper(bn=64, cluster=(1,), pingpong=False, group=0, curve=0):
             made = (
@@ -136,7 +136,7 @@ SWAP_AB = Transformation(_to_skinny, _from_skinny)
 
 
 def _to_split_k(design: Design) -> tuple[Design, ...]:
-    """From one block a tile to several, each with a part of K."""
+    """From one block per tile to a cluster of blocks that splits K."""
     match design:
         case Hopper(bm=128, cluster=(1,), pingpong=False, group=0, curve=0) if design.bn in _SPLIT_BN:
             first = Split(128, design.bn, design.bk, design.stages)
@@ -149,7 +149,7 @@ def _to_split_k(design: Design) -> tuple[Design, ...]:
 
 
 def _from_split_k(design: Design) -> Design | None:
-    """With as many slots as the memory for sums has room for, too."""
+    """With as many stages as fit once the partial sums' memory is free."""
     match design:
         case Split(swap_ab=True):
             return fit_memory.skinny(Skinny(design.bn, design.bk, 2 * _MOST_STAGES))
@@ -165,7 +165,7 @@ SPLIT_K = Transformation(_to_split_k, _from_split_k)
 
 
 def _to_warp_specialised(design: Design) -> tuple[Design, ...]:
-    """Two warpgroups that multiply and one that loads, in place of one and a warp."""
+    """From one warpgroup and a TMA warp to one producer and two consumer warpgroups."""
     match design:
         case Staged(tma=True) if design.bk * _ELEMENT == design.swizzle == _SPAN:
             made = fit_memory.hopper(_minimal_hopper(design.bn, design.stages, design.group, box=design.box))
@@ -175,7 +175,7 @@ def _to_warp_specialised(design: Design) -> tuple[Design, ...]:
 
 
 def _to_one_warpgroup(design: Design) -> Design | None:
-    """With the same tile if one warpgroup can hold its sums, else with half of it."""
+    """With the same tile if one warpgroup can hold the accumulators, else with half of its rows."""
     match design:
         case Hopper(bn=bn, stages=stages, group=group, box=box) if design == _minimal_hopper(
             bn, stages, group, box=box
@@ -187,7 +187,7 @@ def _to_one_warpgroup(design: Design) -> Design | None:
 
 
 def _minimal_hopper(bn: int, stages: int, group: int, *, box: bool) -> Hopper:
-    """What roles are left with when all that needs them is taken away."""
+    """The warp-specialised schedule without any technique that depends on roles."""
     return Hopper(bn=bn, stages=stages, group=group, box=box, flight=False, realloc=False, persistent=False)
 
 

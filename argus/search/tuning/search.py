@@ -1,4 +1,4 @@
-"""The search itself: all candidates briefly, the best of them thoroughly, and what is kept of it."""
+"""Two-stage autotuning: times all candidates briefly, the finalists thoroughly, and stores the results."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FINALISTS = 5
 ROUNDS = 8
 _BRIEF_ROUNDS = 3
 _MOST_LOST = 4
-"""Candidates that may take their process with them before a shape is given up."""
+"""Number of candidates that may crash or hang the process before a shape fails."""
 _FATAL = {"E409", "E410"}
 
 
 @frozen
 class Result:
-    """A shape's times, thorough ones where `finished`. chosen: what the model of costs says without a search.
+    """Times of one shape; thorough ones if `finished`. chosen: the cost model's choice.
 
-    lost: candidates that hung or failed, and why. first: microseconds of every candidate in the first, brief rounds.
+    lost: candidates that hung or crashed, with reasons. first: microseconds of all candidates in the brief stage.
     """
 
     shape: Shape
@@ -38,14 +38,16 @@ class Result:
 
     @property
     def best(self) -> str:
+        """Name of the fastest candidate."""
         return self.timed.order()[0]
 
     def found(self) -> Found:
+        """The entry for the tuning database."""
         times = {regime: each[self.best] for regime, each in self.timed.medians.items()}
         return Found(self.best, times, self.tried, self.finished)
 
     def ratios(self) -> dict[str, float]:
-        """By regime the time of what the model chooses over that of the fastest there; empty where it has no time."""
+        """By regime, time of the cost model's choice over the fastest time; empty if the choice has no time."""
         return {
             regime: each[self.chosen] / min(each.values())
             for regime, each in self.timed.medians.items()
@@ -57,7 +59,7 @@ Paths = Mapping[str, str]
 
 
 def search_shapes(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds: int = ROUNDS) -> Iterator[Result]:
-    """Each shape's result; an unfinished one, then KeyboardInterrupt, if the search is interrupted within a shape.
+    """Yield the result of each shape; on an interrupt, an unfinished result and then KeyboardInterrupt.
 
     Raises ArgusError: E406, E407, E408.
     """
@@ -85,7 +87,7 @@ def search_shapes(child: Watched, shapes: Sequence[Shape], paths: Paths, rounds:
 
 
 def _brief(child: Watched, shape: Shape, left: dict[str, str]) -> tuple[Medians, dict[str, str]]:
-    """A candidate that hangs or fails is left out from then on, and the others are begun anew."""
+    """The brief stage. A candidate that hangs or crashes is removed, and the others are measured again."""
     lost: dict[str, str] = {}
     while True:
         try:
@@ -99,12 +101,12 @@ def _brief(child: Watched, shape: Shape, left: dict[str, str]) -> tuple[Medians,
 
 
 def query_device_name(child: Watched) -> str:
-    """Raises ArgusError: E406 without a GPU, E407 if it is of another kind."""
+    """Name of the GPU. Raises ArgusError: E406 without a GPU, E407 if it is of another kind."""
     return child.call(device_name)
 
 
 def stored_results(device: str, results: Iterable[Result]) -> Iterator[Result]:
-    """The results, each kept as soon as there is one; an unfinished one only where nothing is kept of its shape."""
+    """Yield results and store each in the tuning database; unfinished ones only if their shape has no entry."""
     for result in results:
         key = Key(result.shape)
         if result.finished or key not in tuning_db.kept(device):

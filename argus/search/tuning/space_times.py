@@ -1,6 +1,6 @@
-"""Times of all points of a space on the GPU, a few at a time, so that one that hangs costs little.
+"""Times all points of a search space on the GPU in small batches, which limits the cost of a hang.
 
-Every few have one configuration in common: what the card's heat does to all of them shows in its times.
+All batches share one configuration as a control, whose times show drift such as thermal throttling.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _ROUNDS = 3
 
 @frozen
 class Time:
-    """Microseconds of a point for a shape, the median of brief bursts; None where it has none, and why.
+    """Median time of a point in short bursts, in microseconds; None if it failed. why: the reason.
 
-    beside: microseconds of the configuration that all batches have in common, in the same rounds.
+    beside: time of the control configuration in the same rounds, in microseconds.
     """
 
     shape: Shape
@@ -37,9 +37,9 @@ Paths = Mapping[str, str]
 
 @frozen
 class Plan:
-    """names: in the order in which they are timed, so many at once. common: one of them, timed with all others.
+    """names: in measuring order. at_once: batch size. common: the control, timed in every batch.
 
-    until: of `time.monotonic`, when no more is begun.
+    until: deadline by `time.monotonic` for starting a batch.
     """
 
     paths: Paths
@@ -50,7 +50,7 @@ class Plan:
 
 
 def time_points(child: Watched, shape: Shape, plan: Plan) -> Iterator[list[Time]]:
-    """The times of one batch after the other. Raises ArgusError: E406, E407, E408."""
+    """Yield the times batch by batch. Raises ArgusError: E406, E407, E408."""
     others = [name for name in plan.names if name != plan.common]
     for first in range(0, len(others), plan.at_once):
         if time.monotonic() >= plan.until:
@@ -59,7 +59,7 @@ def time_points(child: Watched, shape: Shape, plan: Plan) -> Iterator[list[Time]
 
 
 def _of_batch(child: Watched, shape: Shape, plan: Plan, batch: Sequence[str]) -> Iterator[Time]:
-    """What hangs or faults is told, and the rest of its batch begun anew without it."""
+    """Times of one batch. A point that hangs or crashes is reported, and the rest of the batch is measured again."""
     left = {name: plan.paths[name] for name in (plan.common, *batch)}
     while left:
         try:
@@ -68,7 +68,7 @@ def _of_batch(child: Watched, shape: Shape, plan: Plan, batch: Sequence[str]) ->
             guilty = child.heard
             if problem.diagnostic.code not in _FATAL:
                 raise
-            if guilty not in left:  # among those that were right, in the rounds
+            if guilty not in left:  # it happened in the interleaved rounds, so that the culprit is unknown
                 yield from _one_by_one(child, shape, left, str(problem))
                 return
             yield Time(shape, guilty, None, str(problem))
@@ -79,14 +79,14 @@ def _of_batch(child: Watched, shape: Shape, plan: Plan, batch: Sequence[str]) ->
 
 
 def _one_by_one(child: Watched, shape: Shape, left: Paths, why: str) -> Iterator[Time]:
-    """Each alone: which of them hangs is not told otherwise."""
+    """Time each point alone to find the one that hangs."""
     for name, path in left.items():
         try:
             found: Medians = child.call(measure_brief, Job(shape, {name: path}, _ROUNDS))
         except ArgusError as problem:
             if problem.diagnostic.code not in _FATAL:
                 raise
-            yield Time(shape, name, None, f"{problem}; beside others: {why}")
+            yield Time(shape, name, None, f"{problem}; in the batch: {why}")
         else:
             yield from _times(shape, "", {name: path}, found)
 
@@ -98,5 +98,5 @@ def _times(shape: Shape, common: str, names: Paths, found: Medians) -> Iterator[
             yield Time(shape, name, medians[name], "", medians.get(common))
         else:
             yield Time(
-                shape, name, None, "wrong numbers" if name in found.wrong else found.left_out.get(name, "no time")
+                shape, name, None, "wrong results" if name in found.wrong else found.left_out.get(name, "no time")
             )

@@ -201,7 +201,7 @@ def nothing(kernel: Kernel) -> str:
 def test_without_that_check_names_of_its_own_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXT.replace("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", 1)
     text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
-    monkeypatch.setattr("argus.search.problems.llm_kernels._renamed", nothing)
+    monkeypatch.setattr("argus.search.problems.llm_kernels._wrong_tags", nothing)
 
     assert evaluate(PROBLEM, "text-5", tools, text).outcome == "timed"
 

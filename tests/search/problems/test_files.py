@@ -282,7 +282,7 @@ def test_a_device_is_shown_the_kernel_and_its_time_is_held_against_what_it_does(
     found = problem(path, "M=8192,N=8192,K=8192")
     least = found.bounds_of(found.kernel("gemm")).least
     assert found.bounds.least < least
-    assert "the file declares" in found.counted.told
+    assert "the file declares" in found.counted.description
     tools = Tools(
         lambda kernel: verify(kernel, cache=Cache()), lambda kernel, folder: build(kernel, directory=folder), predict
     )

@@ -41,7 +41,7 @@ def test_a_product_is_counted_from_its_claims_and_not_from_tiles_over_the_edge()
     assert dict(counted.work.flops) == {"bf16": 2.0 * 65 * 17 * 65}
     assert (counted.work.reads, counted.work.writes) == (2.0 * (65 + 17) * 65, 2.0 * 65 * 17)
     assert counted.unknown == ()
-    assert counted.told == "2 x 65 x 17 x 65 operations that are claimed, 10,660 bytes read, 2,210 written"
+    assert counted.description == "2 x 65 x 17 x 65 operations that are claimed, 10,660 bytes read, 2,210 written"
 
 
 def test_of_another_kernel_its_instructions_are_counted_tiles_over_the_edge_among_them() -> None:

@@ -52,7 +52,7 @@ class Story:
     @property
     def counted(self) -> str:
         """What the speed of light of a kernel file rests on."""
-        return self.problem.counted.told if isinstance(self.problem, KernelFile) else ""
+        return self.problem.counted.description if isinstance(self.problem, KernelFile) else ""
 
     @property
     def passed(self) -> tuple[Candidate, ...]:

@@ -22,8 +22,8 @@ from argus.policy.stopping import Rule
 from argus.report.command_result import Outcome
 from argus.runtime.cuda.device import found as gpu_at_hand
 from argus.search.certificates.certificate import NAME
-from argus.search.certificates.delivery import delivered
-from argus.search.certificates.output_dir import REPORT, check_place, placed
+from argus.search.certificates.delivery import deliver
+from argus.search.certificates.output_dir import REPORT, check_writable, staged_output
 from argus.search.document import SCHEMA, result_document
 from argus.search.evaluation.gpu import gpu_available
 from argus.search.events import Started, Update
@@ -136,7 +136,7 @@ def optimize_command(
         on = "gpu" if first.reward == "measured" else "model"
     settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
     if out is not None:
-        check_place(out)
+        check_writable(out)
     with Interrupts(ending=True) as interrupts:
         found = _searched(asked, settings, interrupts, None if as_json else screen)
         written, whole = ([], True) if out is None else _written(found, out, interrupts)
@@ -200,11 +200,11 @@ def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple
     Raises ArgusError (E302).
     """
     try:
-        with placed(folder) as made, interrupts.may_leave():
+        with staged_output(folder) as made, interrupts.may_leave():
             names = [REPORT]
             if found.best is not None:
                 device = gpu_at_hand().name if found.best.reward == "measured" else ""
-                files = delivered(found, made, device=device).certificate.files.values()
+                files = deliver(found, made, device=device).certificate.files.values()
                 names = [*(each.name for each in files), NAME, REPORT]
             with Journal(found.journal) as journal:
                 write_report(journal, found.run, made / REPORT)

@@ -45,7 +45,7 @@ from argus.verifier.api import build, verify
 PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
 CANDIDATE_SECONDS = 300.0
 """Timeout of one candidate's evaluation in seconds."""
-_JUDGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
+_PACKAGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
 
 
 @frozen
@@ -291,7 +291,7 @@ def evaluator_of(judging: GateTask, settings: Settings, planner: str) -> Evaluat
 
 
 def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("argus", *_JUDGES) if _installed(name)}
+    return {name: version(name) for name in ("argus", *_PACKAGES) if _installed(name)}
 
 
 def _installed(name: str) -> bool:

@@ -72,7 +72,7 @@ def test_an_interrupt_while_it_delivers_leaves_the_folder_as_it_was(
     out.mkdir()
     (out / "notes.txt").write_text("mine", encoding="utf-8")
     with monkeypatch.context() as patched:
-        patched.setattr("argus.cli.optimize.delivered", interrupted)
+        patched.setattr("argus.cli.optimize.deliver", interrupted)
         assert searched(tmp_path, "--trials", "1") == 130
 
     told = capsys.readouterr().out

@@ -53,7 +53,7 @@ def test_what_a_search_needs_is_prepared_without_a_gpu(capsys: pytest.CaptureFix
     assert main(["bench", "gemm", "--prepare", "--processes", "1"]) == 0
 
     said = capsys.readouterr().out
-    assert "nothing: left out: it is no name of a configuration" in said
+    assert "nothing: left out: it is not the name of a configuration" in said
     assert "1 of 2 configurations are proved and compiled" in said
     assert len(list(folder.glob("kernels/*/*.cubin"))) == 1
 

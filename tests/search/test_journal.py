@@ -232,7 +232,7 @@ def test_a_run_is_gone_on_with_by_one_process(tmp_path: Path) -> None:
         with other.held("run-0001"):
             pass
 
-    assert "another process is at `run-0001`" in raised.value.diagnostic.message
+    assert "another process is running `run-0001`" in raised.value.diagnostic.message
     assert [each.name for each in tmp_path.iterdir()] == ["runs.db"]
 
 

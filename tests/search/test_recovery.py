@@ -118,7 +118,7 @@ def test_a_run_is_held_by_one_process_until_that_ends(tmp_path: Path) -> None:
     while not ready.exists():
         time.sleep(0.01)
     with Journal(path) as journal:
-        with pytest.raises(ArgusError, match=r"E904: .* another process is at `run-0001`"), journal.held("run-0001"):
+        with pytest.raises(ArgusError, match=r"E904: .* another process is running `run-0001`"), journal.held("run-0001"):
             raise AssertionError
         with journal.held("run-0002"):
             pass
@@ -153,7 +153,7 @@ def test_events_of_somebody_else_do_not_come_between(tmp_path: Path) -> None:
         name = one.begin(STARTED)
         assert other.events(name) == (STARTED,)
         other.append(name, Ended("interrupted"))
-        with pytest.raises(ArgusError, match=r"E904: .* went on elsewhere: it has 2 events, 1 are known here"):
+        with pytest.raises(ArgusError, match=r"E904: another process has continued .*: it has 2 events, expected 1"):
             one.append(name, Ended("no gain"))
         assert other.events(name) == (STARTED, Ended("interrupted"))
 

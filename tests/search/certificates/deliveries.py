@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from attrs import evolve
 
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.delivery import deliver
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.problem import problem_of
 from argus.search.run import GateTask, SearchResult
@@ -39,7 +39,7 @@ def _made(target: str, reward: str, home: Path) -> Path:
     if reward == "measured":
         judged = evolve(judged, reward="measured")
     folder = home / f"{target}-{reward}"
-    delivered(found(target, judged), folder, device="NVIDIA H200" if reward == "measured" else "")
+    deliver(found(target, judged), folder, device="NVIDIA H200" if reward == "measured" else "")
     return folder
 
 

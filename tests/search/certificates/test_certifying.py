@@ -22,12 +22,12 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.ir.pretty import pretty
 from argus.search.certificates import claims, product_claims
-from argus.search.certificates.certificate import opened, schema
-from argus.search.certificates.check import certified
-from argus.search.certificates.check_code import Made, built
+from argus.search.certificates.certificate import open_certificate, schema
+from argus.search.certificates.check import check_certificate
+from argus.search.certificates.check_code import Rebuilt, rebuild
 from argus.search.certificates.check_result import Check
-from argus.search.certificates.check_steps import Means
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.check_steps import CheckOptions
+from argus.search.certificates.delivery import deliver
 from argus.verifier.kernel import verify
 from tests.search.certificates import deliveries
 from tests.search.certificates.deliveries import DESIGNS, best, claim, claimed, delivery
@@ -46,10 +46,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readings of one kernel are done once: what is claimed of it does not change them."""
     monkeypatch.setattr(parts, "verify", once(verify))
-    monkeypatch.setattr(steps, "built", once(built))
-    monkeypatch.setattr(times, "built", once(built))
+    monkeypatch.setattr(steps, "rebuild", once(rebuild))
+    monkeypatch.setattr(times, "rebuild", once(rebuild))
     monkeypatch.setattr(product_claims, "runs", once(product_claims.runs))
-    monkeypatch.setattr(claims, "emitted", once(claims.emitted))
+    monkeypatch.setattr(claims, "emit_source", once(claims.emit_source))
     monkeypatch.setattr(times, "predict", once(times.predict))
 
 
@@ -69,7 +69,7 @@ def once(reading: Callable[P, T]) -> Callable[P, T]:
 
 
 def checks(folder: Path) -> dict[str, Check]:
-    return {each.name: each for each in certified(*opened(folder))}
+    return {each.name: each for each in check_certificate(*open_certificate(folder))}
 
 
 def states(folder: Path) -> dict[str, str]:
@@ -198,7 +198,7 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
     shown = states(folder)
     assert shown[f"{role} file"] == "FAILED"
 
-    of = claims.file(path)
+    of = claims.file_entry(path)
     data["files"][role] = {"name": of.name, "bytes": of.bytes, "sha256": of.sha256}
     claim(folder, data)
     shown = states(folder)
@@ -244,7 +244,7 @@ def test_a_file_that_is_gone_is_found(tmp_path: Path, home: Path) -> None:
 def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
     """It is proved, it computes the same, its source and code are its own: it is not the design that is claimed."""
     folder = delivery("sm_90a", tmp_path / "out", home)
-    other = claims.document(_traced("small"))
+    other = claims.kernel_document(_traced("small"))
     (folder / "kernel.json").write_text(json.dumps(other) + "\n", encoding="utf-8")
 
     shown = states(folder)
@@ -317,10 +317,10 @@ def test_without_a_compiler_code_is_not_checked(
     folder = delivery("sm_90a", tmp_path / "out", home)
     source = (folder / "gemm_cooperative.cu").read_text(encoding="utf-8")
 
-    def without(_kernel: Kernel) -> Made:
-        return Made(source, {}, {}, lack="no compiler")
+    def without(_kernel: Kernel) -> Rebuilt:
+        return Rebuilt(source, {}, {}, lack="no compiler")
 
-    monkeypatch.setattr(steps, "built", without)
+    monkeypatch.setattr(steps, "rebuild", without)
 
     shown = states(folder)
 
@@ -330,7 +330,7 @@ def test_without_a_compiler_code_is_not_checked(
 def test_another_solver_is_asked_anew(tmp_path: Path, home: Path) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 
-    shown = {each.name: each for each in certified(*opened(folder), Means(solver="z3"))}
+    shown = {each.name: each for each in check_certificate(*open_certificate(folder), CheckOptions(solver="z3"))}
 
     assert shown["verdict"].state == "ok"
     assert shown["verdict"].why.startswith("z3 proves it")
@@ -366,7 +366,7 @@ def mine(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
 def test_a_kernel_that_was_written_is_held_to_the_problem(tmp_path: Path) -> None:
     """Its name says nothing: its parameters and what is proved of it do."""
     judgement = evolve(best("gfx942"), name="mine")
-    delivered(evolve(deliveries.found("gfx942", judgement), text=WRITTEN), tmp_path / "out")
+    deliver(evolve(deliveries.found("gfx942", judgement), text=WRITTEN), tmp_path / "out")
 
     told = checks(tmp_path / "out")
 

@@ -20,12 +20,12 @@ import argus.search.certificates.check_times as times
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.sandbox import Refused, referred, traced
 from argus.search.certificates import claims
-from argus.search.certificates.certificate import opened, schema
-from argus.search.certificates.check import certified
-from argus.search.certificates.check_code import built
+from argus.search.certificates.certificate import open_certificate, schema
+from argus.search.certificates.check import check_certificate
+from argus.search.certificates.check_code import rebuild
 from argus.search.certificates.check_result import Check
-from argus.search.certificates.check_steps import Means
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.check_steps import CheckOptions
+from argus.search.certificates.delivery import deliver
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import problem_of
@@ -50,8 +50,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow readings of the same thing are done once: what is claimed of it does not change them."""
     monkeypatch.setattr(parts, "verify", once(verify))
-    monkeypatch.setattr(checking, "built", once(built))
-    monkeypatch.setattr(times, "built", once(built))
+    monkeypatch.setattr(checking, "rebuild", once(rebuild))
+    monkeypatch.setattr(times, "rebuild", once(rebuild))
     monkeypatch.setattr(steps, "traced", remember(traced))
     monkeypatch.setattr(steps, "referred", remember(referred))
 
@@ -88,14 +88,14 @@ def delivery(home: Path, to: Path, target: str = "gfx942", reward: str = "predic
     made = home / f"{target}-{reward}"
     if not made.exists():
         source = home / f"file-{target}-{reward}"
-        delivered(found_in(source, target, reward=reward), made, device="Imagined" if reward == "measured" else "")
+        deliver(found_in(source, target, reward=reward), made, device="Imagined" if reward == "measured" else "")
         shutil.rmtree(source)
     shutil.copytree(made, to)
     return to
 
 
-def checks(folder: Path, means: Means = Means()) -> dict[str, Check]:  # noqa: B008 reason: frozen
-    return {each.name: each for each in certified(*opened(folder), means)}
+def checks(folder: Path, means: CheckOptions = CheckOptions()) -> dict[str, Check]:  # noqa: B008 reason: frozen
+    return {each.name: each for each in check_certificate(*open_certificate(folder), means)}
 
 
 def states(folder: Path) -> dict[str, str]:
@@ -111,7 +111,7 @@ def rewritten(folder: Path, role: str, text: bytes) -> dict[str, Any]:
     data = claimed(folder)
     path = folder / data["files"][role]["name"]
     path.write_bytes(text)
-    of = claims.file(path)
+    of = claims.file_entry(path)
     data["files"][role] = {"name": of.name, "bytes": of.bytes, "sha256": of.sha256}
     claim(folder, data)
     return data
@@ -279,7 +279,7 @@ def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home
     found = found_in(source, "gfx942")
     assert isinstance(found.problem, KernelFile)
     folder = delivery(home, tmp_path / "out")
-    other = claims.document(found.problem.kernel("matmul"))
+    other = claims.kernel_document(found.problem.kernel("matmul"))
     rewritten(folder, "ir", json.dumps(other).encode())
 
     shown = states(folder)
@@ -328,7 +328,7 @@ def test_a_time_below_what_the_kernel_does_fails_and_a_measured_one_is_not_check
 @pytest.mark.nightly
 def test_declared_work_sets_the_light_and_is_declared_again(tmp_path: Path) -> None:
     found = found_in(tmp_path / "in", "gfx942", reference=RIGHT + WORK.replace("2 * M * N * K", "4e9 * M * N * K"))
-    delivered(found, tmp_path / "out")
+    deliver(found, tmp_path / "out")
 
     assert states(tmp_path / "out")["light"] == "ok"
     assert found.problem.bounds.tensor > 1e6
@@ -344,7 +344,7 @@ def test_a_kernel_that_was_written_for_a_file_is_held_to_its_reference(tmp_path:
     found = found_in(tmp_path / "in", "gfx942")
     text = SMALL["gfx942"].read_text(encoding="utf-8").replace("def matmul", "def mine").replace("(matmul)", "(mine)")
     assert found.best is not None
-    delivered(found_of(found.problem, evolve(found.best, name="mine"), text), tmp_path / "out")
+    deliver(found_of(found.problem, evolve(found.best, name="mine"), text), tmp_path / "out")
 
     told = checks(tmp_path / "out")
 
@@ -358,6 +358,6 @@ def test_a_file_that_has_changed_is_not_delivered(tmp_path: Path) -> None:
     (tmp_path / "in" / "kernel.py").write_text("# another\n", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
-        delivered(found, tmp_path / "out")
+        deliver(found, tmp_path / "out")
     assert refused.value.diagnostic.code == "E903"
     assert "has changed since" in refused.value.diagnostic.message

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
-from argus.search.certificates.delivery import delivered
+from argus.search.certificates.delivery import deliver
 from argus.search.certificates.load_script import loader
 from argus.search.problems.problem import problem_of
 from tests.search.certificates.deliveries import DESIGNS, claimed, delivery, found
@@ -25,7 +25,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_design_no_delivery(tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as refused:
-        delivered(evolve(found("gfx942"), best=None), tmp_path / "out")
+        deliver(evolve(found("gfx942"), best=None), tmp_path / "out")
 
     assert refused.value.diagnostic.code == "E932"
     assert not (tmp_path / "out").exists()
@@ -35,7 +35,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
-        delivered(found("gfx942"), tmp_path / "file" / "out")
+        deliver(found("gfx942"), tmp_path / "file" / "out")
 
     assert refused.value.diagnostic.code == "E302"
 

@@ -70,7 +70,7 @@ def test_what_a_file_names_has_to_be_there(wrong: Technique, said: str) -> None:
 @pytest.mark.parametrize(
     ("without", "design", "said"),
     [
-        ("cooperative", "nothing", "lineage: `nothing` is no design"),
+        ("cooperative", "nothing", "lineage: `nothing` is not a design"),
         ("clustered", "super_tiled", "lineage: `super_tiled` without the technique is not `clustered`"),
     ],
 )

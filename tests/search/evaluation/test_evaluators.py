@@ -160,7 +160,7 @@ def test_what_stops_the_gate_itself_loses_its_candidate_alone() -> None:
 
     assert stumbled is not None
     assert [each.outcome for each in (stumbled, *found)] == ["lost", "lost", "lost", "timed"]
-    assert found[0].why == stumbled.why == "what judges it failed, a fault of Argus: ZeroDivisionError: by zero"
+    assert found[0].why == stumbled.why == "the gate failed, an error in Argus: ZeroDivisionError: by zero"
     assert "MemoryError" in found[1].why
 
 
@@ -203,7 +203,7 @@ def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_kill
 
 def test_a_process_that_ends_before_it_has_begun_is_told() -> None:
     pool = WorkerProcesses(judge, 1, seconds=60.0, memory=-(2**70))
-    with pytest.raises(ArgusError, match="E905: the process that was to judge candidates ended before it had begun"):
+    with pytest.raises(ArgusError, match="E905: a worker process ended before it was initialised"):
         pool.result("fine", pool.submit("fine"))
     pool.close()
 
@@ -265,8 +265,8 @@ def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(
         after = _of_cluster(cluster, "fine")
         cluster.close()
 
-    assert (gone.outcome, gone.why) == ("lost", "the process that judged it died")
-    assert stumbled.why == "what judges it failed, a fault of Argus: ZeroDivisionError: by zero"
+    assert (gone.outcome, gone.why) == ("lost", "the worker process died")
+    assert stumbled.why == "the gate failed, an error in Argus: ZeroDivisionError: by zero"
     assert late is not None
     assert (late.outcome, late.why) == ("lost", "it took more than 3 s, and was stopped")
     assert [each.outcome for each in (fine, after)] == ["timed", "timed"]
@@ -299,4 +299,4 @@ def test_a_scheduler_that_goes_away_is_told(tmp_path: Path) -> None:
     cluster.close()
 
     assert raised.value.diagnostic.code == "E905"
-    assert "has gone" in raised.value.diagnostic.message
+    assert "is lost" in raised.value.diagnostic.message

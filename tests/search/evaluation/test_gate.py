@@ -168,7 +168,7 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
     ("old", "new", "outcome", "why"),
     [
         # Names of its own, the same on both sides: what is proved would relate other rows than the problem's.
-        ("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", "unknown", "the names are the text's own"),
+        ("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", "unknown", "the tags do not specify the product"),
         (
             "    assume(K >= 1",
             "    tag(A.tile((32, 8), (0, 0)), lambda m, k: dict(m=m, k=k))\n    assume(K >= 1",

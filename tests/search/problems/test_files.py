@@ -99,12 +99,12 @@ def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_
     ("sizes", "said"),
     [
         ("", "sizes are missing"),
-        ("M=4,N=4", "no number is given for K"),
-        ("M=4,N=4,K=4,L=4", "`L` is given twice or is no size"),
+        ("M=4,N=4", "no value is given for K"),
+        ("M=4,N=4,K=4,L=4", "`L` is given twice or is not a size"),
         ("M=4,N=4,K=4,K=8", "`K` is given twice"),
-        ("M=4,N=4,K=-4", "`K=-4` is no size"),
+        ("M=4,N=4,K=-4", "`K=-4` is not a size"),
         ("M=4,N=4,K=5", "may be launched at M=4,N=4,K=5"),
-        ("M=999999999999,N=4,K=4000000", "`A` is larger than any memory"),
+        ("M=999999999999,N=4,K=4000000", "`A` exceeds any GPU's memory"),
     ],
 )
 def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_claims_are_suggested_where_there_are_none_and_the_verdict_says_so(
     found = searched(path, "--trials", "1", capsys=capsys)
 
     assert found["best"]["outcome"] == "timed"
-    assert "claims of matmul are suggested ones: the file makes none" in found["best"]["notes"]
+    assert "claims of matmul are suggested by Argus: the file has none" in found["best"]["notes"]
 
 
 FAMILY = """

@@ -12,7 +12,7 @@ from argus.policy.knowledge import load_techniques, parse_technique
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs.ablation import Table, ablation_pairs, estimate_effect, representative_rows
 from argus.search.techniques import TRANSFORMATIONS
-from benchmarks.lineage import RESULTS, measured
+from benchmarks.lineage import RESULTS, measured_tables
 
 BASE = load_techniques()
 MEASURED = [each for each in BASE if each.effect.basis == "time"]
@@ -20,7 +20,7 @@ MEASURED = [each for each in BASE if each.effect.basis == "time"]
 
 @cache
 def tables() -> tuple[Table, ...]:
-    return tuple(measured(RESULTS))
+    return tuple(measured_tables(RESULTS))
 
 
 def seen(technique: Technique) -> list[Lineage]:

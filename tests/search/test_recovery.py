@@ -118,7 +118,10 @@ def test_a_run_is_held_by_one_process_until_that_ends(tmp_path: Path) -> None:
     while not ready.exists():
         time.sleep(0.01)
     with Journal(path) as journal:
-        with pytest.raises(ArgusError, match=r"E904: .* another process is running `run-0001`"), journal.held("run-0001"):
+        with (
+            pytest.raises(ArgusError, match=r"E904: .* another process is running `run-0001`"),
+            journal.held("run-0001"),
+        ):
             raise AssertionError
         with journal.held("run-0002"):
             pass

@@ -76,7 +76,8 @@ def test_processes_prepare_what_one_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("nothing", "not the name of a configuration"), ("hopper_bn250", "E"), ("hopper_stages9", "it is ref")]
+    ("name", "why"),
+    [("nothing", "not the name of a configuration"), ("hopper_bn250", "E"), ("hopper_stages9", "it is ref")],
 )
 def test_what_is_not_proved_is_left_out(name: str, why: str, tmp_path: Path) -> None:
     found = prepare_one(name, tmp_path)

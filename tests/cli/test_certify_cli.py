@@ -95,7 +95,7 @@ def test_what_is_no_kernel_fails(data: bytes, tmp_path: Path, home: Path, capsys
     (folder / "kernel.json").write_bytes(data)
 
     assert main(["certify", str(folder)]) == 1
-    assert "FAILED      ir: kernel.json holds no kernel" in capsys.readouterr().out
+    assert "FAILED      ir: kernel.json contains no kernel" in capsys.readouterr().out
 
 
 def test_checking_ends(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:

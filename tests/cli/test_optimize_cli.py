@@ -299,7 +299,7 @@ def test_measured_and_predicted_times_are_not_compared(tmp_path: Path, capsys: p
     assert main(["optimize", "--resume", name, "--on", "model", "--journal", str(journal)]) == 3
     complaint = capsys.readouterr().err
     assert "E905" in complaint
-    assert "are measured, and would be predicted" in complaint
+    assert "are measured, but new ones would be predicted" in complaint
 
 
 def test_a_journal_that_fills_its_disk_ends_the_search_with_its_best(

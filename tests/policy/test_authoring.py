@@ -22,7 +22,7 @@ PLAIN = Technique(
 )
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_a_technique_round_trips() -> None:
     rows = (Lineage("argus kb mine x", "sm_90a", "1x2x3", "narrow", "staged", 1.25, "time"),)
     told = evolve(PLAIN, lineage=rows, effect=Effect(1.25, 1.25, 1.25, "time"))
 
@@ -31,7 +31,7 @@ def test_what_is_written_is_read_again() -> None:
 
 
 @pytest.mark.parametrize("technique", load_techniques(), ids=lambda each: each.name)
-def test_files_are_in_the_one_form(technique: Technique) -> None:
+def test_files_are_in_normal_form(technique: Technique) -> None:
     assert (kb_folder() / f"{technique.name}.md").read_text(encoding="utf-8") == technique_text(technique)
 
 

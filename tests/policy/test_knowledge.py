@@ -55,7 +55,7 @@ def test_a_file_becomes_a_technique() -> None:
         ("A tile of twice the columns halves what its rows cost.\n", "", "its text is empty"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_named(old: str, new: str, said: str) -> None:
+def test_errors_of_a_file_are_named(old: str, new: str, said: str) -> None:
     with pytest.raises(ArgusError) as raised:
         parse_technique(TEXT.replace(old, new, 1), "larger-bn", "kb/larger-bn.md")
 
@@ -64,14 +64,14 @@ def test_what_is_wrong_with_a_file_is_named(old: str, new: str, said: str) -> No
     assert said in " ".join([found.message, *found.notes])
 
 
-def test_a_folder_without_techniques_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_techniques_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as raised:
         load_techniques(tmp_path)
 
     assert raised.value.diagnostic.code == "E901"
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_binary_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "larger-bn.md").write_bytes(b"\xff\xfe\x00")
 
     with pytest.raises(ArgusError) as raised:

@@ -68,7 +68,7 @@ def test_equal_states_make_equal_proposals(planner: Planner) -> None:
 
 
 @pytest.mark.parametrize("planner", PLANNERS, ids=lambda each: each.name)
-def test_what_is_under_way_is_not_proposed_again(planner: Planner) -> None:
+def test_pending_choices_are_not_proposed_again(planner: Planner) -> None:
     state = planner.start(SITUATION, 3)
     first = planner.propose(state)[0].choice
     names = {each.choice.name for each in planner.propose(state.with_pending(first.name))}
@@ -92,7 +92,7 @@ def test_a_good_prior_finds_the_fastest_at_once() -> None:
     assert np.mean([trials(Bandit({**told, "broken": WeightPrior(-1.0, 0.1)}), seed) for seed in range(20)]) < 1.5
 
 
-def test_the_bandit_expects_what_it_has_seen() -> None:
+def test_the_bandit_predicts_observed_times() -> None:
     bandit = Bandit({CONSTANT: WeightPrior(-1.0, 1.0)})
     state = bandit.start(SITUATION, 0)
     for _ in range(30):
@@ -104,7 +104,7 @@ def test_the_bandit_expects_what_it_has_seen() -> None:
     assert bandit.expected(state, choice(0, 0, 0)) == pytest.approx(400.0, rel=0.05)
 
 
-def test_a_belief_is_the_posterior_of_a_normal_mean() -> None:
+def test_the_posterior_of_a_normal_mean() -> None:
     belief = Gaussian.prior((WeightPrior(0.0, 1.0),)).updated(np.array([1.0]), 2.0, 1.0)
 
     assert belief.mean() == pytest.approx([1.0])

@@ -10,7 +10,7 @@ def test_near_the_bound() -> None:
     assert should_stop(Rule(epsilon=0.25), (None, 62.5), bound=50.0) == "near the bound"
 
 
-def test_no_gain_in_so_many_attempts() -> None:
+def test_stops_after_attempts_without_gain() -> None:
     rule = Rule(attempts=3)
     assert should_stop(rule, RUN[:7], bound=1.0) is None  # the last gain was the fifth trial
     assert should_stop(rule, RUN[:8], bound=1.0) == "no gain"

@@ -89,7 +89,7 @@ def went(beside: ModelSession, before: list[Event]) -> tuple[list[Event], State[
 
 
 @pytest.mark.nightly
-def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(tmp_path: Path) -> None:
+def test_a_run_cut_off_anywhere_resumes_identically(tmp_path: Path) -> None:
     with Endpoint(script) as endpoint, asking(endpoint) as beside:
         whole, last = went(beside, [])
         questions = len(endpoint.asked)
@@ -121,7 +121,7 @@ def test_the_model_sees_the_best_design_and_why_others_were_stopped() -> None:
     assert sorted(proposed) == sorted(NAMES)
 
 
-def test_a_run_goes_on_without_an_endpoint() -> None:
+def test_a_run_continues_without_an_endpoint() -> None:
     with Endpoint(lambda _: failure(401, "no such key")) as endpoint, asking(endpoint) as beside:
         events, state = went(beside, [])
         questions = len(endpoint.asked)
@@ -134,7 +134,7 @@ def test_a_run_goes_on_without_an_endpoint() -> None:
     assert all("E921" in each.why for each in events if isinstance(each, Proposed))
 
 
-def test_what_was_spent_is_in_the_events() -> None:
+def test_costs_are_in_the_events() -> None:
     with Endpoint(script) as endpoint, asking(endpoint) as beside:
         events, state = went(beside, [])
     asked = [each for each in events if isinstance(each, Asked)]

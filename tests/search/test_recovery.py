@@ -106,7 +106,7 @@ def test_a_run_that_is_killed_fifty_times_is_the_run_that_never_was(tmp_path: Pa
         number += 1
 
 
-def test_a_run_is_held_by_one_process_until_that_ends(tmp_path: Path) -> None:
+def test_a_run_is_locked_by_one_process_until_it_ends(tmp_path: Path) -> None:
     path, ready = tmp_path / "runs.db", tmp_path / "ready"
 
     def hold() -> None:
@@ -151,7 +151,7 @@ def test_a_second_search_of_a_run_is_refused_and_does_no_harm(tmp_path: Path) ->
     assert reached(path, planner) == reached(whole, planner)
 
 
-def test_events_of_somebody_else_do_not_come_between(tmp_path: Path) -> None:
+def test_events_of_another_writer_are_detected(tmp_path: Path) -> None:
     with Journal(tmp_path / "runs.db") as one, Journal(tmp_path / "runs.db") as other:
         name = one.begin(STARTED)
         assert other.events(name) == (STARTED,)
@@ -216,7 +216,7 @@ def lines_of(work: Callable[[], object], at: int | None) -> int:
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("_ctrl_c")
-def test_ctrl_c_at_any_line_ends_the_search_well_and_it_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_at_any_line_ends_the_search_cleanly_and_it_resumes(tmp_path: Path) -> None:
     planner, whole = PLANNERS[1], tmp_path / "whole.db"
     lines = lines_of(lambda: gone_on(whole, planner, judge), None)
     assert lines > 500
@@ -233,7 +233,7 @@ def test_ctrl_c_at_any_line_ends_the_search_well_and_it_goes_on(tmp_path: Path) 
 # -- other troubles ----------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_is_told_and_what_was_written_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_written_events_stay(tmp_path: Path) -> None:
     path, planner = tmp_path / "runs.db", PLANNERS[0]
 
     def starved() -> None:
@@ -259,8 +259,8 @@ def test_a_full_disk_is_told_and_what_was_written_stays(tmp_path: Path) -> None:
         Judged(Judgement("00", "timed", "timing", microseconds=1.0)),
     ],
 )
-def test_a_journal_of_other_designs_is_told(event: Event) -> None:
-    with pytest.raises(ArgusError, match="E904: the run cannot go on"):
+def test_a_journal_of_other_designs_is_reported(event: Event) -> None:
+    with pytest.raises(ArgusError, match="E904: the run cannot be resumed"):
         replay_events((STARTED, event), PLANNERS[0], SITUATION, 5)
 
 

@@ -48,7 +48,7 @@ def went(
 
 
 @pytest.mark.parametrize("planner", PLANNERS, ids=lambda each: each.name)
-def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(planner: Planner) -> None:
+def test_a_run_cut_off_anywhere_resumes_identically(planner: Planner) -> None:
     whole = went(planner, Limits(trials=12))
 
     assert sum(isinstance(each, Judged) for each in whole) == 12
@@ -56,7 +56,7 @@ def test_a_run_that_was_cut_off_anywhere_goes_on_as_it_would_have(planner: Plann
         assert whole[:cut] + went(planner, Limits(trials=12), whole[:cut]) == whole
 
 
-def test_the_journal_holds_what_happened(tmp_path: Path) -> None:
+def test_the_journal_records_all_events(tmp_path: Path) -> None:
     with Journal(tmp_path / "runs.db") as journal:
         name = journal.begin(STARTED)
         before = replay_events((), PLANNERS[0], SITUATION, 5)
@@ -121,7 +121,7 @@ class Slow(InProcess):
         return None
 
 
-def test_what_is_under_way_when_the_time_is_spent_is_given_up_and_judged_after_a_resume() -> None:
+def test_pending_candidates_are_cancelled_at_the_time_limit_and_judged_after_a_resume() -> None:
     planner, slow = PLANNERS[0], Slow()
     found: list[Event] = []
     before = replay_events((), planner, SITUATION, 5)
@@ -137,7 +137,7 @@ def test_what_is_under_way_when_the_time_is_spent_is_given_up_and_judged_after_a
     assert [each.judgement.name for each in rest if isinstance(each, Judged)] == list(waiting)
 
 
-def test_the_time_of_a_search_begins_when_it_is_told_that_it_did() -> None:
+def test_the_time_limit_starts_at_begun() -> None:
     before = replay_events((), Random(), SITUATION, 0)
     search = Search(
         Random(), InProcess(judge), Limits(seconds=5.0), before.state, lambda _: None, clock=lambda: 9.0, begun=3.0
@@ -146,14 +146,14 @@ def test_the_time_of_a_search_begins_when_it_is_told_that_it_did() -> None:
     assert list(search.go()) == [Ended("time spent")]
 
 
-def test_an_event_of_another_version_is_told() -> None:
+def test_an_event_of_another_version_is_reported() -> None:
     with pytest.raises(ArgusError) as raised:
         replay_events([Proposed("99", (), 0.5, "bandit")], Random(), SITUATION, 0)
 
     assert raised.value.diagnostic.code == "E904"
 
 
-def test_an_interrupted_run_ends_and_resumes_with_what_was_under_way() -> None:
+def test_an_interrupted_run_resumes_with_its_pending_candidates() -> None:
     calls: list[str] = []
 
     def impatient(name: str, text: str) -> Judgement:

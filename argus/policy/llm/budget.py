@@ -178,17 +178,17 @@ def refusal(spent: Spent, call: Spent, limits: Limits, price: Price | None, mode
         message = f"the price of `{model}` is not known, so the limit of ${limits.dollars:.2f} cannot be enforced"
         return Diagnostic("E925", "error", message, help="give its price, or limit its tokens instead of its dollars")
     total = spent + call
-    told = (("spent", str(spent)),)
+    facts = (("spent", str(spent)),)
     if limits.dollars is not None and total.dollars > limits.dollars:
         message = (
             f"one more call of `{model}` may cost ${call.dollars:.4f}, and ${spent.dollars:.4f} of "
             f"${limits.dollars:.2f} are spent"
         )
-        return Diagnostic("E924", "error", message, facts=told, help="allow more dollars, or go on without the model")
+        return Diagnostic("E924", "error", message, facts=facts, help="allow more dollars, or go on without the model")
     if limits.tokens is not None and total.tokens > limits.tokens:
         message = (
             f"one more call of `{model}` may take {call.tokens:,} tokens, and {spent.tokens:,} of "
             f"{limits.tokens:,} are spent"
         )
-        return Diagnostic("E924", "error", message, facts=told, help="allow more tokens, or go on without the model")
+        return Diagnostic("E924", "error", message, facts=facts, help="allow more tokens, or go on without the model")
     return None

@@ -39,9 +39,9 @@ class Llm:
         meant = _match_proposals(self._order(state), tuple(each.choice for each in rest))
         names = {choice.name for choice, _ in meant}
         why = _fallback(state.memory)
-        told = [(choice, _why(proposal)) for choice, proposal in meant]
+        proposed = [(choice, _why(proposal)) for choice, proposal in meant]
         others = [(each.choice, why) for each in rest if each.choice.name not in names]
-        ordered = (*told, *others)
+        ordered = (*proposed, *others)
         return tuple(
             RankedChoice(choice, float(len(ordered) - place), why) for place, (choice, why) in enumerate(ordered)
         )

@@ -78,15 +78,15 @@ def _message(
     yield {"type": "text", "text": _problem(state.situation), **_CACHED}
     yield {"type": "text", "text": _now(state, ranking, view)}
     if faults:
-        told = "\n".join(_first_that_fit((f"- {each}" for each in faults), _FAULTS))
+        lines = "\n".join(_first_that_fit((f"- {each}" for each in faults), _FAULTS))
         yield {
             "type": "text",
-            "text": f"Your last answer could not be used:\n{told}\nCorrect it and call `{TOOL}` again.",
+            "text": f"Your last answer could not be used:\n{lines}\nCorrect it and call `{TOOL}` again.",
         }
 
 
 def _problem(situation: Situation) -> str:
-    told = {
+    lines = {
         "target": situation.target,
         "problem": situation.problem,
         "speed_of_light_us": situation.bound,
@@ -94,7 +94,7 @@ def _problem(situation: Situation) -> str:
     # Over all designs, so that the text does not depend on which of them have been tried.
     designs = (*(each.choice for each in situation.tried), *situation.options)
     knobs = _lines(({"kind": kind, "knobs": values} for kind, values in _spaces(designs)), _KNOBS)
-    problem = truncated(json.dumps(told), _NAMES)
+    problem = truncated(json.dumps(lines), _NAMES)
     return f"The problem:\n{problem}\n\nThe designs, by kind, and the values of knobs:\n{knobs}"
 
 
@@ -174,18 +174,18 @@ def _open(found: RankedChoice) -> dict[str, object]:
 
 
 def _reports(rejections: tuple[Rejection, ...]) -> str:
-    told = (f"{each.name} ({each.outcome}): {truncated(each.report, _ONE_REPORT)}" for each in reversed(rejections))
-    return "\n".join(_first_that_fit(told, _REPORTS)) or "none"
+    lines = (f"{each.name} ({each.outcome}): {truncated(each.report, _ONE_REPORT)}" for each in reversed(rejections))
+    return "\n".join(_first_that_fit(lines, _REPORTS)) or "none"
 
 
 def _nearest(situation: Situation, view: View) -> str:
     """The full pages of the techniques most relevant to the bottleneck and the reports."""
     words = " ".join([situation.bottleneck, situation.problem, *(each.report for each in view.rejections[-3:])])
     found = related_techniques(view.techniques, words[:_ONE_REPORT], situation.target)[:_NEAREST]
-    told = (
+    lines = (
         f"### {each.name}\n{each.intent}\nRisk: {each.risk} Symptom: {each.signature}\n{each.text}" for each in found
     )
-    return "\n".join(_first_that_fit(told, _RELATED)) or "none"
+    return "\n".join(_first_that_fit(lines, _RELATED)) or "none"
 
 
 def _lines(values: Iterable[object], most: int) -> str:

@@ -19,15 +19,15 @@ def is_transient(status: int) -> bool:
     return status in TRANSIENT or status >= 500
 
 
-def retry_delay(attempt: int, told: float | None, generator: np.random.Generator) -> float:
-    """Seconds until the next attempt. attempt: number of failures, from 1. told: seconds the endpoint requests.
+def retry_delay(attempt: int, delay: float | None, generator: np.random.Generator) -> float:
+    """Seconds until the next attempt. attempt: number of failures, from 1. delay: seconds the endpoint requests.
 
     Without a request: exponential backoff, uniformly jittered between half and all of it. With one: up to 10 % longer,
     so that several runs do not retry at once.
     """
     drawn = float(generator.random())
-    if told is not None:
-        return max(0.0, told) * (1 + drawn / 10)
+    if delay is not None:
+        return max(0.0, delay) * (1 + drawn / 10)
     return min(_LONGEST, _FIRST * 2 ** min(attempt - 1, 30)) * (1 + drawn) / 2
 
 

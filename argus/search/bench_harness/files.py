@@ -139,12 +139,12 @@ class KernelOfFile:
         self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
     ) -> Mismatch | None:
         expected = self._exact(case)
-        told = self._numbers(case, found, expected, generator, looked) if looked.numbers else None
-        if told is not None and case.hostile and self._also_interpreted(case, expected):
+        mismatch = self._numbers(case, found, expected, generator, looked) if looked.numbers else None
+        if mismatch is not None and case.hostile and self._also_interpreted(case, expected):
             return None
-        if told is None and looked.precision and case.statistical:
+        if mismatch is None and looked.precision and case.statistical:
             return self._precision(case, found, expected)
-        return told
+        return mismatch
 
     def _numbers(
         self,
@@ -156,9 +156,9 @@ class KernelOfFile:
     ) -> Mismatch | None:
         for name, exact in expected.items():
             made = found[name].astype(np.float64)
-            told = compare_elements(made, exact, tolerance(exact, self.kernel, case.sizes), f"`{REFERENCE}`", name)
-            if told is not None:
-                return told
+            mismatch = compare_elements(made, exact, tolerance(exact, self.kernel, case.sizes), f"`{REFERENCE}`", name)
+            if mismatch is not None:
+                return mismatch
         if self.product is None:
             return None
         (exact,), (made,) = expected.values(), found.values()

@@ -179,5 +179,5 @@ def adversarial(
             pairs = zip(arrays, shapes.items(), strict=True)
             with np.errstate(over="ignore"):
                 held = {each: array.astype(dtype).reshape(shape) for array, (each, (shape, dtype)) in pairs}
-            told = kind if len(which) == 1 else f"{kind} of {name}"
-            yield told, Case(sizes, held, hostile=told)
+            kind_of_input = kind if len(which) == 1 else f"{kind} of {name}"
+            yield kind_of_input, Case(sizes, held, hostile=kind_of_input)

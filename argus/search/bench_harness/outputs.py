@@ -48,12 +48,12 @@ def sample_rows_and_columns(
 
 def compare_elements(made: Exact, expected: Exact, bound: Exact, with_what: str, of: str = "") -> Mismatch | None:
     """Find elements whose error exceeds a bound. of: name of the output, if there are several."""
-    told = compared(made, expected, bound, with_what)
-    if told.right:
+    comparison = compared(made, expected, bound, with_what)
+    if comparison.right:
         return None
     return Mismatch(
-        f"{told.outside:,} of {told.elements:,} elements{of and f' of {of}'} differ from {with_what}: the largest error"
-        f" is {told.worst:.3g}, where rounding may cause {told.allowed:.3g}",
+        f"{comparison.outside:,} of {comparison.elements:,} elements{of and f' of {of}'} differ from {with_what}: the"
+        f" largest error is {comparison.worst:.3g}, where rounding may cause {comparison.allowed:.3g}",
         precise=False,
     )
 

@@ -83,10 +83,10 @@ class Product:
         product, sums = exact_product(case, rows, columns)
         made = found["C"][np.ix_(rows, columns)].astype(np.float64)
         bound = _ROUNDING * np.abs(product) + (1 + _ROUNDING) * k * F32_ROUNDING * sums
-        told = compare_elements(made, product, bound, "float64") if looked.numbers else None
-        if told is None and looked.precision and case.statistical:
+        mismatch = compare_elements(made, product, bound, "float64") if looked.numbers else None
+        if mismatch is None and looked.precision and case.statistical:
             return check_precision(made, product, _TYPE, k)
-        return told
+        return mismatch
 
 
 def random_operands(generator: np.random.Generator, shape: Shape) -> tuple[Array, Array]:

@@ -139,10 +139,10 @@ class Session:
                 return Caught(check, why)
             found[tensor.name] = made
         looked = CheckScope(self.plan.has("numbers"), self.plan.has("precision"), most_products)
-        told = self.subject.complaint(case, found, self.draws.generator(), looked)
-        if told is None:
+        mismatch = self.subject.complaint(case, found, self.draws.generator(), looked)
+        if mismatch is None:
             return None
-        return Caught("precision" if told.precise else check, f"{told.text}, at {case.at}")
+        return Caught("precision" if mismatch.precise else check, f"{mismatch.text}, at {case.at}")
 
     def _touched(self, placed: Placed) -> str:
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):

@@ -114,11 +114,11 @@ class OperandSets:
                 else:
                     session.poison(self.placed[place])
             session.bench.settle(everything=True)
-            told = clock(order)
-            return told, {place: session.after(self.placed[place], outputs=True) for place in self._seen(order)}
+            reading = clock(order)
+            return reading, {place: session.after(self.placed[place], outputs=True) for place in self._seen(order)}
 
-        told, left = yield from session.alone(step)
-        return self._wrong(left, cases) or told
+        reading, left = yield from session.alone(step)
+        return self._wrong(left, cases) or reading
 
     def _seen(self, order: Sequence[int]) -> set[int]:
         """Calls whose outputs are checked: the last one and a random one."""

@@ -213,8 +213,8 @@ def _check_runs(
     if wrong:
         yield failed("fresh inputs", f"elements differ from the reference by more than rounding at {'; '.join(wrong)}")
     else:
-        told = "; ".join(trial.at for trial in every[known:])
-        yield passed("fresh inputs", f"the interpreter agrees with the reference at {told}")
+        trials = "; ".join(trial.at for trial in every[known:])
+        yield passed("fresh inputs", f"the interpreter agrees with the reference at {trials}")
 
 
 def _check_claims(kernel: Kernel, every: Sequence[Trial]) -> Iterator[Check]:

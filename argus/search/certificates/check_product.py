@@ -79,8 +79,8 @@ class Product:
             yield fresh
             return
         wrong = [each for each in (*known, *fresh) if each.outside]
-        told = ", ".join("x".join(map(str, each.shape)) for each in wrong or fresh)
-        said_of = f"{told}, seeds {', '.join(map(str, seeds))}"
+        shapes = ", ".join("x".join(map(str, each.shape)) for each in wrong or fresh)
+        said_of = f"{shapes}, seeds {', '.join(map(str, seeds))}"
         if wrong:
             yield failed("fresh inputs", f"elements differ from float64 by more than rounding at {said_of}")
         else:

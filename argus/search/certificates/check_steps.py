@@ -67,9 +67,9 @@ def load_kernel(claimed: Certificate, folder: Path) -> Kernel | Check:
 def check_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Check:
     """Check that the problem's extents satisfy the kernel's assumptions."""
     condition = assumed(kernel)
-    told = f"the kernel assumes {show(condition)}, at extents {dict(sizes)}"
+    text = f"the kernel assumes {show(condition)}, at extents {dict(sizes)}"
     known = {symbol.name for symbol in kernel.sizes} <= sizes.keys()
-    return passed("admitted", told) if known and holds(kernel, condition, sizes) else failed("admitted", told)
+    return passed("admitted", text) if known and holds(kernel, condition, sizes) else failed("admitted", text)
 
 
 def check_trace(traced: Kernel | Check, kernel: Kernel) -> Check:

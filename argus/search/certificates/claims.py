@@ -59,8 +59,8 @@ def proof(report: Report) -> Proof:
         if each.standing != "not applicable"
     )
     verdict = report.verdict
-    told, obligations = assumptions(verdict), sum(each.obligations for each in report.findings)
-    return Proof(verdict_word(verdict), report.solver, obligations, listed, told, results(verdict), report.uncovered)
+    assumed, obligations = assumptions(verdict), sum(each.obligations for each in report.findings)
+    return Proof(verdict_word(verdict), report.solver, obligations, listed, assumed, results(verdict), report.uncovered)
 
 
 def file_entry(path: Path) -> File:

@@ -39,24 +39,24 @@ class BlockShape:
 
     rows: int
     columns: int
-    deep: int
-    slots: int
+    bk: int
+    stages: int
     threads: int
-    sharing: int = 1
-    beside: int = 0
+    blocks_per_tile: int = 1
+    other_bytes: int = 0
     persistent: bool = False
-    ways: int = 1
+    conflict_degree: int = 1
 
     @property
     def slot(self) -> int:
         """Bytes of one stage."""
-        return (self.rows + self.columns) * self.deep * _ELEMENT
+        return (self.rows + self.columns) * self.bk * _ELEMENT
 
     def resident(self, machine: Machine) -> int:
         """Estimated resident blocks per SM or CU."""
         if self.persistent:
             return 1
-        shared = self.slots * self.slot + self.beside + machine.reserved
+        shared = self.stages * self.slot + self.other_bytes + machine.reserved
         registers = self.rows * self.columns // self.threads + _BESIDE
         waves = ceil(self.threads / machine.target.unit)
         room = (machine.shared // shared, machine.registers // (registers * self.threads), machine.waves // waves)
@@ -73,8 +73,10 @@ def block_shape(config: Config) -> BlockShape:
         case Cdna3Staged():
             # A row's length divides or is a multiple of the line of all banks. Without a swizzle, lanes that read
             # neighbouring rows therefore conflict as often as reads fit into a row.
-            ways = 1 if config.swizzle else config.bk // config.run
-            return BlockShape(config.bm, config.bn, config.bk, config.buffers, config.threads, ways=ways)
+            conflict_degree = 1 if config.swizzle else config.bk // config.run
+            return BlockShape(
+                config.bm, config.bn, config.bk, config.buffers, config.threads, conflict_degree=conflict_degree
+            )
         case Hopper():
             return BlockShape(
                 config.bm, config.bn, config.bk, config.stages, config.threads, persistent=config.persistent
@@ -100,7 +102,7 @@ def occupancy_features(problem: Gemm, config: Config) -> Mapping[str, float]:
     found, machine = block_shape(config), MACHINES[problem.target]
     processors = machine.target.processors
     tiles = ceil(problem.m / found.rows) * ceil(problem.n / found.columns)
-    blocks = tiles * found.sharing
+    blocks = tiles * found.blocks_per_tile
     resident = found.resident(machine)
     waves, rounds = ceil(blocks / processors), ceil(blocks / (processors * resident))
     together = min(resident, waves)
@@ -113,8 +115,8 @@ def occupancy_features(problem: Gemm, config: Config) -> Mapping[str, float]:
         "edge": log(problem.m * problem.n / (tiles * found.rows * found.columns)),
         "products a byte": log2(found.rows * found.columns / (found.rows + found.columns)) / 8,
         **_with_square("together", log2(together) / 4),
-        **_with_square("bytes in flight", log2(together * found.slots * found.slot / _USUAL) / 4),
-        **_with_square("bank conflicts", log2(found.ways) / 4),
+        **_with_square("bytes in flight", log2(together * found.stages * found.slot / _USUAL) / 4),
+        **_with_square("bank conflicts", log2(found.conflict_degree) / 4),
     }
 
 

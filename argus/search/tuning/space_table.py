@@ -71,14 +71,14 @@ def row(name: str, folder: Path | None = None) -> Row:
         kernel = gemm.instance(config, name)
         report = verify(kernel, budget=Budget.about(_SECONDS))
     except ArgusError as problem:
-        told = problem.diagnostic
-        return Row(name, "left out", "refused", _line(told), told.code, time.perf_counter() - start)
+        diagnostic = problem.diagnostic
+        return Row(name, "left out", "refused", _line(diagnostic), diagnostic.code, time.perf_counter() - start)
     found = Row(
         name, "left out", verdict_word(report.verdict), proof=time.perf_counter() - start, threads=kernel.threads
     )
     if found.verdict != "proved":
-        told = next(iter(report.diagnostics), None)
-        return found if told is None else evolve(found, why=_line(told), code=told.code)
+        diagnostic = next(iter(report.diagnostics), None)
+        return found if diagnostic is None else evolve(found, why=_line(diagnostic), code=diagnostic.code)
     return _built(kernel, found, folder)
 
 
@@ -100,25 +100,25 @@ def _built(kernel: Kernel, found: Row, folder: Path) -> Row:
 
 def _with_resources(found: Row, made: Artifact) -> Row:
     match made.report:
-        case AssemblerReport(registers=registers) as told:
+        case AssemblerReport(registers=registers) as diagnostic:
             shared = made.launch.shared_bytes
             return evolve(
                 found,
                 registers=registers,
-                spills=told.spill_stores + told.spill_loads,
+                spills=diagnostic.spill_stores + diagnostic.spill_loads,
                 shared=shared,
                 occupancy=blocks_at_once(registers, found.threads, shared),
-                serialised=told.serialised,
+                serialised=diagnostic.serialised,
             )
-        case ResourceReport() as told:
-            spills = 4 * told.vgpr_spills + told.scratch_bytes
+        case ResourceReport() as diagnostic:
+            spills = 4 * diagnostic.vgpr_spills + diagnostic.scratch_bytes
             return evolve(
                 found,
-                registers=told.registers,
+                registers=diagnostic.registers,
                 spills=spills,
-                shared=told.lds_bytes,
-                occupancy=told.occupancy,
-                beside=told.beside,
+                shared=diagnostic.lds_bytes,
+                occupancy=diagnostic.occupancy,
+                beside=diagnostic.beside,
             )
 
 
@@ -129,5 +129,5 @@ def blocks_at_once(registers: int, threads: int, shared: int) -> int:
     return min(by_registers, _SHARED // (shared + _RESERVED), _THREADS // (warps * _WARP), _BLOCKS)
 
 
-def _line(told: Diagnostic) -> str:
-    return told.message.splitlines()[0]
+def _line(diagnostic: Diagnostic) -> str:
+    return diagnostic.message.splitlines()[0]

@@ -44,7 +44,7 @@ def test_no_call_costs_more_than_was_expected_of_it(size: int, answer: int, data
 
 
 @given(st.lists(st.builds(Spent, COUNTS, COUNTS, COUNTS, COUNTS, COUNTS), max_size=6), COUNTS)
-def test_what_is_allowed_stays_within_the_limit(calls: list[Spent], limit: int) -> None:
+def test_allowed_calls_stay_within_the_limit(calls: list[Spent], limit: int) -> None:
     spent = NOTHING
     for each in calls:
         if refusal(spent, each, Limits(None, limit), None, "m") is None:
@@ -53,7 +53,7 @@ def test_what_is_allowed_stays_within_the_limit(calls: list[Spent], limit: int) 
     assert spent.tokens <= limit
 
 
-def test_a_refusal_says_what_is_left() -> None:
+def test_a_refusal_states_the_remaining_budget() -> None:
     found = refusal(Spent(dollars=4.9), Spent(dollars=0.2), Limits(5.0), PRICE, "m")
 
     assert found is not None

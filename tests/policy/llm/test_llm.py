@@ -177,7 +177,7 @@ def test_the_key_goes_into_a_header_and_nowhere_else() -> None:
         (call({"proposals": [proposal(kernel="#" * 70_000)]}), "expected at most"),
     ],
 )
-def test_an_answer_of_no_use_is_asked_for_again_with_what_was_wrong(first: Answer, said: str) -> None:
+def test_an_unusable_answer_is_requested_again_with_its_errors(first: Answer, said: str) -> None:
     found, bodies = answered(first, GOOD)
 
     assert reply(found).proposals[0].target == Option("d100")
@@ -187,7 +187,7 @@ def test_an_answer_of_no_use_is_asked_for_again_with_what_was_wrong(first: Answe
     assert bodies[1]["system"] == bodies[0]["system"]
 
 
-def test_after_so_many_answers_of_no_use_the_question_is_given_up() -> None:
+def test_a_question_fails_after_too_many_unusable_answers() -> None:
     bad = call({"proposals": [proposal(option="d999")]})
     found, bodies = answered(bad, bad, bad, GOOD)
 
@@ -200,7 +200,7 @@ def test_after_so_many_answers_of_no_use_the_question_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("stop", ["refusal", "model_context_window_exceeded"])
-def test_what_would_end_likewise_is_not_asked_again(stop: str) -> None:
+def test_final_failures_are_not_retried(stop: str) -> None:
     found, bodies = answered(message([], stop), GOOD)
 
     trouble(found, "E926")
@@ -208,7 +208,7 @@ def test_what_would_end_likewise_is_not_asked_again(stop: str) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_key_is_told_and_not_tried_again(status: int) -> None:
+def test_a_wrong_key_is_reported_and_not_retried(status: int) -> None:
     found, bodies = answered(failure(status, f"invalid x-api-key {KEY}"), GOOD)
 
     problem = trouble(found, "E921")
@@ -221,7 +221,7 @@ def test_a_wrong_key_is_told_and_not_tried_again(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 402, 404, 413, 422])
-def test_a_refused_request_is_told_and_not_tried_again(status: int) -> None:
+def test_a_refused_request_is_reported_and_not_retried(status: int) -> None:
     found, bodies = answered(failure(status, "tool_choice forces tool use\x1b[31m"), GOOD)
 
     problem = trouble(found, "E922")
@@ -266,7 +266,7 @@ def test_too_many_requests_wait_as_long_as_the_endpoint_asks() -> None:
     assert 7.0 <= nap <= 7.7
 
 
-def test_a_wait_beyond_all_patience_is_not_begun() -> None:
+def test_a_wait_beyond_the_patience_does_not_start() -> None:
     naps = Naps()
     with Endpoint([failure(429, "slow down", {"retry-after": "3600"}), GOOD]) as endpoint:
         found = asked(endpoint, sleep=naps)
@@ -276,7 +276,7 @@ def test_a_wait_beyond_all_patience_is_not_begun() -> None:
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
-def test_what_may_pass_is_tried_again_after_growing_waits(status: int) -> None:
+def test_transient_failures_are_retried_with_backoff(status: int) -> None:
     naps = Naps()
     with Endpoint([failure(status, "overloaded")] * 3 + [GOOD]) as endpoint:
         found = asked(endpoint, sleep=naps)
@@ -308,7 +308,7 @@ def test_an_endpoint_that_stays_overloaded_is_given_up() -> None:
     assert found.spent.dollars == 0
 
 
-def test_a_slow_endpoint_is_left_and_counted_as_what_it_may_have_cost() -> None:
+def test_a_slow_endpoint_times_out_and_is_charged_at_worst_case() -> None:
     hasty = evolve(QUICK, timeout=0.3, attempts=2)
     found, bodies = answered(evolve(GOOD, delay=20.0), evolve(GOOD, delay=20.0), settings=hasty)
 
@@ -393,7 +393,7 @@ def test_tokens_are_summed_and_priced() -> None:
 @pytest.mark.parametrize(
     "usage", [None, {}, {"input_tokens": -1, "output_tokens": 2}, {"input_tokens": "9", "output_tokens": 2}, [1]]
 )
-def test_an_answer_that_does_not_tell_its_cost_counts_as_what_it_may_be(usage: object) -> None:
+def test_an_answer_without_usage_is_charged_at_worst_case(usage: object) -> None:
     found, (body,) = answered(call({"proposals": [proposal(option="d100")]}, usage=usage))
 
     assert reply(found).spent == worst_case(size(body), QUICK.max_tokens, QUICK.pricing)
@@ -502,7 +502,7 @@ def test_generated_answers_never_raise_and_stay_within_the_open_options(data: li
     assert from_data(json.loads(json.dumps(to_data(found)))) == found
 
 
-def test_all_of_the_patience_may_be_taken_by_answers_of_no_use() -> None:
+def test_unusable_answers_can_exhaust_the_patience() -> None:
     times = iter([0.0, 0.0, 0.0, 29.0, 31.0])
     bad = call({"proposals": []})
     with (
@@ -513,7 +513,7 @@ def test_all_of_the_patience_may_be_taken_by_answers_of_no_use() -> None:
     ):
         found = llm_client.ask(client, PLANNER, start())
 
-    assert "all of 30 s for one question" in trouble(found, "E923").message
+    assert "exceeded 30 s for one question" in trouble(found, "E923").message
     assert found.faults == ("it proposes nothing, expected at least one proposal",)
 
 
@@ -584,7 +584,7 @@ def test_the_address_and_the_key_may_come_from_the_environment() -> None:
         ({"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "http://[::1"}, "E927"),
     ],
 )
-def test_a_connection_that_cannot_be_is_told(environment: Mapping[str, str], code: str) -> None:
+def test_an_impossible_connection_is_reported(environment: Mapping[str, str], code: str) -> None:
     with pytest.raises(ArgusError) as raised:
         llm_client.connect(Settings(), environment)
 
@@ -611,7 +611,7 @@ except ArgusError as problem:
     assert (found.stdout, found.stderr) == ("E920\n", "")
 
 
-def test_without_the_package_the_repair_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_repair_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> object:
         raise ImportError(name)
 

@@ -51,7 +51,7 @@ def test_the_answer_comes_first_and_the_bandit_after_it() -> None:
     assert [each.utility for each in found] == sorted((each.utility for each in found), reverse=True)
 
 
-def test_what_was_tried_or_is_under_way_is_not_proposed() -> None:
+def test_tried_and_pending_choices_are_not_proposed() -> None:
     state = with_response(start(), REPLY)
 
     assert "d100" not in names(PLANNER.learn(state, observed(choice(1, 0, 0))))
@@ -115,7 +115,7 @@ def test_each_observation_leaves_one_sentence() -> None:
     )
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_the_memory_is_bounded() -> None:
     memory = start().memory
     for number in range(100):
         memory = memory.with_feedback(memory.beliefs, f"line {number}")
@@ -126,7 +126,7 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(feedback(SITUATION, observed(long), None)) <= 360
 
 
-def test_an_answer_without_lessons_keeps_those_that_there_are() -> None:
+def test_an_answer_without_lessons_keeps_the_present_ones() -> None:
     state = with_response(start(), REPLY)
 
     assert state.memory.lessons == ("a lesson",)
@@ -147,7 +147,7 @@ def test_the_model_is_asked_at_first_and_when_its_answer_is_used_up() -> None:
     assert should_ask(state, 4)
 
 
-def test_the_model_is_asked_after_so_many_observations() -> None:
+def test_the_model_is_asked_again_after_every_observations() -> None:
     state = with_response(start(), REPLY)
     for each in (choice(0, 0, 0), choice(0, 0, 1)):
         state = PLANNER.learn(state, observed(each))
@@ -185,7 +185,7 @@ def test_where_nothing_is_open_nothing_is_asked() -> None:
     assert names(state) == []
 
 
-def test_the_text_of_a_kernel_becomes_an_option_and_goes_through_the_gate_as_all_do() -> None:
+def test_a_kernel_text_becomes_an_option() -> None:
     kernel = Kernel("from argus.language import *\n", ("I5",))
     state = PLANNER.learn(start(), observed(choice(1, 0, 0)))
     state = with_response(state, Reply((Proposal(kernel, 0.9, "fused"), Proposal(Option("d110"), 0.5))))

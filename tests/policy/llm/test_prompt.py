@@ -101,7 +101,7 @@ def test_text_that_utf8_cannot_say_does_not_break_a_request() -> None:
     assert size(fields) > 1000
 
 
-def test_the_size_is_that_of_what_is_sent() -> None:
+def test_the_size_is_that_of_the_request() -> None:
     fields = request(Settings(), start(), PLANNER.bandit_ranking(start()), VIEW)
 
     assert size(fields) >= sum(len(each.encode("utf-8")) for each in texts(fields))
@@ -116,7 +116,7 @@ def test_open_options_come_in_the_order_of_the_bandit() -> None:
     assert len(shown) == len(OPTIONS)
 
 
-def test_each_name_of_the_card_is_in_the_language() -> None:
+def test_each_name_of_the_instructions_is_in_the_language() -> None:
     quoted = " ".join(re.findall(r"`([^`]+)`", LANGUAGE))
     called = set(re.findall(r"(?<![.\w])([a-z_]\w+)(?=\(|\.wait)", quoted))
     alone = set(re.findall(r"`([a-zA-Z_]\w*)`", LANGUAGE))
@@ -127,7 +127,7 @@ def test_each_name_of_the_card_is_in_the_language() -> None:
 
 
 @pytest.mark.parametrize("target", EXAMPLES)
-def test_the_examples_of_the_card_are_proved(tmp_path: Path, target: str) -> None:
+def test_the_examples_of_the_instructions_are_proved(tmp_path: Path, target: str) -> None:
     path = tmp_path / "matmul.py"
     path.write_text(EXAMPLES[target], encoding="utf-8")
     (found,) = load(str(path))

@@ -56,7 +56,7 @@ def test_a_reply_is_recorded_without_loss(data: object) -> None:
 
 
 @given(st.lists(PROPER | SINGLE, min_size=1, max_size=5))
-def test_what_the_schema_allows_is_of_the_right_form(proposals: list[dict[str, object]]) -> None:
+def test_data_allowed_by_the_schema_is_well_formed(proposals: list[dict[str, object]]) -> None:
     data = {"proposals": proposals}
     # The stubs of jsonschema leave the type of what is validated open.
     validator: Any = Draft202012Validator(SCHEMA)
@@ -66,7 +66,7 @@ def test_what_the_schema_allows_is_of_the_right_form(proposals: list[dict[str, o
 
 
 @given(NEARLY)
-def test_what_is_read_is_what_the_schema_allows(found: dict[str, object]) -> None:
+def test_parsed_data_is_allowed_by_the_schema(found: dict[str, object]) -> None:
     data = {"proposals": [found]}
     if isinstance(parse_proposals(data, OPTIONS), Reply):
         # A field that is null counts as absent, which the schema does not say.
@@ -146,7 +146,7 @@ def test_a_long_list_is_read_up_to_a_bound() -> None:
 @pytest.mark.parametrize(
     "data", [None, [], "x", {}, {"kind": "reply"}, {"kind": "other"}, {"kind": "trouble", "code": 1}]
 )
-def test_a_damaged_record_is_told(data: object) -> None:
+def test_a_damaged_record_is_reported(data: object) -> None:
     with pytest.raises(ArgusError) as raised:
         from_data(data)
 
@@ -169,5 +169,5 @@ def test_a_sentence_is_short_and_seen(text: str, most: int) -> None:
 
 
 @given(st.text(st.characters(codec=None)), st.integers(80, 200))
-def test_a_cut_text_has_so_many_bytes(text: str, most: int) -> None:
+def test_a_truncated_text_has_at_most_its_limit_of_bytes(text: str, most: int) -> None:
     assert len(truncated(text, most).encode("utf-8")) <= most

@@ -41,13 +41,13 @@ def test_no_header_raises(header: str) -> None:
 
 
 @given(st.integers(1, 10**6), st.none() | st.floats(0, 1e6), st.integers(0, 2**32))
-def test_a_wait_is_within_its_bounds(attempt: int, told: float | None, seed: int) -> None:
-    found = retry_delay(attempt, told, np.random.default_rng(seed))
+def test_a_wait_is_within_its_bounds(attempt: int, delay: float | None, seed: int) -> None:
+    found = retry_delay(attempt, delay, np.random.default_rng(seed))
 
-    if told is None:
+    if delay is None:
         assert 0.5 <= found <= 60.0
     else:
-        assert told <= found <= 1.1 * told
+        assert delay <= found <= 1.1 * delay
 
 
 def test_which_statuses_may_pass() -> None:

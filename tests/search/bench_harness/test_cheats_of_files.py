@@ -76,9 +76,7 @@ def test_of_a_product_every_cheat_is_caught(cheat: type[Candidate], tmp_path: Pa
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("cheat", CAUGHT_BY, ids=lambda cheat: cheat.__name__)
-def test_of_another_kernel_those_are_caught_whose_errors_are_over_what_is_known(
-    cheat: type[Candidate], tmp_path: Path
-) -> None:
+def test_other_kernels_are_caught_if_errors_exceed_the_known_bounds(cheat: type[Candidate], tmp_path: Path) -> None:
     found = judged(OTHER, cheat, PLAN, tmp_path)
     if cheat in DEEP:
         assert isinstance(found, Passed), str(found)

@@ -33,7 +33,7 @@ def test_of_few_rows_all_or_some_are_looked_at(rows: int, columns: int) -> None:
         assert (len(found[0]), len(found[1])) == (rows, columns)
 
 
-def test_what_can_be_afforded_is_taken_whole() -> None:
+def test_all_indices_are_sampled_if_affordable() -> None:
     generator = np.random.default_rng(1)
     assert sample_indices(7, 7, generator).tolist() == list(range(7))
     assert sample_indices(3, 0, generator).tolist() == [0, 1, 2]

@@ -92,7 +92,7 @@ def noted(going: Generator[str, None, Caught | Passed | None], notes: list[str])
     return found[0]
 
 
-def test_all_that_is_done_on_the_gpu_is_done_in_turns_that_are_waited_for() -> None:
+def test_all_gpu_work_is_exclusive() -> None:
     candidate = Candidate(Simulated(), HONEST)
     bench = Shared(SimulatedBench(candidate.device))
     seen: list[Callable[..., Any]] = [check_results, measure]

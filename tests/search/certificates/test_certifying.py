@@ -130,7 +130,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("target", DESIGNS)
-def test_what_is_delivered_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
+def test_a_delivery_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)
 
     shown = checks(folder)
@@ -281,7 +281,7 @@ def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
 
 
 @pytest.mark.usefixtures("remembered")
-def test_a_measured_time_is_told_as_not_checked_and_an_impossible_one_fails(tmp_path: Path, home: Path) -> None:
+def test_a_measured_time_is_not_checked_and_an_impossible_one_fails(tmp_path: Path, home: Path) -> None:
     folder = delivery("sm_90a", tmp_path / "out", home, "measured")
     data = claimed(folder)
     assert checks(folder)["time"].state == "not checked"
@@ -363,7 +363,7 @@ def mine(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
 """
 
 
-def test_a_kernel_that_was_written_is_held_to_the_problem(tmp_path: Path) -> None:
+def test_a_written_kernel_must_satisfy_the_problem(tmp_path: Path) -> None:
     """Its name says nothing: its parameters and what is proved of it do."""
     judgement = evolve(best("gfx942"), name="mine")
     deliver(evolve(deliveries.found("gfx942", judgement), text=WRITTEN), tmp_path / "out")

@@ -129,7 +129,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("target", DESIGNS)
-def test_what_is_delivered_of_a_file_is_what_is_claimed(target: str, tmp_path: Path, home: Path) -> None:
+def test_a_delivery_of_a_file_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", target)
 
     shown = checks(folder)
@@ -155,7 +155,7 @@ def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: 
 
     shown = printed(folder / "load.py")
 
-    assert shown.startswith("matmul, interpreted, as no runner for gfx942 is at hand: C (64, 64), ")
+    assert shown.startswith("matmul, interpreted, as there is no runtime for gfx942: C (64, 64), ")
     assert float(shown.split()[-5]) < 2.0**-7
 
 
@@ -188,7 +188,7 @@ def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Pa
 
 
 @pytest.mark.usefixtures("remembered")
-def test_without_the_file_what_it_alone_tells_is_not_checked(tmp_path: Path, home: Path) -> None:
+def test_without_the_file_claims_that_need_it_are_not_checked(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out")
     (folder / "problem.py").unlink()
 
@@ -340,7 +340,7 @@ def test_declared_work_sets_the_light_and_is_declared_again(tmp_path: Path) -> N
 
 
 @pytest.mark.nightly
-def test_a_kernel_that_was_written_for_a_file_is_held_to_its_reference(tmp_path: Path) -> None:
+def test_a_written_kernel_for_a_file_must_match_its_reference(tmp_path: Path) -> None:
     found = found_in(tmp_path / "in", "gfx942")
     text = SMALL["gfx942"].read_text(encoding="utf-8").replace("def matmul", "def mine").replace("(matmul)", "(mine)")
     assert found.best is not None

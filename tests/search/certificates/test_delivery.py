@@ -31,7 +31,7 @@ def test_no_design_no_delivery(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
 
     with pytest.raises(ArgusError) as refused:
@@ -104,7 +104,7 @@ def test_without_a_runner_the_loader_interprets_and_says_so(tmp_path: Path, home
 
     shown = printed(folder / "load.py")
 
-    assert shown.startswith("gemm_cdna3, interpreted, as no runner for gfx942 is at hand: (48, 64), ")
+    assert shown.startswith("gemm_cdna3, interpreted, as there is no runtime for gfx942: (48, 64), ")
     assert float(shown.split()[-5]) < 2.0**-7
 
 

@@ -64,7 +64,7 @@ def test_files_that_no_search_has_written_are_not_replaced(name: str, tmp_path: 
 
     with pytest.raises(ArgusError) as raised:
         check_writable(tmp_path)
-    assert f"`{name}`, which no search has written there" in raised.value.diagnostic.message
+    assert f"`{name}`, which were not written by a search" in raised.value.diagnostic.message
     with pytest.raises(ArgusError) as again, staged_output(tmp_path) as made:
         (made / name).write_text("ours", encoding="utf-8")
 

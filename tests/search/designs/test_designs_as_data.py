@@ -38,7 +38,7 @@ def covering(problem: Gemm) -> Iterator[Kernel]:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["gfx942", "sm_90a"])
-def test_a_design_with_each_value_of_each_knob_comes_back_as_it_was(target: str) -> None:
+def test_a_design_round_trips_for_each_knob_value(target: str) -> None:
     kernels = list(covering(Gemm(*SIZES, "bf16", target)))
     for kernel in kernels:
         (made,) = read(json.loads(json.dumps(write([kernel]))))

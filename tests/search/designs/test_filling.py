@@ -18,7 +18,7 @@ SMALL = Gemm(2048, 2048, 2048, "bf16", "gfx942")
 SHORT = Cdna3Staged(bk=64, run=8, vector=8, swizzle=True)
 
 
-def test_blocks_of_a_processor_are_those_that_compilers_reports_leave_room_for() -> None:
+def test_resident_blocks_agree_with_compiler_reports() -> None:
     """Of each tenth design of MI300X, all but a few, whose registers are guessed too few."""
     machine, designs = MACHINES["gfx942"], design_space("gfx942")
     points = json.loads((TABLES / "gfx942.json").read_text(encoding="utf-8"))["points"]
@@ -50,11 +50,11 @@ def test_tiles_that_all_find_room_are_one_round() -> None:
 @pytest.mark.parametrize(
     ("bk", "run", "swizzle", "ways"), [(64, 4, False, 16), (64, 8, False, 8), (32, 8, False, 4), (64, 4, True, 1)]
 )
-def test_rows_without_a_swizzle_meet_in_banks(bk: int, run: int, swizzle: bool, ways: int) -> None:
-    assert block_shape(Cdna3Staged(bk=bk, run=run, swizzle=swizzle)).ways == ways
+def test_rows_without_a_swizzle_meet_in_banks(bk: int, run: int, swizzle: bool, conflict_degree: int) -> None:
+    assert block_shape(Cdna3Staged(bk=bk, run=run, swizzle=swizzle)).conflict_degree == conflict_degree
 
 
-def test_a_turned_tile_has_its_rows_along_its_columns() -> None:
+def test_a_swapped_tile_has_rows_and_columns_exchanged() -> None:
     assert (block_shape(Split(bm=128, bn=16, swap_ab=True)).rows, block_shape(Split(bm=128, bn=16)).rows) == (16, 128)
 
 

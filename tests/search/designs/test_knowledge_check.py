@@ -22,7 +22,7 @@ def few(target: str) -> Iterator[Design]:
 
 @pytest.mark.share(8)
 @pytest.mark.parametrize("technique", BASE.values(), ids=lambda each: each.name)
-def test_every_technique_does_what_its_file_says(technique: Technique) -> None:
+def test_every_technique_passes_its_check(technique: Technique) -> None:
     found = check_technique(technique, CheckContext())
 
     assert found.faults == ()
@@ -37,7 +37,7 @@ def test_a_technique_that_does_nothing_fails() -> None:
     assert "changes no kernel" in fault
 
 
-def test_a_technique_that_changes_what_its_matcher_denies_fails() -> None:
+def test_a_technique_must_change_a_matching_kernel() -> None:
     (fault,) = check_technique(
         evolve(SUPER, applies="multi_buffer_epilogue", lineage=()), CheckContext(ground=lambda _: iter([Staged()]))
     ).faults
@@ -63,7 +63,7 @@ def test_a_technique_whose_kernels_cannot_be_traced_fails() -> None:
         (evolve(SUPER, targets=("sm_75",)), "there is no target `sm_75`"),
     ],
 )
-def test_what_a_file_names_has_to_be_there(wrong: Technique, said: str) -> None:
+def test_names_in_a_file_must_exist(wrong: Technique, said: str) -> None:
     assert said in check_technique(wrong, CheckContext(ground=few)).faults
 
 

@@ -43,7 +43,7 @@ def test_designs_of_another_target_are_left_out() -> None:
     assert list(ablation_pairs(TRANSFORMATIONS["grouped-order"], [other])) == []
 
 
-def test_an_effect_is_what_experiments_show() -> None:
+def test_an_effect_is_estimated_from_experiments() -> None:
     found = estimate_effect([row(2.0), row(0.5), row(4.0, "static model")])
 
     assert found.basis == "time"
@@ -53,7 +53,7 @@ def test_an_effect_is_what_experiments_show() -> None:
     assert estimate_effect([row(1.5, "static model")]).basis == "static model"
 
 
-def test_the_most_and_the_least_of_each_target_are_told() -> None:
+def test_the_extremes_of_each_target_are_selected() -> None:
     ratios = (1.0, 3.0, 2.0, 0.5, 1.5)
     shown = representative_rows([*(row(each) for each in ratios), row(7.0, target="gfx942")])
 
@@ -77,7 +77,7 @@ def test_tables_of_both_forms_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [{"name": 3}]}', '{"rows": 5}', "\x00"])
-def test_what_is_no_table_is_told(text: str, tmp_path: Path) -> None:
+def test_a_malformed_table_is_reported(text: str, tmp_path: Path) -> None:
     path = tmp_path / "times.json"
     path.write_text(text, encoding="utf-8")
 
@@ -87,7 +87,7 @@ def test_what_is_no_table_is_told(text: str, tmp_path: Path) -> None:
     assert raised.value.diagnostic.code == "E906"
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as raised:
         table_rows(tmp_path / "none.json")
 

@@ -67,7 +67,7 @@ def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
     assert mined.first == "expert"
 
 
-def test_an_expert_that_is_not_proved_gives_nothing() -> None:
+def test_an_unproved_expert_yields_no_skills() -> None:
     (step,) = mine(Hopper(bn=128, stages=1), TECHNIQUES, tools())
 
     assert isinstance(step, Rejected)
@@ -83,7 +83,7 @@ def test_uses_of_one_technique_are_one_step() -> None:
     assert found[0].ratio is None
 
 
-def test_a_draft_is_a_page_with_what_the_walk_showed() -> None:
+def test_a_draft_page_contains_the_mined_step() -> None:
     bench = tools()
     mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
     page = draft_technique(mined.skills[0], 1, mined, bench, "sm_90a")

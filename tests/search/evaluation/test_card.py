@@ -58,7 +58,7 @@ def test_an_honest_kernel_has_the_time_that_the_events_tell(fake: Clocked, tmp_p
     assert fake.calls.count("cuMemAlloc") - 1 == fake.calls.count("cuMemFree")  # one keeps the GPU busy
 
 
-def test_a_forgotten_row_is_told(fake: Clocked, tmp_path: Path) -> None:
+def test_a_forgotten_row_is_reported(fake: Clocked, tmp_path: Path) -> None:
     fake.computes = last_row_forgotten
     wrong, _ = found(tmp_path)
     assert wrong is not None

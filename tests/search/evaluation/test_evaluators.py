@@ -86,7 +86,7 @@ def came(wanted: bool, mark: str) -> bool:
     return False
 
 
-def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started() -> None:
+def test_a_candidate_out_of_time_has_no_judgement_and_is_killed_with_its_children() -> None:
     mark = f"mark-{os.getpid()}-left"
     pool = WorkerProcesses(judge, 2, seconds=60.0)
     stuck, fine = pool.submit("compiles", mark), pool.submit("fine")
@@ -105,7 +105,7 @@ def test_what_has_no_time_left_is_no_answer_and_is_killed_with_what_it_started()
 
 
 @pytest.mark.nightly
-def test_what_hangs_takes_no_other_candidate_with_it() -> None:
+def test_a_hang_affects_no_other_candidate() -> None:
     pool = WorkerProcesses(judge, 2, seconds=15.0)
     first = [pool.submit("one"), pool.submit("two")]
     begun = [_told(pool, name, each) for name, each in zip(("one", "two"), first, strict=True)]
@@ -139,7 +139,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.nightly
-def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
+def test_processes_end_with_their_parent(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-orphan"
     script = tmp_path / "begins.py"
     script.write_text(ORPHANED, encoding="utf-8")
@@ -152,7 +152,7 @@ def test_processes_end_with_who_has_begun_them(tmp_path: Path) -> None:
     assert came(False, mark)
 
 
-def test_what_stops_the_gate_itself_loses_its_candidate_alone() -> None:
+def test_an_internal_failure_loses_only_its_candidate() -> None:
     here, pool = InProcess(judge), WorkerProcesses(judge, 1, seconds=60.0, memory=4 << 30)
     stumbled = here.result("stumbles", here.submit("stumbles"))
     found = [_told(pool, name, pool.submit(name)) for name in ("stumbles", "fills", "fine")]
@@ -201,14 +201,14 @@ def test_a_script_without_a_guard_is_run_once_and_leaves_nothing_when_it_is_kill
     assert not left
 
 
-def test_a_process_that_ends_before_it_has_begun_is_told() -> None:
+def test_a_worker_that_dies_before_initialisation_is_reported() -> None:
     pool = WorkerProcesses(judge, 1, seconds=60.0, memory=-(2**70))
     with pytest.raises(ArgusError, match="E905: a worker process ended before it was initialised"):
         pool.result("fine", pool.submit("fine"))
     pool.close()
 
 
-def test_workers_have_gpus_in_turn() -> None:
+def test_workers_get_gpus_round_robin() -> None:
     pool = WorkerProcesses(judge, 3, seconds=30.0, devices=("4", "7"))
     flying = [(name, pool.submit(name)) for name in ("a", "b", "c", "d")]
     seen = {tuple(_told(pool, name, future).why.split()) for name, future in flying}
@@ -251,7 +251,7 @@ def test_a_dask_cluster_judges(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_what_hangs_or_dies_on_a_dask_cluster_is_stopped_and_its_worker_goes_on(tmp_path: Path) -> None:
+def test_a_hang_or_crash_on_a_dask_cluster_is_killed_and_its_worker_continues(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-dask"
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
@@ -280,7 +280,7 @@ def _of_cluster(cluster: DaskCluster, name: str) -> Judgement:
 
 
 @pytest.mark.nightly
-def test_a_scheduler_that_does_not_answer_is_told() -> None:
+def test_a_scheduler_that_does_not_answer_is_reported() -> None:
     with pytest.raises(ArgusError) as raised:
         DaskCluster(judge, "tcp://127.0.0.1:1", seconds=1.0)
 
@@ -288,7 +288,7 @@ def test_a_scheduler_that_does_not_answer_is_told() -> None:
 
 
 @pytest.mark.nightly
-def test_a_scheduler_that_goes_away_is_told(tmp_path: Path) -> None:
+def test_a_lost_scheduler_is_reported(tmp_path: Path) -> None:
     local: Any = import_module("distributed").LocalCluster
     with local(n_workers=1, threads_per_worker=1, dashboard_address=":0", local_directory=str(tmp_path)) as scheduler:
         cluster = DaskCluster(judge, scheduler.scheduler_address, seconds=60.0)

@@ -43,7 +43,7 @@ def test_an_honest_kernel_of_a_file_has_the_time_that_the_events_tell(fake: Cloc
     assert fake.calls.count("cuMemAlloc") - 1 == fake.calls.count("cuMemFree")  # one keeps the GPU busy
 
 
-def test_a_forgotten_row_and_another_reference_are_told(fake: Clocked, tmp_path: Path) -> None:
+def test_a_forgotten_row_and_another_reference_are_reported(fake: Clocked, tmp_path: Path) -> None:
     assert "differ from `reference`" in str(run_to_end(check_job(job(tmp_path, WRONG))))
     fake.computes = last_row_forgotten
     wrong = run_to_end(check_job(job(tmp_path)))
@@ -52,7 +52,7 @@ def test_a_forgotten_row_and_another_reference_are_told(fake: Clocked, tmp_path:
     assert wrong.why.startswith("24 of 960 elements of C were not written")
 
 
-def test_a_reference_that_takes_too_long_is_no_fault_of_the_kernel(
+def test_a_slow_reference_does_not_reject_the_kernel(
     fake: Clocked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("argus.search.bench_harness.files.SLOWEST", 0.0)

@@ -63,7 +63,7 @@ def test_a_proved_design_passes_with_a_predicted_time(tools: Tools) -> None:
     assert Path(found.place).is_file()
 
 
-def test_what_does_not_fit_is_stopped_before_a_compiler_starts(tools: Tools) -> None:
+def test_designs_over_limits_are_rejected_before_compilation(tools: Tools) -> None:
     found = evaluate(HOPPER, "staged_bm128_bn256", tools)
 
     assert (found.outcome, found.stage) == ("over limits", "invariants")
@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_stopped_before_a_compiler_starts(tools: Tools) -> 
     assert found.microseconds is None
 
 
-def test_a_design_that_is_none_is_ill_formed(tools: Tools) -> None:
+def test_an_unknown_design_is_ill_formed(tools: Tools) -> None:
     found = evaluate(PROBLEM, "cooperative", tools)
 
     assert (found.outcome, found.stage) == ("ill-formed", "parse")
@@ -90,7 +90,7 @@ def test_a_design_that_is_none_is_ill_formed(tools: Tools) -> None:
         (Card(fault="E410"), "lost", "device", "E410"),
     ],
 )
-def test_what_a_gpu_says_counts(tools: Tools, card: Card, outcome: str, stage: str, why: str) -> None:
+def test_the_gpu_result_counts(tools: Tools, card: Card, outcome: str, stage: str, why: str) -> None:
     found = evaluate(PROBLEM, "cdna3", evolve(tools, device=card))
 
     assert (found.outcome, found.stage) == (outcome, stage)
@@ -128,7 +128,7 @@ def written(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf1
 """
 
 
-def test_a_text_is_held_to_the_problem(tools: Tools) -> None:
+def test_a_text_must_satisfy_the_problem(tools: Tools) -> None:
     found = evaluate(PROBLEM, "text-1", tools, TEXT)
 
     assert (found.outcome, found.why) == ("timed", "")
@@ -180,7 +180,7 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
         ("assume(K >= 1, K % 4 == 0)", "assume(K >= 4096, K % 4 == 0)", "wrong", "no small extents"),
     ],
 )
-def test_names_and_assumptions_of_a_text_are_held_to_the_problem(
+def test_tags_and_assumptions_of_a_text_must_satisfy_the_problem(
     tools: Tools, old: str, new: str, outcome: str, why: str
 ) -> None:
     text = TEXT.replace(old, new, 1)
@@ -242,7 +242,7 @@ def test_without_that_check_a_shorter_sum_would_pass(tools: Tools, monkeypatch: 
     assert evaluate(PROBLEM, "text-7", tools, with_a_short_sum()).outcome == "timed"
 
 
-def test_parameters_in_another_order_are_those_of_another_problem(tools: Tools) -> None:
+def test_parameters_in_another_order_are_refused(tools: Tools) -> None:
     a, b = 'A: Tensor["M K", bf16]', 'B: Tensor["N K", bf16]'
     found = evaluate(PROBLEM, "text-8", tools, TEXT.replace(f"{a}, {b}", f"{b}, {a}"))
 

@@ -85,7 +85,7 @@ def test_a_wrong_reference_stops_every_candidate(tmp_path: Path, capsys: pytest.
         ("\n\ndef reference(A, B):\n    return {'D': A @ B.T}\n", "gives nothing for the output `C`"),
     ],
 )
-def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_path: Path) -> None:
+def test_an_unusable_reference_is_reported(reference: str, said: str, tmp_path: Path) -> None:
     path = kernel_file(tmp_path, reference=reference)
     with pytest.raises(ArgusError) as caught:
         disagreement(problem(path), problem(path).kernel("matmul"))
@@ -103,11 +103,11 @@ def test_a_reference_that_does_not_serve_is_told(reference: str, said: str, tmp_
         ("M=4,N=4,K=4,L=4", "`L` is given twice or is not a size"),
         ("M=4,N=4,K=4,K=8", "`K` is given twice"),
         ("M=4,N=4,K=-4", "`K=-4` is not a size"),
-        ("M=4,N=4,K=5", "may be launched at M=4,N=4,K=5"),
+        ("M=4,N=4,K=5", "can be launched at M=4,N=4,K=5"),
         ("M=999999999999,N=4,K=4000000", "`A` exceeds any GPU's memory"),
     ],
 )
-def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path) -> None:
+def test_unusable_sizes_are_reported(sizes: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as caught:
         problem(kernel_file(tmp_path), sizes)
 
@@ -115,7 +115,7 @@ def test_sizes_that_do_not_serve_are_told(sizes: str, said: str, tmp_path: Path)
     assert said in caught.value.diagnostic.message
 
 
-def test_a_run_goes_on_with_the_same_text_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_resumes_only_with_the_same_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = kernel_file(tmp_path)
     first = searched(path, "--trials", "1", capsys=capsys)
     arguments = ["optimize", "--resume", first["run"], "--on", "model", "--journal", first["journal"], "--trials", "2"]
@@ -136,7 +136,7 @@ def test_a_problem_is_named_with_the_digest_of_its_text(tmp_path: Path) -> None:
     assert found.digest in str(found)
 
 
-def test_designs_are_kernels_and_what_two_techniques_make_of_them(tmp_path: Path) -> None:
+def test_designs_are_kernels_and_rewrites_by_up_to_two_techniques(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
     options = {each.name: each for each in situation(found).options}
 
@@ -205,7 +205,7 @@ def reference(A, B):
 """
 
 
-def test_of_a_family_those_configurations_are_designs_that_admit_the_sizes(tmp_path: Path) -> None:
+def test_admissible_configurations_of_a_family_are_designs(tmp_path: Path) -> None:
     path = tmp_path / "family.py"
     path.write_text(FAMILY, encoding="utf-8")
 
@@ -276,7 +276,7 @@ def test_the_best_is_delivered_and_certified_elsewhere(
     assert main(["certify", str(tmp_path / "elsewhere")]) == 1
 
 
-def test_a_device_is_shown_the_kernel_and_its_time_is_held_against_what_it_does(tmp_path: Path) -> None:
+def test_a_device_gets_the_kernel_and_its_time_is_compared_with_its_own_work(tmp_path: Path) -> None:
     """The file declares next to nothing, and the kernel multiplies all the same."""
     path = kernel_file(tmp_path, "sm_90a", RIGHT + '\n\ndef work(M, N, K):\n    return {"writes": 2}\n')
     found = problem(path, "M=8192,N=8192,K=8192")

@@ -60,7 +60,7 @@ def test_trips_that_blocks_or_data_decide_count_no_products() -> None:
         assert any("matrix instructions" in each for each in counted.unknown)
 
 
-def test_a_part_that_is_sure_to_be_read_counts_and_the_rest_is_told() -> None:
+def test_certain_reads_count_and_the_rest_is_reported() -> None:
     counted = work_of(shipped("causal_trips"), {"M": 1024, "N": 1024, "K": 1024})
 
     assert 0 < counted.work.reads < 2.0 * 2 * 1024 * 1024
@@ -104,7 +104,7 @@ def test_each_box_counts_once(grid: str, at: str, place: str, read: float, tmp_p
 
 
 @pytest.mark.parametrize("place", ["m, 0", "m, n", "m // 2, n", "m, n // 2", "m * 2, n"])
-def test_what_counts_as_read_is_never_more_than_the_interpreter_reads(place: str, tmp_path: Path) -> None:
+def test_counted_reads_never_exceed_the_interpreters(place: str, tmp_path: Path) -> None:
     """Of a kernel that copies, all that is read is in the output."""
     text = COPIED.format(grid="(ceil_div(M, 8), ceil_div(N, 32))", at="m, n", place=place)
     kernel, shape = kernel_of(tmp_path, text), (20, 72)
@@ -124,12 +124,12 @@ def test_sizes_are_read_off_axes() -> None:
     [
         (3, "returned another type or other keys"),
         ({"operations": 3}, "returned another type or other keys"),
-        ({"flops": 3}, "not by element type"),
+        ({"flops": 3}, "not a mapping from element type to count"),
         ({"flops": {"i4": 3}}, "are of i4"),
-        ({"flops": {"bf16": -1}}, "counts -1"),
-        ({"reads": "many"}, "counts 'many'"),
-        ({"reads": float("nan")}, "counts nan"),
-        (json.loads('{"reads": Infinity}'), "counts inf"),
+        ({"flops": {"bf16": -1}}, "the count -1"),
+        ({"reads": "many"}, "the count 'many'"),
+        ({"reads": float("nan")}, "the count nan"),
+        (json.loads('{"reads": Infinity}'), "the count inf"),
     ],
 )
 def test_work_that_is_declared_otherwise_is_refused(found: object, said: str) -> None:
@@ -140,7 +140,7 @@ def test_work_that_is_declared_otherwise_is_refused(found: object, said: str) ->
     assert said in refused.value.diagnostic.message
 
 
-def test_work_that_raises_is_told() -> None:
+def test_work_that_raises_is_reported() -> None:
     def work(M: int) -> object:
         return M / 0
 

@@ -28,7 +28,7 @@ def before_shipped() -> Iterator[Design]:
 
 
 @pytest.mark.parametrize("technique", TRANSFORMATIONS)
-def test_what_is_applied_can_be_undone(technique: str) -> None:
+def test_applied_techniques_can_be_undone(technique: str) -> None:
     transformation = TRANSFORMATIONS[technique]
     for each in set(before_shipped()):
         for made in transformation.apply(each):
@@ -46,7 +46,7 @@ def test_undoing_ends(technique: str) -> None:
 
 
 @pytest.mark.parametrize("expert", CONFIGS)
-def test_every_shipped_design_comes_from_a_first_one(expert: str) -> None:
+def test_every_shipped_design_has_a_derivation(expert: str) -> None:
     walked = derivation(CONFIGS[expert])
 
     assert walked[0] in {("", each) for each in FIRST}

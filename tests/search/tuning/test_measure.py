@@ -91,7 +91,7 @@ def test_candidates_are_checked_then_timed_and_those_that_do_not_fit_left_out(fa
     assert fake.calls.count("cuMemFree") == 48
 
 
-def test_what_two_calls_show_to_be_far_off_is_not_timed_in_bursts(
+def test_candidates_far_slower_by_two_calls_are_not_timed_in_bursts(
     fake: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = {name: written(tmp_path, name) for name in ("slow", "close", "fast")}
@@ -125,7 +125,7 @@ class Told:
         return self.seen.setdefault(call, self.given[min(len(self.seen), len(self.given) - 1)])
 
 
-def test_wrong_numbers_are_told_and_not_timed(fake: FakeDriver, tmp_path: Path) -> None:
+def test_candidates_with_wrong_results_are_reported_and_not_timed(fake: FakeDriver, tmp_path: Path) -> None:
     fake.kernel = last_row_forgotten
 
     _, timed = finished(measure_brief(Job(SHAPE, {"one": written(tmp_path, "one")}, 2)))
@@ -146,7 +146,7 @@ def test_finalists_are_timed_in_both_regimes(fake: FakeDriver, tmp_path: Path) -
     assert "cuMemsetD8Async" in fake.calls
 
 
-def test_memory_is_given_back_when_a_kernel_fails(fake: FakeDriver, tmp_path: Path) -> None:
+def test_memory_is_freed_when_a_kernel_fails(fake: FakeDriver, tmp_path: Path) -> None:
     fake.fails["cuCtxSynchronize"] = "ILLEGAL_ADDRESS"
 
     with pytest.raises(ArgusError) as failed:

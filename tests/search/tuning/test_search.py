@@ -63,7 +63,7 @@ def test_a_candidate_is_proved_and_compiled_and_found_again(tmp_path: Path) -> N
     assert again.proof + again.code < first.proof + first.code
 
 
-def test_processes_prepare_what_one_does(tmp_path: Path) -> None:
+def test_a_process_pool_prepares_the_same_as_one_process(tmp_path: Path) -> None:
     names = ["columns_64", "nothing", "hopper_bn64_stages7"]
     found = {each.name: each for each in prepare_all(names, 2, tmp_path)}
 
@@ -79,7 +79,7 @@ def test_processes_prepare_what_one_does(tmp_path: Path) -> None:
     ("name", "why"),
     [("nothing", "not the name of a configuration"), ("hopper_bn250", "E"), ("hopper_stages9", "it is ref")],
 )
-def test_what_is_not_proved_is_left_out(name: str, why: str, tmp_path: Path) -> None:
+def test_unproved_candidates_are_left_out(name: str, why: str, tmp_path: Path) -> None:
     found = prepare_one(name, tmp_path)
 
     assert found.state == "left out"
@@ -142,7 +142,7 @@ def test_the_fastest_is_kept_and_then_selected() -> None:
     assert select(*SHAPE, device=CARD) == "small"
 
 
-def test_finalists_are_the_fastest_and_what_the_model_chooses() -> None:
+def test_finalists_are_the_fastest_and_the_models_choice() -> None:
     child = FakeChild(times={"clustered_bands": 900.0})
 
     list(search_shapes(child, [SHAPE], PATHS))
@@ -153,7 +153,7 @@ def test_finalists_are_the_fastest_and_what_the_model_chooses() -> None:
     assert final[-1] == select(*SHAPE) == "clustered_bands"
 
 
-def test_a_candidate_that_hangs_is_lost_and_the_others_go_on() -> None:
+def test_a_candidate_that_hangs_is_lost_and_the_others_continue() -> None:
     child = FakeChild(times={"small": 50.0}, fails={(measure_brief, "clustered"): hung()})
 
     first, second = search_shapes(child, [SHAPE, OTHER], PATHS)
@@ -163,7 +163,7 @@ def test_a_candidate_that_hangs_is_lost_and_the_others_go_on() -> None:
     assert ["clustered" in names for _, names in child.jobs] == [True, *[False] * 4]
 
 
-def test_what_is_no_fault_of_a_candidate_ends_the_search() -> None:
+def test_errors_unrelated_to_a_candidate_end_the_search() -> None:
     child = FakeChild(fails={(measure_brief, "small"): ArgusError(Diagnostic("E408", "error", "no memory"))})
     with pytest.raises(ArgusError, match="no memory"):
         list(search_shapes(child, [SHAPE], PATHS))
@@ -178,7 +178,7 @@ def test_finalists_that_hang_leave_the_brief_times() -> None:
     assert tuning_db.kept(CARD)[Key(SHAPE)].config == "small"
 
 
-def test_an_interrupted_search_keeps_what_it_has_found() -> None:
+def test_an_interrupted_search_stores_its_results() -> None:
     child = FakeChild(times={"small": 50.0})
     results = stored_results(CARD, search_shapes(child, [OTHER, SHAPE], PATHS))
     assert next(results).finished

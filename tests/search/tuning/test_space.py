@@ -120,7 +120,7 @@ def test_each_batch_has_one_point_in_common() -> None:
     assert [found.name for batch in batches for found in batch] == ["common", "a", "bb", "common", "ccc", "dddd"]
 
 
-def test_a_point_that_hangs_is_told_and_its_batch_goes_on() -> None:
+def test_a_point_that_hangs_is_reported_and_its_batch_continues() -> None:
     child = FakeChild(fails={"bb": False}, wrong=("dddd",))
     found = {each.name: each for batch in time_points(child, SHAPE, plan()) for each in batch}
 
@@ -131,7 +131,7 @@ def test_a_point_that_hangs_is_told_and_its_batch_goes_on() -> None:
     assert found["a"].microseconds == 1.0
 
 
-def test_where_it_is_not_told_which_hangs_each_is_timed_alone() -> None:
+def test_if_the_hanging_point_is_unknown_each_is_timed_alone() -> None:
     child = FakeChild(fails={"bb": True})
     found = {each.name: each for batch in time_points(child, SHAPE, plan()) for each in batch}
 
@@ -140,5 +140,5 @@ def test_where_it_is_not_told_which_hangs_each_is_timed_alone() -> None:
     assert found["bb"].microseconds is None
 
 
-def test_no_batch_is_begun_after_the_time_is_up() -> None:
+def test_no_batch_starts_after_the_deadline() -> None:
     assert list(time_points(FakeChild(), SHAPE, plan(seconds=-1.0))) == []

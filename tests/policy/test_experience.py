@@ -19,7 +19,7 @@ DESIGNS = np.array([[1.0, 0.0], [1.0, 1.0]] * 20)
 
 
 def lesson(size: float, split: float) -> RecordedProblem:
-    """A problem of which splitting K is worth so much."""
+    """A recorded problem with a given weight of split-K."""
     return RecordedProblem(size, NAMES, DESIGNS, DESIGNS @ np.array([-1.0, split]))
 
 

@@ -23,7 +23,7 @@ PLANNERS: tuple[Planner, ...] = (Random(), Exhaustive(), Bandit({CONSTANT: Weigh
 
 
 def observed(choice: Choice) -> Observation:
-    """A machine on which wide tiles halve a time, stages take a third of it away, and `broken` is refuted."""
+    """A fake machine: wide tiles halve the time, stages reduce it by a third, `broken` is refuted."""
     _, wide, staged, broken = choice.features
     if broken:
         return Observation(choice, "refuted")
@@ -31,7 +31,7 @@ def observed(choice: Choice) -> Observation:
 
 
 def trials(planner: Planner, seed: int) -> int:
-    """Until the fastest has been tried."""
+    """Number of trials until the fastest has been tried."""
     state = planner.start(SITUATION, seed)
     for number in count(1):
         found = planner.propose(state)[0].choice

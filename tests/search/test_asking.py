@@ -1,4 +1,4 @@
-"""A search beside which a model is asked, over a local endpoint, with its journal."""
+"""A search with the planner `llm`, a local endpoint and a journal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SETTINGS = Settings(key="any", every=2, attempts=1)
 
 
 def script(asked: Request) -> Answer:
-    """A model that wants what is shown last."""
+    """A scripted model that proposes the last option shown."""
     shown = re.findall(r'"name": "(\w+)", "techniques": ', asked.body["messages"][0]["content"][1]["text"])
     return call({"proposals": [proposal(0.9, option=shown[-1])], "lessons": [f"{len(shown)} were open"]})
 
@@ -56,7 +56,7 @@ def asking(endpoint: Endpoint) -> Generator[ModelSession]:
 
 
 def went(beside: ModelSession, before: list[Event]) -> tuple[list[Event], State[Memory]]:
-    """A run to its end, from these events on; all of its events."""
+    """Run to the end from these events; returns all events."""
     state = PLANNER.start(situation(PROBLEM, NAMES), 3)
     choices = {each.name: each for each in state.situation.options}
     events: list[Event] = []

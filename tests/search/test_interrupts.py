@@ -1,4 +1,4 @@
-"""Ctrl-C is raised where nothing is lost by it, and nowhere else."""
+"""Interrupts are raised in interruptible blocks only."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def press(number: int = signal.SIGINT) -> None:
 
 @pytest.fixture(autouse=True)
 def usual() -> Generator[None]:
-    """As in a program that a user starts, even where whoever runs tests ignores the keyboard."""
+    """Restore default signal handlers, even if the test runner ignores SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) == signal.default_int_handler

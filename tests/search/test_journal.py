@@ -138,7 +138,7 @@ def kept(path: Path) -> Path:
 
 
 def refusal(path: Path, patience: float = 1.0) -> str:
-    """What is said of a file that does not serve."""
+    """The error message for an unusable file."""
     with pytest.raises(ArgusError) as raised, Journal(path, patience) as journal:
         journal.append("run-0001", EVENTS[0])
     assert raised.value.diagnostic.code == "E904"

@@ -1,4 +1,4 @@
-"""A search that asks a language model, with an endpoint on this machine that answers by a script."""
+"""A search with the planner `llm` and a scripted local endpoint."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A search that is killed, interrupted or begun twice: its journal stays whole, and it goes on as it would have."""
+"""Searches that are killed, interrupted or started twice: journals stay consistent and runs resume identically."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def slow(name: str, text: str = "") -> Judgement:
 
 
 def gone_on(path: Path, planner: Planner, judged: Callable[[str, str], Judgement] = slow) -> None:
-    """One process' part of a run: from whatever the journal holds to the end."""
+    """Continue a run from its journal to the end, as one process would."""
     with Interrupts() as interrupts, Journal(path) as journal:
         name = "run-0001" if journal.runs() else journal.begin(STARTED)
         interrupts.hold()
@@ -61,7 +61,7 @@ def gone_on(path: Path, planner: Planner, judged: Callable[[str, str], Judgement
 
 
 def reached(path: Path, planner: Planner) -> tuple[list[Event], ReplayedRun]:
-    """What was proposed and judged, and the planner's state after it."""
+    """The proposals, the judgements and the planner's final state."""
     with Journal(path) as journal:
         events = journal.events("run-0001")
     return [each for each in events if isinstance(each, Proposed | Judged)], replay_events(
@@ -70,7 +70,7 @@ def reached(path: Path, planner: Planner) -> tuple[list[Event], ReplayedRun]:
 
 
 def forked(work: Callable[[], object]) -> int:
-    """A process that does something and ends, with 0 if nothing was raised; its number."""
+    """Fork a process that calls a function; exit code 0 if it raised nothing. Returns its pid."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -191,7 +191,7 @@ FILES = ("search.py", "journal.py", "events.py", "evaluators.py", "asking.py")
 
 
 def lines_of(work: Callable[[], object], at: int | None) -> int:
-    """How many lines of a search something runs through; Ctrl-C is pressed at one of them."""
+    """Counts executed lines of a search, and raises an interrupt at one of them."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:  # noqa: ANN401 reason: as `settrace` has it

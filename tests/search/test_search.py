@@ -28,7 +28,7 @@ PLANNERS: tuple[Planner, ...] = (Bandit({CONSTANT: WeightPrior(-2.0, 0.5)}), Ran
 
 
 def judge(name: str, text: str = "") -> Judgement:
-    """Fastest at 32; where both are large nothing fits."""
+    """Fastest at 32; rejected if both knobs are large."""
     del text
     wide, deep = int(name[0]), int(name[1])
     if wide + deep > 6:
@@ -39,7 +39,7 @@ def judge(name: str, text: str = "") -> Judgement:
 def went(
     planner: Planner, limits: Limits, events: Sequence[Event] = (), judged: Callable[[str, str], Judgement] = judge
 ) -> list[Event]:
-    """A run from these events on, whatever follows them."""
+    """Continue a run from these events to its end."""
     before = replay_events(events, planner, SITUATION, 5)
     found: list[Event] = []
     search = Search(planner, InProcess(judged), limits, before.state, found.append)
@@ -105,7 +105,7 @@ def test_a_search_stops_when_its_time_is_spent() -> None:
 
 @define
 class Slow(InProcess):
-    """Candidates whose answers take longer than the search has; each asks for how long it may take."""
+    """An evaluator whose judgements exceed the time limit; records the remaining time of each call."""
 
     judge: Callable[[str, str], Judgement] = judge
     workers: int = 2

@@ -1,4 +1,4 @@
-"""A search that tests of the planner share: eight designs of two techniques and a broken one."""
+"""A shared search problem for planner tests: eight designs of two techniques and a broken one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def start(seed: int = 0) -> State[Memory]:
 
 
 def observed(found: Choice) -> Observation:
-    """A machine on which wide tiles halve a time, stages take a third of it away, and `broken` is refuted."""
+    """A fake machine: wide tiles halve the time, stages reduce it by a third, `broken` is refuted."""
     _, wide, staged, broken = found.features
     if broken:
         return Observation(found, "refuted")

@@ -1,4 +1,4 @@
-"""The real client of `anthropic` against an endpoint on this machine."""
+"""The client of the package `anthropic` against a local endpoint."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GOOD = call({"proposals": [proposal(0.8, "wide tiles", option="d100")], "lessons
 
 
 class Naps:
-    """Sleeps that take no time, and how long each would have taken."""
+    """A fake sleep that records its durations."""
 
     def __init__(self) -> None:
         self.taken: list[float] = []
@@ -62,7 +62,7 @@ def asked(
 
 
 def answered(*script: Answer, settings: Settings = QUICK) -> tuple[Response, list[dict[str, Any]]]:
-    """What comes of a script, and the bodies of the requests that it took."""
+    """The response to a scripted endpoint, and the bodies of its requests."""
     with Endpoint(script) as endpoint:
         found = asked(endpoint, settings)
         return found, [each.body for each in endpoint.asked]
@@ -455,7 +455,7 @@ def test_a_recorded_answer_leads_to_the_same_state_without_asking() -> None:
 
 def test_a_run_is_resumed_from_its_records_without_asking() -> None:
     def script(asked: Request) -> Answer:
-        """Proposes what is shown last, with broken answers between; a deterministic model of a kind."""
+        """A deterministic model: proposes the last option shown, with some malformed answers."""
         content = asked.body["messages"][0]["content"]
         shown = re.findall(r'"name": "(d\d+)", "techniques": ', content[1]["text"])
         if len(content) == 2 and len(shown) % 2:

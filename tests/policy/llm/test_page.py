@@ -1,4 +1,4 @@
-"""docs/planner-llm.md says what the code does."""
+"""docs/planner-llm.md agrees with the code."""
 
 import re
 from pathlib import Path

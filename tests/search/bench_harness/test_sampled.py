@@ -1,4 +1,4 @@
-"""Which elements of a large output are looked at: the corners, and some of every tile."""
+"""Sampling of large outputs: the corners, and some elements of every tile."""
 
 from __future__ import annotations
 

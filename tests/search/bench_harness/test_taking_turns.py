@@ -1,4 +1,4 @@
-"""An examination touches the GPU only in its turn, and waits for it while another process measures there."""
+"""The harness uses the GPU exclusively, and waits while another process measures."""
 
 from collections.abc import Callable, Generator
 from typing import Any
@@ -19,7 +19,7 @@ WAITING = "the GPU, which another process uses"
 
 @define
 class Shared:
-    """A simulated GPU that another process has for some moments ahead of each turn."""
+    """A simulated GPU that another process holds for a while before each acquisition."""
 
     inner: SimulatedBench
     moments: int = 2
@@ -82,7 +82,7 @@ class Shared:
 
 
 def noted(going: Generator[str, None, Caught | Passed | None], notes: list[str]) -> Caught | Passed | None:
-    """What the steps come to, and what they say on the way."""
+    """The result of the steps, and their notes."""
 
     def steps() -> Generator[str, None, None]:
         found.append((yield from going))

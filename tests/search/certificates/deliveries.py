@@ -1,4 +1,4 @@
-"""Designs as a search delivers them, made once for the tests that look at them."""
+"""Shared deliveries of designs for tests, created once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROBLEM = "gemm:512x512x512:bf16"
 
 @cache
 def best(target: str) -> Judgement:
-    """The gate's answer to a design, its time predicted."""
+    """The gate's judgement of a design with a predicted time."""
     found = GateTask(PROBLEM, target)(DESIGNS[target])
     assert found.outcome == "timed", found.why
     return found
@@ -44,7 +44,7 @@ def _made(target: str, reward: str, home: Path) -> Path:
 
 
 def delivery(target: str, to: Path, home: Path, reward: str = "predicted") -> Path:
-    """A copy of a delivery, to be changed at will. home: where it is made once."""
+    """A copy of a delivery that a test may change. home: folder of the original."""
     shutil.copytree(_made(target, reward, home), to)
     return to
 

@@ -1,4 +1,4 @@
-"""Whatever is changed in the delivery of a user's own kernel is found, or told as not checked: never as right."""
+"""Every change of a delivered user kernel fails a check or is reported as not checked, never as ok."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slow readings of the same thing are done once: what is claimed of it does not change them."""
+    """Cache slow computations; they do not depend on the claims."""
     monkeypatch.setattr(parts, "verify", once(verify))
     monkeypatch.setattr(checking, "rebuild", once(rebuild))
     monkeypatch.setattr(times, "rebuild", once(rebuild))
@@ -70,7 +70,7 @@ def remember(reading: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def found_in(folder: Path, target: str, *, reference: str = RIGHT, reward: str = "predicted") -> SearchResult:
-    """A run of one candidate, over a file in a folder of its own."""
+    """A run of one candidate on a file in its own folder."""
     folder.mkdir(parents=True, exist_ok=True)
     problem = problem_of(str(kernel_file(folder, target, reference)), target, SIZES)
     judged = GateTask(str(problem), target)(DESIGNS[target])
@@ -84,7 +84,7 @@ def found_of(problem: object, judged: Judgement, text: str = "") -> SearchResult
 
 
 def delivery(home: Path, to: Path, target: str = "gfx942", reward: str = "predicted") -> Path:
-    """A copy of a delivery; where the searched file lay, nothing is left."""
+    """A copy of a delivery; the original user file is removed."""
     made = home / f"{target}-{reward}"
     if not made.exists():
         source = home / f"file-{target}-{reward}"
@@ -107,7 +107,7 @@ def failing(folder: Path) -> set[str]:
 
 
 def rewritten(folder: Path, role: str, text: bytes) -> dict[str, Any]:
-    """Another file in a role, with its own digest."""
+    """Replace the file of a role, with a matching digest."""
     data = claimed(folder)
     path = folder / data["files"][role]["name"]
     path.write_bytes(text)
@@ -172,7 +172,7 @@ def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home:
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader", "assembly", "problem"])
 def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Path) -> None:
-    """With its digest as it was, and with the digest of what it is now."""
+    """With the old digest, and with the digest of the new contents."""
     folder = delivery(home, tmp_path / "out")
     path = folder / claimed(folder)["files"][role]["name"]
     whole = bytearray(path.read_bytes())
@@ -213,7 +213,7 @@ def test_without_the_file_claims_that_need_it_are_not_checked(tmp_path: Path, ho
 
 @pytest.mark.usefixtures("remembered")
 def test_the_file_under_another_name_is_found(tmp_path: Path, home: Path) -> None:
-    """Who runs the loader would run what lies under the old one, which nobody has looked at."""
+    """The loader would run the file of the old name, which was not checked."""
     folder = delivery(home, tmp_path / "out")
     (folder / "problem.py").rename(folder / "true.py")
     (folder / "problem.py").write_text("print('another')\n", encoding="utf-8")
@@ -257,7 +257,7 @@ def test_a_file_that_must_not_run_here_is_not_checked(
 def test_another_reference_under_its_own_name_is_found_or_not_checked(
     text: bytes, found: set[str], tmp_path: Path, home: Path
 ) -> None:
-    """All digests are right, and so is the problem's name: the reference is what it says that it is."""
+    """All digests and the problem's name are consistent with the changed reference."""
     folder = delivery(home, tmp_path / "out")
     other = (folder / "problem.py").read_bytes().replace(b"A @ B.T\n", text + b"\n")
     before = claimed(folder)["problem"]["name"]
@@ -274,7 +274,7 @@ def test_another_reference_under_its_own_name_is_found_or_not_checked(
 
 @pytest.mark.usefixtures("remembered")
 def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
-    """It is proved and computes the same; its source and code are its own: it is not the design that is claimed."""
+    """It is proved, correct and consistent with its source and code, but not the claimed design."""
     source = home / "other"
     found = found_in(source, "gfx942")
     assert isinstance(found.problem, KernelFile)

@@ -59,7 +59,7 @@ def test_the_loader_keeps_the_rules(target: str, tmp_path: Path, home: Path) -> 
 
 
 def complaints(script: Path) -> str:
-    """What ruff says of a file, by the rules of this project less what a single script cannot meet."""
+    """Ruff's output for a file, with this project's rules except those that a single script cannot satisfy."""
     found = ""
     for command in (("check", "--extend-ignore", "INP001"), ("format", "--diff")):
         done = subprocess.run(  # noqa: S603 reason: this environment's ruff
@@ -87,7 +87,7 @@ def test_the_loader_of_a_long_name_keeps_them_too(target: str, design: str, tmp_
 
 
 def printed(script: Path) -> str:
-    """What a delivered script prints, run elsewhere than in its folder."""
+    """The output of a delivered script, run from another folder."""
     done = subprocess.run(  # noqa: S603 reason: the script that is tested
         (sys.executable, str(script)),
         cwd=script.parent.parent,
@@ -113,7 +113,7 @@ class Device(NamedTuple):
 
 
 class Tensor:
-    """As much of torch's as a loader looks at."""
+    """A stand-in for a torch tensor with the attributes that a loader uses."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str = "bf16", device: str = "cuda") -> None:
         self.shape, self.dtype = shape, dtype

@@ -1,4 +1,4 @@
-"""The folder that a search delivers into: whole or as it was, and nobody else's files lost."""
+"""The output folder of a search: all files or none, and foreign files are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Designs are delivered as data: one for each value of each knob comes back as it was."""
+"""Serialisation of designs: round-trips for each value of each knob."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SIZES = (4096, 4096, 4096)
 
 
 def knobs(config: Config) -> set[tuple[str, str, str]]:
-    """Each knob with its value, by kind of design."""
+    """(kind, knob, value) of a design."""
     return {(type(config).__name__, each.name, repr(getattr(config, each.name))) for each in fields(type(config))}
 
 
 def covering(problem: Gemm) -> Iterator[Kernel]:
-    """Designs that have all values of all knobs among them, but those with which none is well-formed."""
+    """Designs that cover all knob values with a well-formed design."""
     seen: set[tuple[str, str, str]] = set()
     for name, config in design_space(problem.target).items():
         if knobs(config) <= seen:

@@ -19,7 +19,7 @@ SHORT = Cdna3Staged(bk=64, run=8, vector=8, swizzle=True)
 
 
 def test_resident_blocks_agree_with_compiler_reports() -> None:
-    """Of each tenth design of MI300X, all but a few, whose registers are guessed too few."""
+    """Every tenth design of MI300X; a few may differ, where registers are underestimated."""
     machine, designs = MACHINES["gfx942"], design_space("gfx942")
     points = json.loads((TABLES / "gfx942.json").read_text(encoding="utf-8"))["points"]
     ready = [each for each in points if each["state"] == "ready"][::10]
@@ -34,7 +34,7 @@ def test_resident_blocks_agree_with_compiler_reports() -> None:
 
 
 def test_tiles_that_all_find_room_are_one_round() -> None:
-    """1,024 tiles: 304 processors hold four blocks of one buffer, two of two."""
+    """1,024 tiles on 304 CUs: four resident blocks with one stage, two with two stages."""
     one, two = (
         occupancy_features(SMALL, SHORT),
         occupancy_features(SMALL, Cdna3Staged(bk=64, run=8, vector=8, swizzle=True, buffers=2)),

@@ -1,4 +1,4 @@
-"""The bench of a GPU, on a driver without one: a kernel passes, one that forgets a row does not."""
+"""`GpuBench` on a fake driver: a correct kernel passes, one that skips a row does not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
 
 
 def imagined(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
-    """A card that is not there, which multiplies."""
+    """A fake GPU that multiplies matrices."""
     made = Clocked(pointers=3, sizes=3, took=TOOK, computes=multiply)
     made.kernel = made.launched
     device = opened(made.driver)
@@ -44,7 +44,7 @@ def imagined(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
 
 
 def found(folder: Path, name: str = "one", *checks: str) -> tuple[Caught | None, Verdict | None]:
-    """What both works say; of wrong results no time is asked."""
+    """Results of both jobs; wrong results are not timed."""
     job = Job(PROBLEM, written(folder, name, *checks), seed=3, rounds=1)
     wrong = run_to_end(check_job(job))
     return (wrong, None) if wrong is not None else (None, run_to_end(time_job(job)))

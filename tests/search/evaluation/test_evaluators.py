@@ -66,7 +66,7 @@ def test_a_process_that_dies_loses_its_candidate_alone() -> None:
 
 
 def processes_of(mark: str) -> list[int]:
-    """Those that were started with this argument."""
+    """Processes with this command-line argument."""
     found: list[int] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -78,7 +78,7 @@ def processes_of(mark: str) -> list[int]:
 
 
 def came(wanted: bool, mark: str) -> bool:
-    """Whether within a while there is such a process, or there is none."""
+    """Wait until such a process exists, or does not exist."""
     for _ in range(300):
         if bool(processes_of(mark)) == wanted:
             return True

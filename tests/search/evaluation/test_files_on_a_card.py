@@ -1,4 +1,4 @@
-"""A kernel of a user's own on the bench of a GPU, on a driver without one."""
+"""A user's kernel on `GpuBench` with a fake driver."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ HOPPER = problem_of("gemm:4096x4096x4096:bf16", "sm_90a")
 
 @frozen
 class Card:
-    """A GPU that says so."""
+    """A fake GPU with given results."""
 
     wrong: str = ""
     microseconds: float = 200.0
@@ -219,7 +219,7 @@ SHORT = """
 
 
 def with_a_short_sum() -> str:
-    """All of K is summed up and claimed; stored is a sum of less, claimed under a condition that always holds."""
+    """The kernel claims a full sum over K, but stores a partial one, claimed under a condition that is always true."""
     stored = "    copy(acc.to(bf16), C.tile((32, 32), (m, n)), edge=0)\n"
     assert stored in TEXT
     return TEXT.replace(stored, SHORT.lstrip("\n"))

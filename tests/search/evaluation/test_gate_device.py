@@ -1,4 +1,4 @@
-"""Cheats go through the gate as built kernels do: none has a time, and each check is what keeps one from it."""
+"""Cheating kernels in the gate: all are rejected, and each check is needed to reject one."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tests.search.bench_harness.test_cheats import CAUGHT_BY, LET_BY, PROBLEM
 
 DESIGN = "cdna3"
 THROUGH: tuple[Check, ...] = ("poison", "guards", "addresses", "timed", "clocks", "physics")
-"""Of either stage some; `test_cheats` has them all."""
+"""Some cheats of each stage; `test_cheats` has all."""
 ASKED = problem_of("gemm:{}x{}x{}:bf16".format(*SHAPE), "gfx942")
 
 
 @frozen
 class Card:
-    """A simulated GPU on which something else runs than what was built, begun anew for each of two questions."""
+    """A simulated GPU that runs a cheat instead of the built kernel; restarted for each call."""
 
     kind: type[Candidate]
     plan: Plan

@@ -1,4 +1,4 @@
-"""Problems that are files: kernels of a user's own, held to the user's own reference."""
+"""Problems given by files: a user's kernels and reference."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_the_best_is_delivered_and_certified_elsewhere(
 
 
 def test_a_device_gets_the_kernel_and_its_time_is_compared_with_its_own_work(tmp_path: Path) -> None:
-    """The file declares next to nothing, and the kernel multiplies all the same."""
+    """The file declares almost no work, but the kernel multiplies."""
     path = kernel_file(tmp_path, "sm_90a", RIGHT + '\n\ndef work(M, N, K):\n    return {"writes": 2}\n')
     found = problem(path, "M=8192,N=8192,K=8192")
     least = found.bounds_of(found.kernel("gemm")).least

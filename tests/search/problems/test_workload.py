@@ -1,4 +1,4 @@
-"""The work of a kernel that is known: products, boxes that are read, outputs that are written; nothing else counts."""
+"""Known work of kernels: products, boxes read and outputs written."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_each_box_counts_once(grid: str, at: str, place: str, read: float, tmp_p
 
 @pytest.mark.parametrize("place", ["m, 0", "m, n", "m // 2, n", "m, n // 2", "m * 2, n"])
 def test_counted_reads_never_exceed_the_interpreters(place: str, tmp_path: Path) -> None:
-    """Of a kernel that copies, all that is read is in the output."""
+    """For a copy kernel, everything read is in the output."""
     text = COPIED.format(grid="(ceil_div(M, 8), ceil_div(N, 32))", at="m, n", place=place)
     kernel, shape = kernel_of(tmp_path, text), (20, 72)
     left = np.arange(1.0, 1 + prod(shape), dtype=np.float32).reshape(shape)

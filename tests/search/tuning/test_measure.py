@@ -1,4 +1,4 @@
-"""Times on a driver without a GPU: what is checked, what is left out, and that memory is given back."""
+"""Timing with a fake driver: checks, left-out candidates and freed memory."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_candidates_far_slower_by_two_calls_are_not_timed_in_bursts(
 
 @define
 class Told:
-    """Milliseconds by candidates, in the order in which they come first."""
+    """Fake milliseconds by candidate, in order of first use."""
 
     given: list[float]
     seen: dict[Call, float] = field(factory=dict[Call, float])

@@ -1,4 +1,4 @@
-"""Which configurations are tried, what becomes of those that fail, and what is kept of a search."""
+"""Autotuning: candidates, failures and stored results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES: tuple[str, ...] = ("cooperative", "clustered", "clustered_bands", "column
 PATHS: dict[str, str] = dict.fromkeys(NAMES, "somewhere.json")
 SHARED = 232_448
 KEPT = 1024
-"""Bytes that a block has besides, of which a multiprocessor has as many more than a block may have."""
+"""Bytes reserved per block; an SM has as many more than the limit of a block."""
 
 
 # -- candidates ------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_no_process_is_started_for_one_processor(monkeypatch: pytest.MonkeyPatch
 
 @define
 class FakeChild(Watched):
-    """Answers with times by name. fails: for a work and a name among its candidates, what happens instead."""
+    """A fake child that returns times by name. fails: (job, candidate) -> error to raise instead."""
 
     seconds: float = 1.0
     times: dict[str, float] = field(factory=dict[str, float])

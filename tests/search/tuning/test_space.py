@@ -1,4 +1,4 @@
-"""The spaces that a planner walks: their points, what a table says of each, and their times batch by batch."""
+"""Search spaces: points, their tables, and times measured in batches."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_blocks_of_a_multiprocessor() -> None:
 
 @define
 class FakeChild(Watched):
-    """Answers with times by name. fails: names that take the process with them, and whether while they are timed."""
+    """A fake child that returns times by name. fails: names that hang, and whether during timing."""
 
     seconds: float = 1.0
     fails: dict[str, bool] = field(factory=dict[str, bool])

@@ -25,8 +25,8 @@ PLAIN = (ROOT / "tests" / "corpus" / "proved" / "slabs_by_ordinary_copies.py").r
 POSITIVE = PLAIN.replace("acc.to(bf16)", "maximum(acc, 0.0).to(bf16)").replace(" loop, mma,", " loop, maximum, mma,")
 SIZES = "M={},N={},K={}".format(*SHAPE)
 DEEP = {cheats.SumsInHalfPrecision, cheats.Truncated, cheats.CornerEstimated}
-"""Cheats whose errors are a few roundings of the largest element, in deep products only: they are detectable only if the
-claims state a plain product, whose elements are rounded once.
+"""Cheats whose errors are a few roundings of the largest element, in deep products only: detectable only if the claims
+state a plain product, whose elements are rounded once.
 """
 
 

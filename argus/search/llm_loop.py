@@ -38,7 +38,7 @@ class ModelSession:
     techniques: tuple[Technique, ...] = ()
     _stopped: deque[Rejection] = field(factory=lambda: deque[Rejection](maxlen=_REMEMBERED), init=False)
 
-    def saw(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Record an event, also when replaying a resumed run."""
         if isinstance(event, Judged) and event.judgement.microseconds is None:
             self._stopped.append(_rejection(event.judgement))
@@ -51,7 +51,7 @@ class ModelSession:
         """Whether to ask the model now. left: remaining seconds of the search."""
         return (left is None or left >= _SHORTEST) and should_ask(state, self.client.settings.every)
 
-    def asked(self, state: State[Memory], left: float | None = None) -> Asked:
+    def ask(self, state: State[Memory], left: float | None = None) -> Asked:
         """Ask the model; returns the event to record and to pass to `with_answer`.
 
         left: remaining seconds of the search, the timeout of the question. Raises Interrupted.
@@ -62,7 +62,7 @@ class ModelSession:
         found = ask(client, self.planner, state, View(kernel, tuple(self._stopped), self.techniques))
         return self._event(found)
 
-    def broken_off(self, spent: Spent) -> Asked:
+    def interrupted(self, spent: Spent) -> Asked:
         """The event of an interrupted question, with its worst-case cost."""
         advice = "continue with --resume, which asks again"
         return self._event(Trouble("E923", "the question was interrupted", advice, lasting=False, spent=spent))

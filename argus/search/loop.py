@@ -148,7 +148,7 @@ class Search:
     def _told(self, event: Event) -> Event:
         self.record(event)
         if self.asking is not None:
-            self.asking.saw(event)
+            self.asking.observe(event)
         return event
 
     def _asked(self, asking: ModelSession) -> tuple[Event, bool]:
@@ -156,9 +156,9 @@ class Search:
         broken = False
         try:
             with self.may_leave():
-                event = asking.asked(self.state, self._left())
+                event = asking.ask(self.state, self._left())
         except Interrupted as problem:
-            event, broken = asking.broken_off(problem.spent), True
+            event, broken = asking.interrupted(problem.spent), True
         self.state = with_kernels_as_options(with_answer(self.state, event))
         return self._told(event), broken
 

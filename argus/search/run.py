@@ -242,7 +242,7 @@ def _asking(
         return None
     made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques())
     for event in before:
-        made.saw(event)
+        made.observe(event)
     return made
 
 

@@ -17,7 +17,9 @@ def test_techniques_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(load_techniques())
-    assert any(re.match(r"tma-multicast +global +sm_90a +\d\.\d\dx  Multicast in clusters$", line) for line in lines)
+    assert any(
+        re.match(r"tma-multicast +global +sm_90a +\d\.\d\dx  TMA multicast in clusters$", line) for line in lines
+    )
 
 
 def test_a_technique_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,7 +64,7 @@ def went(beside: ModelSession, before: list[Event]) -> tuple[list[Event], State[
     def happened(event: Event) -> None:
         nonlocal state
         events.append(event)
-        beside.saw(event)
+        beside.observe(event)
         match event:
             case Asked():
                 state = with_answer(state, event)
@@ -81,7 +81,7 @@ def went(beside: ModelSession, before: list[Event]) -> tuple[list[Event], State[
         happened(Judged(judge(events[-1].name)))
     while state.open():
         if beside.should_ask(state):
-            happened(beside.asked(state))
+            happened(beside.ask(state))
         first = PLANNER.propose(state)[0]
         happened(Proposed(first.choice.name, (), first.utility, PLANNER.name, first.why))
         happened(Judged(judge(first.choice.name)))

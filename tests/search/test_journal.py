@@ -195,7 +195,7 @@ def test_a_locked_journal_is_waited_for_and_then_reported(tmp_path: Path) -> Non
     holder.execute("begin immediate")
 
     before = time.monotonic()
-    assert "another process has held it" in refusal(path, 0.3)
+    assert "another process has locked it" in refusal(path, 0.3)
     assert 0.3 < time.monotonic() - before < 10.0
 
     release = threading.Timer(0.5, lambda: holder.execute("rollback"))

@@ -49,31 +49,31 @@ class Bench(Protocol):
     def fill(self, address: int, size: int, byte: int) -> None: ...
     def read(self, address: int, size: int) -> Bytes: ...
 
-    def settle(self, *, everything: bool) -> None:
+    def synchronise(self, *, everything: bool) -> None:
         """Synchronise with the stream of calls; everything: with all streams."""
         ...
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         """Try to acquire exclusive use of the device, waiting briefly. Returns whether it succeeded."""
         ...
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Release the device."""
         ...
 
-    def hold(self, calls: int) -> None:
+    def keep_busy(self, calls: int) -> None:
         """Keep the stream busy until `calls` launches are queued behind, so that launch overhead is hidden."""
         ...
 
-    def mark(self) -> object:
+    def record_event(self) -> object:
         """Record an event on the stream of calls."""
         ...
 
-    def between(self, first: object, last: object) -> float:
+    def elapsed(self, first: object, last: object) -> float:
         """Time between two completed events."""
         ...
 
-    def host(self) -> float:
+    def host_time(self) -> float:
         """Host clock."""
         ...
 

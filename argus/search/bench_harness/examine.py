@@ -107,12 +107,12 @@ def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: C
 
 def _check_call(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> CheckSteps:
     def step() -> After:
-        opened.pose(placed, case)
+        opened.prepare(placed, case)
         call = candidate(*placed.operands)
-        opened.bench.settle(everything=True)
+        opened.bench.synchronise(everything=True)
         call()
-        opened.bench.settle(everything=True)
+        opened.bench.synchronise(everything=True)
         return opened.after(placed, outputs=False)
 
-    after = yield from opened.alone(step)
-    return opened.look(after, placed, case, check)
+    after = yield from opened.exclusively(step)
+    return opened.check_call(after, placed, case, check)

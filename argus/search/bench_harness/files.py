@@ -135,7 +135,7 @@ class KernelOfFile:
         pairs = zip(self.tensors, self.shapes(case.sizes), strict=True)
         return answered(found, {tensor.name: shape for tensor, shape in pairs if tensor.written})
 
-    def complaint(
+    def compare(
         self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
     ) -> Mismatch | None:
         expected = self._exact(case)

@@ -75,7 +75,7 @@ class Product:
         product, _ = exact_product(case, *(np.arange(case.sizes[name], dtype=np.int64) for name in "MN"))
         return {"C": product.astype(bfloat16)}
 
-    def complaint(
+    def compare(
         self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
     ) -> Mismatch | None:
         m, n, k = _extents(case.sizes)

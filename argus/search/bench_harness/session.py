@@ -74,16 +74,16 @@ class Session:
         self._taken.append(begin)
         return begin + _ZONE
 
-    def alone(self, step: Callable[[], T]) -> Generator[str, None, T]:
+    def exclusively(self, step: Callable[[], T]) -> Generator[str, None, T]:
         """Run a step with exclusive use of the device; yields a note whenever it has to wait."""
-        while not self.bench.take():
+        while not self.bench.try_acquire():
             yield "the GPU, which another process uses"
         try:
             return step()
         finally:
-            self.bench.give()
+            self.bench.release()
 
-    def pose(self, placed: Placed, case: Case) -> None:
+    def prepare(self, placed: Placed, case: Case) -> None:
         """Write a call's inputs, and poison outputs and guard zones."""
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
             if tensor.read:
@@ -117,7 +117,7 @@ class Session:
         }
         return After(contents, self._touched(placed) if self.plan.has("guards") and not outputs else "")
 
-    def look(self, after: After, placed: Placed, case: Case, check: Check) -> Caught | None:
+    def check_call(self, after: After, placed: Placed, case: Case, check: Check) -> Caught | None:
         """Check guard zones, inputs and outputs. check: reported for a wrong output."""
         if after.touched:
             return Caught("guards", f"bytes {after.touched} were written, outside the output")
@@ -125,9 +125,11 @@ class Session:
             held = None if tensor.written else after.contents.get(tensor.name)
             if held is not None and not np.array_equal(held, _bytes(case.arrays[tensor.name])):
                 return Caught("intact", f"{tensor.name} was changed by the call")
-        return self.judge(after, placed, case, check, self.plan.most_products)
+        return self.check_outputs(after, placed, case, check, self.plan.most_products)
 
-    def judge(self, after: After, placed: Placed, case: Case, check: Check, most_products: int) -> Caught | None:
+    def check_outputs(
+        self, after: After, placed: Placed, case: Case, check: Check, most_products: int
+    ) -> Caught | None:
         """Check the outputs only."""
         found: dict[str, Array] = {}
         for tensor, operand in zip(self.subject.tensors, placed.operands, strict=True):
@@ -139,7 +141,7 @@ class Session:
                 return Caught(check, why)
             found[tensor.name] = made
         looked = CheckScope(self.plan.has("numbers"), self.plan.has("precision"), most_products)
-        mismatch = self.subject.complaint(case, found, self.draws.generator(), looked)
+        mismatch = self.subject.compare(case, found, self.draws.generator(), looked)
         if mismatch is None:
             return None
         return Caught("precision" if mismatch.precise else check, f"{mismatch.text}, at {case.at}")

@@ -75,7 +75,7 @@ class Subject(Protocol):
         """The expected outputs, in the tensors' types."""
         ...
 
-    def complaint(
+    def compare(
         self, case: Case, found: Mapping[str, Array], generator: np.random.Generator, looked: CheckScope
     ) -> Mismatch | None:
         """Check the outputs of a call; None if correct. Raises ArgusError if there is no usable reference."""

@@ -78,24 +78,24 @@ class OperandSets:
 
     def _by_events(self, order: Sequence[int]) -> float:
         bench = self.session.bench
-        bench.hold(len(order))
-        begin = bench.mark()
+        bench.keep_busy(len(order))
+        begin = bench.record_event()
         for place in order:
             self.calls[place]()
-        end = bench.mark()
-        bench.settle(everything=True)
-        return bench.between(begin, end)
+        end = bench.record_event()
+        bench.synchronise(everything=True)
+        return bench.elapsed(begin, end)
 
     def _by_host(self, order: Sequence[int]) -> tuple[float, float]:
         """Host time until the device is idle, and of the launches alone."""
         bench = self.session.bench
-        start = bench.host()
+        start = bench.host_time()
         for place in order:
             self.calls[place]()
-        launched = bench.host()
-        bench.settle(everything=self.session.plan.has("whole device"))
-        stop = bench.host()
-        bench.settle(everything=True)
+        launched = bench.host_time()
+        bench.synchronise(everything=self.session.plan.has("whole device"))
+        stop = bench.host_time()
+        bench.synchronise(everything=True)
         return stop - start, launched - start
 
     def _clocked(self, count: int, clock: Callable[[Sequence[int]], T]) -> Generator[str, None, T | Caught]:
@@ -110,14 +110,14 @@ class OperandSets:
         def step() -> tuple[T, Mapping[int, After]]:
             for place in order:
                 if session.plan.has("contents"):
-                    session.pose(self.placed[place], cases[place])
+                    session.prepare(self.placed[place], cases[place])
                 else:
                     session.poison(self.placed[place])
-            session.bench.settle(everything=True)
+            session.bench.synchronise(everything=True)
             reading = clock(order)
             return reading, {place: session.after(self.placed[place], outputs=True) for place in self._seen(order)}
 
-        reading, left = yield from session.alone(step)
+        reading, left = yield from session.exclusively(step)
         return self._wrong(left, cases) or reading
 
     def _seen(self, order: Sequence[int]) -> set[int]:
@@ -129,7 +129,9 @@ class OperandSets:
     def _wrong(self, left: Mapping[int, After], cases: Mapping[int, Case]) -> Caught | None:
         most = min(self.session.plan.most_products, _LEAST_PRODUCTS)
         for place, after in left.items():
-            if (caught := self.session.judge(after, self.placed[place], cases[place], "timed", most)) is not None:
+            if (
+                caught := self.session.check_outputs(after, self.placed[place], cases[place], "timed", most)
+            ) is not None:
                 return caught
         return None
 
@@ -145,9 +147,9 @@ def measure_time(session: Session, candidate: Candidate) -> Generator[str, None,
 
     def step() -> None:
         for each, case in zip(placed, first, strict=True):
-            session.pose(each, case)
+            session.prepare(each, case)
 
-    yield from session.alone(step)
+    yield from session.exclusively(step)
     sets = OperandSets(session, placed, [candidate(*each.operands) for each in placed], first)
     pairs: list[Pair] = []
     for number in range(plan.rounds + 1):

@@ -73,35 +73,35 @@ class GpuBench:
     def read(self, address: int, size: int) -> Bytes:
         return self._bytes(address, size).read()
 
-    def settle(self, *, everything: bool) -> None:
+    def synchronise(self, *, everything: bool) -> None:
         if everything:
             self.device.synchronise()
             return
-        event = self.mark()
+        event = self.record_event()
         self.driver.call("cuEventSynchronize", event)
         self.driver.call("cuEventDestroy", event)
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         return self.turn.take()
 
-    def give(self) -> None:
+    def release(self) -> None:
         self.turn.give()
 
-    def hold(self, calls: int) -> None:
+    def keep_busy(self, calls: int) -> None:
         keep_busy(self.device, _LAUNCH * (calls + _MORE))
 
-    def mark(self) -> object:
+    def record_event(self) -> object:
         event = self.driver.call("cuEventCreate", 0)
         self.driver.call("cuEventRecord", event, 0)
         return event
 
-    def between(self, first: object, last: object) -> float:
+    def elapsed(self, first: object, last: object) -> float:
         took = 1e3 * float(self.driver.call("cuEventElapsedTime", first, last))
         for event in (first, last):
             self.driver.call("cuEventDestroy", event)
         return took
 
-    def host(self) -> float:
+    def host_time(self) -> float:
         return 1e6 * _CLOCK()
 
     def instruments(self) -> tuple[object, ...]:

@@ -22,7 +22,9 @@ def test_every_tile_of_a_large_product_is_looked_into(seed: int) -> None:
         assert len(set(places)) == len(places)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 8192), (3, 65_536), (8192, 1), (16, 65_536), (64, 64), (1, 1)])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(1, 8192), (3, 65_536), (8192, 1), (16, 65_536), (64, 64), (1, 1)]
+)
 def test_of_few_rows_all_or_some_are_looked_at(rows: int, columns: int) -> None:
     found = sample_rows_and_columns(rows, columns, 65_536, np.random.default_rng(3), MOST)
 

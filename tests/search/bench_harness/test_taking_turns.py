@@ -28,14 +28,14 @@ class Shared:
     asked: int = 0
     used: set[str] = field(factory=set[str])
 
-    def take(self) -> bool:
+    def try_acquire(self) -> bool:
         assert not self.mine
         self.asked += 1
         self.mine = self.asked % (self.moments + 1) == 0
         self.turns += self.mine
         return self.mine
 
-    def give(self) -> None:
+    def release(self) -> None:
         assert self.mine
         self.mine = False
 
@@ -59,19 +59,19 @@ class Shared:
     def read(self, address: int, size: int) -> Bytes:
         return self._in_turn("read", address, size)
 
-    def settle(self, *, everything: bool) -> None:
+    def synchronise(self, *, everything: bool) -> None:
         self._in_turn("settle", everything=everything)
 
-    def hold(self, calls: int) -> None:
+    def keep_busy(self, calls: int) -> None:
         self._in_turn("hold", calls)
 
-    def mark(self) -> object:
+    def record_event(self) -> object:
         return self._in_turn("mark")
 
-    def between(self, first: object, last: object) -> float:
-        return self.inner.between(first, last)
+    def elapsed(self, first: object, last: object) -> float:
+        return self.inner.elapsed(first, last)
 
-    def host(self) -> float:
+    def host_time(self) -> float:
         return self._in_turn("host")
 
     def instruments(self) -> tuple[object, ...]:

@@ -48,7 +48,8 @@ def test_tiles_that_all_find_room_are_one_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bk", "run", "swizzle", "ways"), [(64, 4, False, 16), (64, 8, False, 8), (32, 8, False, 4), (64, 4, True, 1)]
+    ("bk", "run", "swizzle", "conflict_degree"),
+    [(64, 4, False, 16), (64, 8, False, 8), (32, 8, False, 4), (64, 4, True, 1)],
 )
 def test_rows_without_a_swizzle_meet_in_banks(bk: int, run: int, swizzle: bool, conflict_degree: int) -> None:
     assert block_shape(Cdna3Staged(bk=bk, run=run, swizzle=swizzle)).conflict_degree == conflict_degree

@@ -93,7 +93,7 @@ def test_a_replaced_clock_is_seen(fake: Clocked, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_stream_of_calls_is_waited_for_alone(fake: Clocked) -> None:
-    GpuBench(opened(fake.driver)).settle(everything=False)
+    GpuBench(opened(fake.driver)).synchronise(everything=False)
     assert "cuEventSynchronize" in fake.calls
     assert "cuCtxSynchronize" not in fake.calls
 

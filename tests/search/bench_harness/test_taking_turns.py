@@ -60,19 +60,19 @@ class Shared:
         return self._in_turn("read", address, size)
 
     def synchronise(self, *, everything: bool) -> None:
-        self._in_turn("settle", everything=everything)
+        self._in_turn("synchronise", everything=everything)
 
     def keep_busy(self, calls: int) -> None:
-        self._in_turn("hold", calls)
+        self._in_turn("keep_busy", calls)
 
     def record_event(self) -> object:
-        return self._in_turn("mark")
+        return self._in_turn("record_event")
 
     def elapsed(self, first: object, last: object) -> float:
         return self.inner.elapsed(first, last)
 
     def host_time(self) -> float:
-        return self._in_turn("host")
+        return self._in_turn("host_time")
 
     def instruments(self) -> tuple[object, ...]:
         return self.inner.instruments()
@@ -104,4 +104,4 @@ def test_all_gpu_work_is_exclusive() -> None:
         assert found is None or isinstance(found, Passed)
         assert notes.count(WAITING) == bench.moments * (bench.turns - before) > 0
         assert not bench.mine
-    assert bench.used == {"write", "fill", "read", "settle", "hold", "mark", "host"}
+    assert bench.used == {"write", "fill", "read", "synchronise", "keep_busy", "record_event", "host_time"}
